@@ -21,8 +21,8 @@ from pathlib import Path
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.challenge.format import (
     FILES,
-    csv_file,
-    row_ids,
+    format_csv,
+    list_row_ids,
     to_values,
     write_archive,
 )
@@ -64,9 +64,11 @@ def make_archives(folder: Path, data: Path, dataset: str, entries: int) -> int:
                 flat = [
                     row
                     for instance, answer in zip(instances, answers, strict=True)
-                    for row in zip(row_ids(card, instance.id), to_values(card, answer), strict=True)
+                    for row in zip(
+                        list_row_ids(card, instance.id), to_values(card, answer), strict=True
+                    )
                 ]
-                members[f"{card.name}/{file}"] = csv_file(flat, "csv")
+                members[f"{card.name}/{file}"] = format_csv(flat, "csv")
                 rows += len(flat)
         write_archive(folder / f"entry{entry:03}.zip", members)
     return rows // entries

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect.results import Results, frames_in
-from tasktransfer.designs.transfer.figures.one_dataset import datasets_of
+from tasktransfer.designs.transfer.figures.one_dataset import list_datasets
 from tasktransfer.designs.transfer.shown import FIGURES, presentation
 from tasktransfer.present.declared import Presentation
 from tasktransfer.present.figures import Drawn, draw_figures
@@ -44,7 +44,7 @@ def view_of(results: Results, arguments: str = "") -> View:
     config = SimpleNamespace(
         study=results.metadata.study,
         design="transfer",
-        dataset_names=datasets_of(results),
+        dataset_names=list_datasets(results),
         seeds=(0,),
     )
     study = SimpleNamespace(
@@ -59,7 +59,7 @@ def view_of(results: Results, arguments: str = "") -> View:
 
 def shown_of(results: Results, kinds: Sequence[str] = tuple(FIGURES)) -> Presentation:
     """Return the presentation declared for the datasets of the results."""
-    return presentation(dict.fromkeys(datasets_of(results), kinds))
+    return presentation(dict.fromkeys(list_datasets(results), kinds))
 
 
 def drawn(results: Results, out: Path, kinds: Sequence[str] = tuple(FIGURES)) -> Drawn:

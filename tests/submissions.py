@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from releases import tiny_release
-from tasktransfer.designs.transfer.challenge.format import FILES, csv_file, to_values
+from tasktransfer.designs.transfer.challenge.format import FILES, format_csv, to_values
 from tasktransfer.designs.transfer.challenge.golds import Golds, read_golds
 
 Files = dict[str, bytes]
@@ -66,7 +66,7 @@ def files_of(golds: Golds, answer: Answer = right) -> Files:
                     predicted = predicted[:1]
                 values = to_values(task.task, predicted)
                 rows += list(zip(ids[instance], values, strict=True))
-            files[f"{name}/{file}"] = csv_file(rows, "csv")
+            files[f"{name}/{file}"] = format_csv(rows, "csv")
     return files
 
 

@@ -16,7 +16,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer import commands
 from tasktransfer.designs.transfer.collect.results import Results, read_results
 from tasktransfer.designs.transfer.selectors.nodes import is_selector
-from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.operate.commons.read_packs import Pack, read_pack
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.rates import Rates
@@ -72,7 +72,7 @@ def test_the_pages_table_is_of_these_tables(results: Results) -> None:
     expected = [
         [
             str(row.dataset),
-            algorithm_label(str(row.algorithm)).lower(),
+            get_algorithm_label(str(row.algorithm)).lower(),
             signed(row.mean),
             f"{signed(row.joint_low)} to {signed(row.joint_high)}",
             f"{100 * row.positive:.0f} %",

@@ -11,7 +11,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer import commands
 from tasktransfer.designs.transfer.collect.results import Results, read_results
-from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.designs.transfer.tables.table2 import table2
 from tasktransfer.operate.commons.read_packs import Pack, read_pack
 from tasktransfer.results.records import parse_record, read_record
@@ -55,7 +55,7 @@ def test_the_pages_table_is_of_these_tables(results: Results) -> None:
         expected.append(
             [
                 str(row.dataset),
-                algorithm_label(str(row.algorithm)).lower(),
+                get_algorithm_label(str(row.algorithm)).lower(),
                 signed(row.mean),
                 f"{signed(row.joint_low)} to {signed(row.joint_high)}",
                 f"{sigma[place]:.1f}",

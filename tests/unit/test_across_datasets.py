@@ -20,7 +20,7 @@ from tasktransfer.datasets import DATASETS, declare, get_card_digests, get_task
 from tasktransfer.designs import design_of, open_study
 from tasktransfer.designs.transfer.leaks import shared_dialogues
 from tasktransfer.designs.transfer.shown import shown
-from tasktransfer.designs.transfer.tables.shared_dialogues import behind, make, notes
+from tasktransfer.designs.transfer.tables.shared_dialogues import is_behind, make, make_notes
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.operate.lacking import refuse_lacking
 from tasktransfer.present.view import View
@@ -269,9 +269,11 @@ def test_a_leak_is_refused_unless_it_is_allowed(capsys: pytest.CaptureFixture[st
     row = table.to_dict("records")[0]
     assert (row["dataset"], row["target"], row["source"]) == ("Tickets", "intent", "Other/urgency")
     assert 0 < row["shared"] <= row["of"] == 6 and " is " in row["example"]
-    assert notes(View(allowed, {}, metadata), table) == ["Allowed by the study: Other > Tickets."]
+    assert make_notes(View(allowed, {}, metadata), table) == [
+        "Allowed by the study: Other > Tickets."
+    ]
     (run,) = [run for run in allowed.plan.runs if run.about["sources"]]
-    assert behind(row, run) and not behind({**row, "source": "urgency"}, run)
+    assert is_behind(row, run) and not is_behind({**row, "source": "urgency"}, run)
     assert "shared_dialogues" in [table.name for table in shown(allowed).tables]
     within = study(datasets={"DailyDialog": {}}, training={"epochs": 1})
     assert "shared_dialogues" not in [table.name for table in shown(within).tables]

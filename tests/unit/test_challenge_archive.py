@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 
 from tasktransfer.cli import main
 from tasktransfer.datasets import ALL_TASKS, DATASETS, get_task
-from tasktransfer.designs.transfer.challenge.ensemble import combined
+from tasktransfer.designs.transfer.challenge.ensemble import combine_answers
 from tasktransfer.designs.transfer.challenge.format import (
     NO_ANSWER,
     Strings,
     Value,
-    csv_file,
-    row_ids,
+    format_csv,
+    get_value_kind,
+    list_row_ids,
     to_values,
-    value_kind,
     write_archive,
 )
 from tasktransfer.designs.transfer.challenge.parse import INVALID, parse
@@ -63,7 +63,7 @@ STRINGS = {
 
 
 def test_columns_are_those_of_the_challenge_page() -> None:
-    kinds = {task.name: value_kind(task) for task in ALL_TASKS}
+    kinds = {task.name: get_value_kind(task) for task in ALL_TASKS}
     integers = {t.name: t.classes for t in ALL_TASKS if kinds[t.name] == "integer"}
     assert integers == RANGES
     assert {name for name, kind in kinds.items() if kind == "string"} == STRINGS
@@ -77,8 +77,8 @@ def test_every_answer_comes_back_from_its_spelling(task: Any, strings: Strings) 
     for answer in right_answers(task):
         answer = answer[:1] if task.kind == "span" else answer  # noqa: PLW2901
         values = to_values(task, answer)
-        assert len(values) == len(row_ids(task, "i"))
-        text = csv_file([("i", value) for value in values], strings).decode()
+        assert len(values) == len(list_row_ids(task, "i"))
+        text = format_csv([("i", value) for value in values], strings).decode()
         rows = csv.reader(io.StringIO(text, newline="")) if strings == "csv" else None
         spelled = [r[1] for r in rows] if rows else [r[2:] for r in text.splitlines()]
         read = sum((parse(task, one) for one in spelled), ())  # type: ignore[misc]
@@ -88,7 +88,7 @@ def test_every_answer_comes_back_from_its_spelling(task: Any, strings: Strings) 
 def test_traits_have_rows_of_their_own() -> None:
     traits = ("aggreeable", "conscientious", "extroverted", "open", "neurotic")
     name = "s01_e02_c03_Chandler-Bing"
-    assert row_ids(PD, name) == tuple(f"{name}_{trait}" for trait in traits)
+    assert list_row_ids(PD, name) == tuple(f"{name}_{trait}" for trait in traits)
     assert to_values(PD, ("1", "0", "0", "1", "0")) == (1, 0, 0, 1, 0)
 
 
@@ -112,7 +112,7 @@ ROWS: list[tuple[str, Value]] = [
 
 
 def test_csv_quotes_what_has_to_be() -> None:
-    text = csv_file(ROWS, "csv").decode()
+    text = format_csv(ROWS, "csv").decode()
     assert text == (
         'i0,"plain "\n'
         'i1,"he said ""no"", twice"\n'
@@ -123,25 +123,25 @@ def test_csv_quotes_what_has_to_be() -> None:
 
 
 def test_tlidb_writes_as_the_toolkit_does() -> None:
-    text = csv_file(ROWS[:-1], "tlidb").decode()
+    text = format_csv(ROWS[:-1], "tlidb").decode()
     assert text == (
         'i0,plain \ni1,he said "no"  twice\ni2, a b \ni3,\ni4,3\ni5,-1\ni6,[0.0 1.0 0.0]\n'
     )
     with pytest.raises(DataError, match=r"'i,7': .* --strings csv"):
-        csv_file(ROWS, "tlidb")
+        format_csv(ROWS, "tlidb")
 
 
 @given(st.lists(st.tuples(st.text(), st.text()), max_size=5))
 def test_a_csv_reader_gives_back_every_string(rows: list[tuple[str, str]]) -> None:
     rows = [(a.replace("\0", ""), b.replace("\0", "")) for a, b in rows]
-    text = csv_file(rows, "csv").decode()
+    text = format_csv(rows, "csv").decode()
     read = [tuple(row) for row in csv.reader(io.StringIO(text, newline=""), strict=True)]
     assert read == rows
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8")))
 def test_a_row_of_the_toolkits_is_one_line_with_one_comma(text: str) -> None:
-    written = csv_file([("id", text)], "tlidb").decode()
+    written = format_csv([("id", text)], "tlidb").decode()
     assert written.count(",") == 1
     assert written.count("\n") == 1 and "\r" not in written
 
@@ -170,7 +170,7 @@ def test_what_the_archive_holds(made: Path) -> None:
     for name, text in members(made).items():
         task = get_task("Friends", name.split("/")[0])
         ids, values = zip(*csv.reader(io.StringIO(text, newline="")), strict=True)
-        assert list(ids) == [row for instance in IDS for row in row_ids(task, instance)]
+        assert list(ids) == [row for instance in IDS for row in list_row_ids(task, instance)]
         for value in values:
             if task.kind == "multi_label":
                 assert re.fullmatch(r"\[([01] ){36}[01]\]", value)
@@ -260,5 +260,5 @@ YES, NO = (1, 0, 0), (0, 0, 1)
     ],
 )
 def test_ensembles(task: Any, values: list[Value], majority: Value, mean: Value) -> None:
-    assert combined(task, values, "majority") == majority
-    assert combined(task, values, "mean") == mean
+    assert combine_answers(task, values, "majority") == majority
+    assert combine_answers(task, values, "mean") == mean

@@ -15,7 +15,7 @@ from challenge_records import by_seed, finish_all, make_study, with_column
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs.transfer.challenge import choose as choosing
-from tasktransfer.designs.transfer.challenge.choose import choose, finished
+from tasktransfer.designs.transfer.challenge.choose import choose, read_finished
 from tasktransfer.designs.transfer.challenge.policy import Policy, parse_policy
 from tasktransfer.designs.transfer.challenge.submit import Wish, make
 from tasktransfer.designs.transfer.runs import transfer_runs
@@ -174,7 +174,7 @@ def test_what_choosing_sees_is_made_without_touching_the_test(
 ) -> None:
     read = choosing.read_record
     monkeypatch.setattr(choosing, "read_record", lambda path: Untouchable(read(path)))
-    seen = finished(study, transfer_runs(study.plan)[-1])
+    seen = read_finished(study, transfer_runs(study.plan)[-1])
     assert seen is not None
     assert not [name for name in type(seen).__slots__ if "test" in name or name == "score"]
 

@@ -15,7 +15,7 @@ from submissions import Files, files_of, golds_of, lines_of, packed, with_line, 
 from tasktransfer.cli import main
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.challenge import files as challenge_files
-from tasktransfer.designs.transfer.challenge.findings import Findings, listed
+from tasktransfer.designs.transfer.challenge.findings import Findings, list_findings
 from tasktransfer.designs.transfer.challenge.format import TRANSFER_FILE
 from tasktransfer.designs.transfer.challenge.golds import Golds
 from tasktransfer.designs.transfer.challenge.read import Submission, read_submission
@@ -108,7 +108,7 @@ def test_findings_are_listed_by_file_and_line() -> None:
     for file, line in (("a", 2), ("b", 1), ("a", None), ("a", 1)):
         findings.error(file, line, "k", "wrong")
     lines = ["  a:1: wrong", "  a:2: wrong", "  a: ... and 1 more (1 k)", "  b:1: wrong"]
-    assert listed(findings.errors, per_file=2) == lines
+    assert list_findings(findings.errors, per_file=2) == lines
 
 
 # --- what is accepted ----------------------------------------------------------------------------

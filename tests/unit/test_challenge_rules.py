@@ -17,7 +17,7 @@ from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer import plan
-from tasktransfer.designs.transfer.challenge.rules import MEANING, ineligible
+from tasktransfer.designs.transfer.challenge.rules import MEANING, explain_ineligible
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import MultiSource, Revisions
 from tasktransfer.designs.transfer.runs import transfer_runs
@@ -238,7 +238,9 @@ def finished_run(folder: Path, **changes: Any) -> tuple[Run, dict[str, Any]]:
 
 
 def reasons(run: Run, record: dict[str, Any]) -> list[str]:
-    return ineligible(run.about["dataset"], run.about["sources"], run.about["target"], record)
+    return explain_ineligible(
+        run.about["dataset"], run.about["sources"], run.about["target"], record
+    )
 
 
 def test_a_record_that_keeps_the_rules_may_be_submitted(tmp_path: Path) -> None:

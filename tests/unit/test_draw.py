@@ -18,7 +18,7 @@ from shown_results import drawn as draw_figures
 from shown_results import shown_of, view_of
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.draw import DRAW
-from tasktransfer.designs.transfer.figures.one_dataset import FRAMES, of_dataset
+from tasktransfer.designs.transfer.figures.one_dataset import FRAMES, select_dataset
 from tasktransfer.designs.transfer.report.blocks import read
 from tasktransfer.designs.transfer.shown import FIGURES
 from tasktransfer.errors import RecordError
@@ -168,7 +168,7 @@ def test_figures_that_have_nothing_to_show_any_more_are_removed(tmp_path: Path) 
 
 def test_a_part_has_its_dataset_and_the_frames_it_asks_for(tmp_path: Path) -> None:
     results = study(tmp_path)
-    part = of_dataset(results, "Friends", ("cells", "lengths"))
+    part = select_dataset(results, "Friends", ("cells", "lengths"))
     assert set(part.statistics.cells["dataset"]) == {"Friends"}
     assert len(part.statistics.cells) == 2
     assert part.lengths is not None
@@ -177,7 +177,7 @@ def test_a_part_has_its_dataset_and_the_frames_it_asks_for(tmp_path: Path) -> No
     assert list(part.tables.runs.columns) == list(results.tables.runs.columns)
     assert list(part.metadata.order["task"]) == list(TASKS["Friends"])
     assert set(part.metadata.shorts) == set(TASKS["Friends"])
-    assert set(of_dataset(results, "Friends").tables.runs["dataset"]) == {"Friends"}
+    assert set(select_dataset(results, "Friends").tables.runs["dataset"]) == {"Friends"}
     assert all(name in FRAMES for _, reads, _ in FIGURES.values() for name in reads)
 
 

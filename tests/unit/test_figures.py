@@ -25,17 +25,17 @@ from record_factory import Run, single_source_runs
 
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.figures.aggregate_transfer import aggregate_transfer
-from tasktransfer.designs.transfer.figures.draw import DRAW, of_dataset
-from tasktransfer.designs.transfer.figures.lengths import lengths
-from tasktransfer.designs.transfer.figures.sample_count import sample_count
-from tasktransfer.designs.transfer.figures.sample_ratio import ratios, sample_ratio
-from tasktransfer.designs.transfer.figures.source_type import source_type
-from tasktransfer.designs.transfer.figures.task_types import LOOKS, task_type
+from tasktransfer.designs.transfer.figures.aggregate_transfer import plot_aggregate_transfer
+from tasktransfer.designs.transfer.figures.draw import DRAW, select_dataset
+from tasktransfer.designs.transfer.figures.lengths import plot_lengths
+from tasktransfer.designs.transfer.figures.sample_count import plot_sample_count
+from tasktransfer.designs.transfer.figures.sample_ratio import compute_ratios, plot_sample_ratio
+from tasktransfer.designs.transfer.figures.source_type import plot_source_type
+from tasktransfer.designs.transfer.figures.task_types import LOOKS, get_task_type
 from tasktransfer.designs.transfer.figures.transfer_graph import (
-    arrow_look,
-    arrow_threshold,
-    transfer_graph,
+    compute_arrow_threshold,
+    get_arrow_look,
+    plot_transfer_graph,
 )
 from tasktransfer.designs.transfer.shown import FIGURES
 from tasktransfer.present.kit.style import fold_name, format_signed, get_series_look, log_ticks
@@ -69,7 +69,7 @@ def drawn(figure: Figure | None) -> Figure:
 def test_what_a_figure_reads_is_all_that_it_needs(planted: Results, name: str) -> None:
     """``draw_figures`` gives it the tables that it names, of its dataset, and no others."""
     _, reads, _ = FIGURES[name]
-    part = of_dataset(planted, "DailyDialog", reads)
+    part = select_dataset(planted, "DailyDialog", reads)
     whole = DRAW[name](planted, "DailyDialog")
     assert (DRAW[name](part, "DailyDialog") is None) == (whole is None)
     assert name == "multi_source" or whole is not None
@@ -175,12 +175,12 @@ def test_real_data_bear_no_mark(planted: Results) -> None:
 
 
 def test_the_graph_has_an_arrow_for_each_pair_as_strong_as_its_delta(planted: Results) -> None:
-    figure = drawn(transfer_graph(planted, "DailyDialog"))
+    figure = drawn(plot_transfer_graph(planted, "DailyDialog"))
     bert, t5 = figure.axes
     assert bert.get_title() == "bert\n6 of 6 pairs drawn"
     arrows = [patch for patch in bert.patches if isinstance(patch, FancyArrowPatch)]
     widths = sorted(arrow.get_linewidth() for arrow in arrows)
-    expected = [arrow_look(delta, 10.0) for delta in PLANTED.values()]
+    expected = [get_arrow_look(delta, 10.0) for delta in PLANTED.values()]
     assert widths == pytest.approx(sorted(width for _, width, _ in expected))
     dashed = [arrow for arrow in arrows if arrow.get_linestyle() != "-"]
     assert len(dashed) == 2, "negative transfer is dashed, not red alone"
@@ -190,7 +190,7 @@ def test_the_graph_has_an_arrow_for_each_pair_as_strong_as_its_delta(planted: Re
 
 
 def test_only_arrows_that_can_be_told_apart_are_drawn(paper_scale: Results) -> None:
-    figure = drawn(transfer_graph(paper_scale, "DailyDialog"))
+    figure = drawn(plot_transfer_graph(paper_scale, "DailyDialog"))
     counts = [len(axes.patches) for axes in figure.axes]
     assert max(counts) <= 30
     assert min(counts) > 0
@@ -199,18 +199,18 @@ def test_only_arrows_that_can_be_told_apart_are_drawn(paper_scale: Results) -> N
 
 def test_the_threshold_leaves_at_most_so_many_arrows() -> None:
     arrows = pd.DataFrame({"model": "bert", "delta": [5.0, -4.04, 3.0, -2.0, 1.0]})
-    assert arrow_threshold(arrows, 5) == 0.0
-    assert arrow_threshold(arrows, 2) == 3.1
-    assert arrow_threshold(arrows, 1) == 4.1
+    assert compute_arrow_threshold(arrows, 5) == 0.0
+    assert compute_arrow_threshold(arrows, 2) == 3.1
+    assert compute_arrow_threshold(arrows, 1) == 4.1
     alike = pd.DataFrame({"model": "bert", "delta": [2.0] * 9})
-    assert arrow_threshold(alike, 3) == 2.0, "a crowded graph rather than an empty one"
+    assert compute_arrow_threshold(alike, 3) == 2.0, "a crowded graph rather than an empty one"
 
 
 def test_looks_tell_the_sign_without_colour() -> None:
-    positive, negative = arrow_look(5.0, 10.0), arrow_look(-5.0, 10.0)
+    positive, negative = get_arrow_look(5.0, 10.0), get_arrow_look(-5.0, 10.0)
     assert positive[1] == negative[1]
     assert positive[2] != negative[2]
-    assert arrow_look(99.0, 10.0)[1] == arrow_look(10.0, 10.0)[1]
+    assert get_arrow_look(99.0, 10.0)[1] == get_arrow_look(10.0, 10.0)[1]
     looks = list(LOOKS.values())
     assert len({look.marker for look in looks}) == len(looks)
     series = [get_series_look(rank) for rank in range(4)]
@@ -221,7 +221,7 @@ def test_looks_tell_the_sign_without_colour() -> None:
 
 
 def test_ratios_are_of_training_samples(planted: Results) -> None:
-    cells = ratios(planted, "DailyDialog")
+    cells = compute_ratios(planted, "DailyDialog")
     found = {(row.source, row.target): row.ratio for row in cells.itertuples()}
     assert found[ER, TC] == 10.0
     assert found[DNLI, ER] == 0.01
@@ -229,9 +229,9 @@ def test_ratios_are_of_training_samples(planted: Results) -> None:
     assert types == {ER: "utterance classification", TC: "dialogue classification",
                      DNLI: "dialogue classification"}  # fmt: skip
     unknown = with_sizes(planted, {ER: 1000, TC: 100})
-    assert set(ratios(unknown, "DailyDialog")["ratio"]) == {10.0, 0.1}
-    assert sample_ratio(with_sizes(planted, {}), "DailyDialog") is None
-    figure = drawn(sample_ratio(unknown, "DailyDialog"))
+    assert set(compute_ratios(unknown, "DailyDialog")["ratio"]) == {10.0, 0.1}
+    assert plot_sample_ratio(with_sizes(planted, {}), "DailyDialog") is None
+    figure = drawn(plot_sample_ratio(unknown, "DailyDialog"))
     assert "8 cells of tasks of unknown size left out" in note(figure)
 
 
@@ -244,8 +244,8 @@ def test_a_ratio_is_known_of_a_source_of_another_dataset(planted: Results) -> No
         tables=dataclasses.replace(planted.tables, sizes=foreign),
         statistics=dataclasses.replace(planted.statistics, cells=cells),
     )
-    part = of_dataset(results, "DailyDialog", ("sizes", "cells"))
-    assert list(ratios(part, "DailyDialog")["ratio"]) == [300 / sizes["train"].iloc[0]]
+    part = select_dataset(results, "DailyDialog", ("sizes", "cells"))
+    assert list(compute_ratios(part, "DailyDialog")["ratio"]) == [300 / sizes["train"].iloc[0]]
 
 
 def test_the_best_fit_is_of_delta_on_the_logarithm_of_the_ratio(planted: Results) -> None:
@@ -261,7 +261,7 @@ def test_the_best_fit_is_of_delta_on_the_logarithm_of_the_ratio(planted: Results
     )
     sizes = pd.concat([planted.tables.sizes, planted.tables.sizes.head(1).assign(task=more[0][0])])
     wider = dataclasses.replace(wider, tables=dataclasses.replace(wider.tables, sizes=sizes))
-    figure = drawn(sample_ratio(with_sizes(wider, {**SIZES, more[0][0]: 1}), "DailyDialog"))
+    figure = drawn(plot_sample_ratio(with_sizes(wider, {**SIZES, more[0][0]: 1}), "DailyDialog"))
     bert = figure.axes[0]
     # Dialogue classification as target: ER→TC 10, ER→DNLI 100, TC→DNLI 10, DNLI→TC 0.1, and from
     # a task of one instance 0.01 and 0.1.
@@ -277,7 +277,7 @@ def test_the_best_fit_is_of_delta_on_the_logarithm_of_the_ratio(planted: Results
     assert "jackknife over tasks" in note(figure)
 
 
-@pytest.mark.parametrize("draw", [sample_ratio, sample_count])
+@pytest.mark.parametrize("draw", [plot_sample_ratio, plot_sample_count])
 def test_no_line_is_drawn_through_fewer_than_three_values(
     planted: Results, draw: Callable[[Results, str], Figure | None]
 ) -> None:
@@ -299,7 +299,7 @@ def test_no_line_is_drawn_through_fewer_than_three_values(
 
 
 def test_points_are_means_by_sample_count(planted: Results) -> None:
-    figure = drawn(sample_count(planted, "DailyDialog"))
+    figure = drawn(plot_sample_count(planted, "DailyDialog"))
     assert len(figure.axes) == 4
     assert [axes.get_ylabel().split("\n")[0] for axes in figure.axes[::2]] == ["bert", "t5"]
     assert [axes.get_xlabel() for axes in figure.axes[2:]] == [
@@ -314,7 +314,7 @@ def test_points_are_means_by_sample_count(planted: Results) -> None:
     # By size: DNLI 10, TC 100, ER 1000.
     assert means(figure.axes[0], 0) == pytest.approx([2.0, -4.0, 6.0])
     assert means(figure.axes[3], 1) == pytest.approx([1.0, 5.5, -2.5])
-    assert sample_count(with_sizes(planted, {}), "DailyDialog") is None
+    assert plot_sample_count(with_sizes(planted, {}), "DailyDialog") is None
 
 
 # --- Figure 6 -------------------------------------------------------------------------------------
@@ -326,12 +326,12 @@ def test_lengths_are_shares_of_all(planted: Results) -> None:
          for length, count in ((2, 50), (3, 30), (4, 19), (900, 1))],
         columns=["dataset", "unit", "length", "count"],
     )  # fmt: skip
-    figure = drawn(lengths(dataclasses.replace(planted, lengths=frame), "DailyDialog"))
+    figure = drawn(plot_lengths(dataclasses.replace(planted, lengths=frame), "DailyDialog"))
     (axes,) = figure.axes
     bars = {bar.get_x() + bar.get_width() / 2: bar.get_height() for bar in axes.patches}
     assert bars == {2.0: 50.0, 3.0: 30.0, 4.0: 19.0}
     assert axes.get_title() == ("100 utterances\nmedian 2, mean 11.7\n1 longer than 4, up to 900")
-    assert lengths(dataclasses.replace(planted, lengths=None), "DailyDialog") is None
+    assert plot_lengths(dataclasses.replace(planted, lengths=None), "DailyDialog") is None
 
 
 # --- Figures 7 and 8 ------------------------------------------------------------------------------
@@ -347,7 +347,7 @@ def test_aggregates_are_means_over_models_and_algorithms_with_margins(tmp_path: 
 
     gone = ("Friends", "t5", "multitask", ("b",), "a", 0)
     results = results_of(tmp_path, runs, mixed, leave_out=lambda run: run == gone)
-    figure = drawn(aggregate_transfer(results, "Friends"))
+    figure = drawn(plot_aggregate_transfer(results, "Friends"))
     # a → b: +6 and −2; b → a: +3 by bert, the other is missing.
     assert grid(figure.axes[0]) == {
         (0.0, 1.0): ["+2.0", "1/2"],
@@ -366,7 +366,7 @@ def test_aggregates_are_means_over_models_and_algorithms_with_margins(tmp_path: 
 
 
 def test_source_types_have_their_cells_and_means(planted: Results) -> None:
-    figure = drawn(source_type(planted, "DailyDialog"))
+    figure = drawn(plot_source_type(planted, "DailyDialog"))
     bert, t5 = figure.axes
     assert [label.get_text() for label in t5.get_xticklabels()] == [
         "utterance\nclassification\n(1 task)",
@@ -384,8 +384,8 @@ def test_task_types_are_those_of_the_paper(shared: Path) -> None:
     published = pd.read_csv(shared / "paper" / "table1_tasks.csv")
     assert len(published) == 17
     for row in published.itertuples():
-        assert task_type(row.dataset, row.task) == row.task_type
-    assert task_type("Friends", "a_task_of_my_own") == "other"
+        assert get_task_type(row.dataset, row.task) == row.task_type
+    assert get_task_type("Friends", "a_task_of_my_own") == "other"
 
 
 # --- style ----------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from tasktransfer.datasets.tiny_world import generate
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect.results import Results, read_results
 from tasktransfer.designs.transfer.figures.draw import DRAW
-from tasktransfer.designs.transfer.figures.one_dataset import of_dataset
+from tasktransfer.designs.transfer.figures.one_dataset import select_dataset
 from tasktransfer.encoding.encoded import is_synthetic, read_manifest
 from tasktransfer.errors import DataError
 from tasktransfer.present.tables import Printed
@@ -117,7 +117,7 @@ def check_marks(results: Results, folder: Path) -> None:
     write_all_tables(results, folder)
     assert pd.read_csv(folder / "table2.csv")["synthetic"].all()
     for name in FIGURE_NAMES:
-        figure = DRAW[name](of_dataset(results, DATASET), DATASET)
+        figure = DRAW[name](select_dataset(results, DATASET), DATASET)
         assert figure is not None
         assert "SYNTHETIC¹" in figure.get_suptitle(), name
 
@@ -232,7 +232,7 @@ def test_each_dataset_is_marked_for_itself(tmp_path: Path) -> None:
     }
     titles = {}
     for dataset in DATASETS:
-        figure = DRAW["heatmap"](of_dataset(results, dataset), dataset)
+        figure = DRAW["heatmap"](select_dataset(results, dataset), dataset)
         assert figure is not None
         titles[dataset] = "SYNTHETIC" in figure.get_suptitle()
     assert titles == {"DailyDialog": False, "Friends": True}

@@ -16,10 +16,10 @@ from record_factory import ALGORITHMS, Run, single_source_runs
 
 from tasktransfer.designs.transfer.collect.columns import PROMPTED
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.figures.aggregate_transfer import aggregate_transfer
-from tasktransfer.designs.transfer.figures.heatmap import heatmap
-from tasktransfer.designs.transfer.figures.multi_source_bars import multi_source_bars
-from tasktransfer.designs.transfer.figures.one_dataset import of_dataset
+from tasktransfer.designs.transfer.figures.aggregate_transfer import plot_aggregate_transfer
+from tasktransfer.designs.transfer.figures.heatmap import plot_heatmap
+from tasktransfer.designs.transfer.figures.multi_source_bars import plot_multi_source_bars
+from tasktransfer.designs.transfer.figures.one_dataset import select_dataset
 from tasktransfer.designs.transfer.racing import LEFT_LABEL, NO_INTERVAL
 from tasktransfer.designs.transfer.report.grid import payload
 from tasktransfer.present.kit.matrix import (
@@ -64,7 +64,7 @@ def study(
 
 
 def figure_of(results: Results) -> Figure:
-    figure = heatmap(results, "DailyDialog")
+    figure = plot_heatmap(results, "DailyDialog")
     assert figure is not None
     return figure
 
@@ -232,7 +232,7 @@ def test_missing_and_not_planned_cells_look_apart(tmp_path: Path) -> None:
 
 
 def aggregate_of(results: Results) -> Figure:
-    figure = aggregate_transfer(results, "DailyDialog")
+    figure = plot_aggregate_transfer(results, "DailyDialog")
     assert figure is not None
     return figure
 
@@ -343,7 +343,7 @@ def test_multi_source_bars_beside_their_singles(tmp_path: Path) -> None:
         for seed in (0, 1)
     ]
     gone = {run for run in several if run[1] == "t5"}
-    figure = multi_source_bars(study(tmp_path, gone, runs=[*RUNS, *several]), "DailyDialog")
+    figure = plot_multi_source_bars(study(tmp_path, gone, runs=[*RUNS, *several]), "DailyDialog")
     assert figure is not None
     bert, t5 = figure.axes
     # Single sources give +10 and -4, so +3; the run on both scores -4.
@@ -352,7 +352,7 @@ def test_multi_source_bars_beside_their_singles(tmp_path: Path) -> None:
     assert [bool(patch.get_hatch()) for patch in t5.patches] == [True, True]
     assert "missing" in [text.get_text() for text in figure.legends[0].get_texts()]
     assert [label.get_text() for label in t5.get_xticklabels()] == ["TC\nfrom DNLI + ER"]
-    assert multi_source_bars(study(tmp_path / "none", set()), "DailyDialog") is None
+    assert plot_multi_source_bars(study(tmp_path / "none", set()), "DailyDialog") is None
 
 
 def test_what_models_score_that_are_only_asked_stands_in_the_margin(tmp_path: Path) -> None:
@@ -366,7 +366,7 @@ def test_what_models_score_that_are_only_asked_stands_in_the_margin(tmp_path: Pa
         ],
         PROMPTED,
     )  # fmt: skip
-    figure = heatmap(replace(results, prompted=asked), "DailyDialog")
+    figure = plot_heatmap(replace(results, prompted=asked), "DailyDialog")
     assert figure is not None
     panels = [axes for axes in figure.axes if axes.get_xlabel() == "target" or axes.get_title()]
     for axes in panels:
@@ -375,9 +375,9 @@ def test_what_models_score_that_are_only_asked_stands_in_the_margin(tmp_path: Pa
         texts = [text.get_text() for text in axes.texts]
         assert (texts.count("11.0"), texts.count("22.0")) == (2, 2)
     assert "prompted model" in " ".join(text.get_text() for text in figure.legends[0].texts)
-    part = of_dataset(replace(results, prompted=asked), "Friends")
+    part = select_dataset(replace(results, prompted=asked), "Friends")
     assert part.prompted is not None
     assert part.prompted.empty
-    plain = heatmap(results, "DailyDialog")
+    plain = plot_heatmap(results, "DailyDialog")
     assert plain is not None
     assert "asked" not in " ".join(text.get_text() for text in plain.legends[0].texts)

@@ -16,9 +16,9 @@ import pytest
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.tables.correspondence import (
     Correspondence,
-    compared,
-    published_model,
-    with_published,
+    add_published_values,
+    find_published_model,
+    has_published_values,
 )
 from tasktransfer.errors import RecordError
 from tasktransfer.tables.metadata import Metadata
@@ -250,7 +250,7 @@ def test_writing_twice_gives_the_same_bytes(tmp_path: Path) -> None:
     ],
 )
 def test_which_model_is_the_paper_s(name: str, weights: str | None, model: str | None) -> None:
-    assert published_model(name, weights) == model
+    assert find_published_model(name, weights) == model
 
 
 def ours() -> pd.DataFrame:
@@ -265,7 +265,7 @@ def ours() -> pd.DataFrame:
 
 def beside(found: Correspondence) -> pd.DataFrame:
     keys = ["dataset", "model", "algorithm"]
-    return with_published(ours(), published.table2(), ["average_score"], keys, found)
+    return add_published_values(ours(), published.table2(), ["average_score"], keys, found)
 
 
 def test_only_corresponding_rows_get_a_published_value() -> None:
@@ -274,7 +274,7 @@ def test_only_corresponding_rows_get_a_published_value() -> None:
     assert frame["published_average_score"].fillna(-1).tolist() == [50.95, -1, -1, 42.88]
     assert frame["difference_average_score"][0] == pytest.approx(0.05)
     assert frame["difference_average_score"][1:].isna().all()
-    assert compared(frame)
+    assert has_published_values(frame)
     # One dataset of a study may be full data.
     frame = beside(Correspondence(frozenset(["Friends"]), {"mine": "BERT"}, "", REAL))
     assert frame["published_average_score"].notna().tolist() == [False, False, False, True]
@@ -283,4 +283,4 @@ def test_only_corresponding_rows_get_a_published_value() -> None:
 def test_without_any_published_value_there_are_no_columns_for_it() -> None:
     frame = beside(Correspondence(frozenset(["DailyDialog"]), {"mine": "T6"}, "", REAL))
     pd.testing.assert_frame_equal(frame, ours())
-    assert not compared(frame)
+    assert not has_published_values(frame)

@@ -13,10 +13,10 @@ from tasktransfer.designs.transfer.selectors.recommend import (
     Question,
     _transfers,
     as_text,
-    asked_for,
-    promise,
-    recommended,
-    surely_better,
+    estimate_gain,
+    list_better_than_random,
+    parse_question,
+    recommend_sources,
 )
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import find_revisions
@@ -89,15 +89,15 @@ def matrix(slope: float, q: float) -> dict[str, pd.DataFrame]:
 
 
 def test_only_what_the_intervals_tell_from_chance_is_sure() -> None:
-    assert surely_better(matrix(1, 0.01)) == ["logme"]
-    assert surely_better(matrix(1, 0.2)) == []
-    assert surely_better({}) == []
+    assert list_better_than_random(matrix(1, 0.01)) == ["logme"]
+    assert list_better_than_random(matrix(1, 0.2)) == []
+    assert list_better_than_random({}) == []
 
 
 def test_nothing_is_learnt_of_the_target_itself() -> None:
     table = matrix(1, 0.01)
-    whole = promise("logme", QUESTION, table)
-    without = promise("logme", Question("Friends", "t0", ("s0",)), table)
+    whole = estimate_gain("logme", QUESTION, table)
+    without = estimate_gain("logme", Question("Friends", "t0", ("s0",)), table)
     assert whole is not None and without is not None
     assert (whole.targets, without.targets) == (8, 7)
 
@@ -114,7 +114,7 @@ def test_a_source_of_another_dataset_has_its_gains_on_that_of_a_matrix() -> None
 
 
 def test_without_a_sure_selector_a_probe_is_named() -> None:
-    told = recommended(study(), QUESTION, ["kind"], {})
+    told = recommend_sources(study(), QUESTION, ["kind"], {})
     assert told["ranked_by"] == "kind"
     assert told["sources"][0]["value"] >= told["sources"][1]["value"]
     assert told["learnt_from"] is None
@@ -125,12 +125,12 @@ def test_without_a_sure_selector_a_probe_is_named() -> None:
 
 
 def test_targets_and_sources_have_to_be_the_studys() -> None:
-    asked = asked_for(study(), "topic_classification", [])
+    asked = parse_question(study(), "topic_classification", [])
     assert asked == Question("DailyDialog", "topic_classification", SOURCES[::-1])
-    assert asked_for(study(), "DailyDialog/topic_classification", ["dialogue_nli"]).sources == (
-        "dialogue_nli",
-    )
+    assert parse_question(
+        study(), "DailyDialog/topic_classification", ["dialogue_nli"]
+    ).sources == ("dialogue_nli",)
     with pytest.raises(ConfigError, match="DailyDialog/topic_classification"):
-        asked_for(study(), "nothing", [])
+        parse_question(study(), "nothing", [])
     with pytest.raises(ConfigError, match="not a source"):
-        asked_for(study(), "topic_classification", ["question_answering"])
+        parse_question(study(), "topic_classification", ["question_answering"])

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from tasktransfer.cli import main
-from tasktransfer.designs.transfer.figures.regret import drawn, regret
-from tasktransfer.designs.transfer.selectors.matrix import regret_of_file
+from tasktransfer.designs.transfer.figures.regret import plot_regret, plot_study_regret
+from tasktransfer.designs.transfer.selectors.matrix import compute_file_regret
 from tasktransfer.errors import DataError
 from tasktransfer.present.view import View
 from tasktransfer.results.study import Study
@@ -40,7 +40,7 @@ def simulated(folder: Path, **more: object) -> Path:
 
 
 def test_truth_is_told_from_chance_and_noise_is_not(tmp_path: Path) -> None:
-    frame, notes = regret_of_file(simulated(tmp_path), (1, 3))
+    frame, notes = compute_file_regret(simulated(tmp_path), (1, 3))
     rows = frame[frame["measure"] == "regret@1"].set_index("selector")
     assert list(rows.index) == ["random", "source_mean", "truth", "noise"]
     assert not notes
@@ -56,7 +56,7 @@ def test_parts_of_a_file_are_judged_apart(tmp_path: Path) -> None:
     table = pd.read_csv(file)
     both = pd.concat([table.assign(algorithm="x"), table.assign(algorithm="y", score=50)])
     both.to_csv(file, index=False)
-    frame, _ = regret_of_file(file, (1,))
+    frame, _ = compute_file_regret(file, (1,))
     value = frame[frame["measure"] == "regret@1"].set_index(["algorithm", "selector"])["value"]
     assert value["y"].eq(0).all()
     assert value["x", "random"] > 0
@@ -64,14 +64,14 @@ def test_parts_of_a_file_are_judged_apart(tmp_path: Path) -> None:
 
 def test_fractions_and_baselines_are_read(tmp_path: Path) -> None:
     file = simulated(tmp_path)
-    whole, _ = regret_of_file(file, (1,))
+    whole, _ = compute_file_regret(file, (1,))
     table = pd.read_csv(file)
     # The baseline of a target is as far from each seed's scores: gains rank as scores do.
     alone = table.drop_duplicates(["target", "seed"]).assign(source="", truth=None, noise=None)
     table = pd.concat([table, alone])
     table["score"] /= 100
     table.to_csv(file, index=False)
-    frame, notes = regret_of_file(file, (1,))
+    frame, notes = compute_file_regret(file, (1,))
     assert "fractions" in notes[0]
     values = []
     for one in (whole, frame):
@@ -96,7 +96,7 @@ def test_what_is_no_matrix_is_refused(tmp_path: Path, change: object, told: str)
     file = simulated(tmp_path)
     change(pd.read_csv(file)).to_csv(file, index=False)  # type: ignore[operator]
     with pytest.raises(DataError) as refused:
-        regret_of_file(file, (1,))
+        compute_file_regret(file, (1,))
     assert told in str(refused.value)
     assert str(file) in str(refused.value)
 
@@ -147,8 +147,8 @@ def test_the_figure_has_a_panel_for_each_algorithm(tmp_path: Path) -> None:
     file = simulated(tmp_path)
     table = pd.read_csv(file)
     pd.concat([table.assign(algorithm="x"), table.assign(algorithm="y")]).to_csv(file, index=False)
-    frame, _ = regret_of_file(file, (1,))
+    frame, _ = compute_file_regret(file, (1,))
     metadata = Metadata("study", "digest", synthetic=False, records=1)
-    assert len(regret(frame, metadata).axes) == 2
+    assert len(plot_regret(frame, metadata).axes) == 2
     nothing = View(cast(Study, None), {"regret": frame[:0]}, metadata)
-    assert drawn(nothing) is None
+    assert plot_study_regret(nothing) is None

@@ -21,7 +21,7 @@ from tasktransfer.designs.transfer.plan import build
 from tasktransfer.designs.transfer.selectors import registry
 from tasktransfer.designs.transfer.selectors.nodes import is_selector
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
-from tasktransfer.designs.transfer.selectors.values import regret_of, values_of
+from tasktransfer.designs.transfer.selectors.values import compute_study_regret, compute_values
 from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas, select
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.fits.asked import Arrays, Asked
@@ -248,10 +248,10 @@ def test_a_changed_test_score_changes_no_value_and_judges_them() -> None:
 
     one = tables(lambda s, t, seed: float(TASKS.index(s)), dev)
     other = tables(lambda s, t, seed: -float(TASKS.index(s)), dev)
-    values = [values_of(config, each) for each in (one, other)]
+    values = [compute_values(config, each) for each in (one, other)]
     pd.testing.assert_frame_equal(*values)
     regrets = [
-        regret_of(each, of).query("measure == 'regret@1'").set_index("selector")["value"]
+        compute_study_regret(each, of).query("measure == 'regret@1'").set_index("selector")["value"]
         for each, of in zip((one, other), values, strict=True)
     ]
     assert regrets[0]["source_mean"] == 0
@@ -260,7 +260,7 @@ def test_a_changed_test_score_changes_no_value_and_judges_them() -> None:
 
 
 def test_source_mean_is_of_dev_gains_on_other_targets() -> None:
-    values = values_of(parse(CONFIG), tables(lambda *_: 0.0, lambda s, t, seed: len(t) + seed))
+    values = compute_values(parse(CONFIG), tables(lambda *_: 0.0, lambda s, t, seed: len(t) + seed))
     rows = values[values["selector"] == "source_mean"].set_index(["source", "target", "seed"])
     a, b, c = TASKS
     assert rows.loc[(a, b, 1), "value"] == len(c) + 1
@@ -269,7 +269,7 @@ def test_source_mean_is_of_dev_gains_on_other_targets() -> None:
 
 
 def test_what_is_missing_says_why() -> None:
-    values = values_of(parse(CONFIG), tables(lambda *_: 0.0, lambda *_: 0.0))
+    values = compute_values(parse(CONFIG), tables(lambda *_: 0.0, lambda *_: 0.0))
     logme = values[values["selector"] == "logme"]
     assert logme["value"].isna().all()
     assert set(logme["reason"]) == {"not computed yet: run snakemake"}
@@ -279,7 +279,7 @@ def test_what_is_missing_says_why() -> None:
 def test_a_selector_chooses_the_sources_of_several() -> None:
     of_dev = tables(lambda *_: 0.0, lambda s, t, seed: 0.0)
     a, b, c = TASKS  # sizes rise in this order
-    values = values_of(parse(CONFIG), of_dev)
+    values = compute_values(parse(CONFIG), of_dev)
     by_size = values[values["selector"] == "size"]
     chosen = select_from_tables_of(of_dev, by_size)
     assert {one["target"]: one["sources"] for one in chosen} == {a: [c, b], b: [c, a], c: [b, a]}
@@ -298,7 +298,7 @@ def select_from_tables_of(tables: Tables, values: pd.DataFrame) -> list[Any]:
 def test_a_source_without_a_value_is_not_chosen() -> None:
     """By name it would come first."""
     of_dev = tables(lambda *_: 0.0, lambda s, t, seed: 0.0)
-    values = values_of(parse(CONFIG), of_dev).query("selector == 'size'").copy()
+    values = compute_values(parse(CONFIG), of_dev).query("selector == 'size'").copy()
     a, b, c = TASKS
     values.loc[values["source"] == b, ["value", "reason"]] = (np.nan, "b has no classes")
     deltas = dev_deltas(of_dev.deltas, of_dev.runs)

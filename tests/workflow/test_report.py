@@ -16,7 +16,7 @@ from report_results import Asked, RunName, digest_of_run, make_results, path_of,
 from shown_results import write_report
 from tasktransfer.designs.transfer.collect.columns import PROMPTED
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.present.kit.style import format_signed
 from tasktransfer.tables.store import build_frame
 
@@ -194,7 +194,7 @@ def test_every_heatmap_shows_its_numbers(page: Any, results: Results) -> None:
         for model in MODELS:
             choose(page, "choose-model", model)
             for algorithm in ALGORITHMS:
-                choose(page, "choose-algorithm", algorithm_label(algorithm))
+                choose(page, "choose-algorithm", get_algorithm_label(algorithm))
                 known = the_cells(results, dataset, model, algorithm)
                 shown = texts(page)
                 for key, row in known.items():

@@ -96,10 +96,10 @@ def report(chosen: argparse.Namespace) -> None:
 
 def regret(chosen: argparse.Namespace) -> None:
     """Evaluate how well selectors rank sources, from any matrix of transfer scores."""
-    from tasktransfer.designs.transfer.selectors.matrix import regret_of_file
+    from tasktransfer.designs.transfer.selectors.matrix import compute_file_regret
     from tasktransfer.tables.regret import as_text
 
-    frame, notes = regret_of_file(chosen.matrix, tuple(chosen.k or ()))
+    frame, notes = compute_file_regret(chosen.matrix, tuple(chosen.k or ()))
     if chosen.json:
         rows = json_text.loads(frame.to_json(orient="records"))
         print(json_text.encode({"notes": notes, "regret": rows}, indent=2))

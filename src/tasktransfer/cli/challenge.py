@@ -144,9 +144,9 @@ def score(chosen: argparse.Namespace) -> None:
     from tasktransfer.designs.transfer.challenge.score import (
         as_json,
         as_text,
+        format_warnings,
         refuse_invalid,
         score_file,
-        warnings_text,
         write_json,
     )
 
@@ -161,7 +161,7 @@ def score(chosen: argparse.Namespace) -> None:
         print(json_text.encode(as_json(report), indent=2))
     elif chosen.json:
         write_json(report, chosen.json)
-    for line in warnings_text(report):
+    for line in format_warnings(report):
         print(escape_text(line), file=sys.stderr)
     refuse_invalid(report, hint=not chosen.shared_ids)
     if chosen.json != PRINTED:

@@ -51,12 +51,12 @@ def recommend(chosen: argparse.Namespace) -> None:
     chosen.set = [*chosen.set, f"selectors={named}".replace("'", "")]
     why = "only transfer studies have sources to recommend"
     study = open_study_of("transfer", why, chosen)
-    question = asking.asked_for(study, chosen.target, chosen.sources)
-    names, needed = asking.affordable(study, question, chosen.hours)
+    question = asking.parse_question(study, chosen.target, chosen.sources)
+    names, needed = asking.select_affordable(study, question, chosen.hours)
     if needed and not chosen.dry_run:
         _make(study, needed, parse_overrides(chosen), chosen.cores)
     matrix = asking.read_matrix(study, chosen.matrix)
-    answer = asking.recommended(study, question, names, matrix)
+    answer = asking.recommend_sources(study, question, names, matrix)
     show(answer, asking.as_text, as_json=chosen.json)
 
 

@@ -37,7 +37,7 @@ from tasktransfer.designs.transfer.algorithms import (
     PAPER_ALGORITHMS,
     STAGE_KINDS,
 )
-from tasktransfer.designs.transfer.challenge.rules import Rules, forbidden
+from tasktransfer.designs.transfer.challenge.rules import Rules, list_forbidden_keys
 from tasktransfer.designs.transfer.config_sections import (
     ModelTraining,
     TransferCheckpoints,
@@ -283,7 +283,7 @@ class TransferConfig(CommonConfig):
     @classmethod
     def forbidden(cls, document: Any) -> Mapping[str, str]:
         """Return what the challenge's rules forbid, if the study is under them."""
-        return forbidden(document)
+        return list_forbidden_keys(document)
 
     @classmethod
     def contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:

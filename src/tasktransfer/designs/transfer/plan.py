@@ -18,7 +18,7 @@ from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import get_recipe, make_data, resolve_task
 from tasktransfer.designs.transfer.algorithms import in_order, steps
-from tasktransfer.designs.transfer.challenge.rules import broken
+from tasktransfer.designs.transfer.challenge.rules import find_broken_rules
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.config_sections import ModelTraining
 from tasktransfer.designs.transfer.controls import CONTROLS, Usual, control_runs, control_steps
@@ -29,7 +29,7 @@ from tasktransfer.designs.transfer.prompted import prompted_runs
 from tasktransfer.designs.transfer.racing import Race, choice_name, race_of
 from tasktransfer.designs.transfer.runs import BASELINE, RunName, run_of
 from tasktransfer.designs.transfer.selection import SELECTION, MultiSource, read_selection
-from tasktransfer.designs.transfer.selectors.nodes import Studied, selector_runs
+from tasktransfer.designs.transfer.selectors.nodes import Studied, plan_selector_runs
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import Revisions
@@ -144,7 +144,7 @@ def _plan_selector_runs(
             baseline=of.baseline,
             probe=of.probe,
         )
-        yield from selector_runs(studied, selectors)
+        yield from plan_selector_runs(studied, selectors)
 
 
 class _Of(NamedTuple):
@@ -321,7 +321,7 @@ def _refuse_forbidden(config: TransferConfig, wanted: RunName) -> None:
     The config is checked when it is read. This check covers plans that are built in other ways.
     """
     dataset, model, algorithm, sources, target, _ = wanted
-    problems = broken(
+    problems = find_broken_rules(
         dataset,
         sources,
         target,

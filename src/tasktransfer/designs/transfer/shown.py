@@ -98,16 +98,16 @@ def _build_tables() -> Iterator[Table]:
             name,
             title,
             _build_table_function(name, "make"),
-            _build_table_function(name, "layout"),
+            _build_table_function(name, "make_layout"),
             keys=keys,
-            notes=_build_table_function(name, "notes"),
+            notes=_build_table_function(name, "make_notes"),
             nothing=nothing,
             section="made" if name in ("table1", "published_check") else "results",
             folded=name == "published_check",
             planned=planned,
             cited=name == "published_check",
-            described=_build_table_function(name, "columns"),
-            runs=late("designs.transfer.tables.paper_tables", "behind"),
+            described=_build_table_function(name, "describe_columns"),
+            runs=late("designs.transfer.tables.paper_tables", "is_behind"),
         )
 
 
@@ -118,10 +118,10 @@ def figures_of(dataset: str, kinds: Iterable[str]) -> Iterator[Figure]:
         yield Figure(
             f"{kind}_{dataset}",
             f"{dataset}: {title[:1].lower()}{title[1:]}",
-            partial(late("designs.transfer.figures.draw", "drawn"), kind, dataset),
+            partial(late("designs.transfer.figures.draw", "plot_figure"), kind, dataset),
             reads,
             section=section,
-            part=partial(late("designs.transfer.figures.draw", "part"), dataset),
+            part=partial(late("designs.transfer.figures.draw", "select_part"), dataset),
             text=kind,
         )
 
@@ -164,7 +164,9 @@ REGRET_TABLE = Table(
             text("dataset", "Dataset"),
             text("model", "Model"),
             text(
-                "algorithm", "Algorithm", late("designs.transfer.tables.names", "algorithm_label")
+                "algorithm",
+                "Algorithm",
+                late("designs.transfer.tables.names", "get_algorithm_label"),
             ),
             text("selector", "Selector"),
             estimate("value", "Regret@1, points", ".2f"),
@@ -184,7 +186,7 @@ REGRET_TABLE = Table(
 REGRET_FIGURE = Figure(
     "regret",
     "Regret of selectors over their cost",
-    late("designs.transfer.figures.regret", "drawn"),
+    late("designs.transfer.figures.regret", "plot_study_regret"),
     ("regret",),
     nothing="has no target with two sources to rank",
     certain=False,
@@ -192,7 +194,7 @@ REGRET_FIGURE = Figure(
 MIXING_FIGURE = Figure(
     outputs.MIXING,
     "Weights of sources over training",
-    late("designs.transfer.figures.mixing", "drawn"),
+    late("designs.transfer.figures.mixing", "plot_mixing"),
     (outputs.MIXING,),
     nothing="has no run in which a bandit mixes sources",
     certain=False,
@@ -215,11 +217,11 @@ SHARED_TABLE = Table(
         blocks="target",
     ),
     keys=("dataset", "target", "source"),
-    notes=late("designs.transfer.tables.shared_dialogues", "notes"),
+    notes=late("designs.transfer.tables.shared_dialogues", "make_notes"),
     nothing="has no pair of two datasets whose dialogues were counted",
     section="made",
     certain=False,
-    runs=late("designs.transfer.tables.shared_dialogues", "behind"),
+    runs=late("designs.transfer.tables.shared_dialogues", "is_behind"),
 )
 """Table of shared dialogues. They are counted when a study starts; imported records have none."""
 

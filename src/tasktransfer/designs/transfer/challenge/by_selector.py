@@ -11,7 +11,7 @@ from tasktransfer.results.study import Study
 from tasktransfer.tables.store import read_frame
 
 
-def first_sources(study: Study, dataset: str, model: str, selector: str) -> dict[str, str]:
+def select_first_sources(study: Study, dataset: str, model: str, selector: str) -> dict[str, str]:
     """Return, by target, the source that a selector ranks first over all seeds.
 
     Ties go to the first name. Targets without a value are left out.

@@ -28,9 +28,9 @@ from typing import Any
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.algorithms import ALGORITHMS
-from tasktransfer.designs.transfer.challenge.by_selector import first_sources
+from tasktransfer.designs.transfer.challenge.by_selector import select_first_sources
 from tasktransfer.designs.transfer.challenge.policy import Policy
-from tasktransfer.designs.transfer.challenge.rules import ineligible
+from tasktransfer.designs.transfer.challenge.rules import explain_ineligible
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.prepared import as_prepared
@@ -113,7 +113,7 @@ def choose(study: Study, dataset: str, model: str, policy: Policy, *, all_seeds:
     planned: dict[Group, list[Run]] = {}
     first: Mapping[str, str] = {}
     if policy.selector is not None:
-        first = first_sources(study, dataset, model, policy.selector)
+        first = select_first_sources(study, dataset, model, policy.selector)
     for run in transfer_runs(study.plan):
         if (run.about["dataset"], run.model) == (dataset, model) and _is_candidate(
             run, policy, first
@@ -145,7 +145,7 @@ def choose(study: Study, dataset: str, model: str, policy: Policy, *, all_seeds:
     return Chosen(tasks, tuple(left_out))
 
 
-def finished(study: Study, run: Run) -> Finished | None:
+def read_finished(study: Study, run: Run) -> Finished | None:
     """Return the facts of a planned run that the selection may use; None if it is not finished.
 
     Raises:
@@ -162,7 +162,9 @@ def finished(study: Study, run: Run) -> Finished | None:
         )
     if describe_unrecorded_selections(run.stages[-1], record):
         return None
-    reasons = ineligible(run.about["dataset"], run.about["sources"], run.about["target"], record)
+    reasons = explain_ineligible(
+        run.about["dataset"], run.about["sources"], run.about["target"], record
+    )
     if reasons:
         raise RecordError(f"{path}: may not be submitted: {'; '.join(reasons)}")
     predictions = record["rows"]
@@ -198,7 +200,7 @@ def _collect_candidates(study: Study, planned: dict[Group, list[Run]]) -> dict[G
         seeds = []
         for run in runs:
             try:
-                seeds.append(finished(study, run))
+                seeds.append(read_finished(study, run))
             except RecordError as error:
                 problems.append(str(error))
         done = [one for one in seeds if one is not None]

@@ -33,7 +33,7 @@ from tasktransfer.tasks.card import Task
 Ensemble = Literal["majority", "mean"]
 
 
-def combined(task: Task, values: Sequence[Value], how: Ensemble) -> Value:
+def combine_answers(task: Task, values: Sequence[Value], how: Ensemble) -> Value:
     """Combine the answers of all seeds, ordered by dev score, best first."""
     if how == "mean":
         texts = [value for value in values if isinstance(value, str)]

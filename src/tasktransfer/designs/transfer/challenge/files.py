@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tasktransfer.designs.transfer.challenge.findings import Findings, excerpt
+from tasktransfer.designs.transfer.challenge.findings import Findings, quote_excerpt
 from tasktransfer.designs.transfer.challenge.format import FILES
 from tasktransfer.files.regular import open_regular
 from tasktransfer.files.safe_zip import (
@@ -81,7 +81,7 @@ def read_files(path: Path, findings: Findings) -> Files:
             None,
             "junk",
             f"{len(junk)} files of the operating system are ignored, the first is "
-            f"{excerpt(junk[0])}; remove them from the archive",
+            f"{quote_excerpt(junk[0])}; remove them from the archive",
         )
     return files
 

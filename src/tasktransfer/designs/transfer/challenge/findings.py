@@ -55,7 +55,7 @@ class Findings:
             self.warn(file, lines[0], kind, f"{len(lines):,} {text}; this is the first")
 
 
-def listed(findings: Iterable[Finding], per_file: int = SHOWN_PER_FILE) -> list[str]:
+def list_findings(findings: Iterable[Finding], per_file: int = SHOWN_PER_FILE) -> list[str]:
     """Return one line per finding, at most ``per_file`` per file, then the number of others."""
     by_file: dict[str, list[Finding]] = {}
     for finding in findings:
@@ -72,6 +72,6 @@ def listed(findings: Iterable[Finding], per_file: int = SHOWN_PER_FILE) -> list[
     return lines
 
 
-def excerpt(text: str) -> str:
+def quote_excerpt(text: str) -> str:
     """Return a quoted excerpt of a submission for a message, cut if it is long."""
     return f"'{escape_line(text if len(text) <= EXCERPT else f'{text[:EXCERPT]}...')}'"

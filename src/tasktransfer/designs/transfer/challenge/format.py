@@ -63,7 +63,7 @@ SubmittedRow = tuple[str, Value]
 """Row id and prediction."""
 
 
-def value_kind(task: Task) -> ValueKind:
+def get_value_kind(task: Task) -> ValueKind:
     """Return the type of values in the second column of a task's files.
 
     Integers (except NO_ANSWER) are below ``task.classes``, and lists have ``task.classes`` entries.
@@ -73,7 +73,7 @@ def value_kind(task: Task) -> ValueKind:
     return "list" if task.kind == "multi_label" else "integer"
 
 
-def row_ids(task: Task, instance_id: str) -> tuple[str, ...]:
+def list_row_ids(task: Task, instance_id: str) -> tuple[str, ...]:
     """Return the ids of the rows that answer one instance: one, or one per trait."""
     if task.kind == "multi_output":
         return tuple(f"{instance_id}_{trait}" for trait in task.outputs)
@@ -90,7 +90,7 @@ def to_values(task: Task, prediction: Sequence[str]) -> tuple[Value, ...]:
     return tuple(number_of.get(answer, NO_ANSWER) for answer in prediction)
 
 
-def csv_file(rows: Iterable[SubmittedRow], strings: Strings) -> bytes:
+def format_csv(rows: Iterable[SubmittedRow], strings: Strings) -> bytes:
     """Return the content of a predictions file.
 
     Raises:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.transfer.challenge.format import row_ids
+from tasktransfer.designs.transfer.challenge.format import list_row_ids
 from tasktransfer.errors import DataError
 from tasktransfer.metrics import Coded, encode_answers
 from tasktransfer.stats.draws import Units, make_dialogue_units
@@ -73,7 +73,7 @@ def read_golds(data: Path | str, dataset: str) -> Golds:
 
 
 def _build_task_golds(task: Task, instances: list[Instance]) -> TaskGolds:
-    ids = [name for instance in instances for name in row_ids(task, instance.id)]
+    ids = [name for instance in instances for name in list_row_ids(task, instance.id)]
     places: dict[str, tuple[int, ...]] = {}
     for index, name in enumerate(ids):
         places[name] = (*places.get(name, ()), index)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tasktransfer.designs.transfer.challenge.findings import excerpt
-from tasktransfer.designs.transfer.challenge.format import NO_ANSWER, value_kind
+from tasktransfer.designs.transfer.challenge.findings import quote_excerpt
+from tasktransfer.designs.transfer.challenge.format import NO_ANSWER, get_value_kind
 from tasktransfer.tasks.card import Task
 
 INVALID = ""
@@ -33,7 +33,7 @@ class Fault:
 
 def parse(task: Task, text: str) -> Prediction | Fault:
     """Parse the prediction of one row, for an instance or for one of its traits."""
-    match value_kind(task):
+    match get_value_kind(task):
         case "string":
             return _parse_string(text)
         case "integer":
@@ -44,7 +44,7 @@ def parse(task: Task, text: str) -> Prediction | Fault:
 
 def has_decimal_point(task: Task, text: str) -> bool:
     """Return whether a text like ``4.0`` is accepted as an integer."""
-    return value_kind(task) == "integer" and "." in text
+    return get_value_kind(task) == "integer" and "." in text
 
 
 def _parse_string(text: str) -> Prediction | Fault:
@@ -62,14 +62,14 @@ def _parse_integer(task: Task, text: str) -> Prediction | Fault:
         if text in task.labels:
             number = task.labels.index(text)
             return Fault(
-                "wrong-type", f"{excerpt(text)} is a label's name; {expected}, here {number}"
+                "wrong-type", f"{quote_excerpt(text)} is a label's name; {expected}, here {number}"
             )
-        return Fault("wrong-type", f"{excerpt(text)} is not an integer; {expected}")
+        return Fault("wrong-type", f"{quote_excerpt(text)} is not an integer; {expected}")
     number = int(integer[1])
     if number == NO_ANSWER:
         return (INVALID,)
     if not 0 <= number < task.classes:
-        return Fault("out-of-range", f"{excerpt(integer[1])} is out of range; {expected}")
+        return Fault("out-of-range", f"{quote_excerpt(integer[1])} is out of range; {expected}")
     return (task.labels[number],)
 
 
@@ -77,7 +77,7 @@ def _list(task: Task, text: str) -> Prediction | Fault:
     expected = f"expected a list of {task.classes} zeros and ones, [0 1 0 ...]"
     inside = _LIST.fullmatch(text)
     if inside is None:
-        return Fault("wrong-type", f"{excerpt(text)} has unpaired brackets; {expected}")
+        return Fault("wrong-type", f"{quote_excerpt(text)} has unpaired brackets; {expected}")
     entries = re.split(r"[\s,]+", (inside[1] or inside[2] or "").strip(" ,\t\n"))
     if entries == [""]:
         return Fault("wrong-type", f"has no list; {expected}")
@@ -85,7 +85,8 @@ def _list(task: Task, text: str) -> Prediction | Fault:
     if None in bits:
         index = bits.index(None)
         return Fault(
-            "wrong-type", f"entry {index} of the list is {excerpt(entries[index])}; {expected}"
+            "wrong-type",
+            f"entry {index} of the list is {quote_excerpt(entries[index])}; {expected}",
         )
     if len(bits) != task.classes:
         return Fault("list-length", f"is a list of {len(bits)} entries; {expected}")

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs.transfer.challenge.files import Files, read_files
-from tasktransfer.designs.transfer.challenge.findings import Findings, excerpt
-from tasktransfer.designs.transfer.challenge.format import BASELINE_FILE, FILES, value_kind
+from tasktransfer.designs.transfer.challenge.findings import Findings, quote_excerpt
+from tasktransfer.designs.transfer.challenge.format import BASELINE_FILE, FILES, get_value_kind
 from tasktransfer.designs.transfer.challenge.golds import Golds, TaskGolds
 from tasktransfer.designs.transfer.challenge.parse import (
     INVALID,
@@ -205,7 +205,7 @@ class _FileReader:
 
     def read(self, data: bytes) -> Predictions:
         card = self.task.task
-        rows = read_rows(data, value_kind(card), self.task.places, self.file, self.findings)
+        rows = read_rows(data, get_value_kind(card), self.task.places, self.file, self.findings)
         if rows is None:
             return [None] * len(self.task.answers)
         parsed = {text: parse(card, text) for text in set(rows.values) if text is not None}
@@ -227,7 +227,7 @@ class _FileReader:
             is_header |= not any(character.isdigit() for character in value)
         if not is_header:
             return rows
-        text = f"{excerpt(f'{name},{value}')} is a header; remove this line"
+        text = f"{quote_excerpt(f'{name},{value}')} is a header; remove this line"
         self.findings.error(self.file, rows.lines[0], "header", text)
         return Rows(rows.ids[1:], rows.values[1:], rows.lines[1:])
 
@@ -243,7 +243,7 @@ class _FileReader:
                     dotted_lines.append(line)
                 elif text in faults:
                     fault = faults[text]
-                    message = f"{excerpt(name)}: {fault.text}"
+                    message = f"{quote_excerpt(name)}: {fault.text}"
                     self.findings.error(self.file, line, fault.kind, message)
         message = "whole numbers are written with a decimal point; write integers"
         self.findings.warn_of_lines(self.file, "number-format", message, dotted_lines)
@@ -281,12 +281,12 @@ class _FileReader:
                 line,
                 "unknown-id",
                 f"{len(unknown):,} rows are ignored because their ids are not in this release's "
-                f"test split; the first is {excerpt(name)}",
+                f"test split; the first is {quote_excerpt(name)}",
             )
             return
         card = self.task.task
         for name, line in unknown:
-            text = f"{excerpt(name)} is not an id of the test split of {card.name}"
+            text = f"{quote_excerpt(name)} is not an id of the test split of {card.name}"
             if card.outputs and f"{name}_{card.outputs[0]}" in self.task.places:
                 text += f"; write one row per trait, {name}_{card.outputs[0]} and so on"
             self.findings.error(self.file, line, "unknown-id", text)
@@ -303,18 +303,21 @@ class _FileReader:
                 None,
                 "missing-id",
                 f"{sum(missing.values()):,} of {len(self.task.row_ids):,} rows are missing, so "
-                f"their instances are not scored; the first is {excerpt(next(iter(missing)))}",
+                "their instances are not scored; the first is "
+                f"{quote_excerpt(next(iter(missing)))}",
             )
             return
         for name, count in missing.items():
             needed, text = len(self.task.places[name]), "is missing"
             if count < needed:
                 text = f"has {needed - count} of {needed} rows, one for each instance with this id"
-            self.findings.error(self.file, None, "missing-id", f"{excerpt(name)} {text}; add it")
+            self.findings.error(
+                self.file, None, "missing-id", f"{quote_excerpt(name)} {text}; add it"
+            )
 
 
 def _describe_duplicate(name: str, first: int, allowed: int) -> str:
-    text = f"{excerpt(name)} is a duplicate id, first in line {first}; "
+    text = f"{quote_excerpt(name)} is a duplicate id, first in line {first}; "
     if allowed == 1:
         return f"{text}keep one row"
     return f"{text}the test split has {allowed} instances with this id; keep {allowed} rows"

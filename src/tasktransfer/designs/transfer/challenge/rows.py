@@ -21,7 +21,7 @@ from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from tasktransfer.designs.transfer.challenge.findings import Findings, excerpt
+from tasktransfer.designs.transfer.challenge.findings import Findings, quote_excerpt
 from tasktransfer.designs.transfer.challenge.format import ValueKind
 from tasktransfer.files.csv_records import BrokenError, Dialect, read_records
 
@@ -180,7 +180,7 @@ class _LineReader:
         if len(columns) == 1 or self.kind == "integer":
             count = f"{len(columns)} columns"
             if len(columns) == 1:
-                count = f"one column, {excerpt(columns[0])}"
+                count = f"one column, {quote_excerpt(columns[0])}"
             text = f"has {count}; expected two, id,prediction"
             self.findings.error(self.file, number, "columns", text)
             return None
@@ -204,7 +204,7 @@ def _find_bad_characters(line: str) -> str | None:
         byte = ord(surrogate.group()) - 0xDC00
         return (
             f"contains the byte 0x{byte:02x}, which is not UTF-8 (in Latin-1 it is "
-            f"{excerpt(chr(byte))}); save the file as UTF-8"
+            f"{quote_excerpt(chr(byte))}); save the file as UTF-8"
         )
     if "\0" in line:
         return "contains a NUL byte: the file is damaged or not UTF-8 text; save it as UTF-8"

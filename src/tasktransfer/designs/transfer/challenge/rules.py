@@ -53,7 +53,7 @@ class Broken:
 # --- runs and records ----------------------------------------------------------------------------
 
 
-def broken(
+def find_broken_rules(
     dataset: str,
     sources: Sequence[str],
     target: str,
@@ -79,7 +79,7 @@ def broken(
     return rules
 
 
-def ineligible(
+def explain_ineligible(
     dataset: str, sources: Sequence[str], target: str, record: Mapping[str, Any]
 ) -> list[str]:
     """Return why a run's finished record may not be submitted; empty if it may.
@@ -93,7 +93,7 @@ def ineligible(
     if dataset not in DATASETS:
         return [f"{dataset} is not a dataset of the challenge"]
     stage = record["node"]
-    rules = broken(
+    rules = find_broken_rules(
         dataset,
         sources,
         target,
@@ -129,7 +129,7 @@ def _report_self_source(target: str) -> Broken:
 # --- configs -------------------------------------------------------------------------------------
 
 
-def forbidden(study: Any) -> dict[str, str]:
+def list_forbidden_keys(study: Any) -> dict[str, str]:
     """Return messages by key path, for every key of a config that the rules forbid.
 
     Empty if the config is not under the rules. ``study`` is the mapping from the file; it may have

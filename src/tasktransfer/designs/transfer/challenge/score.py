@@ -15,7 +15,7 @@ from typing import Any
 
 from tasktransfer import metrics
 from tasktransfer.core.fidelity import Scoring
-from tasktransfer.designs.transfer.challenge.findings import listed
+from tasktransfer.designs.transfer.challenge.findings import list_findings
 from tasktransfer.designs.transfer.challenge.format import BASELINE_FILE, TRANSFER_FILE
 from tasktransfer.designs.transfer.challenge.golds import SYNTHETIC, Golds, TaskGolds, read_golds
 from tasktransfer.designs.transfer.challenge.parse import Prediction
@@ -254,9 +254,11 @@ def _format_task_rows(name: str, task: TaskScore) -> list[dict[str, str]]:
     ]
 
 
-def warnings_text(report: Report) -> list[str]:
+def format_warnings(report: Report) -> list[str]:
     """Return the warnings as lines to print."""
-    return [f"warning: {line.strip()}" for line in listed(report.submission.findings.warnings)]
+    return [
+        f"warning: {line.strip()}" for line in list_findings(report.submission.findings.warnings)
+    ]
 
 
 def refuse_invalid(report: Report, *, hint: bool = True) -> None:
@@ -269,7 +271,7 @@ def refuse_invalid(report: Report, *, hint: bool = True) -> None:
         return
     count = f"{len(errors):,} error{'s' * (len(errors) != 1)}"
     lines = [f"{escape_line(report.submission.name)}: not a valid submission, {count}"]
-    lines += listed(errors)
+    lines += list_findings(errors)
     if hint and all(error.kind in ID_MISMATCHES for error in errors):
         lines.append(
             "Only the ids differ; if the submission was made with another version of the release, "

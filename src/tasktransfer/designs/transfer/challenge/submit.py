@@ -11,14 +11,14 @@ from typing import Any
 from tasktransfer.core.validation import suggest_name
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.challenge.choose import Candidate, Chosen, Finished, choose
-from tasktransfer.designs.transfer.challenge.ensemble import Ensemble, combined
+from tasktransfer.designs.transfer.challenge.ensemble import Ensemble, combine_answers
 from tasktransfer.designs.transfer.challenge.format import (
     FILES,
     NO_ANSWER,
     Strings,
     SubmittedRow,
-    csv_file,
-    row_ids,
+    format_csv,
+    list_row_ids,
     to_values,
     write_archive,
 )
@@ -130,7 +130,7 @@ def _build_members(chosen: Chosen, wish: Wish) -> tuple[dict[str, bytes], list[s
             continue
         for file, rows in files.items():
             name = f"{task}/{file}"
-            members[name] = csv_file(rows, wish.strings)
+            members[name] = format_csv(rows, wish.strings)
             invalid = sum(value == NO_ANSWER for _, value in rows)
             if invalid:
                 notes.append(
@@ -157,7 +157,7 @@ def _read_task_rows(
         files[file] = by_seed[0]
         if ensemble and len(by_seed) > 1:
             files[file] = [
-                (answers[0][0], combined(task, [value for _, value in answers], ensemble))
+                (answers[0][0], combine_answers(task, [value for _, value in answers], ensemble))
                 for answers in zip(*by_seed, strict=True)
             ]
     return files
@@ -172,7 +172,7 @@ def _read_run_rows(task: Task, one: Finished) -> list[SubmittedRow]:
     ids, answers = table["instance_id"].to_pylist(), table["prediction"].to_pylist()
     rows: list[SubmittedRow] = []
     for instance, answer in zip(ids, answers, strict=True):
-        names, values = row_ids(task, instance), to_values(task, answer)
+        names, values = list_row_ids(task, instance), to_values(task, answer)
         if len(names) != len(values):
             raise RecordError(
                 f"{path}: {task.name} instance {instance}: {len(values)} answers {answer!r}, "

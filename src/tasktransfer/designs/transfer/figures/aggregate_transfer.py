@@ -17,10 +17,10 @@ from matplotlib.patches import Patch
 
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.one_dataset import (
-    seeds_of,
-    single_source_cells,
+    count_seeds,
+    select_single_source_cells,
 )
-from tasktransfer.designs.transfer.tables.names import short_names
+from tasktransfer.designs.transfer.tables.names import fit_short_names
 from tasktransfer.present.kit import matrix as cell_grid
 from tasktransfer.present.kit.style import (
     DIVERGING,
@@ -44,7 +44,7 @@ _NOTE = (
 )
 
 
-def pair_means(cells: pd.DataFrame) -> pd.DataFrame:
+def compute_pair_means(cells: pd.DataFrame) -> pd.DataFrame:
     """Compute the mean delta of each source and target over models and algorithms.
 
     Args:
@@ -63,22 +63,22 @@ def pair_means(cells: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def aggregate_transfer(results: Results, dataset: str) -> Figure | None:
+def plot_aggregate_transfer(results: Results, dataset: str) -> Figure | None:
     """Draw a dataset's mean deltas, source × target; None if it has no single-source cell.
 
     Each cell shows the mean over models and algorithms and, below it, the number of combinations in
     which the target improved. The last column has each source's mean over its targets, the last row
     each target's mean over its sources, and the corner the mean of all.
     """
-    cells = single_source_cells(results, dataset)
-    pairs = pair_means(cells)
+    cells = select_single_source_cells(results, dataset)
+    pairs = compute_pair_means(cells)
     if pairs.empty:
         return None
     missing = results.tables.missing
     absent = missing[(missing["dataset"] == dataset) & (missing["n_sources"] == 1)]
     names = [*pairs["source"], *pairs["target"], *absent["source"], *absent["target"]]
     tasks = results.metadata.ordered("task", names)
-    short = short_names(tasks, results.metadata.shorts)
+    short = fit_short_names(tasks, results.metadata.shorts)
     limit = compute_colour_limit(pairs["delta"].to_numpy(np.float64))
     side = max(_CELL * (len(tasks) + 1 + _GAP), 3.6)
     figure = Figure(figsize=(side + 2.0, side + 1.9), layout="constrained")
@@ -113,7 +113,7 @@ def aggregate_transfer(results: Results, dataset: str) -> Figure | None:
         f"{dataset}: mean score delta over {format_quantity(models, 'model')} "
         f"and {format_quantity(algorithms, 'algorithm')}"
     )
-    add_title(figure, what, seeds_of(cells), results.metadata)
+    add_title(figure, what, count_seeds(cells), results.metadata)
     fit_panels(figure, np.array([[axes]]), side, side)
     return figure
 

@@ -24,7 +24,7 @@ MarginRow = tuple[str, list[float]]
 """Prompted model with its number of shots, and its score on each target; NaN without a score."""
 
 
-def margin_rows(
+def list_margin_rows(
     prompted: pd.DataFrame | None, dataset: str, tasks: Sequence[str]
 ) -> list[MarginRow]:
     """Return the rows below a dataset's matrix, in the order of the table."""
@@ -40,7 +40,7 @@ def margin_rows(
     return rows
 
 
-def height(count: int, margin: Sequence[MarginRow]) -> float:
+def compute_height(count: int, margin: Sequence[MarginRow]) -> float:
     """Return the height of a matrix with ``count`` tasks and its margin, in cells."""
     return count + (GAP + len(margin) if margin else 0)
 
@@ -52,7 +52,7 @@ def draw_margin(
     if not margin:
         return
     count = len(names)
-    axes.set_ylim(height(count, margin), 0)
+    axes.set_ylim(compute_height(count, margin), 0)
     tops = [count + GAP + index for index in range(len(margin))]
     for top, (_, scores) in zip(tops, margin, strict=True):
         numbers = list(enumerate(scores))
@@ -65,7 +65,7 @@ def draw_margin(
     axes.set_yticks(middles, [*names, *(name for name, _ in margin)])
 
 
-def margin_entries(margin: Sequence[MarginRow]) -> list[Artist]:
+def make_margin_entries(margin: Sequence[MarginRow]) -> list[Artist]:
     """Return the legend entry of the margin; none without a margin."""
     if not margin:
         return []

@@ -26,16 +26,16 @@ from matplotlib.patches import Patch
 
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.asked_margin import (
+    compute_height,
     draw_margin,
-    height,
-    margin_entries,
-    margin_rows,
+    list_margin_rows,
+    make_margin_entries,
 )
-from tasktransfer.designs.transfer.figures.one_dataset import single_source_cells
+from tasktransfer.designs.transfer.figures.one_dataset import select_single_source_cells
 from tasktransfer.designs.transfer.pairs import is_foreign
 from tasktransfer.designs.transfer.racing import LEFT_LABEL, NO_INTERVAL
 from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
+from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
 from tasktransfer.present.kit import matrix as cell_grid
 from tasktransfer.present.kit.style import (
     DIVERGING,
@@ -91,7 +91,7 @@ class Panel:
         return empty
 
 
-def panels(results: Results, dataset: str) -> tuple[list[str], list[list[Panel]]]:
+def build_panels(results: Results, dataset: str) -> tuple[list[str], list[list[Panel]]]:
     """Return the tasks of a dataset in order, and its panels as a list of rows.
 
     There is one row per model, with one panel per algorithm. Models, algorithms and tasks come from
@@ -99,7 +99,7 @@ def panels(results: Results, dataset: str) -> tuple[list[str], list[list[Panel]]
     """
     tables = results.tables
     runs = tables.runs[tables.runs["dataset"] == dataset]
-    cells = single_source_cells(results, dataset)
+    cells = select_single_source_cells(results, dataset)
     absent = tables.missing[
         (tables.missing["dataset"] == dataset) & (tables.missing["n_sources"] <= 1)
     ]
@@ -153,25 +153,27 @@ def _fill_matrix(cells: pd.DataFrame, values: Any, tasks: list[str]) -> Floats:
     return square
 
 
-def heatmap(results: Results, dataset: str, compared_with: str = "the baseline") -> Figure | None:
+def plot_heatmap(
+    results: Results, dataset: str, compared_with: str = "the baseline"
+) -> Figure | None:
     """Draw the figure of one dataset; None if no single-source transfer run is planned in it.
 
     A cell's improvement is 100 · mean delta / mean baseline over the seeds that have both. If that
     baseline is 0, the cell shows points. ``compared_with`` names the cells' baseline in the title.
     """
-    tasks, grid = panels(results, dataset)
+    tasks, grid = build_panels(results, dataset)
     if not grid or not grid[0]:
         return None
     improvements = np.concatenate([one.improvement.ravel() for row in grid for one in row])
     limit = compute_improvement_limit(improvements)
-    short = short_names(tasks, results.metadata.shorts)
+    short = fit_short_names(tasks, results.metadata.shorts)
     names = [short[task] for task in tasks]
     foreign = [number for number, task in enumerate(tasks) if is_foreign(task)]
     targets = len(tasks) - len(foreign)  # a source of another dataset is no target here
     figure = _create_canvas(len(tasks), len(grid), len(grid[0]))
     axes = figure.subplots(len(grid), len(grid[0]), squeeze=False)
     scale = min(1.5, _compute_cell_size(len(tasks), len(grid[0])) / CELL)
-    margin = margin_rows(results.prompted, dataset, tasks[:targets])
+    margin = list_margin_rows(results.prompted, dataset, tasks[:targets])
     for row, line in zip(axes, grid, strict=True):
         for place, panel in zip(row, line, strict=True):
             _draw(place, panel, names, limit, scale)
@@ -192,13 +194,15 @@ def heatmap(results: Results, dataset: str, compared_with: str = "the baseline")
     )
     bar.set_label("Improvement, %", fontsize=LABEL_POINTS * compute_growth(figure) + 1)
     entries = _build_legend_entries([panel for row in grid for panel in row], limit)
-    add_legend_below(figure, [*entries, *margin_entries(margin)])
+    add_legend_below(figure, [*entries, *make_margin_entries(margin)])
     runs = results.tables.runs  # baselines may have more seeds
     transfers = (runs["dataset"] == dataset) & (runs["n_sources"] > 0)
     seeds = int(runs.loc[transfers, "seed"].nunique())
     what = f"{dataset}: improvement over {compared_with} by transfer, %"
     add_title(figure, what, seeds, results.metadata)
-    width, high = (side * cells / len(tasks) for cells in (targets, height(len(tasks), margin)))
+    width, high = (
+        side * cells / len(tasks) for cells in (targets, compute_height(len(tasks), margin))
+    )
     fit_panels(figure, axes, width, high)
     return figure
 
@@ -288,7 +292,7 @@ def _choose_font_size(text: str) -> float:
 def _label_grid(axes: Any, grid: Sequence[Sequence[Panel]], side: float, points: float) -> None:
     """Write algorithms above the columns, models left of the rows, and axis names at the rim."""
     for place, panel in zip(axes[0], grid[0], strict=True):
-        name = fold_name(algorithm_label(panel.algorithm), side, points)
+        name = fold_name(get_algorithm_label(panel.algorithm), side, points)
         place.set_title(name, fontsize=points, pad=8)
     for row, line in zip(axes, grid, strict=True):
         row[0].set_ylabel(f"{fold_name(line[0].model, side, points)}\nsource", fontsize=points)

@@ -31,7 +31,7 @@ _SHOWN = 0.99
 _MOST_BARS = 40
 
 
-def lengths(results: Results, dataset: str) -> Figure | None:
+def plot_lengths(results: Results, dataset: str) -> Figure | None:
     """Draw one histogram per unit; None without prepared dialogues or outside the study.
 
     Bars are percentages of all utterances or dialogues of the release. The axis ends where 99 % are

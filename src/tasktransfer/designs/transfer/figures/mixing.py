@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
+from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
 from tasktransfer.present.kit.style import (
     INK,
     add_legend_below,
@@ -23,7 +23,7 @@ from tasktransfer.present.view import View
 COLUMNS = 3
 
 
-def drawn(view: View) -> Figure | None:
+def plot_mixing(view: View) -> Figure | None:
     """Draw one panel per model, algorithm and target; None if no run mixed sources.
 
     A panel has one line per source, the mean weight over seeds, with the range over seeds. A dotted
@@ -34,7 +34,7 @@ def drawn(view: View) -> Figure | None:
         return None
     panels = list(rows.groupby(["model", "algorithm", "dataset", "target"], sort=False))
     sources = list(dict.fromkeys(rows["source"]))
-    names = short_names([*sources, *rows["target"].unique()], view.metadata.shorts)
+    names = fit_short_names([*sources, *rows["target"].unique()], view.metadata.shorts)
     columns = min(COLUMNS, len(panels))
     lines = math.ceil(len(panels) / columns)
     figure = Figure(figsize=(max(5.6, 2.9 * columns), 2.2 * lines + 1.3), layout="constrained")
@@ -42,7 +42,7 @@ def drawn(view: View) -> Figure | None:
     for axes, (key, panel) in zip(grid.flat, panels, strict=False):
         model, algorithm, _, target = map(str, key)
         _draw(axes, panel, sources)
-        title = f"{algorithm_label(algorithm)}: {names[target]}, {model}"
+        title = f"{get_algorithm_label(algorithm)}: {names[target]}, {model}"
         axes.set_title(fold_name(title, 2.6, 8.5), fontsize=8.5)
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)

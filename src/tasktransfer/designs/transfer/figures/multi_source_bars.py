@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
-from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
+from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
 from tasktransfer.present.kit.style import (
     INK,
     MISSING,
@@ -29,7 +29,7 @@ _PAIR = 0.8
 """Fraction of the axis unit that the bars of one target take."""
 
 
-def multi_source_bars(results: Results, dataset: str) -> Figure | None:
+def plot_multi_source_bars(results: Results, dataset: str) -> Figure | None:
     """Draw the multi-source runs of a dataset, one panel per model; None if there are none.
 
     A solid bar is the delta of the run on all sources (mean over seeds). The pale bar on its left
@@ -48,7 +48,7 @@ def multi_source_bars(results: Results, dataset: str) -> Figure | None:
     algorithms = results.metadata.ordered("algorithm", shown["algorithm"])
     groups = list(dict.fromkeys(zip(shown["target"], shown["source"], strict=True)))
     tasks = [task for target, source in groups for task in (target, *source.split("+"))]
-    names = short_names(dict.fromkeys(tasks), results.metadata.shorts)
+    names = fit_short_names(dict.fromkeys(tasks), results.metadata.shorts)
     width = max(5.6, 1.4 + len(groups) * max(1.6, 0.9 * len(algorithms)))
     figure = Figure(figsize=(width, 2.4 * len(models) + 1.8), layout="constrained")
     panels = figure.subplots(len(models), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
@@ -69,7 +69,7 @@ def multi_source_bars(results: Results, dataset: str) -> Figure | None:
     return figure
 
 
-def bar_look(rank: int) -> dict[str, Any]:
+def get_bar_look(rank: int) -> dict[str, Any]:
     """Return the look of an algorithm's bars: a colour and, for readers without it, a pattern."""
     look = get_series_look(rank)
     return {"facecolor": look.colour, "edgecolor": "white", "hatch": look.hatch, "linewidth": 0.0}
@@ -91,7 +91,7 @@ def _draw(
     for index, group in enumerate(groups):
         for rank, algorithm in enumerate(algorithms):
             left = index - _PAIR / 2 + 2 * rank * bar + bar / 2
-            look = bar_look(rank)
+            look = get_bar_look(rank)
             row: Any = rows.get((*group, algorithm))
             single = np.nan if row is None else row.single_delta
             mark = "" if row is None or row.complete else "*"
@@ -123,7 +123,8 @@ def _draw_bar(axes: Axes, x: float, width: float, delta: float, mark: str, **sty
 
 def _draw_legend(figure: Figure, algorithms: list[str], gains: pd.DataFrame, planned: int) -> None:
     entries = [
-        Patch(**bar_look(rank), label=algorithm_label(name)) for rank, name in enumerate(algorithms)
+        Patch(**get_bar_look(rank), label=get_algorithm_label(name))
+        for rank, name in enumerate(algorithms)
     ]
     entries.append(Patch(facecolor="#555555", label="all sources together"))
     entries.append(Patch(facecolor="#555555", alpha=0.4, label="mean of its single sources"))

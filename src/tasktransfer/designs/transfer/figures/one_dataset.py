@@ -19,7 +19,7 @@ FRAMES = (*columns.TABLES, *columns.STATISTICS, LENGTHS, ASKED)
 """Every frame of ``Results``."""
 
 
-def of_dataset(results: Results, dataset: str, frames: Collection[str] = FRAMES) -> Results:
+def select_dataset(results: Results, dataset: str, frames: Collection[str] = FRAMES) -> Results:
     """Return the results with the rows of one dataset only; frames that are not named are empty.
 
     ``metadata`` keeps only the dataset's tasks and drops the whole study's records and config, so
@@ -50,19 +50,19 @@ def of_dataset(results: Results, dataset: str, frames: Collection[str] = FRAMES)
     )
 
 
-def datasets_of(results: Results) -> list[str]:
+def list_datasets(results: Results) -> list[str]:
     """Return every dataset with finished or missing runs, in the study's order."""
     names = [*results.tables.runs["dataset"], *results.tables.missing["dataset"]]
     return results.metadata.ordered("dataset", names)
 
 
-def single_source_cells(results: Results, dataset: str) -> pd.DataFrame:
+def select_single_source_cells(results: Results, dataset: str) -> pd.DataFrame:
     """Return the single-source cells of one dataset: columns of ``columns.CELLS``."""
     cells = results.statistics.cells
     return cells[(cells["dataset"] == dataset) & (cells["n_sources"] == 1)]
 
 
-def seeds_of(cells: pd.DataFrame) -> int:
+def count_seeds(cells: pd.DataFrame) -> int:
     """Return the number of distinct seeds in cells."""
     return len({seed for seeds in cells["seeds"] for seed in seeds})
 

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.present.kit.style import INK, LABEL_POINTS, add_title, get_series_look, strip_axes
 from tasktransfer.present.view import View
 from tasktransfer.tables.metadata import Metadata
@@ -24,14 +24,14 @@ ROOM_FOR_NAMES = 1.45
 """Factor of the y limit that leaves room for names above their intervals."""
 
 
-def drawn(view: View) -> Figure | None:
+def plot_study_regret(view: View) -> Figure | None:
     """Draw the figure of a study; None if no target has two sources to rank."""
     rows = view["regret"]
     judged = rows[(rows["measure"] == LEADING) & rows["value"].notna()]
-    return regret(rows, view.metadata) if len(judged) else None
+    return plot_regret(rows, view.metadata) if len(judged) else None
 
 
-def regret(table: pd.DataFrame, metadata: Metadata) -> Figure:
+def plot_regret(table: pd.DataFrame, metadata: Metadata) -> Figure:
     """Draw one panel per model and algorithm.
 
     Args:
@@ -47,7 +47,7 @@ def regret(table: pd.DataFrame, metadata: Metadata) -> Figure:
     for place, (names, group) in zip(axes, panels, strict=True):
         model, algorithm = map(str, names)
         _draw(place, group)
-        place.set_ylabel(f"{model}\n{algorithm_label(algorithm)}\nregret@1, points", fontsize=8)
+        place.set_ylabel(f"{model}\n{get_algorithm_label(algorithm)}\nregret@1, points", fontsize=8)
     axes[-1].set_xlabel("seconds per target (log scale)", fontsize=LABEL_POINTS)
     targets, seeds = int(rows["n_targets"].max()), int(rows["n_seeds"].max())
     what = f"Regret of selectors over their cost, {format_quantity(targets, 'target')}"

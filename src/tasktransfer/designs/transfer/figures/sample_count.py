@@ -11,8 +11,8 @@ from matplotlib.patches import Patch
 
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.one_dataset import (
-    seeds_of,
-    single_source_cells,
+    count_seeds,
+    select_single_source_cells,
     train_sizes,
 )
 from tasktransfer.present.kit.style import (
@@ -31,7 +31,7 @@ from tasktransfer.present.kit.style import (
 from tasktransfer.stats.best_fit import compute_mean_interval
 
 
-def sample_count(results: Results, dataset: str) -> Figure | None:
+def plot_sample_count(results: Results, dataset: str) -> Figure | None:
     """Draw one row per model, sources on the left and targets on the right.
 
     A point is the mean delta over all cells whose source (or target) has that many training
@@ -39,7 +39,7 @@ def sample_count(results: Results, dataset: str) -> Figure | None:
     fits of the cells' deltas on the logarithm of the count, with their 95 % interval over tasks.
     There is no line with fewer than three distinct counts. None if no cell has known sizes.
     """
-    cells = single_source_cells(results, dataset)
+    cells = select_single_source_cells(results, dataset)
     cells = cells[cells["delta"].notna()]
     sizes = train_sizes(results, dataset)
     sized = cells["source"].isin(sizes) | cells["target"].isin(sizes)
@@ -64,7 +64,7 @@ def sample_count(results: Results, dataset: str) -> Figure | None:
         axes.set_ylabel(f"{name}\nΔ score, points", fontsize=LABEL_POINTS)
     add_legend_below(figure, _build_legend_entries(lines), format_line_note(lines))
     what = f"{dataset}: score delta by sample count of source and target"
-    add_title(figure, what, seeds_of(cells), results.metadata)
+    add_title(figure, what, count_seeds(cells), results.metadata)
     return figure
 
 

@@ -9,11 +9,11 @@ from matplotlib.lines import Line2D
 
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.one_dataset import (
-    seeds_of,
-    single_source_cells,
+    count_seeds,
+    select_single_source_cells,
     train_sizes,
 )
-from tasktransfer.designs.transfer.figures.task_types import LOOKS, task_type, types_among
+from tasktransfer.designs.transfer.figures.task_types import LOOKS, get_task_type, list_types
 from tasktransfer.present.kit.style import (
     LABEL_POINTS,
     add_legend_below,
@@ -26,35 +26,35 @@ from tasktransfer.present.kit.style import (
 )
 
 
-def ratios(results: Results, dataset: str) -> pd.DataFrame:
+def compute_ratios(results: Results, dataset: str) -> pd.DataFrame:
     """Return the single-source cells whose tasks have known sizes, with their sample ratio.
 
     Returns:
         columns of ``columns.CELLS``; ``ratio``: training instances of the source divided by those
         of the target; ``type``: the target's task type.
     """
-    cells = single_source_cells(results, dataset)
+    cells = select_single_source_cells(results, dataset)
     sizes = train_sizes(results, dataset)
     sized = cells[
         cells["delta"].notna() & cells["source"].isin(sizes) & cells["target"].isin(sizes)
     ]
     ratio = sized["source"].map(sizes).astype(float) / sized["target"].map(sizes).astype(float)
-    types = sized["target"].map(lambda task: task_type(dataset, task))
+    types = sized["target"].map(lambda task: get_task_type(dataset, task))
     return sized.assign(ratio=ratio, type=types)
 
 
-def sample_ratio(results: Results, dataset: str) -> Figure | None:
+def plot_sample_ratio(results: Results, dataset: str) -> Figure | None:
     """Draw one panel per model; None if no single-source cell has both tasks' sizes.
 
     A point is the mean over seeds of one algorithm, source and target. Lines are least-squares fits
     of delta on the logarithm of the ratio per target type, with their 95 % interval over tasks. A
     type with fewer than three distinct ratios has no line.
     """
-    cells = ratios(results, dataset)
+    cells = compute_ratios(results, dataset)
     if cells.empty:
         return None
     models = results.metadata.ordered("model", cells["model"])
-    types = types_among(dataset, cells["target"])
+    types = list_types(dataset, cells["target"])
     width = max(2.7 * len(models) + 0.7, 4.8)
     figure = Figure(figsize=(width, 4.6), layout="constrained")
     panels = figure.subplots(1, len(models), squeeze=False, sharex=True, sharey=True)[0]
@@ -67,7 +67,7 @@ def sample_ratio(results: Results, dataset: str) -> Figure | None:
     panels[0].set_ylabel("Score delta, points", fontsize=LABEL_POINTS + 0.5)
     add_legend_below(figure, _build_legend_entries(types), _note(results, dataset, cells, lines))
     what = f"{dataset}: score delta by target task type and sample ratio"
-    add_title(figure, what, seeds_of(cells), results.metadata)
+    add_title(figure, what, count_seeds(cells), results.metadata)
     return figure
 
 
@@ -103,5 +103,5 @@ def _build_legend_entries(types: list[str]) -> list[Line2D]:
 
 def _note(results: Results, dataset: str, cells: pd.DataFrame, lines: bool) -> str:
     note = f"Target task types. {format_line_note(lines)}"
-    left_out = int(single_source_cells(results, dataset)["delta"].notna().sum()) - len(cells)
+    left_out = int(select_single_source_cells(results, dataset)["delta"].notna().sum()) - len(cells)
     return note + (f"; {left_out} cells of tasks of unknown size left out" if left_out else "")

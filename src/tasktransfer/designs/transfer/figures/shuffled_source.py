@@ -8,10 +8,10 @@ from matplotlib.figure import Figure
 
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
-from tasktransfer.designs.transfer.figures.heatmap import heatmap
+from tasktransfer.designs.transfer.figures.heatmap import plot_heatmap
 
 
-def shuffled_source(results: Results, dataset: str) -> Figure | None:
+def plot_shuffled_source(results: Results, dataset: str) -> Figure | None:
     """Draw the heatmap of one dataset with the control ``shuffled_source`` as the baseline.
 
     A cell shows its delta minus the delta of its shuffled source. None if the control has no run.
@@ -22,4 +22,4 @@ def shuffled_source(results: Results, dataset: str) -> Figure | None:
     if cells.empty:
         return None
     compared = replace(results, statistics=replace(statistics, cells=cells))
-    return heatmap(compared, dataset, "the shuffled source")
+    return plot_heatmap(compared, dataset, "the shuffled source")

@@ -10,11 +10,11 @@ from matplotlib.lines import Line2D
 
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.one_dataset import (
-    seeds_of,
-    single_source_cells,
+    count_seeds,
+    select_single_source_cells,
 )
-from tasktransfer.designs.transfer.figures.task_types import task_type, types_among
-from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.designs.transfer.figures.task_types import get_task_type, list_types
+from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.present.kit.style import (
     INK,
     LABEL_POINTS,
@@ -33,20 +33,20 @@ _GROUP = 0.84
 _GOLDEN = 0.6180339887
 
 
-def source_type(results: Results, dataset: str) -> Figure | None:
+def plot_source_type(results: Results, dataset: str) -> Figure | None:
     """Draw one panel per model; None if there is no single-source cell.
 
     Small points are cells (one source and target, mean over seeds), spread sideways so that they
     do not overlap. Large marks are their means with 95 % intervals.
     """
-    cells = single_source_cells(results, dataset)
+    cells = select_single_source_cells(results, dataset)
     cells = cells[cells["delta"].notna()]
     if cells.empty:
         return None
-    cells = cells.assign(type=cells["source"].map(lambda task: task_type(dataset, task)))
+    cells = cells.assign(type=cells["source"].map(lambda task: get_task_type(dataset, task)))
     models = results.metadata.ordered("model", cells["model"])
     algorithms = results.metadata.ordered("algorithm", cells["algorithm"])
-    types = types_among(dataset, cells["source"])
+    types = list_types(dataset, cells["source"])
     looks = {name: get_series_look(rank) for rank, name in enumerate(algorithms)}
     figure = Figure(figsize=(7.0, 1.9 * len(models) + 1.9), layout="constrained")
     panels = figure.subplots(len(models), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
@@ -63,14 +63,14 @@ def source_type(results: Results, dataset: str) -> Figure | None:
     panels[-1].set_xlim(-0.5, len(types) - 0.5)
     entries = [
         Line2D([], [], color=look.colour, marker=look.marker, ls="-", lw=1.6, ms=6, mec=INK,
-               label=algorithm_label(name))
+               label=get_algorithm_label(name))
         for name, look in looks.items()
     ]  # fmt: skip
     add_legend_below(
         figure, entries, "Small points: source-target pairs; marks: means, 95 % intervals"
     )
     what = f"{dataset}: score delta by source task type"
-    add_title(figure, what, seeds_of(cells), results.metadata)
+    add_title(figure, what, count_seeds(cells), results.metadata)
     return figure
 
 

@@ -32,7 +32,7 @@ LOOKS: dict[str, Look] = {
 """Colours of Okabe and Ito's palette that are far from the blue and red of transfer."""
 
 
-def task_type(dataset: str, task: str) -> str:
+def get_task_type(dataset: str, task: str) -> str:
     """Return the paper's name for the type of a task; ``other`` for a task without a card."""
     card = find_task(dataset, task)
     if card is None:
@@ -40,7 +40,7 @@ def task_type(dataset: str, task: str) -> str:
     return _OTHERWISE.get(resolve_task(dataset, task), _OF_KIND.get(card.kind, UNKNOWN))
 
 
-def types_among(dataset: str, tasks: Iterable[str]) -> list[str]:
+def list_types(dataset: str, tasks: Iterable[str]) -> list[str]:
     """Return the distinct types of tasks, in the paper's order."""
-    types = {task_type(dataset, task) for task in tasks}
+    types = {get_task_type(dataset, task) for task in tasks}
     return [name for name in LOOKS if name in types]

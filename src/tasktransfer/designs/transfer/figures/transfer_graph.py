@@ -16,11 +16,11 @@ from matplotlib.patches import FancyArrowPatch
 
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.one_dataset import (
-    seeds_of,
-    single_source_cells,
+    count_seeds,
+    select_single_source_cells,
 )
-from tasktransfer.designs.transfer.figures.task_types import LOOKS, task_type, types_among
-from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
+from tasktransfer.designs.transfer.figures.task_types import LOOKS, get_task_type, list_types
+from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
 from tasktransfer.present.kit.style import (
     DIVERGING,
     INK,
@@ -46,14 +46,14 @@ _THIN, _THICK = 0.5, 4.0
 _DASHED = (0, (2.5, 1.2))
 
 
-def transfer_graph(results: Results, dataset: str) -> Figure | None:
+def plot_transfer_graph(results: Results, dataset: str) -> Figure | None:
     """Draw one panel per model; None if there is no single-source cell.
 
     An arrow's width and colour show the mean delta over the available algorithms. Negative transfer
     is dashed as well as red. Only the strongest arrows are drawn, so that they stay readable. All
     panels share one threshold, which the figure states.
     """
-    cells = single_source_cells(results, dataset)
+    cells = select_single_source_cells(results, dataset)
     measured = cells[cells["delta"].notna()]
     if measured.empty:
         return None
@@ -61,9 +61,9 @@ def transfer_graph(results: Results, dataset: str) -> Figure | None:
     arrows = pairs["delta"].mean().reset_index()
     tasks = results.metadata.ordered("task", [*arrows["source"], *arrows["target"]])
     models = results.metadata.ordered("model", arrows["model"])
-    threshold = arrow_threshold(arrows, ARROWS_PER_TASK * len(tasks))
+    threshold = compute_arrow_threshold(arrows, ARROWS_PER_TASK * len(tasks))
     limit = max(compute_colour_limit(arrows["delta"].to_numpy(np.float64)), threshold)
-    short = short_names(tasks, results.metadata.shorts)
+    short = fit_short_names(tasks, results.metadata.shorts)
     width = max(_PANEL * len(models), 5.4)
     figure = Figure(figsize=(width, _PANEL + 2), layout=ConstrainedLayoutEngine(w_pad=0.1))
     panels = figure.subplots(1, len(models), squeeze=False)
@@ -78,16 +78,16 @@ def transfer_graph(results: Results, dataset: str) -> Figure | None:
         figure, _build_legend_entries(dataset, tasks, arrows, threshold, limit), _note(threshold)
     )
     algorithms = results.metadata.ordered("algorithm", measured["algorithm"])
-    label = algorithm_label(algorithms[0])
+    label = get_algorithm_label(algorithms[0])
     over = label if len(algorithms) == 1 else f"mean of {len(algorithms)} algorithms"
     what = f"{dataset}: score delta in points, {over}"
-    add_title(figure, what, seeds_of(measured), results.metadata)
+    add_title(figure, what, count_seeds(measured), results.metadata)
     low, high = _compute_axis_limits(len(tasks))
     fit_panels(figure, panels, _INCH * 2.2, _INCH * (high - low))
     return figure
 
 
-def arrow_threshold(arrows: pd.DataFrame, most: int) -> float:
+def compute_arrow_threshold(arrows: pd.DataFrame, most: int) -> float:
     """Return the smallest absolute delta that is drawn: a model gets at most ``most`` arrows.
 
     It is rounded up to two digits, so that the caption can state it exactly, and 0 if no panel has
@@ -127,7 +127,7 @@ def _draw(axes: Axes, arrows: pd.DataFrame, tasks: list[str], limit: float) -> N
     position = dict(zip(tasks, _place_nodes(len(tasks)), strict=True))
     by_strength = arrows.sort_values("delta", key=lambda delta: delta.abs(), kind="stable")
     for source, target, delta in by_strength[["source", "target", "delta"]].itertuples(index=False):
-        colour, width, line = arrow_look(delta, limit)
+        colour, width, line = get_arrow_look(delta, limit)
         arrow = FancyArrowPatch(
             position[source],
             position[target],
@@ -147,7 +147,7 @@ def _draw(axes: Axes, arrows: pd.DataFrame, tasks: list[str], limit: float) -> N
     axes.axis("off")
 
 
-def arrow_look(delta: float, limit: float) -> tuple[Any, float, Any]:
+def get_arrow_look(delta: float, limit: float) -> tuple[Any, float, Any]:
     """Return colour, width (points) and line style of a delta.
 
     Colour and width grow up to ``limit``. The pale middle of the diverging colours is left out,
@@ -160,7 +160,7 @@ def arrow_look(delta: float, limit: float) -> tuple[Any, float, Any]:
 
 def _draw_nodes(axes: Axes, dataset: str, tasks: list[str], short: dict[str, str]) -> None:
     for task, (x, y) in zip(tasks, _place_nodes(len(tasks)), strict=True):
-        look = LOOKS[task_type(dataset, task)]
+        look = LOOKS[get_task_type(dataset, task)]
         axes.plot(
             x, y, look.marker, ms=_NODE, mfc=look.colour, mec=INK, mew=0.8, zorder=3, clip_on=False
         )
@@ -183,12 +183,12 @@ def _build_legend_entries(
     entries = []
     for sign in signs:
         for size in samples:
-            colour, width, line = arrow_look(sign * size, limit)
+            colour, width, line = get_arrow_look(sign * size, limit)
             label = f"{format_signed(sign * size)} points" + (" or beyond" if size == limit else "")
             entries.append(
                 Line2D([], [], color=colour, linewidth=width, linestyle=line, label=label)
             )
-    for name in types_among(dataset, tasks):
+    for name in list_types(dataset, tasks):
         look = LOOKS[name]
         entries.append(
             Line2D([], [], ls="", marker=look.marker, mfc=look.colour, mec=INK, ms=8, label=name)

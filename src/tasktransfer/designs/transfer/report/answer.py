@@ -9,7 +9,7 @@ import pandas as pd
 from tasktransfer.designs.transfer.report.collapsed_runs import CollapsedRuns
 from tasktransfer.designs.transfer.report.first_source import first_sources
 from tasktransfer.designs.transfer.report.learned import describe_unlearned
-from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
+from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
 from tasktransfer.present.sentences import (
     MOST_Q,
     format_fraction,
@@ -56,7 +56,7 @@ def _describe_significant_cells(
         f"and algorithm) are significantly better than their baseline, {len(worse) or 'none'} "
         f"significantly worse (q ≤ 0.05){_describe_collapsed_share(collapsed, 'cells')}."
     )
-    names = short_names(
+    names = fit_short_names(
         list(dict.fromkeys([*tested["source"], *tested["target"]])), view.metadata.shorts
     )
     for rows, word in ((better, "gain"), (worse, "loss")):
@@ -67,7 +67,7 @@ def _describe_significant_cells(
         is_collapsed = one_label.describe({str(key): value for key, value in row.items()})
         yield (
             f"The largest significant {word} is {names[row['source']]} → {names[row['target']]} "
-            f"({row['dataset']}, {row['model']}, {algorithm_label(str(row['algorithm']))}): "
+            f"({row['dataset']}, {row['model']}, {get_algorithm_label(str(row['algorithm']))}): "
             f"{size} points{f'; {is_collapsed}' if is_collapsed else ''}."
         )
 
@@ -87,7 +87,7 @@ def _describe_averages(
     significant = rows[rows["joint_q"] <= MOST_Q]
     if len(significant):
         named = [
-            f"{algorithm_label(str(row['algorithm']))} with {row['model']} on {row['dataset']} "
+            f"{get_algorithm_label(str(row['algorithm']))} with {row['model']} on {row['dataset']} "
             f"({format_with_interval(row['mean'], row['joint_low'], row['joint_high'], '+.2f')})"
             for row in significant.to_dict("records")
         ]

@@ -23,7 +23,7 @@ from tasktransfer.designs.transfer.report.statistics_tables import (
     statistics_tables,
 )
 from tasktransfer.designs.transfer.statistics.mixing import MIXING
-from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.present.declared import Block
 from tasktransfer.present.kit import matrix
 from tasktransfer.present.page.text import escape_json
@@ -95,7 +95,7 @@ def missing_columns(runs: pd.DataFrame) -> list[Column]:
     return [
         text("dataset", "Dataset"),
         text("model", "Model"),
-        text("algorithm", "Algorithm", algorithm_label),
+        text("algorithm", "Algorithm", get_algorithm_label),
         text("source", "Source", lambda joined: joined.replace("+", " + ")),
         text("target", "Target"),
         number("seed", "Seed", "d"),

@@ -8,7 +8,7 @@ from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.controls import VERDICTS
-from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.designs.transfer.tables.reference import LABELS
 from tasktransfer.tables.columns import interval, number, text
 from tasktransfer.tables.html import HtmlTable, build_table
@@ -19,7 +19,7 @@ MOST_CELLS = 200
 _GROUP = (
     text("dataset", "Dataset"),
     text("model", "Model"),
-    text("algorithm", "Algorithm", algorithm_label),
+    text("algorithm", "Algorithm", get_algorithm_label),
 )
 _PLACE = ["dataset", "model", "algorithm", "source", "target"]
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.collect.results import Results, results_of
 from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.present.page.origin import (
     NOTHING_MISSING,
     SHORT,
@@ -60,7 +60,7 @@ def _describe_data(metadata: Metadata) -> str:
 def _list_algorithms(results: Results) -> list[str]:
     names = [*results.tables.runs["algorithm"], *results.tables.missing["algorithm"]]
     ordered = results.metadata.ordered("algorithm", names)
-    return [algorithm_label(name) for name in ordered if name != BASELINE]
+    return [get_algorithm_label(name) for name in ordered if name != BASELINE]
 
 
 def _describe_seeds(numbers: list[int]) -> str:

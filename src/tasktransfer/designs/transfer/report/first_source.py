@@ -15,7 +15,7 @@ import pandas as pd
 from tasktransfer.designs.transfer.pairs import is_foreign
 from tasktransfer.designs.transfer.report.collapsed_runs import CollapsedRuns
 from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.tables.numbers import format_named_p
 
 LEVEL = 0.05
@@ -66,7 +66,7 @@ def _describe_best_source(
     """Describe the largest gain of a target and its significance."""
     source = str(best["source"])
     named = source if is_foreign(source) else f"{best['dataset']}/{source}"
-    how = algorithm_label(str(best["algorithm"]))
+    how = get_algorithm_label(str(best["algorithm"]))
     is_collapsed = one_label.describe(best)
     facts = [f"{best['delta']:+.1f} points{_format_interval(best)}"]
     if best["n_seeds"] > 1 and not is_collapsed:

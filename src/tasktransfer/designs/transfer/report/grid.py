@@ -15,11 +15,11 @@ import pandas as pd
 from matplotlib.colors import TwoSlopeNorm, to_hex, to_rgb
 
 from tasktransfer.designs.transfer.collect.results import Results
-from tasktransfer.designs.transfer.figures.asked_margin import margin_rows
-from tasktransfer.designs.transfer.figures.one_dataset import datasets_of
+from tasktransfer.designs.transfer.figures.asked_margin import list_margin_rows
+from tasktransfer.designs.transfer.figures.one_dataset import list_datasets
 from tasktransfer.designs.transfer.racing import NO_INTERVAL
 from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names
+from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
 from tasktransfer.present.kit.style import (
     DIVERGING,
     NEUTRAL,
@@ -63,7 +63,9 @@ def payload(results: Results, explain: str) -> dict[str, Any]:
         "runs": [
             [int(seed), _round_number(score), digest, path] for seed, score, digest, path in rows
         ],
-        "datasets": [_build_dataset(results, dataset, places) for dataset in datasets_of(results)],
+        "datasets": [
+            _build_dataset(results, dataset, places) for dataset in list_datasets(results)
+        ],
     }
 
 
@@ -82,7 +84,7 @@ def _build_dataset(results: Results, dataset: str, places: Mapping[RunName, int]
     tasks = ordered("task", [*runs["target"], *missing["target"], *singles[0], *singles[1]])
     algorithms = ordered("algorithm", [*runs["algorithm"], *missing["algorithm"]])
     several = [*runs[runs["n_sources"] > 1]["source"], *missing[missing["n_sources"] > 1]["source"]]
-    names = short_names(tasks, results.metadata.shorts)
+    names = fit_short_names(tasks, results.metadata.shorts)
     limit = compute_improvement_limit(
         cells[cells["n_sources"] == 1]["improvement"].to_numpy(np.float64)
     )
@@ -91,7 +93,7 @@ def _build_dataset(results: Results, dataset: str, places: Mapping[RunName, int]
         "name": dataset,
         "models": ordered("model", [*runs["model"], *missing["model"]]),
         "algorithms": [
-            {"name": name, "label": algorithm_label(name)}
+            {"name": name, "label": get_algorithm_label(name)}
             for name in algorithms
             if name != BASELINE
         ],
@@ -122,7 +124,7 @@ def _build_prompted_rows(
                 if not math.isnan(score)
             },
         }
-        for name, scores in margin_rows(prompted, dataset, tasks)
+        for name, scores in list_margin_rows(prompted, dataset, tasks)
     ]
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.collect.results import Statistics
 from tasktransfer.designs.transfer.statistics.agreement import agreement_overall
-from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.tables.columns import Row, interval, number, probability, text
 from tasktransfer.tables.html import HtmlTable, build_table, to_records
 from tasktransfer.tables.numbers import format_quantity, format_score
@@ -17,7 +17,7 @@ TOP = 20
 _GROUP = (
     text("dataset", "Dataset"),
     text("model", "Model"),
-    text("algorithm", "Algorithm", algorithm_label),
+    text("algorithm", "Algorithm", get_algorithm_label),
 )
 
 
@@ -143,9 +143,9 @@ def _build_agreement_table(frame: pd.DataFrame) -> HtmlTable:
         (
             text("dataset", "Dataset"),
             text("between", "Between"),
-            text("a", "One", algorithm_label),
-            text("b", "Other", algorithm_label),
-            text("held", "Both with", algorithm_label),
+            text("a", "One", get_algorithm_label),
+            text("b", "Other", get_algorithm_label),
+            text("held", "Both with", get_algorithm_label),
             number("n_pairs", "Pairs", "d"),
             number("correlation", "Correlation", ".2f"),
             interval("low", "high", "interval", ".2f"),

@@ -51,7 +51,7 @@ class Matrix:
     seconds: Mapping[str, float] | None = None
 
 
-def regret_of_file(path: Path, ks: tuple[int, ...] = ()) -> tuple[pd.DataFrame, list[str]]:
+def compute_file_regret(path: Path, ks: tuple[int, ...] = ()) -> tuple[pd.DataFrame, list[str]]:
     """Return the regret table of a CSV file, and notes on how it was read.
 
     Args:
@@ -68,10 +68,10 @@ def regret_of_file(path: Path, ks: tuple[int, ...] = ()) -> tuple[pd.DataFrame, 
     for k in ks:
         if k > most:
             raise ConfigError(f"--k {k}: {path} has {most} sources. Give numbers from 1 to {most}")
-    return regret_table(matrices, tuple(sorted({1, *(ks or KS)}))), notes
+    return compute_regret(matrices, tuple(sorted({1, *(ks or KS)}))), notes
 
 
-def regret_table(matrices: Sequence[Matrix], ks: tuple[int, ...]) -> pd.DataFrame:
+def compute_regret(matrices: Sequence[Matrix], ks: tuple[int, ...]) -> pd.DataFrame:
     """Compute the columns of ``tables.regret.COLUMNS``, matrix by matrix."""
     every = show_progress(matrices, "judging selectors")
     return build_frame([row for matrix in every for row in _build_rows(matrix, ks)], COLUMNS)
@@ -81,7 +81,7 @@ def read_matrix(path: Path) -> tuple[pd.DataFrame, list[str]]:
     """Return the rows of a file by line, with scores as 0-100, and notes on the file.
 
     Raises:
-        DataError: as ``regret_of_file``.
+        DataError: as ``compute_file_regret``.
     """
     file = open_csv(path)
     _refuse_columns(path, file.columns)
@@ -171,16 +171,18 @@ def _build_matrices(table: pd.DataFrame, path: Path) -> Iterator[Matrix]:
                 "add sources"
             )
         axes = (targets, sources, sorted(runs["seed"].unique()))
-        scores = cube(runs, "score", axes)
+        scores = build_cube(runs, "score", axes)
         gains = None
         if len(baselines):
             of = baselines.pivot_table("score", "target", "seed").reindex(targets, columns=axes[2])
             gains = scores - of.to_numpy()[:, None, :]
         key = dataset, model, algorithm
-        yield Matrix(key, scores, {name: cube(runs, name, axes) for name in selectors}, gains)
+        yield Matrix(key, scores, {name: build_cube(runs, name, axes) for name in selectors}, gains)
 
 
-def cube(runs: pd.DataFrame, column: str, axes: tuple[list[str], list[str], list[int]]) -> Floats:
+def build_cube(
+    runs: pd.DataFrame, column: str, axes: tuple[list[str], list[str], list[int]]
+) -> Floats:
     """Return a column as an array (targets, sources, seeds), NaN if there is no row."""
     targets, sources, seeds = axes
     found = np.full((len(targets), len(sources), len(seeds)), np.nan)

@@ -53,7 +53,7 @@ def is_selector(run: Run) -> bool:
     return run.method == METHOD
 
 
-def selector_runs(studied: Studied, selectors: Sequence[Selector]) -> Iterator[Run]:
+def plan_selector_runs(studied: Studied, selectors: Sequence[Selector]) -> Iterator[Run]:
     """Yield the runs of selectors: one for all targets, or one per pair for ``probe``.
 
     Selectors that need no node of their own have no run.

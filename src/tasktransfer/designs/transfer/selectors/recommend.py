@@ -69,7 +69,7 @@ class Question:
         return {source: resolve_task(self.dataset, source) for source in self.sources}
 
 
-def asked_for(study: Study, target: str, sources: Sequence[str]) -> Question:
+def parse_question(study: Study, target: str, sources: Sequence[str]) -> Question:
     """Parse the command line. ``target`` is DATASET/TASK, or a task that only one dataset has.
 
     Raises:
@@ -98,7 +98,9 @@ def asked_for(study: Study, target: str, sources: Sequence[str]) -> Question:
     return Question(name, task, tuple(sources) or tuple(known))
 
 
-def affordable(study: Study, question: Question, hours: float) -> tuple[list[str], list[Node]]:
+def select_affordable(
+    study: Study, question: Question, hours: float
+) -> tuple[list[str], list[Node]]:
     """Return the selectors that fit into the hours, cheapest first, and the nodes to compute."""
     estimates, spent = Estimates(study), 0.0
     fits = {
@@ -128,7 +130,7 @@ def affordable(study: Study, question: Question, hours: float) -> tuple[list[str
     return names, list(needed.values())
 
 
-def values_at_hand(
+def collect_values(
     study: Study, question: Question, names: Sequence[str], matrix: Mapping[str, pd.DataFrame]
 ) -> dict[str, dict[str, float]]:
     """Return values by selector and source, for selectors that have any."""
@@ -218,7 +220,9 @@ def read_matrix(study: Study, folder: Path | None) -> dict[str, pd.DataFrame]:
     return frames
 
 
-def promise(name: str, question: Question, matrix: Mapping[str, pd.DataFrame]) -> Expected | None:
+def estimate_gain(
+    name: str, question: Question, matrix: Mapping[str, pd.DataFrame]
+) -> Expected | None:
     """Fit the expected gain for a selector's value, from a finished matrix with its values.
 
     Results of the target itself are left out.
@@ -237,7 +241,7 @@ def promise(name: str, question: Question, matrix: Mapping[str, pd.DataFrame]) -
     return fit_expected_gain(table["value"].to_numpy(float), table["gain"].to_numpy(float))
 
 
-def surely_better(matrix: Mapping[str, pd.DataFrame]) -> list[str]:
+def list_better_than_random(matrix: Mapping[str, pd.DataFrame]) -> list[str]:
     """Return the selectors that a matrix's regret table shows better than random, best first."""
     if "regret" not in matrix:
         return []
@@ -248,15 +252,15 @@ def surely_better(matrix: Mapping[str, pd.DataFrame]) -> list[str]:
     return [str(name) for name in means.index]
 
 
-def recommended(
+def recommend_sources(
     study: Study, question: Question, names: Sequence[str], matrix: Mapping[str, pd.DataFrame]
 ) -> dict[str, Any]:
     """Return ranked sources with values, expected gains and next steps, as plain data."""
-    found = values_at_hand(study, question, names, matrix)
-    sure = [name for name in surely_better(matrix) if name in found]
+    found = collect_values(study, question, names, matrix)
+    sure = [name for name in list_better_than_random(matrix) if name in found]
     ranked_by = next((n for n in (*sure, *WITHOUT_PROOF, *found) if n in found), None)
     sources: list[dict[str, Any]] = []
-    expected = promise(ranked_by, question, matrix) if ranked_by else None
+    expected = estimate_gain(ranked_by, question, matrix) if ranked_by else None
     if ranked_by is not None:
         values = np.array([found[ranked_by].get(s, math.nan) for s in question.sources])
         gains, low, high = expected.of(values) if expected else [np.full(len(values), np.nan)] * 3

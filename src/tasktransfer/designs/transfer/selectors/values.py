@@ -24,7 +24,7 @@ from tasktransfer.designs.transfer.collect.results import Tables, read_tables
 from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
 from tasktransfer.designs.transfer.pairs import Task
 from tasktransfer.designs.transfer.racing import race_of
-from tasktransfer.designs.transfer.selectors.matrix import Matrix, cube, regret_table
+from tasktransfer.designs.transfer.selectors.matrix import Matrix, build_cube, compute_regret
 from tasktransfer.designs.transfer.selectors.nodes import is_selector
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas
@@ -94,8 +94,8 @@ def write_selection(study: Study) -> None:
         tables = replace(tables, deltas=tables.deltas[tables.deltas["seed"].isin(first)])
     runs = [run for run in study.plan.runs if is_selector(run)]
     collected = gather(study, runs) if runs else None
-    values = values_of(config, tables, collected)
-    regret = regret_of(tables, values)
+    values = compute_values(config, tables, collected)
+    regret = compute_study_regret(tables, values)
     for name, frame, columns in (("selectors", values, VALUES), ("regret", regret, REGRET)):
         write_frame(Path(study.tables, f"{name}.parquet"), frame, columns, metadata)
 
@@ -113,7 +113,7 @@ def values_to_choose_by(study: Study, runs: Iterable[Run], tables: Tables) -> pd
     config = transfer_config(study)
     chooser = config.model_copy(update={"selectors": (config.multi_source.choose_by,)})
     own = [run for run in runs if is_selector(run) and run.variant in chooser.selectors]
-    values = values_of(chooser, tables, gather(study, own) if own else None)
+    values = compute_values(chooser, tables, gather(study, own) if own else None)
     absent = values[values["reason"] == NOT_THERE]
     if len(absent):
         first = absent.iloc[0]
@@ -125,7 +125,7 @@ def values_to_choose_by(study: Study, runs: Iterable[Run], tables: Tables) -> pd
     return values
 
 
-def values_of(
+def compute_values(
     config: TransferConfig, tables: Tables, collected: Collected | None = None
 ) -> pd.DataFrame:
     """Compute the columns of ``VALUES``."""
@@ -136,7 +136,7 @@ def values_of(
     sizes = dict(zip(names, tables.sizes["train"].tolist(), strict=True))
     rows: list[tuple[Any, ...]] = []
     told: set[tuple[str, ...]] = set()
-    for group, selector in product(groups_of(tables), selectors):
+    for group, selector in product(group_transfers(tables), selectors):
         dataset, model, algorithm = group.key
         read = algorithm if "transfers" in selector.reads else ""
         key = (dataset, model, read, selector.name)
@@ -159,7 +159,7 @@ def values_of(
     return build_frame(rows, VALUES)
 
 
-def groups_of(tables: Tables) -> Iterator[Group]:
+def group_transfers(tables: Tables) -> Iterator[Group]:
     """Yield the single-source transfers, by dataset, model and algorithm."""
     single = tables.deltas[tables.deltas["n_sources"] == 1]
     dev = dev_deltas(single, tables.runs)
@@ -169,14 +169,14 @@ def groups_of(tables: Tables) -> Iterator[Group]:
         yield Group((dataset, model, algorithm), test, dev.loc[test.index], seconds)
 
 
-def regret_of(tables: Tables, values: pd.DataFrame) -> pd.DataFrame:
+def compute_study_regret(tables: Tables, values: pd.DataFrame) -> pd.DataFrame:
     """Compute ``tables.regret.COLUMNS`` for each dataset, and for all of them together."""
-    matrices = [_build_matrix(group, values) for group in groups_of(tables)]
+    matrices = [_build_matrix(group, values) for group in group_transfers(tables)]
     together: dict[tuple[str, str], list[Matrix]] = {}
     for matrix in matrices:
         together.setdefault(matrix.key[1:], []).append(matrix)
     matrices += [_join_matrices(several) for several in together.values() if len(several) > 1]
-    return regret_table(matrices, KS)
+    return compute_regret(matrices, KS)
 
 
 def _build_matrix(group: Group, values: pd.DataFrame) -> Matrix:
@@ -184,12 +184,12 @@ def _build_matrix(group: Group, values: pd.DataFrame) -> Matrix:
     own = values[(values["dataset"] == dataset) & (values["model"] == model)]
     own = own[own["algorithm"].isin(["", algorithm])]
     selectors = {str(n): one for n, one in own.groupby("selector", sort=False) if n != "random"}
-    found = {name: cube(one, "value", group.axes) for name, one in selectors.items()}
+    found = {name: build_cube(one, "value", group.axes) for name, one in selectors.items()}
     targets = max(1, len(group.axes[0]) * len(group.axes[2]))
     seconds = {name: float(one["seconds"].sum()) / targets for name, one in selectors.items()}
-    scores = cube(group.test, "score", group.axes)
+    scores = build_cube(group.test, "score", group.axes)
     if "source_mean" not in found:
-        found["source_mean"] = compute_source_means(cube(group.dev, "delta", group.axes))
+        found["source_mean"] = compute_source_means(build_cube(group.dev, "delta", group.axes))
         seconds["source_mean"] = np.nan
     return Matrix(group.key, scores, found, None, seconds)
 

@@ -52,7 +52,7 @@ class Correspondence:
     """Metadata of the tables, which record whether the data was subsampled."""
 
 
-def published_model(name: str, weights: str | None) -> str | None:
+def find_published_model(name: str, weights: str | None) -> str | None:
     """Return the paper's model that matches a study's model, or None.
 
     Args:
@@ -69,7 +69,7 @@ def published_model(name: str, weights: str | None) -> str | None:
     return _BY_STUDY_NAME.get(name.casefold())
 
 
-def correspondence(results: Results) -> Correspondence:
+def find_correspondence(results: Results) -> Correspondence:
     """Return what can be compared in a study: nothing with synthetic data or full data."""
     tables, metadata = results.tables, results.metadata
     if metadata.synthetic and not metadata.real:
@@ -101,14 +101,14 @@ def _match_models(runs: pd.DataFrame, missing: pd.DataFrame) -> dict[str, str]:
         recorded = [
             None if pd.isna(weight) else str(weight) for weight in weights.get(name, [None])
         ]
-        candidates = {published_model(name, weight) for weight in recorded}
+        candidates = {find_published_model(name, weight) for weight in recorded}
         # If a name has several checkpoints, all of them must be the paper's.
         if len(candidates) == 1 and (model := candidates.pop()):
             models[str(name)] = model
     return models
 
 
-def with_published(
+def add_published_values(
     frame: pd.DataFrame,
     values: pd.DataFrame,
     measures: Sequence[str],
@@ -148,7 +148,7 @@ def with_published(
         rows = zip(to_records(frame), joined[f"differs_{measures[0]}"], strict=True)
         shown = Published(values, name, names)
         joined[f"published_{name}"] = [None if why else shown.of(row) for row, why in rows]
-    added = compared_columns(measures, "", dict.fromkeys(also, ""))
+    added = describe_compared_columns(measures, "", dict.fromkeys(also, ""))
     return joined[[*frame, *(name for name in added if name in joined)]]
 
 
@@ -159,33 +159,35 @@ def _name_of(comparable: Correspondence, key: str, row: Mapping[str, Any]) -> An
     return comparable.models.get(str(row[key])) if key == "model" else row[key]
 
 
-def reasons(frame: pd.DataFrame, comparable: Correspondence) -> list[str]:
+def list_reasons(frame: pd.DataFrame, comparable: Correspondence) -> list[str]:
     """Return notes on the settings or members in which published values differ from ours."""
     notes = list_notes(frame, comparable.metadata, "")
     return [note.removeprefix("Published: . ") for note in notes if note != "Published: ."]
 
 
-def compared(frame: pd.DataFrame) -> bool:
-    """Return whether ``with_published`` found a published value for any row."""
+def has_published_values(frame: pd.DataFrame) -> bool:
+    """Return whether ``add_published_values`` found a published value for any row."""
     shown = [name for name in frame.columns if str(name).startswith("published_")]
     return bool(shown) and bool(frame[shown].notna().any(axis=None))
 
 
-def why_not_compared(frame: pd.DataFrame, comparable: Correspondence) -> str:
+def explain_no_comparison(frame: pd.DataFrame, comparable: Correspondence) -> str:
     """Return why a table has no published values.
 
     Empty if it has any, or if its rows state the reasons.
     """
-    if compared(frame) or any(str(name).startswith("differs_") for name in frame.columns):
+    if has_published_values(frame) or any(
+        str(name).startswith("differs_") for name in frame.columns
+    ):
         return ""
     reason = comparable.reason or "no dataset, model and algorithm of it is the paper's"
     return f"Not compared with the paper: {reason}."
 
 
-def compared_columns(
+def describe_compared_columns(
     measures: Sequence[str], where: str, also: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return the meanings of the columns that ``with_published`` adds.
+    """Return the meanings of the columns that ``add_published_values`` adds.
 
     ``where`` is the paper's table, for example "Table 2"; ``also`` has meanings of further columns.
     """

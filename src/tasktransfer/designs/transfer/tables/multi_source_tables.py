@@ -13,15 +13,19 @@ from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.tables.correspondence import (
     Correspondence,
-    compared,
-    compared_columns,
-    correspondence,
-    reasons,
-    why_not_compared,
-    with_published,
+    add_published_values,
+    describe_compared_columns,
+    explain_no_comparison,
+    find_correspondence,
+    has_published_values,
+    list_reasons,
 )
 from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
-from tasktransfer.designs.transfer.tables.names import algorithm_label, short_names, shorts
+from tasktransfer.designs.transfer.tables.names import (
+    fit_short_names,
+    get_algorithm_label,
+    get_short_names,
+)
 from tasktransfer.tables.metadata import Metadata, sort_rows
 from tasktransfer.tables.numbers import DASH, INCOMPLETE, OTHERWISE, format_delta, format_quantity
 from tasktransfer.tables.printed import Layout, Line, group_blocks
@@ -56,7 +60,7 @@ COLUMNS3 = {
     **_ROW,
     "gain": "multi-source delta - mean delta of its sources alone, points",
     **_COUNTS,
-    **compared_columns(MEASURES3, "Table 3"),
+    **describe_compared_columns(MEASURES3, "Table 3"),
 }
 """Meanings of Table 3's columns; ``published_`` and ``difference_`` exist if comparable."""
 COLUMNS6 = {
@@ -65,7 +69,7 @@ COLUMNS6 = {
     "seeds), points",
     "multi_source_delta": "delta of the run on all sources together, mean over seeds, points",
     **_COUNTS,
-    **compared_columns(MEASURES6, "Table 6", ALSO6),
+    **describe_compared_columns(MEASURES6, "Table 6", ALSO6),
 }
 """Meanings of Table 6's columns; ``published_`` and ``difference_`` exist if comparable."""
 
@@ -100,9 +104,9 @@ def _attach_published(
     ours = rows[[*_ROW, *measures, *_COUNTS]]
     if (agreement == "other").all():
         return ours
-    comparable = correspondence(results)
+    comparable = find_correspondence(results)
     # Rows with other sources are not looked up, because the paper's number does not apply to them.
-    frame = with_published(
+    frame = add_published_values(
         ours[agreement != "other"], values, measures, _KEYS, comparable, also=also
     ).reindex(ours.index)
     reasons_of = frame.filter(like="differs_").fillna("")
@@ -137,7 +141,7 @@ def _compute_gains(results: Results) -> pd.DataFrame | None:
 
 def _map_short_names(frame: pd.DataFrame, metadata: Metadata) -> dict[str, str]:
     sources = [task for joined in frame["source"] for task in str(joined).split("+")]
-    return short_names(dict.fromkeys([*frame["target"], *sources]), shorts(metadata))
+    return fit_short_names(dict.fromkeys([*frame["target"], *sources]), get_short_names(metadata))
 
 
 def notes3(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> list[str]:
@@ -148,12 +152,12 @@ def notes3(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) 
 def notes6(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> list[str]:
     """Return the notes of Table 6, including those on the paper's numbers."""
     notes = [_describe_choice(metadata), *_list_remarks(frame, comparable, "Table 6")]
-    if compared(frame):
+    if has_published_values(frame):
         names = _map_short_names(frame, metadata)
         noted = frame[frame["published_note"].notna()]
         notes += [
-            f"* {names[row['target']]}, {row['model']}, {algorithm_label(str(row['algorithm']))}: "
-            f"{row['published_note']}."
+            f"* {names[row['target']]}, {row['model']}, "
+            f"{get_algorithm_label(str(row['algorithm']))}: {row['published_note']}."
             for row in noted.to_dict("records")
         ]
     return notes
@@ -181,7 +185,7 @@ def _list_remarks(frame: pd.DataFrame, comparable: Correspondence, which: str) -
             "(present/expected)."
         )
     agreement = _compare_sources(frame)
-    if compared(frame):
+    if has_published_values(frame):
         told.append(f"Published: the paper's {which}, for rows with the paper's sources.")
         if (agreement == "as far as legible").any():
             told.append(
@@ -196,7 +200,7 @@ def _list_remarks(frame: pd.DataFrame, comparable: Correspondence, which: str) -
             )
     elif comparable.models and (agreement == "other").all():
         return [*told, "Not compared with the paper: no row has its sources."]
-    return [*told, why_not_compared(frame, comparable), *reasons(frame, comparable)]
+    return [*told, explain_no_comparison(frame, comparable), *list_reasons(frame, comparable)]
 
 
 _HEAD = ("Dataset", "Target", "Sources", "Model", "Algorithm")
@@ -256,7 +260,7 @@ def _format_line(
         names[row["target"]],
         " + ".join(names[task] for task in str(row["source"]).split("+")),
         str(row["model"]),
-        algorithm_label(str(row["algorithm"])) + mark,
+        get_algorithm_label(str(row["algorithm"])) + mark,
         *numbers,
         f"{row['n_seeds']}/{row['n_expected']}",
         f"{row['n_singles']}/{row['n_sources']}",

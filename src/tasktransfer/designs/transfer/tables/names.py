@@ -15,17 +15,17 @@ _ALGORITHMS = {
 }
 
 
-def algorithm_label(algorithm: str) -> str:
+def get_algorithm_label(algorithm: str) -> str:
     """Return the readable name of an algorithm; unknown names are unchanged."""
     return _ALGORITHMS.get(algorithm, algorithm)
 
 
-def shorts(metadata: Metadata) -> dict[str, str]:
+def get_short_names(metadata: Metadata) -> dict[str, str]:
     """Return short names by task: the study's, else the one on the task's card."""
     return {task.name: task.short for task in ALL_TASKS} | dict(metadata.shorts)
 
 
-def short_names(tasks: Iterable[str], shorts: Mapping[str, str]) -> dict[str, str]:
+def fit_short_names(tasks: Iterable[str], shorts: Mapping[str, str]) -> dict[str, str]:
     """Return, by task, a name that fits on an axis.
 
     It is the plan's short name, else the words' initials, else (if two tasks would share these) the

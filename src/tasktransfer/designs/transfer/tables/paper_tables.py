@@ -25,7 +25,7 @@ from tasktransfer.designs.transfer.runs import BASELINE, is_prompted, is_transfe
 from tasktransfer.designs.transfer.tables import multi_source_tables as multi
 from tasktransfer.designs.transfer.tables import table1 as first
 from tasktransfer.designs.transfer.tables import table2 as second
-from tasktransfer.designs.transfer.tables.correspondence import Correspondence, correspondence
+from tasktransfer.designs.transfer.tables.correspondence import Correspondence, find_correspondence
 from tasktransfer.designs.transfer.tables.multi_source_tables import table3, table6
 from tasktransfer.designs.transfer.tables.table1 import table1
 from tasktransfer.designs.transfer.tables.table2 import table2
@@ -65,23 +65,23 @@ def make(name: str, view: View) -> pd.DataFrame | None:
     return _TABLES[name].make(results_of(view))
 
 
-def layout(name: str, view: View, frame: pd.DataFrame) -> Layout:
+def make_layout(name: str, view: View, frame: pd.DataFrame) -> Layout:
     """Return the printed layout of a table."""
     return _TABLES[name].layout(frame, view.metadata)
 
 
-def notes(name: str, view: View, frame: pd.DataFrame) -> list[str]:
+def make_notes(name: str, view: View, frame: pd.DataFrame) -> list[str]:
     """Return notes on incomplete rows, comparability and terms."""
-    comparable = correspondence(results_of(view))
+    comparable = find_correspondence(results_of(view))
     return [note for note in _TABLES[name].notes(frame, view.metadata, comparable) if note]
 
 
-def columns(name: str) -> Mapping[str, str]:
+def describe_columns(name: str) -> Mapping[str, str]:
     """Return the meanings of a table's columns."""
     return {**_TABLES[name].columns, **(second.ASKED_COLUMNS if name == "table2" else {})}
 
 
-def behind(row: Mapping[str, Any], run: Run) -> bool:
+def is_behind(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a row is computed from a run.
 
     Table 1 uses the task's own runs. Table 2 uses all runs of an algorithm and the baselines.

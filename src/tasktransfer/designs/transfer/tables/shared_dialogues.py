@@ -29,13 +29,13 @@ def make(view: View) -> pd.DataFrame:
     )
 
 
-def notes(view: View, frame: pd.DataFrame) -> Sequence[str]:
+def make_notes(view: View, frame: pd.DataFrame) -> Sequence[str]:
     """Return a note on the leaks that the config allows."""
     allowed = transfer_config(view.study).allow_leaks
     return [f"Allowed by the study: {', '.join(allowed)}."] if allowed else []
 
 
-def behind(row: Mapping[str, Any], run: Run) -> bool:
+def is_behind(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run trains on the source of a row and is tested on its target."""
     about = run.about
     if (about.get("dataset"), about.get("target")) != (row["dataset"], row["target"]):

@@ -12,13 +12,13 @@ from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.tables.correspondence import (
     Correspondence,
-    compared,
-    correspondence,
-    reasons,
-    why_not_compared,
-    with_published,
+    add_published_values,
+    explain_no_comparison,
+    find_correspondence,
+    has_published_values,
+    list_reasons,
 )
-from tasktransfer.designs.transfer.tables.names import short_names, shorts
+from tasktransfer.designs.transfer.tables.names import fit_short_names, get_short_names
 from tasktransfer.tables.metadata import Metadata, sort_rows
 from tasktransfer.tables.numbers import DASH, format_count
 from tasktransfer.tables.printed import Entry, Layout, group_blocks
@@ -68,7 +68,7 @@ def table1(results: Results) -> pd.DataFrame | None:
         return None
     named = zip(sizes["dataset"], sizes["task"], strict=True)
     cards = [find_task(dataset, task) for dataset, task in named]
-    short = short_names(dict.fromkeys(sizes["task"]), shorts(results.metadata))
+    short = fit_short_names(dict.fromkeys(sizes["task"]), get_short_names(results.metadata))
     frame = pd.DataFrame(
         {
             "dataset": sizes["dataset"],
@@ -81,12 +81,12 @@ def table1(results: Results) -> pd.DataFrame | None:
             **{split: sizes[split].astype("float64") for split in SPLITS},
         }
     )
-    return with_published(
+    return add_published_values(
         frame,
         published.table1(),
         SPLITS,
         ["dataset", "task"],
-        correspondence(results),
+        find_correspondence(results),
         also=["original_samples", "task_type", "metrics"],
     )
 
@@ -110,12 +110,12 @@ def _format_metric(key: str) -> str:
 
 def notes(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> list[str]:
     """Return notes on the published values, or on the reason why there are none."""
-    if not compared(frame):
-        return [why_not_compared(frame, comparable)]
+    if not has_published_values(frame):
+        return [explain_no_comparison(frame, comparable)]
     return [
         "Published: the paper's Table 1, its few-sample train and dev and its test split. "
         "Original: samples of the original dataset.",
-        *reasons(frame, comparable),
+        *list_reasons(frame, comparable),
     ]
 
 
@@ -123,7 +123,11 @@ def layout(frame: pd.DataFrame, metadata: Metadata) -> Layout:
     """Lay out one line per task; below it, if available, the paper's line and the difference."""
     entries = [(str(row["dataset"]), _build_entry(row)) for row in frame.to_dict("records")]
     whole = Layout(_HEAD, 6, group_blocks(entries))
-    return whole if compared(frame) else whole.without(_HEAD.index(""), _HEAD.index("Original"))
+    return (
+        whole
+        if has_published_values(frame)
+        else whole.without(_HEAD.index(""), _HEAD.index("Original"))
+    )
 
 
 def _build_entry(row: Mapping[Hashable, Any]) -> Entry:

@@ -14,14 +14,14 @@ from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.tables.aggregates import AGGREGATES, GROUP, aggregate
 from tasktransfer.designs.transfer.tables.correspondence import (
     Correspondence,
-    compared,
-    compared_columns,
-    correspondence,
-    reasons,
-    why_not_compared,
-    with_published,
+    add_published_values,
+    describe_compared_columns,
+    explain_no_comparison,
+    find_correspondence,
+    has_published_values,
+    list_reasons,
 )
-from tasktransfer.designs.transfer.tables.names import algorithm_label
+from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.numbers import INCOMPLETE, OTHERWISE, add_sigma, format_delta, format_score
 from tasktransfer.tables.printed import Entry, Layout, group_blocks
@@ -50,7 +50,7 @@ COLUMNS = {
     "n_expected": "planned runs",
     "n_seeds": "seeds of the finished runs",
     "complete": "n_cells == n_expected",
-    **compared_columns(MEASURES, "Table 2", ALSO),
+    **describe_compared_columns(MEASURES, "Table 2", ALSO),
 }
 """Meanings of the columns; ``published_`` and ``difference_`` exist if a row is comparable."""
 ASKED_COLUMNS = {
@@ -92,12 +92,12 @@ def table2(results: Results) -> pd.DataFrame | None:
     asked = _build_prompted_rows(results.prompted)
     if frame.empty:
         return asked
-    trained = with_published(
+    trained = add_published_values(
         frame,
         published.table2(),
         MEASURES,
         GROUP,
-        correspondence(results),
+        find_correspondence(results),
         also=list(ALSO),
         differs=_describe_pair_difference,
     )
@@ -154,9 +154,9 @@ def notes(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -
         if "seen" in frame
         else "",
         "Published: the paper's Table 2, which does not define its σ and has no bottom-1."
-        if compared(frame)
-        else why_not_compared(frame, comparable),
-        *reasons(frame, comparable),
+        if has_published_values(frame)
+        else explain_no_comparison(frame, comparable),
+        *list_reasons(frame, comparable),
     ]
 
 
@@ -183,7 +183,7 @@ def _build_entry(row: Mapping[Hashable, Any]) -> Entry:
     ours = (
         str(row["dataset"]),
         str(row["model"]),
-        algorithm_label(str(row["algorithm"])) + mark,
+        get_algorithm_label(str(row["algorithm"])) + mark,
         "ours",
         add_sigma(format_score(row["average_score"]), row["average_sigma"]),
         add_sigma(format_delta(row["average_delta"]), row["average_delta_sigma"]),
