@@ -222,7 +222,7 @@ def draw(view: View) -> Canvas | None:
     from tasktransfer.present.kit.series import Estimate, draw_zero_line, plot_forest
     from tasktransfer.present.kit.style import add_legend_below, add_title, get_series_look
 
-    cut, order = differences(view), view.metadata.ordered
+    cut, order = differences(view), view.metadata.order_names
     if cut.empty:
         return None
     tasks, models = order("task", cut["task"]), order("model", cut["model"])

@@ -42,7 +42,7 @@ def test_resampled_correlation_is_that_of_the_repeated_cells() -> None:
     random = np.random.default_rng(0)
     x, y = random.normal(size=12).round(), random.normal(size=12).round()
     weights = random.integers(0, 4, size=(5, 12))
-    found = correlation._weighted_spearman(x, y, weights.astype(float))
+    found = correlation._compute_weighted_spearman(x, y, weights.astype(float))
     for value, weight in zip(found, weights, strict=True):
         repeated = np.repeat(x, weight), np.repeat(y, weight)
         assert value == pytest.approx(stats.spearmanr(*repeated).statistic)

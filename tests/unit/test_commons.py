@@ -263,7 +263,7 @@ def test_no_words_of_a_dialogue_are_exported(
     instances are not written at all."""
     monkeypatch.setattr(finished_stages, "tested", spoken)
     if not alike:
-        monkeypatch.setattr(coded_answers, "_alike", lambda *_: False)
+        monkeypatch.setattr(coded_answers, "_is_equivalent", lambda *_: False)
     keys = {
         "datasets": {"DailyDialog": {"tasks": [task]}},
         "algorithms": ["baseline"],

@@ -112,7 +112,7 @@ def test_a_lock_of_a_snakemake_that_was_killed(monkeypatch: pytest.MonkeyPatch) 
     check = doctor.check_snakemake_lock(here)
     assert (check.state, check.exit_code) == ("wrong", 1)
     assert "--unlock" in check.remedy
-    monkeypatch.setattr(doctor, "_snakemakes_in", lambda folder: [123])
+    monkeypatch.setattr(doctor, "_list_snakemakes", lambda folder: [123])
     assert "process 123" in doctor.check_snakemake_lock(here).text
 
 
@@ -140,7 +140,7 @@ def test_versions_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctor.check_packages().state == "fine"
     wanted = ["snakemake<1", "nobody-has-this", 'torch>=99; extra == "train"', 'x; extra == "dev"']
     monkeypatch.setattr(doctor.metadata, "requires", lambda name: wanted)
-    monkeypatch.setattr(doctor, "_version", {"snakemake": "9.27.1"}.get)
+    monkeypatch.setattr(doctor, "_read_version", {"snakemake": "9.27.1"}.get)
     check = doctor.check_packages()
     assert (check.state, check.exit_code) == ("wrong", 2)
     assert check.text.endswith("snakemake 9.27.1, required <1; nobody-has-this absent, required ")

@@ -268,7 +268,7 @@ def test_the_median_record_counts_and_damaged_ones_do_not() -> None:
     Path(study.record(stages[3])).write_text('{"provenance": {}}')
     estimates = Estimates(study)
     speed = estimates.speed("tiny-bert", "float32")
-    trained = speed.training(stages[0], tokens, estimates._updates(stages[0]))
+    trained = speed.training(stages[0], tokens, estimates._count_updates(stages[0]))
     assert trained == pytest.approx(0.02 * tokens)
 
 

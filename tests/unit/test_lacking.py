@@ -124,7 +124,7 @@ def test_a_release_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_prepared_instances_are_asked_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lacking, "_released", None)
+    monkeypatch.setattr(lacking, "_read_release", None)
     for spoil, count in ((lists_are_empty("c"), 1), (not_annotated, 1), (None, 0)):
         study = on(spoil)
         prepare("DailyDialog", ".", True, study.instances("DailyDialog"))

@@ -140,7 +140,7 @@ def init(chosen: argparse.Namespace) -> None:
     labels = ", ".join(declared["tasks"])
     label = chosen.label or _request_answer("--label", f"Label to predict ({labels})")
     model = chosen.model or _request_answer("--model", "Model: a folder, a hub name, or tiny")
-    hours = chosen.hours or _hours(
+    hours = chosen.hours or _parse_hours(
         _request_answer("--hours", "Time budget in hours on this machine")
     )
     release = chosen.release or find_release()
@@ -175,7 +175,7 @@ def _request_answer(name: str, question: str) -> str:
     return answer
 
 
-def _hours(text: str) -> float:
+def _parse_hours(text: str) -> float:
     try:
         hours = float(text)
     except ValueError:

@@ -99,10 +99,10 @@ def encode_rows(rows: pa.Table, task: Task) -> pa.Table | None:
         position = changed.schema.get_field_index(name)
         column = pa.array(texts, rows.schema.field(name).type)
         changed = changed.set_column(position, rows.schema.field(name), column)
-    return changed if _alike(rows, changed, task) else None
+    return changed if _is_equivalent(rows, changed, task) else None
 
 
-def _alike(rows: pa.Table, changed: pa.Table, task: Task) -> bool:
+def _is_equivalent(rows: pa.Table, changed: pa.Table, task: Task) -> bool:
     """Return whether every instance contributes equally to every measure in both tables."""
     return all(
         np.array_equal(_tally(rows, task, fidelity), _tally(changed, task, fidelity))

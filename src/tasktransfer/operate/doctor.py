@@ -102,12 +102,12 @@ def check_packages() -> Check:
     for text in metadata.requires("tasktransfer") or ():
         needed = Requirement(text)
         extras = [name for name in DEPENDENCIES if _is_of(needed, name)]
-        found = _version(needed.name)
+        found = _read_version(needed.name)
         if not extras or (found is None and "" not in extras):
             continue
         if found is None or not needed.specifier.contains(found, prereleases=True):
             unfit.append(f"{needed.name} {found or 'absent'}, required {needed.specifier}")
-    ours, snakemake = _version("tasktransfer"), _version("snakemake")
+    ours, snakemake = _read_version("tasktransfer"), _read_version("snakemake")
     text = f"tasktransfer {ours}, Snakemake {snakemake or 'absent'}"
     if not unfit:
         return Check("packages", "fine", text)
@@ -119,7 +119,7 @@ def _is_of(needed: Requirement, extra: str) -> bool:
     return needed.marker is None or needed.marker.evaluate({"extra": extra})
 
 
-def _version(name: str) -> str | None:
+def _read_version(name: str) -> str | None:
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -280,7 +280,7 @@ def check_snakemake_lock(folder: Path) -> Check:
     held = sorted((folder / ".snakemake" / "locks").glob("*.lock"))
     if not held:
         return Check("Snakemake's lock", "fine", "free")
-    if running := _snakemakes_in(folder):
+    if running := _list_snakemakes(folder):
         text = f"held by running process {running[0]}"
         return Check("Snakemake's lock", "fine", text)
     remedy = "`snakemake --unlock` here, if no Snakemake runs on another machine"
@@ -288,7 +288,7 @@ def check_snakemake_lock(folder: Path) -> Check:
     return Check("Snakemake's lock", "wrong", text, remedy, TaskTransferError.exit_code)
 
 
-def _snakemakes_in(folder: Path) -> list[int]:
+def _list_snakemakes(folder: Path) -> list[int]:
     """Return the ids of Snakemake processes that were started in a folder."""
     if find_spec("psutil") is None:
         return []

@@ -112,7 +112,7 @@ def _collect_missing_data(study: Study, dataset: str) -> Iterator[str]:
         held = {task: list(SPLITS) for task in (tiny.sizes if tiny else ())}
     if held is None:
         try:
-            held, damaged = _released(study, dataset, needed)
+            held, damaged = _read_release(study, dataset, needed)
         except DataError as error:
             held, damaged = {task: list(SPLITS) for task in needed}, [str(error)]
         yield from damaged
@@ -213,7 +213,7 @@ def _read_prepared(study: Study, dataset: str) -> Held | None:
         return None
 
 
-def _released(study: Study, dataset: str, tasks: Iterable[str]) -> tuple[Held, list[str]]:
+def _read_release(study: Study, dataset: str, tasks: Iterable[str]) -> tuple[Held, list[str]]:
     """Return the content of a release, from the cache or the release itself, and its errors."""
     memo = Path(study.config.results, "data", "holdings.json")
     reader = DATASETS[dataset].reader

@@ -257,7 +257,7 @@ def _merge_record(
 ) -> tuple[MergeOutcome, list[str]]:
     if isinstance(step.node, Stage):
         theirs = rename_model(theirs, step.node.model.name)
-    ours = _ours(step, theirs)
+    ours = _read_own_record(step, theirs)
     if ours is None:
         return _take(step, theirs, "taken", dry_run=dry_run)
     # Local files are always kept; only missing files are added.
@@ -275,7 +275,7 @@ def _merge_record(
     return _take(step, theirs, "completed", dry_run=dry_run)
 
 
-def _ours(step: MergeStep, theirs: Record) -> Record | None:
+def _read_own_record(step: MergeStep, theirs: Record) -> Record | None:
     """Return the local record of this node, or None if it is missing or damaged."""
     try:
         ours = read_record(step.out / RECORD)
@@ -335,7 +335,7 @@ def _find_missing_files(step: MergeStep, theirs: Record) -> list[str]:
     left = list_written_parts(theirs["node"], theirs["sizes"])
     beside = [name for name in left if (step.node_folder.folder / name).exists()]
     lacks = []
-    if _ours(step, theirs) is None:
+    if _read_own_record(step, theirs) is None:
         lacks += [RECORD, *rows, *beside]
     elif find_damage(step.out, theirs["node"]["digest"]) is not None:
         lacks += [*rows, *_list_absent_files(step.out, beside)]

@@ -97,17 +97,17 @@ def compute_drawing_digest(figure: Figure, part: View) -> str:
     return compute_digest(
         {
             "figure": [figure.name, figure.title],
-            "code": _digest_of_code(part.study.config.design, _file_of(figure.draw)),
+            "code": _compute_code_digest(part.study.config.design, _locate_file(figure.draw)),
             "study": [metadata.study, metadata.synthetic, metadata.cuts],
             "facts": dict(metadata.facts),
             "shorts": dict(metadata.shorts),
             "order": {key: list(names) for key, names in metadata.order.items()},
-            "frames": {name: _digest_of_frame(frame) for name, frame in part.items()},
+            "frames": {name: _compute_frame_digest(frame) for name, frame in part.items()},
         }
     )
 
 
-def _digest_of_frame(frame: pd.DataFrame) -> str:
+def _compute_frame_digest(frame: pd.DataFrame) -> str:
     """Return a digest of a frame's values in Arrow format, equal in all processes and machines."""
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
     sink = pa.BufferOutputStream()
@@ -117,7 +117,7 @@ def _digest_of_frame(frame: pd.DataFrame) -> str:
 
 
 @cache
-def _digest_of_code(design: str, file: str) -> str:
+def _compute_code_digest(design: str, file: str) -> str:
     """Return a digest of all drawing code, so that changed figures need no version number.
 
     ``file`` is the file of the figure's function, which may be in a plugin.
@@ -131,7 +131,7 @@ def _digest_of_code(design: str, file: str) -> str:
     return digest.hexdigest()
 
 
-def _file_of(draw: Any) -> str:
+def _locate_file(draw: Any) -> str:
     return str((draw.func if isinstance(draw, partial) else draw).__code__.co_filename)
 
 

@@ -157,7 +157,7 @@ def make_crossed_layout(
     Returns:
         The layout, and the words of each cell (the values of its ``keys``).
     """
-    across = metadata.ordered(shape.order or shape.across, map(str, frame[shape.across]))
+    across = metadata.order_names(shape.order or shape.across, map(str, frame[shape.across]))
     rows = to_records(frame)
     names = [tuple(column.show(row) for column in shape.rows) for row in rows]
     groups: dict[Words, dict[str, Row]] = {}

@@ -22,14 +22,14 @@ def find_contradictions(record: Record) -> Iterator[str]:
     if is_stage(record) != ("training" in record):
         yield f"training: {'missing' if is_stage(record) else 'unknown key, this is not a stage'}"
     if "training" in record:
-        yield from _rounds_disagree(record["training"])
-    yield from _out_of_range(record)
-    yield from _node_disagrees(record)
-    yield from _identity_disagrees(record)
-    yield from _rows_disagree(record)
+        yield from _check_rounds(record["training"])
+    yield from _check_ranges(record)
+    yield from _check_node(record)
+    yield from _check_identity(record)
+    yield from _check_rows(record)
 
 
-def _rounds_disagree(training: TrainingResult) -> Iterator[str]:
+def _check_rounds(training: TrainingResult) -> Iterator[str]:
     rounds = training["rounds"]
     numbers = [entry["round"] for entry in rounds]
     if not numbers or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
@@ -41,10 +41,10 @@ def _rounds_disagree(training: TrainingResult) -> Iterator[str]:
         )
     else:
         for index, entry in enumerate(training["selections"]):
-            yield from _selection_disagrees(f"training.selections[{index}]", entry, numbers)
+            yield from _check_selection(f"training.selections[{index}]", entry, numbers)
 
 
-def _selection_disagrees(key: str, one: Selected, numbers: Sequence[int]) -> Iterator[str]:
+def _check_selection(key: str, one: Selected, numbers: Sequence[int]) -> Iterator[str]:
     best, scores = one["round"], one["scores"]
     if len(scores) != len(numbers):
         yield f"{key}.scores: {len(scores)} scores for {len(numbers)} rounds"
@@ -55,7 +55,7 @@ def _selection_disagrees(key: str, one: Selected, numbers: Sequence[int]) -> Ite
         yield f"{key}.dev_score: {recorded}, but the score of its round is {of_round}"
 
 
-def _out_of_range(record: Record) -> Iterator[str]:
+def _check_ranges(record: Record) -> Iterator[str]:
     from tasktransfer.metrics.measures import find_invalid_value  # noqa: PLC0415  # numpy slows starts
 
     rounds = record["training"]["rounds"] if "training" in record else []
@@ -70,7 +70,7 @@ def _out_of_range(record: Record) -> Iterator[str]:
             yield f"results.{task}.score: found null, expected a number for a training"
 
 
-def _node_disagrees(record: Record) -> Iterator[str]:
+def _check_node(record: Record) -> Iterator[str]:
     node = record["node"]
     digest = compute_digest(node["identity"])
     if digest != node["digest"]:
@@ -81,7 +81,7 @@ def _node_disagrees(record: Record) -> Iterator[str]:
         yield f"sizes: no sizes for {', '.join(unsized)}, which node.train_tasks names"
 
 
-def _identity_disagrees(record: Record) -> Iterator[str]:
+def _check_identity(record: Record) -> Iterator[str]:
     """Yield the disagreements between a record and its identity, from which its digest follows."""
     node, identity = cast(dict[str, Any], record["node"]), record["node"]["identity"]
     repeated = {f"node.{key}": node[key] for key in _SAID_TWICE if key in node}
@@ -105,7 +105,7 @@ def _identity_disagrees(record: Record) -> Iterator[str]:
         yield f"node.parents: {node['parents']}, but node.identity.parent is {parent!r}"
 
 
-def _rows_disagree(record: Record) -> Iterator[str]:
+def _check_rows(record: Record) -> Iterator[str]:
     """Yield the disagreements between a training's rows and its test instances.
 
     Other nodes may have more rows, for controls.

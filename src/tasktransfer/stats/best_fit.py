@@ -43,15 +43,15 @@ class BestFit:
         """Return the line and both ends of the 95 % interval of the mean of y, at given x."""
         line = self.intercept + self.slope * at
         without = self.intercepts[:, None] + self.slopes[:, None] * at
-        half = self._half_width(without - line)
+        half = self._compute_half_width(without - line)
         return line, line - half, line + half
 
     def compute_slope_interval(self) -> tuple[float, float]:
         """Return both ends of the slope's 95 % interval."""
-        half = float(self._half_width(self.slopes - self.slope))
+        half = float(self._compute_half_width(self.slopes - self.slope))
         return self.slope - half, self.slope + half
 
-    def _half_width(self, moved: Floats) -> Any:
+    def _compute_half_width(self, moved: Floats) -> Any:
         """Compute the half width from the changes without each task, shape (tasks, ...)."""
         tasks = len(self.slopes)
         error = np.sqrt((tasks - 1) / tasks * np.sum(moved**2, axis=0))

@@ -161,7 +161,7 @@ class Cell:
     units: Units | None
     scale: Scale
 
-    def beside(self, other: Cell) -> Trainings:
+    def pair_seeds(self, other: Cell) -> Trainings:
         """Return the runs; a run without training is repeated for each of the other's seeds."""
         if self.trainings.seeds != (NO_SEED,):
             return self.trainings
@@ -169,10 +169,10 @@ class Cell:
         repeated = self.trainings.of([NO_SEED] * len(seeds))
         return Trainings(seeds, repeated.scores, repeated.resampled)
 
-    def less(self, other: Cell) -> Estimate:
+    def subtract(self, other: Cell) -> Estimate:
         """Return the mean difference from another cell, over the seeds that both have."""
         units = _get_shared_units(self.units, other.units)
-        return estimate(self.beside(other), other.beside(self), units)
+        return estimate(self.pair_seeds(other), other.pair_seeds(self), units)
 
 
 def gather_cells(runs: Iterable[tuple[Key, int, Scored]]) -> dict[Key, Cell]:
@@ -279,7 +279,7 @@ def build_cell_table(
     ]
     testable = [_is_testable(cell.trainings.seeds, cell) for cell in told.values()]
     pairs = [
-        (key, name, cell, references[other], cell.less(references[other]))
+        (key, name, cell, references[other], cell.subtract(references[other]))
         for key, cell in told.items()
         for name, change in against.items()
         if (other := tuple(map(change.get, by, key))) in references and other != key

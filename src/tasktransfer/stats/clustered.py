@@ -27,7 +27,7 @@ def resample_spearman(one: Floats, other: Floats, weights: npt.NDArray[np.float3
     parts = []
     for begin in range(0, len(weights), step):
         some = weights[begin : begin + step].astype(np.float64)
-        parts.append(_pearson(_ranks(one, some), _ranks(other, some), some))
+        parts.append(_compute_pearson(_compute_ranks(one, some), _compute_ranks(other, some), some))
     return np.concatenate(parts)
 
 
@@ -65,7 +65,7 @@ def compare_raters(
         difference does not vary.
     """
     drawn = resample_spearman(one, gold, weights) - resample_spearman(other, gold, weights)
-    difference = _spearman(one, gold) - _spearman(other, gold)
+    difference = _compute_spearman(one, gold) - _compute_spearman(other, gold)
     error = float(drawn.std(ddof=1)) if contexts > 1 else 0.0
     if error < 1e-9:
         return difference, math.nan, math.nan, math.nan
@@ -74,11 +74,11 @@ def compare_raters(
     return difference, difference - reach, difference + reach, p
 
 
-def _spearman(one: Floats, other: Floats) -> float:
+def _compute_spearman(one: Floats, other: Floats) -> float:
     return float(resample_spearman(one, other, np.ones((1, len(one)), np.float32))[0])
 
 
-def _ranks(values: Floats, weights: Floats) -> Floats:
+def _compute_ranks(values: Floats, weights: Floats) -> Floats:
     """Return the mean rank of each item among the resampled ones, shape (draws, items)."""
     _, group = np.unique(values, return_inverse=True)
     order = np.argsort(group, kind="stable")
@@ -88,7 +88,7 @@ def _ranks(values: Floats, weights: Floats) -> Floats:
     return ranks
 
 
-def _pearson(x: Floats, y: Floats, weights: Floats) -> Floats:
+def _compute_pearson(x: Floats, y: Floats, weights: Floats) -> Floats:
     total = weights.sum(axis=1, keepdims=True)
     x = x - (weights * x).sum(axis=1, keepdims=True) / total
     y = y - (weights * y).sum(axis=1, keepdims=True) / total

@@ -52,7 +52,7 @@ def correlate(a: Floats, b: Floats, *names: str) -> Correlation:
             cell. The diagonal is ignored.
         names: names that seed the resampling, together with the matrices.
     """
-    a, b = _without_diagonal(a), _without_diagonal(b)
+    a, b = _drop_diagonal(a), _drop_diagonal(b)
     both = ~(np.isnan(a) | np.isnan(b))
     kept = both.any(axis=0) | both.any(axis=1)
     a, b, both = a[np.ix_(kept, kept)], b[np.ix_(kept, kept)], both[np.ix_(kept, kept)]
@@ -60,8 +60,8 @@ def correlate(a: Floats, b: Floats, *names: str) -> Correlation:
     if math.isnan(value):
         return Correlation(int(both.sum()), math.nan, math.nan, math.nan, math.nan)
     random = create_generator(*names, a, b)
-    low, high = _interval(a, b, both, value, random)
-    return Correlation(int(both.sum()), value, low, high, _p(a, b, random))
+    low, high = _compute_interval(a, b, both, value, random)
+    return Correlation(int(both.sum()), value, low, high, _compute_p(a, b, random))
 
 
 def compute_spearman(a: Floats, b: Floats) -> float:
@@ -73,16 +73,16 @@ def compute_spearman(a: Floats, b: Floats) -> float:
     if both.sum() < FEWEST_PAIRS:
         return math.nan
     x, y = stats.rankdata(a[both]), stats.rankdata(b[both])
-    return float(_weighted_pearson(x, y, np.ones((1, x.size)))[0])
+    return float(_compute_weighted_pearson(x, y, np.ones((1, x.size)))[0])
 
 
-def _without_diagonal(matrix: Floats) -> Floats:
+def _drop_diagonal(matrix: Floats) -> Floats:
     result = matrix.astype(np.float64, copy=True)
     np.fill_diagonal(result, np.nan)
     return result
 
 
-def _interval(
+def _compute_interval(
     a: Floats, b: Floats, both: NDArray[np.bool_], value: float, random: np.random.Generator
 ) -> tuple[float, float]:
     tasks = len(a)
@@ -91,7 +91,7 @@ def _interval(
     drawn = random.multinomial(tasks, np.full(tasks, 1 / tasks), size=RESAMPLES).astype(np.float64)
     rows, columns = np.nonzero(both)
     weights = drawn[:, rows] * drawn[:, columns]
-    values = _weighted_spearman(a[both], b[both], weights)
+    values = _compute_weighted_spearman(a[both], b[both], weights)
     values = values[~np.isnan(values)]
     if values.size < RESAMPLES / 2:
         return math.nan, math.nan
@@ -99,16 +99,16 @@ def _interval(
     return min(float(low), value), max(float(high), value)
 
 
-def _p(a: Floats, b: Floats, random: np.random.Generator) -> float:
+def _compute_p(a: Floats, b: Floats, random: np.random.Generator) -> float:
     """Return the fraction of permutations of ``b`` whose correlation is at least as extreme."""
     tasks = len(a)
     in_full = tasks <= MOST_RENAMED_IN_FULL
-    names = _every_renaming(tasks) if in_full else _some_renamings(tasks, random)
+    names = _list_permutations(tasks) if in_full else _sample_permutations(tasks, random)
     # Ranks are computed once, because a permutation moves cells together with their ranks.
-    left, right = _ranked(a), _ranked(b)
+    left, right = _rank_entries(a), _rank_entries(b)
     rows, columns = np.nonzero(~np.isnan(left))
     moved = right[names[:, rows], names[:, columns]]
-    values = _weighted_pearson(
+    values = _compute_weighted_pearson(
         left[rows, columns], np.where(np.isnan(moved), 0.0, moved), ~np.isnan(moved)
     )
     # The first permutation is the identity.
@@ -116,38 +116,40 @@ def _p(a: Floats, b: Floats, random: np.random.Generator) -> float:
     return float(far.mean())
 
 
-def _every_renaming(tasks: int) -> NDArray[np.int64]:
+def _list_permutations(tasks: int) -> NDArray[np.int64]:
     """Return all permutations of the tasks' positions, the identity first."""
     return np.array(list(itertools.permutations(range(tasks))))
 
 
-def _some_renamings(tasks: int, random: np.random.Generator) -> NDArray[np.int64]:
+def _sample_permutations(tasks: int, random: np.random.Generator) -> NDArray[np.int64]:
     """Return the identity permutation, then random ones."""
     same = np.tile(np.arange(tasks), (RENAMINGS + 1, 1))
     same[1:] = random.permuted(same[1:], axis=1)
     return same
 
 
-def _ranked(matrix: Floats) -> Floats:
+def _rank_entries(matrix: Floats) -> Floats:
     result = np.full(matrix.shape, np.nan)
     there = ~np.isnan(matrix)
     result[there] = stats.rankdata(matrix[there])
     return result
 
 
-def _weighted_spearman(x: Floats, y: Floats, weights: Floats) -> Floats:
+def _compute_weighted_spearman(x: Floats, y: Floats, weights: Floats) -> Floats:
     """Compute Spearman's correlation per draw, of values repeated by weights (draws × n)."""
-    return _weighted_pearson(weights @ _below(x).T, weights @ _below(y).T, weights)
+    return _compute_weighted_pearson(
+        weights @ _compare_values(x).T, weights @ _compare_values(y).T, weights
+    )
 
 
-def _below(values: Floats) -> Floats:
+def _compare_values(values: Floats) -> Floats:
     """Return a matrix whose entry (i, j) is the contribution of value j to the mid-rank of i."""
     column = values[:, None]
     result: Floats = (values < column) + 0.5 * (values == column)
     return result
 
 
-def _weighted_pearson(x: Floats, y: Floats, weights: Floats | NDArray[np.bool_]) -> Floats:
+def _compute_weighted_pearson(x: Floats, y: Floats, weights: Floats | NDArray[np.bool_]) -> Floats:
     """Compute Pearson's correlation along the last axis; the arrays broadcast.
 
     NaN for fewer than 3 weighted entries, or if one side is constant.

@@ -70,12 +70,12 @@ def compute_grouped_correlation(models: Sequence[Model], over: Over) -> Grouped:
     if math.isnan(value) or count < FEWEST_MODELS:
         return Grouped(points, value, math.nan, math.nan)
     without = [statistic([*models[:n], *models[n + 1 :]]) for n in range(count)]
-    left_out = _fisher(np.array(without))
+    left_out = _apply_fisher(np.array(without))
     error = float(np.sqrt((count - 1) ** 2 / count * left_out.var(ddof=1)))
     if not error > _NOTHING:
         return Grouped(points, value, math.nan, math.nan)
     reach = error * stats.t.isf((1 - LEVEL) / 2, count - 1)
-    centre = float(_fisher(np.array(value)))
+    centre = float(_apply_fisher(np.array(value)))
     low, high = np.tanh([centre - reach, centre + reach]).tolist()
     return Grouped(points, value, min(low, value), max(high, value))
 
@@ -85,7 +85,7 @@ def compute_correlation(models: Sequence[Model], over: Over) -> float:
     return _STATISTICS[over](models)
 
 
-def _fisher(correlations: Floats) -> Floats:
+def _apply_fisher(correlations: Floats) -> Floats:
     scaled: Floats = np.arctanh(np.clip(correlations, -MOST, MOST))
     return scaled
 
@@ -96,24 +96,24 @@ def compute_point_correlation(points: npt.ArrayLike) -> float:
     return compute_spearman(both[:, 0], both[:, 1])
 
 
-def _over_all(models: Sequence[Model]) -> float:
+def _compute_over_all(models: Sequence[Model]) -> float:
     return compute_point_correlation(
         np.concatenate([training for model in models for training in model])
     )
 
 
-def _between(models: Sequence[Model]) -> float:
+def _compute_between(models: Sequence[Model]) -> float:
     return compute_point_correlation([np.concatenate(model).mean(axis=0) for model in models])
 
 
-def _within(models: Sequence[Model]) -> float:
+def _compute_within(models: Sequence[Model]) -> float:
     values = [compute_point_correlation(np.concatenate(model)) for model in models]
     known = [value for value in values if not math.isnan(value)]
     return float(np.mean(known)) if known else math.nan
 
 
 _STATISTICS: dict[Over, Callable[[Sequence[Model]], float]] = {
-    "all": _over_all,
-    "between": _between,
-    "within": _within,
+    "all": _compute_over_all,
+    "between": _compute_between,
+    "within": _compute_within,
 }

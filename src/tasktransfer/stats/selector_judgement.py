@@ -100,7 +100,7 @@ def judge_selectors(
     pairs = whole[..., 0]
     result = []
     for name, by_measure in found.items():
-        lacking = _mean_over_seeds(selectors[name])[pairs]
+        lacking = _compute_mean_over_seeds(selectors[name])[pairs]
         missing = float(np.isnan(lacking).mean()) if lacking.size else np.nan
         for measure, drawn in by_measure.items():
             differences = {
@@ -112,12 +112,12 @@ def judge_selectors(
             result.append(
                 Judged(
                     *(name, measure, compute_mean_over_targets(drawn), differences, {}),
-                    np.nan if floor is None else _nanmean(floor),
+                    np.nan if floor is None else _compute_finite_mean(floor),
                     int(np.isfinite(drawn[0]).sum()),
                     missing,
                 )
             )
-    return _with_q(result)
+    return _add_q(result)
 
 
 def compute_mean_over_targets(drawn: Floats) -> Mean:
@@ -139,8 +139,8 @@ def compute_mean_over_targets(drawn: Floats) -> Mean:
     if seeds > 1:
         shared = drawn[1:].mean(axis=1, keepdims=True)
         moves = drawn[1:] - drawn[1:].mean(axis=0) - shared + shared.mean()
-        own = float(np.sum(_jackknife(moves))) / (targets * (targets - 1))
-        of_seeds = max(0.0, float(_jackknife(shared)[0]) - own)
+        own = float(np.sum(_compute_jackknife_variance(moves))) / (targets * (targets - 1))
+        of_seeds = max(0.0, float(_compute_jackknife_variance(shared)[0]) - own)
         variance += of_seeds
         if variance > 0:
             inverse = of_targets**2 / (targets - 1) + of_seeds**2 / (seeds - 1)
@@ -152,7 +152,7 @@ def compute_mean_over_targets(drawn: Floats) -> Mean:
     return Mean(value, value - half, value + half, p)
 
 
-def _jackknife(without: Floats) -> Floats:
+def _compute_jackknife_variance(without: Floats) -> Floats:
     """Compute the jackknife variance from values without each seed, (seeds, ...) → (...)."""
     seeds = len(without)
     result: Floats = (seeds - 1) / seeds * np.square(without - without.mean(axis=0)).sum(axis=0)
@@ -178,7 +178,9 @@ def compute_without_seeds(
         kept += [[seed for seed in range(seeds) if seed != left] for left in range(seeds)]
     by_seed = values.ndim == scores.ndim
     return compute_measures(
-        np.stack([_mean_over_seeds(values[..., some]) if by_seed else values for some in kept]),
+        np.stack(
+            [_compute_mean_over_seeds(values[..., some]) if by_seed else values for some in kept]
+        ),
         np.stack([scores[..., some].mean(axis=-1) for some in kept]),
         ks,
     )
@@ -191,7 +193,7 @@ def compute_source_means(gains: Floats) -> Floats:
     )
 
 
-def _mean_over_seeds(values: Floats) -> Floats:
+def _compute_mean_over_seeds(values: Floats) -> Floats:
     """Average (..., targets, sources, seeds) over the available seeds."""
     if values.ndim == 2:
         return values
@@ -200,12 +202,12 @@ def _mean_over_seeds(values: Floats) -> Floats:
     return np.where(count > 0, np.nansum(values, axis=-1) / np.maximum(count, 1), np.nan)
 
 
-def _nanmean(values: Floats) -> float:
+def _compute_finite_mean(values: Floats) -> float:
     there = values[np.isfinite(values)]
     return float(there.mean()) if there.size else np.nan
 
 
-def _with_q(rows: Sequence[Judged]) -> list[Judged]:
+def _add_q(rows: Sequence[Judged]) -> list[Judged]:
     """Add q for each measure and reference, adjusted over all selectors."""
     q: list[dict[str, float]] = [{} for _ in rows]
     for measure in dict.fromkeys(row.measure for row in rows):

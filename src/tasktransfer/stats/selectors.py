@@ -58,14 +58,14 @@ def compute_measures(values: Floats, scores: Floats, ks: tuple[int, ...] = KS) -
     for k in ks:
         best, chosen = top[..., 0], compute_expected_best(ranked, scores, k)
         found[f"{REGRET}{k}"] = best - chosen
-        found[f"{REGRET}{k}{PERCENT}"] = _per_cent(best - chosen, best)
-        best, chosen = _mean_of_first(top, k), compute_expected_mean(ranked, scores, k)
+        found[f"{REGRET}{k}{PERCENT}"] = _compute_percent(best - chosen, best)
+        best, chosen = _compute_first_mean(top, k), compute_expected_mean(ranked, scores, k)
         found[f"{MEAN_REGRET}{k}"] = best - chosen
-        found[f"{MEAN_REGRET}{k}{PERCENT}"] = _per_cent(best - chosen, best)
-    above, tied = _places(ranked, pairs)
+        found[f"{MEAN_REGRET}{k}{PERCENT}"] = _compute_percent(best - chosen, best)
+    above, tied = _count_places(ranked, pairs)
     for name, relevance in NDCG.items():
-        found[name] = _ndcg(relevance(scores), above, tied)
-    found[SPEARMAN] = _spearman(above + (tied + 1) / 2, scores)
+        found[name] = _compute_ndcg(relevance(scores), above, tied)
+    found[SPEARMAN] = _compute_spearman(above + (tied + 1) / 2, scores)
     few = pairs.sum(axis=-1) < 2
     return {name: np.where(few, np.nan, value) for name, value in found.items()}
 
@@ -76,12 +76,12 @@ def compute_expected_best(values: Floats, scores: Floats, k: int) -> Floats:
     If m of g sources with equal values are sampled, the best of them is the j-th worst of the g
     with probability C(j - 1, m - 1) / C(g, m).
     """
-    sure, group, drawn = _first(values, scores, k)
+    sure, group, drawn = _select_first(values, scores, k)
     low = np.where(sure, scores, -np.inf).max(axis=-1, keepdims=True)
     ordered = np.sort(np.where(group, scores, -np.inf), axis=-1)
     of, sources = group.sum(axis=-1, keepdims=True), scores.shape[-1]
     rank = np.arange(1, sources + 1) - (sources - of)
-    counts = _comb(sources)
+    counts = _count_combinations(sources)
     drawn = np.maximum(drawn, 1)
     shares = counts[np.maximum(rank - 1, 0), drawn - 1] / counts[of, drawn]
     shares = np.where(rank > 0, shares, 0.0)
@@ -92,7 +92,7 @@ def compute_expected_best(values: Floats, scores: Floats, k: int) -> Floats:
 
 def compute_expected_mean(values: Floats, scores: Floats, k: int) -> Floats:
     """Compute the expected mean score of the first k sources, (..., sources) → (...)."""
-    sure, group, drawn = _first(values, scores, k)
+    sure, group, drawn = _select_first(values, scores, k)
     total = np.where(sure, scores, 0.0).sum(axis=-1)
     of = group.sum(axis=-1)
     level = np.where(group, scores, 0.0).sum(axis=-1) / np.maximum(of, 1)
@@ -101,7 +101,7 @@ def compute_expected_mean(values: Floats, scores: Floats, k: int) -> Floats:
     return result
 
 
-def _mean_of_first(ordered: Floats, k: int) -> Floats:
+def _compute_first_mean(ordered: Floats, k: int) -> Floats:
     """Compute the mean of the first k scores, which are sorted from the best, NaN last."""
     first = ordered[..., :k]
     there = ~np.isnan(first)
@@ -144,7 +144,7 @@ def compute_noise_floor(scores: Floats, ks: tuple[int, ...] = KS) -> dict[str, F
     Returns:
         Measure → array (targets,).
     """
-    halves = _halvings(scores.shape[-1])
+    halves = _list_halvings(scores.shape[-1])
     ranked = np.moveaxis(scores @ halves.T / halves.sum(axis=1), -1, 0)
     judged = np.moveaxis(scores @ (1 - halves).T / (1 - halves).sum(axis=1), -1, 0)
     return {
@@ -152,7 +152,7 @@ def compute_noise_floor(scores: Floats, ks: tuple[int, ...] = KS) -> dict[str, F
     }
 
 
-def _halvings(seeds: int) -> Floats:
+def _list_halvings(seeds: int) -> Floats:
     """Return the ranking seeds of each halving, shape (halvings, seeds).
 
     With an odd number of seeds, both possible sizes are included.
@@ -173,7 +173,7 @@ def _halvings(seeds: int) -> Floats:
     return halves
 
 
-def _first(
+def _select_first(
     values: Floats, scores: Floats, k: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.int64]]:
     """Return the first k sources, with ties at the k-th value kept separate.
@@ -193,14 +193,14 @@ def _first(
 
 
 @cache
-def _comb(most: int) -> Floats:
+def _count_combinations(most: int) -> Floats:
     """Return C(n, k) for all n, k up to ``most`` as floats; 0 for k > n."""
     count = np.arange(most + 1)
     table: Floats = binomial(count[:, None], count[None, :])
     return table
 
 
-def _places(values: Floats, pairs: NDArray[np.bool_] | None = None) -> tuple[Floats, Floats]:
+def _count_places(values: Floats, pairs: NDArray[np.bool_] | None = None) -> tuple[Floats, Floats]:
     """Count, for each source, the sources above it and those at its value, including itself."""
     pairs = ~np.isnan(values) if pairs is None else pairs
     both = pairs[..., None, :] & pairs[..., :, None]
@@ -213,7 +213,7 @@ def _places(values: Floats, pairs: NDArray[np.bool_] | None = None) -> tuple[Flo
 def _rank_relevance(scores: Floats) -> Floats:
     """Return n - rank; the best source has rank 1."""
     there = ~np.isnan(scores)
-    rank = _places(scores)[0] + 1
+    rank = _count_places(scores)[0] + 1
     relevance: Floats = np.where(there, there.sum(axis=-1, keepdims=True) - rank, np.nan)
     return relevance
 
@@ -226,7 +226,7 @@ NDCG: dict[str, Callable[[Floats], Floats]] = {
 """Name → function from scores in 0-100 to their relevance."""
 
 
-def _ndcg(relevance: Floats, above: Floats, tied: Floats) -> Floats:
+def _compute_ndcg(relevance: Floats, above: Floats, tied: Floats) -> Floats:
     there = ~np.isnan(relevance)
     top = np.where(there, relevance, -np.inf).max(axis=-1, keepdims=True)
     # Both sides are divided by 2^top, which may be large.
@@ -236,17 +236,17 @@ def _ndcg(relevance: Floats, above: Floats, tied: Floats) -> Floats:
     begin, end = above.astype(int), (above + tied).astype(int)
     discount = (summed[end] - summed[begin]) / np.maximum(tied, 1)
     ideal = -np.sort(-gain, axis=-1) @ np.diff(summed)
-    return _divided((gain * discount).sum(axis=-1), ideal)
+    return _compute_ratio((gain * discount).sum(axis=-1), ideal)
 
 
-def _spearman(places: Floats, scores: Floats) -> Floats:
+def _compute_spearman(places: Floats, scores: Floats) -> Floats:
     """Compute Spearman's correlation of places and scores.
 
     It is 0 if all values are equal, as expected for a random order, and NaN if all scores are
     equal.
     """
     there = ~np.isnan(scores)
-    above, tied = _places(scores)
+    above, tied = _count_places(scores)
     count = np.maximum(there.sum(axis=-1, keepdims=True), 1)
     ranks = [np.where(there, side, 0.0) for side in (places, above + (tied + 1) / 2)]
     x, y = (np.where(there, r - r.sum(axis=-1, keepdims=True) / count, 0.0) for r in ranks)
@@ -256,9 +256,9 @@ def _spearman(places: Floats, scores: Floats) -> Floats:
     return result
 
 
-def _per_cent(part: Floats, whole: Floats) -> Floats:
-    return 100 * _divided(part, whole)
+def _compute_percent(part: Floats, whole: Floats) -> Floats:
+    return 100 * _compute_ratio(part, whole)
 
 
-def _divided(part: Floats, whole: Floats) -> Floats:
+def _compute_ratio(part: Floats, whole: Floats) -> Floats:
     return np.divide(part, whole, out=np.full_like(part, np.nan), where=whole > 0)

@@ -39,7 +39,7 @@ class Metadata:
         """Return whether a dataset's dialogues are synthetic."""
         return self.synthetic and dataset not in self.real
 
-    def ordered(self, kind: str, names: Iterable[str]) -> list[str]:
+    def order_names(self, kind: str, names: Iterable[str]) -> list[str]:
         """Return the distinct names of a kind in the study's order."""
         return order_names(names, self.order.get(kind, ()))
 

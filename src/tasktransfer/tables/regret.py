@@ -27,7 +27,7 @@ LEVEL = 0.05
 RANDOM, SOURCE_MEAN = "random", "source_mean"
 
 
-def _difference_columns(reference: str) -> tuple[Column, ...]:
+def _list_difference_columns(reference: str) -> tuple[Column, ...]:
     return (
         (f"to_{reference}", pa.float64(), f"value minus that of {reference}, paired by target"),
         (f"to_{reference}_low", pa.float64(), "lower end of its 95 % interval"),
@@ -56,8 +56,8 @@ COLUMNS: Columns = (
         pa.float64(),
         "noise floor: ranked by half of the seeds, evaluated by the others; NaN for one seed",
     ),
-    *_difference_columns(RANDOM),
-    *_difference_columns(SOURCE_MEAN),
+    *_list_difference_columns(RANDOM),
+    *_list_difference_columns(SOURCE_MEAN),
     ("n_targets", pa.int64(), "number of targets with at least two sources"),
     ("n_seeds", pa.int64(), "number of seeds of the evaluating scores"),
     ("missing", pa.float64(), "fraction of pairs without a value, 0-1; they are ranked last"),

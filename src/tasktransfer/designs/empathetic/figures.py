@@ -132,8 +132,8 @@ def _draw_forests(
     view: View, rows: pd.DataFrame, estimate: Callable[[Row], Estimate]
 ) -> tuple[Figure, dict[Axes, str]]:
     """Return a figure with one panel per score; each method has the same line in all panels."""
-    names = view.metadata.ordered("name", rows["name"])
-    shown = view.metadata.ordered("score", rows["score"])
+    names = view.metadata.order_names("name", rows["name"])
+    shown = view.metadata.order_names("score", rows["score"])
     # Space for title and notes at most: `_finish_figure` then sets the size of the panels.
     figure, axes = create_panels(
         len(shown), 2.6, LINE * len(names) + 3, columns=len(shown), shared="y"

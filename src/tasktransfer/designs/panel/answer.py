@@ -29,7 +29,7 @@ def answer(view: View) -> list[str]:
 
     A study without a panel gets the sentences for its first trained method.
     """
-    methods = view.metadata.ordered("method", view["correlations"]["method"])
+    methods = view.metadata.order_names("method", view["correlations"]["method"])
     trained = [method for method in methods if method not in CONTROLS]
     if not trained:
         return ["No trained method has rated anything yet."]

@@ -52,8 +52,8 @@ def plot_correlations(view: View) -> Figure | None:
     Vertical lines mark the best untrained control and the ceiling. None if no method is trained.
     """
     own, metadata = view["correlations"], view.metadata
-    methods = [m for m in metadata.ordered("method", own["method"]) if m not in CONTROLS]
-    sets = metadata.ordered("set", own["set"])
+    methods = [m for m in metadata.order_names("method", own["method"]) if m not in CONTROLS]
+    sets = metadata.order_names("set", own["set"])
     inside = dict(zip(own["set"], own["in_domain"], strict=True))
     sets.sort(key=lambda name: not inside[name])
     if not methods:
@@ -102,11 +102,11 @@ def plot_few_shot(view: View) -> Figure | None:
     few, metadata = view["few"], view.metadata
     drawn = few[few["by"] != ""]
     shown = drawn[["set", "by"]].drop_duplicates().itertuples(index=False, name=None)
-    sets = metadata.ordered("set", drawn["set"])
+    sets = metadata.order_names("set", drawn["set"])
     places = sorted(shown, key=lambda pair: (sets.index(pair[0]), pair[1]))
     if not places:
         return None
-    methods = metadata.ordered("method", drawn["method"])
+    methods = metadata.order_names("method", drawn["method"])
     looks = {method: get_series_look(rank) for rank, method in enumerate(methods)}
     width, height = 2.9, 2.3
     figure, axes = create_panels(len(places), width, height)
@@ -150,11 +150,11 @@ def plot_experts(view: View) -> Figure | None:
     None if there are no experts.
     """
     own, metadata = view["experts"], view.metadata
-    methods = metadata.ordered("method", own["method"])
+    methods = metadata.order_names("method", own["method"])
     if not methods:
         return None
-    sets = metadata.ordered("set", own["set"])
-    rows = metadata.ordered("domain", own[own["expert"] != OWN_MINUS_OTHERS]["expert"])
+    sets = metadata.order_names("set", own["set"])
+    rows = metadata.order_names("domain", own[own["expert"] != OWN_MINUS_OTHERS]["expert"])
     compared = bool((own["expert"] == OWN_MINUS_OTHERS).any())
     limit = compute_colour_limit(own["value"].to_numpy(float), most=100.0)
     width, height = 0.95 * max(2, len(sets)), 0.42 * (len(rows) + 1.3 * compared)

@@ -126,7 +126,7 @@ def _make_correlation_rows(view: View) -> pd.DataFrame:
     """
     own, averages = view["correlations"], view["averages"]
     inside = dict(zip(own["set"], own["in_domain"], strict=True))
-    sets = view.metadata.ordered("set", own["set"])
+    sets = view.metadata.order_names("set", own["set"])
     rows: list[PrintedRow] = []
     for name in sets:
         some = own[own["set"] == name].drop(columns=["domain", "p", "pearson", "kendall"])

@@ -60,7 +60,7 @@ def plot_f1_by_epoch(view: View) -> Figure | None:
     trained = drop_duplicates(scores)
     if trained.empty:
         return None
-    looks = _assign_looks(metadata.ordered("model", trained["model"]))
+    looks = _assign_looks(metadata.order_names("model", trained["model"]))
     keys = list(trained[["corpus", "probe"]].drop_duplicates().itertuples(index=False))
     figure, axes = create_panels(len(keys), 2.9, 2.1)
     several = trained["corpus"].nunique() > 1
@@ -125,7 +125,7 @@ def plot_bleu_against_f1(view: View) -> Figure | None:
     if means.empty:
         return None
     corpora, claims = list(dict.fromkeys(means["corpus"])), view["claims"]
-    looks = _assign_looks(view.metadata.ordered("model", means["model"]))
+    looks = _assign_looks(view.metadata.order_names("model", means["model"]))
     figure, axes = create_panels(len(corpora), 5.0, 3.4, shared="y")
     for panel, corpus in zip(axes, corpora, strict=True):
         for model, look in looks.items():

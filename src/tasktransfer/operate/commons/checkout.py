@@ -23,11 +23,11 @@ def read_commit(folder: Path) -> str:
     place = folder.resolve()
     for parent in (place, *place.parents):
         if (git := parent / ".git").is_dir():
-            return _head(git)
+            return _read_head(git)
     return ""
 
 
-def _head(git: Path) -> str:
+def _read_head(git: Path) -> str:
     head = _read_text(git / "HEAD", MOST_REF).strip()
     if _HASH.fullmatch(head):
         return head

@@ -366,12 +366,12 @@ def _build_metric(measure: Measure) -> dict[str, Any]:
         "metric_unit": "percent" if measure.high == 100 else "points",
         "lower_is_better": not measure.higher_is_better,
         "score_type": "continuous",
-        "min_score": _bound(measure.low),
-        "max_score": _bound(measure.high),
+        "min_score": _format_bound(measure.low),
+        "max_score": _format_bound(measure.high),
     }
 
 
-def _bound(value: float) -> float | str:
+def _format_bound(value: float) -> float | str:
     if math.isfinite(value):
         return value
     return "Infinity" if value > 0 else "-Infinity"

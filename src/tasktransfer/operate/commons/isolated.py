@@ -70,7 +70,7 @@ class PackReader:
 
     def read_facts(self, file: Path) -> PackFacts:
         """Return a pack's footer, or the problem that it has."""
-        return PackFacts(**self._ask(file, None))
+        return PackFacts(**self._request(file, None))
 
     def unpack(self, file: Path, folder: Path) -> None:
         """Write the nodes of a pack into an empty folder.
@@ -79,13 +79,13 @@ class PackReader:
             RecordError: the pack is damaged or too large, or ended the process.
             StorageError: the disk is full.
         """
-        answer = self._ask(file, folder)
+        answer = self._request(file, folder)
         if "full" in answer:
             raise StorageError(str(answer["full"]))
         if "problem" in answer:
             raise RecordError(str(answer["problem"]))
 
-    def _ask(self, file: Path, folder: Path | None) -> dict[str, Any]:
+    def _request(self, file: Path, folder: Path | None) -> dict[str, Any]:
         process = self._process = self._process or _start()
         assert process.stdin is not None and process.stdout is not None
         request = {

@@ -69,9 +69,9 @@ class Besides:
         if isinstance(node, Evaluation):
             return JOB_SECONDS + sum(self._estimate_evaluation(node))
         if isinstance(node, Fit):
-            return JOB_SECONDS + sum(self._fitted(node))
+            return JOB_SECONDS + sum(self._estimate_fit(node))
         if isinstance(node, Data):
-            return DATA_SECONDS + sum(self._labelled(node))
+            return DATA_SECONDS + sum(self._estimate_labelling(node))
         raise TypeError(f"{node.label} is a training")
 
     def _estimate_evaluation(self, node: Evaluation) -> Iterator[float]:
@@ -81,7 +81,7 @@ class Besides:
         limit = _find_row_limit(node)
         if node.asked is not None:
             assert node.of.model is not None
-            yield self._asked(node, node.of.model, limit)
+            yield self._estimate_prompted(node, node.of.model, limit)
             return
         models: list[tuple[ModelSpec, str]] = [
             (stage.model, stage.training.precision) for stage in node.of.stages
@@ -99,7 +99,7 @@ class Besides:
                 held = self._sizes.read(pool.data, model.name, pool.task, "train", most)
                 yield held.tokens * speed.evaluate
 
-    def _asked(self, node: Evaluation, model: ModelSpec, limit: int | None) -> float:
+    def _estimate_prompted(self, node: Evaluation, model: ModelSpec, limit: int | None) -> float:
         """Return the seconds of a prompted model; 0 for endpoints, whose speed is unknown."""
         if is_answered_by_endpoint(node):
             return 0.0
@@ -111,7 +111,7 @@ class Besides:
         tokens = read.tokens + read.units * (ASKED_TOKENS + answering)
         return tokens * self._speed(model, self._precision).read
 
-    def _fitted(self, node: Fit) -> Iterator[float]:
+    def _estimate_fit(self, node: Fit) -> Iterator[float]:
         limit = node.settings.get("limit_train")
         features = TEXT_FEATURES
         if node.on is not None and node.on.stage is not None:
@@ -127,7 +127,7 @@ class Besides:
             rows = self._sizes.instances(node.data, task, "train", limit)
             yield FIT_SECONDS + rows * features * LABELS * FIT_A_NUMBER
 
-    def _labelled(self, node: Data) -> Iterator[float]:
+    def _estimate_labelling(self, node: Data) -> Iterator[float]:
         """Yield the seconds in which trained models label texts for derived data."""
         for stage in (used for used in node.uses if isinstance(used, Stage)):
             speed = self._speed(stage.model, stage.training.precision)

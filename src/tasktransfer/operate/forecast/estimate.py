@@ -168,7 +168,7 @@ class Estimates:
         ]
         others.sort(key=lambda other: abs(math.log(self.model(other).parameters / size)))
         for other in (name, *others):
-            right = set_right(mine, self._work_of(other))
+            right = set_right(mine, self._iterate_work(other))
             if right is not None:
                 of_another: Basis = "measured with another model"
                 return right if other == name else replace(right, basis=of_another)
@@ -182,15 +182,15 @@ class Estimates:
             if sample.stage.model.name == name and sample.device == self.device
         ]
 
-    def _work_of(self, name: str) -> Iterator[Work]:
+    def _iterate_work(self, name: str) -> Iterator[Work]:
         """Yield the computed seconds of a model's trainings that have records."""
         family = self.study.revisions.models[name].family
         for sample in self._select_samples(name):
             stage = sample.stage
             precision = self.precision(name, stage.training.precision)
             speed = compute_speed(self.model(name), family, self.rates, precision)
-            tokens, evaluated = self._tokens(stage)
-            train = speed.training(stage, tokens, self._updates(stage))
+            tokens, evaluated = self._count_tokens(stage)
+            train = speed.training(stage, tokens, self._count_updates(stage))
             yield Work(sample, train, evaluated * speed.evaluate)
 
     # --- a node ---
@@ -206,22 +206,22 @@ class Estimates:
             ),
         )
         if key not in self._costs:
-            self._costs[key] = self._cost(stage)
+            self._costs[key] = self._compute_cost(stage)
         return self._costs[key]
 
     def seconds(self, node: Node) -> float:
         """Return the estimated seconds of a node of any kind."""
         return self.of(node).seconds if isinstance(node, Stage) else self._besides.seconds(node)
 
-    def _cost(self, stage: Stage) -> Cost:
+    def _compute_cost(self, stage: Stage) -> Cost:
         model, training = stage.model.name, stage.training
         train = [self.sizes.of(stage, task, "train") for task in stage.train_tasks]
-        evaluated = list(self._evaluations(stage))
+        evaluated = list(self._iterate_evaluations(stage))
         speed = self.speed(model, self.precision(model, training.precision))
-        tokens, evaluated_tokens = self._tokens(stage)
+        tokens, evaluated_tokens = self._count_tokens(stage)
         seconds = (
             speed.start
-            + speed.training(stage, tokens, self._updates(stage))
+            + speed.training(stage, tokens, self._count_updates(stage))
             + evaluated_tokens * speed.evaluation(stage.dataset, stage.measured_on)
         )
         predicted = sum(self.sizes.of(stage, task, "test").instances for task in stage.tested)
@@ -233,50 +233,54 @@ class Estimates:
             seconds=seconds,
             checkpoint=4 * self.model(model).trained * len(stage.selections),
             results=RECORD_BYTES
-            + EPOCH_BYTES * self._rounds(stage)
+            + EPOCH_BYTES * self._count_rounds(stage)
             + PREDICTIONS_BYTES
             + PREDICTION_BYTES * predicted,
         )
 
-    def _in_epoch(self, stage: Stage) -> int:
+    def _count_epoch_updates(self, stage: Stage) -> int:
         """Return the updates of an epoch."""
         train = (self.sizes.of(stage, task, "train").units for task in stage.train_tasks)
         return max(1, sum(math.ceil(units / stage.training.batch_size) for units in train))
 
-    def _updates(self, stage: Stage) -> int:
+    def _count_updates(self, stage: Stage) -> int:
         tasks = len(stage.train_tasks)
-        return stage.training.planned_updates(stage.sampler, tasks, self._in_epoch(stage))
+        return stage.training.planned_updates(
+            stage.sampler, tasks, self._count_epoch_updates(stage)
+        )
 
     def _count_passes(self, stage: Stage) -> float:
         """Return the passes over the training sets."""
-        return self._updates(stage) / self._in_epoch(stage)
+        return self._count_updates(stage) / self._count_epoch_updates(stage)
 
-    def _rounds(self, stage: Stage) -> int:
-        return math.ceil(self._updates(stage) / (stage.selection.every or self._in_epoch(stage)))
+    def _count_rounds(self, stage: Stage) -> int:
+        return math.ceil(
+            self._count_updates(stage) / (stage.selection.every or self._count_epoch_updates(stage))
+        )
 
-    def _evaluations(self, stage: Stage) -> Iterator[tuple[Volume, int]]:
+    def _iterate_evaluations(self, stage: Stage) -> Iterator[tuple[Volume, int]]:
         """Yield (volume, number of times that it is predicted)."""
-        rounds = self._rounds(stage)
+        rounds = self._count_rounds(stage)
         for task in stage.measured_on:
             yield self.sizes.of(stage, task, "dev"), rounds + int(stage.keeps(0))
         for task in stage.tested:
             yield self.sizes.of(stage, task, "test"), 1
 
-    def _tokens(self, stage: Stage) -> tuple[int, int]:
+    def _count_tokens(self, stage: Stage) -> tuple[int, int]:
         """Return the training tokens of a stage (all passes) and the evaluated ones (dev, test)."""
         train = sum(self.sizes.of(stage, task, "train").tokens for task in stage.train_tasks)
-        evaluated = sum(volume.tokens * times for volume, times in self._evaluations(stage))
+        evaluated = sum(volume.tokens * times for volume, times in self._iterate_evaluations(stage))
         return round(self._count_passes(stage) * train), evaluated
 
     # --- requests to a batch system ---
 
     def runtime_minutes(self, stage: Stage, attempt: int = 1) -> int:
         """Return the minutes to request: at least ``LEAST_MINUTES``, doubled per attempt."""
-        margin = MARGIN.get(self._basis(stage), OTHER_MARGIN)
+        margin = MARGIN.get(self._get_basis(stage), OTHER_MARGIN)
         minutes = math.ceil(margin * self.of(stage).seconds / 60)
         return int(max(LEAST_MINUTES, minutes) * 2 ** (max(attempt, 1) - 1))
 
-    def _basis(self, stage: Stage) -> Basis:
+    def _get_basis(self, stage: Stage) -> Basis:
         precision = self.precision(stage.model.name, stage.training.precision)
         return self.speed(stage.model.name, precision).basis
 

@@ -132,7 +132,7 @@ def measure_machine_rates(device: Device, *, again: bool = False) -> Rates:
         if again:
             raise
         return get_typical_rates(device)
-    _remember(rates)
+    _cache_rates(rates)
     return rates
 
 
@@ -182,7 +182,7 @@ def _is_entry(entry: object) -> bool:
     )
 
 
-def _remember(rates: Rates) -> None:
+def _cache_rates(rates: Rates) -> None:
     content = asdict(rates)
     entry = {"at": time.time(), "flops": content["flops"], "where": content["where"]}
     try:

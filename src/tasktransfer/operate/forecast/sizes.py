@@ -43,7 +43,7 @@ class Sizes:
         self._study = study
         self._encoded = cache(self._read_encoded)
         self._prepared = cache(self._read_prepared)
-        self._volume = cache(self._counted)
+        self._volume = cache(self._count_volume)
 
     def of(self, stage: Stage, task: str, split: str) -> Volume:
         """Return the volume of one pass over a split for a stage's model, within config limits."""
@@ -68,7 +68,7 @@ class Sizes:
     def instances(self, data: Data, task: str, split: str, limit: int | None = None) -> int:
         """Return the number of instances in a split of some data, at most ``limit``."""
         limits = [known for known in (limit, _find_recipe_limit(data, split)) if known is not None]
-        return min([self._instances(data.name, task, split), *limits])
+        return min([self._count_instances(data.name, task, split), *limits])
 
     def basis(self, dataset: str, model: str) -> str:
         """Return the source of the sizes as text, naming tasks whose size is assumed."""
@@ -86,9 +86,9 @@ class Sizes:
             return known.sizes_from
         return f"an assumption for {', '.join(assumed)}, whose size is unknown in {dataset}"
 
-    def _counted(self, dataset: str, model: str, task: str, split: str) -> Volume:
+    def _count_volume(self, dataset: str, model: str, task: str, split: str) -> Volume:
         spec = self._study.revisions.models[model]
-        instances = self._instances(dataset, task, split)
+        instances = self._count_instances(dataset, task, split)
         encoded = self._encoded(dataset, model)
         key = f"{task}-{split}"
         if key in encoded.get("tokens", {}):
@@ -98,7 +98,7 @@ class Sizes:
         )
         return Volume(instances, instances * units, round(instances * units * tokens))
 
-    def _instances(self, dataset: str, task: str, split: str) -> int:
+    def _count_instances(self, dataset: str, task: str, split: str) -> int:
         prepared = self._prepared(dataset)
         if prepared:
             return int(prepared.get(task, {}).get(split, {}).get("samples", 0))

@@ -309,7 +309,7 @@ def add_legend_below(figure: Figure, entries: Sequence[Any], note: str = "") -> 
     figure.legend(
         handles=list(entries),
         loc="outside lower center",
-        ncols=_columns_that_fit(figure, [str(entry.get_label()) for entry in entries], points),
+        ncols=_count_columns(figure, [str(entry.get_label()) for entry in entries], points),
         frameon=False,
         fontsize=points,
         title=wrap_lines([note], figure, points) if note else None,
@@ -319,7 +319,7 @@ def add_legend_below(figure: Figure, entries: Sequence[Any], note: str = "") -> 
     )
 
 
-def _columns_that_fit(figure: Figure, labels: Sequence[str], points: float) -> int:
+def _count_columns(figure: Figure, labels: Sequence[str], points: float) -> int:
     """Return the number of legend columns that fit the figure's width, with balanced rows."""
     em = points / 72
     besides = (_HANDLE + 0.8 + _COLUMN_GAP) * em  # 0.8: between a handle and its text

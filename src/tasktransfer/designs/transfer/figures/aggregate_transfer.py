@@ -77,7 +77,7 @@ def plot_aggregate_transfer(results: Results, dataset: str) -> Figure | None:
     missing = results.tables.missing
     absent = missing[(missing["dataset"] == dataset) & (missing["n_sources"] == 1)]
     names = [*pairs["source"], *pairs["target"], *absent["source"], *absent["target"]]
-    tasks = results.metadata.ordered("task", names)
+    tasks = results.metadata.order_names("task", names)
     short = fit_short_names(tasks, results.metadata.shorts)
     limit = compute_colour_limit(pairs["delta"].to_numpy(np.float64))
     side = max(_CELL * (len(tasks) + 1 + _GAP), 3.6)

@@ -104,9 +104,9 @@ def build_panels(results: Results, dataset: str) -> tuple[list[str], list[list[P
         (tables.missing["dataset"] == dataset) & (tables.missing["n_sources"] <= 1)
     ]
     sources = [*cells["source"], *absent.loc[absent["n_sources"] == 1, "source"]]
-    tasks = results.metadata.ordered("task", [*runs["target"], *absent["target"], *sources])
-    models = results.metadata.ordered("model", [*runs["model"], *absent["model"]])
-    names = results.metadata.ordered("algorithm", [*cells["algorithm"], *absent["algorithm"]])
+    tasks = results.metadata.order_names("task", [*runs["target"], *absent["target"], *sources])
+    models = results.metadata.order_names("model", [*runs["model"], *absent["model"]])
+    names = results.metadata.order_names("algorithm", [*cells["algorithm"], *absent["algorithm"]])
     algorithms = [name for name in names if name != BASELINE]
     return tasks, [
         [_build_panel(model, algorithm, tasks, runs, cells, absent) for algorithm in algorithms]

@@ -44,8 +44,8 @@ def plot_multi_source_bars(results: Results, dataset: str) -> Figure | None:
     shown = pd.concat([frame[_NAMES] for frame in (gains, absent) if len(frame)] or [gains[_NAMES]])
     if shown.empty:
         return None
-    models = results.metadata.ordered("model", shown["model"])
-    algorithms = results.metadata.ordered("algorithm", shown["algorithm"])
+    models = results.metadata.order_names("model", shown["model"])
+    algorithms = results.metadata.order_names("algorithm", shown["algorithm"])
     groups = list(dict.fromkeys(zip(shown["target"], shown["source"], strict=True)))
     tasks = [task for target, source in groups for task in (target, *source.split("+"))]
     names = fit_short_names(dict.fromkeys(tasks), results.metadata.shorts)

@@ -53,7 +53,7 @@ def select_dataset(results: Results, dataset: str, frames: Collection[str] = FRA
 def list_datasets(results: Results) -> list[str]:
     """Return every dataset with finished or missing runs, in the study's order."""
     names = [*results.tables.runs["dataset"], *results.tables.missing["dataset"]]
-    return results.metadata.ordered("dataset", names)
+    return results.metadata.order_names("dataset", names)
 
 
 def select_single_source_cells(results: Results, dataset: str) -> pd.DataFrame:

@@ -45,7 +45,7 @@ def plot_sample_count(results: Results, dataset: str) -> Figure | None:
     sized = cells["source"].isin(sizes) | cells["target"].isin(sizes)
     if not sized.any():
         return None
-    models = results.metadata.ordered("model", cells["model"])
+    models = results.metadata.order_names("model", cells["model"])
     figure = Figure(figsize=(7.0, 1.8 * len(models) + 1.9), layout="constrained")
     panels = figure.subplots(len(models), 2, squeeze=False, sharex="col", sharey=True)
     lines = False

@@ -53,7 +53,7 @@ def plot_sample_ratio(results: Results, dataset: str) -> Figure | None:
     cells = compute_ratios(results, dataset)
     if cells.empty:
         return None
-    models = results.metadata.ordered("model", cells["model"])
+    models = results.metadata.order_names("model", cells["model"])
     types = list_types(dataset, cells["target"])
     width = max(2.7 * len(models) + 0.7, 4.8)
     figure = Figure(figsize=(width, 4.6), layout="constrained")

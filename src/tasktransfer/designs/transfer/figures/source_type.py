@@ -44,8 +44,8 @@ def plot_source_type(results: Results, dataset: str) -> Figure | None:
     if cells.empty:
         return None
     cells = cells.assign(type=cells["source"].map(lambda task: get_task_type(dataset, task)))
-    models = results.metadata.ordered("model", cells["model"])
-    algorithms = results.metadata.ordered("algorithm", cells["algorithm"])
+    models = results.metadata.order_names("model", cells["model"])
+    algorithms = results.metadata.order_names("algorithm", cells["algorithm"])
     types = list_types(dataset, cells["source"])
     looks = {name: get_series_look(rank) for rank, name in enumerate(algorithms)}
     figure = Figure(figsize=(7.0, 1.9 * len(models) + 1.9), layout="constrained")

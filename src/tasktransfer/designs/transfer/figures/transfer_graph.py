@@ -59,8 +59,8 @@ def plot_transfer_graph(results: Results, dataset: str) -> Figure | None:
         return None
     pairs = measured.groupby(["model", "source", "target"], sort=False)
     arrows = pairs["delta"].mean().reset_index()
-    tasks = results.metadata.ordered("task", [*arrows["source"], *arrows["target"]])
-    models = results.metadata.ordered("model", arrows["model"])
+    tasks = results.metadata.order_names("task", [*arrows["source"], *arrows["target"]])
+    models = results.metadata.order_names("model", arrows["model"])
     threshold = compute_arrow_threshold(arrows, ARROWS_PER_TASK * len(tasks))
     limit = max(compute_colour_limit(arrows["delta"].to_numpy(np.float64)), threshold)
     short = fit_short_names(tasks, results.metadata.shorts)
@@ -77,7 +77,7 @@ def plot_transfer_graph(results: Results, dataset: str) -> Figure | None:
     add_legend_below(
         figure, _build_legend_entries(dataset, tasks, arrows, threshold, limit), _note(threshold)
     )
-    algorithms = results.metadata.ordered("algorithm", measured["algorithm"])
+    algorithms = results.metadata.order_names("algorithm", measured["algorithm"])
     label = get_algorithm_label(algorithms[0])
     over = label if len(algorithms) == 1 else f"mean of {len(algorithms)} algorithms"
     what = f"{dataset}: score delta in points, {over}"

@@ -47,7 +47,7 @@ def _build_reference_table(results: Results) -> HtmlTable:
     runs = results.tables.runs
     alone = runs[runs["algorithm"] == BASELINE]
     means = alone.groupby([*keys, "model"])["score"].mean().unstack("model")
-    models = results.metadata.ordered("model", means.columns)
+    models = results.metadata.order_names("model", means.columns)
     renamed = {model: f"baseline {model}" for model in models}
     rows = wide[names].join(means.rename(columns=renamed)).reset_index()
     shown = {**{name: LABELS[name] for name in names}, **{key: key for key in renamed.values()}}

@@ -59,7 +59,7 @@ def _describe_data(metadata: Metadata) -> str:
 
 def _list_algorithms(results: Results) -> list[str]:
     names = [*results.tables.runs["algorithm"], *results.tables.missing["algorithm"]]
-    ordered = results.metadata.ordered("algorithm", names)
+    ordered = results.metadata.order_names("algorithm", names)
     return [get_algorithm_label(name) for name in ordered if name != BASELINE]
 
 

@@ -74,7 +74,7 @@ RunName = tuple[str, str]
 
 
 def _build_dataset(results: Results, dataset: str, places: Mapping[RunName, int]) -> dict[str, Any]:
-    ordered = results.metadata.ordered
+    ordered = results.metadata.order_names
     runs, missing = (
         _select_dataset(results.tables.runs, dataset),
         _select_dataset(results.tables.missing, dataset),
