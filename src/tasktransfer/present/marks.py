@@ -37,8 +37,9 @@ def list_marks(metadata: Metadata) -> list[Mark]:
         marks.append(Mark("SUBSAMPLED", f"SUBSAMPLED: {metadata.cuts}."))
     replaced = list_substitutes(metadata)
     if replaced:
-        named = "; ".join(f"{name}: {text}" for name, text in replaced.items())
-        marks.append(Mark(f"SUBSTITUTES {len(replaced)}", f"Substitutes: {named}."))
+        named = "; ".join(f"{name} → {text}" for name, text in replaced.items())
+        text = f"Inputs of the paper → their substitutes: {named}."
+        marks.append(Mark(f"SUBSTITUTES {len(replaced)}", text))
     of_design = (fact for fact in metadata.facts.items() if fact[0].startswith(MARK))
     named_so = ((name.removeprefix(MARK), text) for name, text in of_design)
     return [*marks, *(Mark(badge, f"{badge}: {text}.") for badge, text in named_so)]

@@ -63,7 +63,7 @@ def _make_facts(metadata: Metadata) -> dict[str, str]:
     facts = {f"{MARK}{k}" if k == LEAKS_KEPT else k: v for k, v in metadata.facts.items()}
     asked, _, fewer = facts.get("pairs", "").partition(f"; {FEWER}")
     if fewer:
-        facts |= {"pairs": asked, f"{MARK}FEWER PAIRS": f"fewer than requested in {fewer}"}
+        facts |= {"pairs": asked, f"{MARK}FEWER PAIRS": f"fewer than requested: {fewer}"}
     return facts
 
 
