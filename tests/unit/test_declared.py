@@ -226,8 +226,8 @@ def test_splits_that_are_missing_are_drawn_by_dialogue(tmp_path: Path) -> None:
     assert [len(by_split[split]) for split in SPLITS] == [35, 5, 10]
     assert len(set().union(*by_split.values())) == 50
     assert dataset.told == (
-        "no dev split: 5 of the 50 training dialogues are dev, drawn with seed 0",
-        "no test split: 10 of the 50 training dialogues are test, drawn with seed 0",
+        "no dev split: 5 of the 50 training dialogues are dev, sampled with seed 0",
+        "no test split: 10 of the 50 training dialogues are test, sampled with seed 0",
     )
     other = instances(made(one_file(tmp_path, shares={"dev": 0.1, "test": 0.2, "seed": 1})))
     assert plain(other) != plain(found)

@@ -1,4 +1,4 @@
-"""The text-to-text families: decoders (GPT-2 and its kin) and encoder-decoders (T5, BART).
+"""The text-to-text families: decoders (GPT-2 and similar) and encoder-decoders (T5, BART).
 
 The models read a prompt and generate the answer (paper, section 4: log p(y|x)). Decoding is greedy.
 The toolkit samples, so its scores vary from call to call.

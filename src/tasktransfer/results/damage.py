@@ -155,7 +155,7 @@ def set_aside(folder: Path, which: Sequence[str] = (RECORD, ROWS, OLD_ROWS)) -> 
 
 
 def _is_different_file(file: Path, kept: Path) -> bool:
-    """Return whether a name is taken by anything but a copy of the file."""
+    """Return whether a name is in use for anything except a copy of the file."""
     if not os.path.lexists(kept):
         return False
     return not (file.is_file() and kept.is_file() and filecmp.cmp(file, kept, shallow=False))

@@ -58,7 +58,7 @@ from tasktransfer.training.starts import list_tasks, load_start
 
 
 def train_stage(job: Job) -> Record:
-    """Train one stage and write its record, predictions and (if asked) checkpoint to ``job.out``.
+    """Train one stage and write record, predictions and, if requested, checkpoint to ``job.out``.
 
     Raises:
         DataError: an encoded split is missing or empty.

@@ -178,7 +178,7 @@ class SharesSection(Section):
 
 
 class FewSampleSection(Section):
-    """Subset of train and dev for a study in the few-sample setting, drawn by dialogue."""
+    """Subset of train and dev for a study in the few-sample setting, sampled by dialogue."""
 
     instances: Count | None = Field(
         default=None, description="maximum number of training instances per task"

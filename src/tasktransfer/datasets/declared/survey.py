@@ -309,7 +309,7 @@ class _Surveyor:
             size, whole = len(by_split[split].few), len(self.numbers["train"])
             told.append(
                 f"no {split} split: {size:,} of the {whole:,} training dialogues are {split}, "
-                f"drawn with seed {shares.seed}"
+                f"sampled with seed {shares.seed}"
             )
         if self.empty_turns:
             told.append(

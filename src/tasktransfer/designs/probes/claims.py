@@ -100,7 +100,7 @@ def _correlate_groups(points: pd.DataFrame, over: Any) -> tuple[Any, ...]:
 
 
 def compare_rankings(scores: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of the table ``agreement``: how alike two probes rank the models."""
+    """Yield the rows of the table ``agreement``: rank correlations of two probes over models."""
     trained = scores.dropna(subset=["epoch"])
     for (corpus, snapshot), rows in trained.groupby(["corpus", "snapshot"], sort=False):
         means = rows.groupby(["probe", "model"], sort=False)["f1"].mean().unstack("model")

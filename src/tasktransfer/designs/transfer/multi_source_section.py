@@ -81,7 +81,7 @@ class MultiSourceConfig(Section):
 
     @property
     def mixes(self) -> bool:
-        """True if a bandit mixes the sources of any run; the section must be in force."""
+        """True if a bandit mixes the sources of any run, provided that ``mode`` is not off."""
         return not {*BANDITS}.isdisjoint(self.algorithms)
 
     def transfers(self, algorithms: tuple[str, ...]) -> tuple[str, ...]:

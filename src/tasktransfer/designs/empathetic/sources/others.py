@@ -177,7 +177,7 @@ def _read_reply_pairs(file: Path, split: str) -> Iterator[Instance]:
 def _refuse_shared(rows: Rows, places: Mapping[str, Path]) -> None:
     """Raise if more than ``SHARED`` of the texts occur in several splits.
 
-    Every pair or text counts as a dialogue of its own.
+    Every pair or text counts as a separate dialogue.
     """
     refuse_shared(
         (

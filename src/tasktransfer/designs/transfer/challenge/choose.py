@@ -250,7 +250,7 @@ def _describe_gaps(
     planned: dict[Group, list[Run]],
     policy: Policy,
 ) -> list[str]:
-    """Return lines on what is missing for a task, why, and the remedy."""
+    """Return one line for each problem of a task, with the reason and the remedy."""
     runs = [run for group, of_group in planned.items() if group[0] == task for run in of_group]
     if not runs:
         return [f"{task}: is not in the study; add it and a source for it to datasets"]

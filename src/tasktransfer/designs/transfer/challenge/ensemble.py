@@ -17,7 +17,7 @@ string         the answer that most seeds gave,    the answer that agrees most w
                white space do not count)           the others taken as the gold answer
 =============  ==================================  ==============================================
 
--1, no valid answer, is outvoted by any label. A trait is an answer of its own.
+-1, no valid answer, is outvoted by any label. Each trait is a separate answer.
 """
 
 from __future__ import annotations

@@ -130,6 +130,6 @@ def write_archive(path: Path, members: Mapping[str, bytes]) -> None:
     with replace_file(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
         for name, content in members.items():
             info = zipfile.ZipInfo(name)  # dated 1980, the first year that a zip can hold
-            info.create_system = 3  # Unix everywhere: it is what the file's mode is read by
+            info.create_system = 3  # Unix on every machine; readers interpret the mode by it
             info.external_attr = 0o100644 << 16
             archive.writestr(info, content)

@@ -169,7 +169,7 @@ def plot_heatmap(
     short = fit_short_names(tasks, results.metadata.shorts)
     names = [short[task] for task in tasks]
     foreign = [number for number, task in enumerate(tasks) if is_foreign(task)]
-    targets = len(tasks) - len(foreign)  # a source of another dataset is no target here
+    targets = len(tasks) - len(foreign)  # sources of other datasets are not targets
     figure = _create_canvas(len(tasks), len(grid), len(grid[0]))
     axes = figure.subplots(len(grid), len(grid[0]), squeeze=False)
     scale = min(1.5, _compute_cell_size(len(tasks), len(grid[0])) / CELL)
