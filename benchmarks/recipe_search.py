@@ -197,7 +197,7 @@ def run_setting(
     """Train once, and return the measures on the dev split."""
     card, folder = get_task(dataset, task), encoded / f"{model.name}-{dataset}"
     splits = {
-        name: read_split(folder, task, name).limited(most)
+        name: read_split(folder, task, name).limit_instances(most)
         for name, most in (("train", size), ("dev", DEV))
     }
     training = Training(

@@ -39,7 +39,7 @@ def scores(chosen: argparse.Namespace, seed: int, plain: bool) -> tuple[float, f
     model = load_model(how, str(chosen.checkpoint), None, {task.name: task})
     limits = {"train": chosen.limit_train, "dev": chosen.limit_test, "test": chosen.limit_test}
     splits = {
-        name: read_split(chosen.encoded, task.name, name).limited(limit)
+        name: read_split(chosen.encoded, task.name, name).limit_instances(limit)
         for name, limit in limits.items()
     }
     precision = "float32" if plain else chosen.precision

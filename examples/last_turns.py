@@ -100,7 +100,7 @@ def plan(config: LastTurnsConfig, revisions: Revisions) -> Plan:
     builder = PlanBuilder(lambda step, starts: ("baseline", step.train_tasks[0]), get_recipe)
     whole = make_data(config.dataset, revisions.data[config.dataset],
                     {"few_sample": config.data.few_sample})  # fmt: skip
-    training = Training(**config.training.resolved())
+    training = Training(**config.training.resolve())
     for turns in (WHOLE, *map(str, config.turns)):
         data = whole
         if turns != WHOLE:

@@ -76,7 +76,7 @@ def of_base_shapes() -> dict[str, Any]:
             train(model, split, counts, updates=2)
         counted[family] = {
             **counts.summary(),
-            "tokens": int(split.tokens().sum()),
+            "tokens": int(split.count_tokens().sum()),
             "operations": dict(counts.operations.most_common()),
         }
     return counted
@@ -90,8 +90,8 @@ def of_memory() -> dict[str, dict[str, float]]:
     needed: dict[str, dict[str, float]] = {}
     for family in FAMILIES:
         split = batch_of(family, *KINDS["utterance_classification"])
-        padded = len(split) * int(split.longest().max())
-        tokens = padded if family == "encoder_decoder" else int(split.tokens().sum())
+        padded = len(split) * int(split.get_longest().max())
+        tokens = padded if family == "encoder_decoder" else int(split.count_tokens().sum())
         for precision in get_args(Precision):
             model = model_of(family, get_task("DailyDialog", split.task))
             with watched(len(split)) as counts:

@@ -78,7 +78,9 @@ def finish(
     (folder / "train.log").write_text("done\n")
     if study.keeps(stage.kind) if checkpoint is None else checkpoint:
         for one in stage.selections:
-            write_checkpoint(get_choice_folder(folder / "checkpoint", stage.told_apart(one)))
+            write_checkpoint(
+                get_choice_folder(folder / "checkpoint", stage.list_identifying_tasks(one))
+            )
         record["artefacts"] = compute_checksums(folder, ["checkpoint"])
     # write_record is not used, because its fsync takes longer than the rest of a test.
     (folder / "metrics.json").write_text(json.dumps(record, indent=1))

@@ -43,7 +43,7 @@ class RaceConfig(CommonConfig):
 def plan(config: RaceConfig, revisions: Revisions) -> Plan:
     builder = PlanBuilder(lambda step, starts: ("target" if starts else "source", _label(step)))
     data = make_data(DATASET, revisions.data[DATASET], {"few_sample": config.data.few_sample})
-    training = Training(**{**config.training.resolved(), "epochs": 1})
+    training = Training(**{**config.training.resolve(), "epochs": 1})
     (spec,) = revisions.models.values()
 
     def stages(source: str, *rates: float, seed: int = 0) -> list[Stage]:

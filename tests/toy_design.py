@@ -68,7 +68,7 @@ def plan(config: ToyConfig, revisions: Revisions) -> Plan:
     builder = PlanBuilder(lambda step, starts: ("tuned" if starts else "base", step.train_tasks[0]))
     few = {"few_sample": config.data.few_sample}
     data = make_data(DATASET, revisions.data[DATASET], few)
-    training = Training(**config.training.resolved())
+    training = Training(**config.training.resolve())
     for spec in revisions.models.values():
         for seed in config.seeds:
             fit = Fit("logistic_texts", data, (SECOND,), seed)

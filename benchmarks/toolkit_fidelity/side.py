@@ -35,7 +35,7 @@ class Side:
 
 def first_instances(split: EncodedSplit) -> EncodedSplit:
     """Return the first instances of a fixed shuffle, equal on both sides."""
-    return split.limited(DEV_INSTANCES)
+    return split.limit_instances(DEV_INSTANCES)
 
 
 class EnoughError(Exception):

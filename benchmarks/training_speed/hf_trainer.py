@@ -159,7 +159,7 @@ def _model(work: Work, task: Task, tokenizer: Any) -> tuple[Any, Callable[..., A
 
 def _rows(work: Work, task: Task, name: str, limit: int | None) -> Dataset:
     """Return token ids in the form of a ``datasets`` dataset."""
-    split = read_split(Path(work["encoded"]), work["task"], name).limited(limit)
+    split = read_split(Path(work["encoded"]), work["task"], name).limit_instances(limit)
     rows = [
         _row(work, task, split, example, training=name == "train") for example in range(len(split))
     ]
@@ -169,7 +169,7 @@ def _rows(work: Work, task: Task, name: str, limit: int | None) -> Dataset:
 def _row(
     work: Work, task: Task, split: EncodedSplit, example: int, *, training: bool
 ) -> dict[str, Any]:
-    sequences = [split.sequences[i].tolist() for i in split.sequence_range(example)]
+    sequences = [split.sequences[i].tolist() for i in split.get_sequence_range(example)]
     labels = split.labels[example].tolist()
     longest = max(map(len, sequences))
     if work["family"] == "encoder_decoder":
@@ -180,7 +180,7 @@ def _row(
         hidden = [IGNORED] * len(sequences[0])
         both = sequences[0] + labels
         return {"input_ids": both, "labels": hidden + labels, "length": len(both)}
-    starts = [int(split.second_starts[i]) for i in split.sequence_range(example)]
+    starts = [int(split.second_starts[i]) for i in split.get_sequence_range(example)]
     types = [[int(i >= b) for i in range(len(s))] for s, b in zip(sequences, starts, strict=True)]
     if task.kind == "multiple_choice":
         masks = [[1] * len(s) for s in sequences]

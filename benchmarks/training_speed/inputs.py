@@ -209,7 +209,7 @@ def _make_weights(source: Source, family: Family, model: Path, instances: Path) 
 def evaluated(inputs: Inputs, case: Case, volume: Volume) -> dict[str, EncodedSplit]:
     """Return the used parts of a case's train, dev and test splits."""
     limits = {"train": volume.instances, "dev": volume.evaluate, "test": volume.evaluate}
-    return {name: inputs.split(case, name).limited(limit) for name, limit in limits.items()}
+    return {name: inputs.split(case, name).limit_instances(limit) for name, limit in limits.items()}
 
 
 def as_dict(volume: Volume) -> dict[str, Any]:

@@ -161,7 +161,7 @@ def load_locally(family: Family, folder: str) -> None:
 
 
 def _split(work: Work, name: str, limit: int | None) -> EncodedSplit:
-    return read_split(Path(work["encoded"]), work["task"], name).limited(limit)
+    return read_split(Path(work["encoded"]), work["task"], name).limit_instances(limit)
 
 
 def _rows(whole: Any, split: EncodedSplit) -> list[int]:

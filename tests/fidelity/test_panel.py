@@ -157,7 +157,7 @@ def test_dialogues_left_by_the_leak_filter(rated: Mapping[str, list[Instance]]) 
     release = REAL.open(SHARED, False)
     for corpus, wanted in KEPT.items():
         splits = {split: list(release.instances(corpus, split)) for split in SPLITS}
-        kept, counts = found.without(splits)
+        kept, counts = found.filter_corpus(splits)
         told = {split: (counts[split]["dialogues"], counts[split]["kept"]) for split in SPLITS}
         told["all"] = tuple(map(sum, zip(*told.values(), strict=True)))
         assert {name: told[name] for name in wanted} == wanted

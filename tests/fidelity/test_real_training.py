@@ -97,5 +97,5 @@ def test_every_task_trains_and_scores_with_every_family(
     test = read_split(folders[dataset], task, "test")
     expected = min(10, len(test.ids))
     assert table.num_rows == expected
-    assert table["gold"].to_pylist() == [list(t) for t in test.limited(10).targets]
+    assert table["gold"].to_pylist() == [list(t) for t in test.limit_instances(10).targets]
     assert (out / "checkpoint" / "model.safetensors").is_file()

@@ -140,7 +140,7 @@ def test_splits_are_complete(reduced: Load, dataset: str, sizes: tuple[int, ...]
     release = reduced(dataset)
     for split, size in zip(SPLITS, sizes, strict=True):
         splits.check_present(release.source, release.ids, split, True, release.dialogues)
-        assert len(release.ids.of(split, few_sample=True)) == size
+        assert len(release.ids.get_ids(split, few_sample=True)) == size
     assert len(release.dialogues) == sum(sizes)
 
 

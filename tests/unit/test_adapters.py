@@ -32,7 +32,7 @@ def states(model: Any, bank: AdapterBank | None = None, task: str = "") -> torch
     with torch.no_grad():
         if bank is None:
             return model(ids).last_hidden_state
-        with bank.using(task):
+        with bank.use_task(task):
             return model(ids).last_hidden_state
 
 

@@ -15,7 +15,7 @@ from tasktransfer.core.specs import ModelSpec
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ModelError
-from tasktransfer.evaluation.prompting.ask import build_prompts
+from tasktransfer.evaluation.prompting.ask import build_asking
 from tasktransfer.evaluation.prompting.chat_template import ChatTemplate
 from tasktransfer.evaluation.prompting.load import load_asked
 from tasktransfer.evaluation.prompting.local import CausalModel
@@ -38,8 +38,8 @@ def questions(model: Any, base: Path, dataset: str, task: str, shots: int = 1) -
     train, test = (
         read_instances(base / f"instances-{dataset}", task, s) for s in ("train", "test")
     )
-    how = build_prompts(card, {"wording": 0, "shots": shots, "seed": 0}, train, model)
-    return [one for instance in test for one in how.questions(instance)]
+    how = build_asking(card, {"wording": 0, "shots": shots, "seed": 0}, train, model)
+    return [one for instance in test for one in how.build_questions(instance)]
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_scores_are_those_of_a_plain_loop(
 ) -> None:
     decoder.texts.chat = chat_of(decoder, CHAT) if chat else None
     asked = questions(decoder, models_folder, dataset, task)
-    told = decoder.likelihoods(asked)
+    told = decoder.compute_likelihoods(asked)
     for one, scored in zip(asked, told, strict=True):
         for (total, tokens), likelihood in zip(loop(decoder, one), scored, strict=True):
             assert likelihood.total == pytest.approx(total, abs=ROUNDING * max(1, tokens))
@@ -94,16 +94,16 @@ def test_batches_order_and_shared_beginnings_change_nothing(
     decoder: CausalModel, models_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = questions(decoder, models_folder, "DailyDialog", "dialogue_act_classification")
-    whole = decoder.likelihoods(asked)
-    alone = [decoder.likelihoods([one])[0] for one in asked]
-    backwards = decoder.likelihoods(asked[::-1])[::-1]
+    whole = decoder.compute_likelihoods(asked)
+    alone = [decoder.compute_likelihoods([one])[0] for one in asked]
+    backwards = decoder.compute_likelihoods(asked[::-1])[::-1]
     with monkeypatch.context() as patch:
         patch.setattr(decoder, "_head", lambda rows: [])
-        unshared = decoder.likelihoods(asked)
+        unshared = decoder.compute_likelihoods(asked)
         written = decoder.write([one.prompt for one in asked], 6, ("\n",))
     narrow = decoder.setup.eval_budget.tokens
     decoder.setup.eval_budget.tokens = 16
-    few = decoder.likelihoods(asked)
+    few = decoder.compute_likelihoods(asked)
     decoder.setup.eval_budget.tokens = narrow
     for other in (alone, backwards, unshared, few):
         for ours, theirs in zip(whole, other, strict=True):
@@ -135,7 +135,7 @@ def test_what_is_written_is_what_transformers_writes(
 def test_a_token_that_takes_the_end_of_the_prompt_is_counted(decoder: CausalModel) -> None:
     asked = Asked(Prompt(("hello th",)), 0, ("ere", "e"))
     decoder.texts.chat = chat_of(decoder, "{{ messages[0].content }}")
-    (scored,) = decoder.likelihoods([asked])
+    (scored,) = decoder.compute_likelihoods([asked])
     for (total, tokens), likelihood in zip(loop(decoder, asked), scored, strict=True):
         assert (likelihood.tokens, likelihood.total) == (tokens, pytest.approx(total, abs=1e-4))
     decoder.texts.chat = None
@@ -155,7 +155,7 @@ def test_every_architecture_is_asked(
     texts = ("Hello there, how are you", "the quick brown fox", "the quick brown fox jumps over")
     asked = [Asked(Prompt((f"we talk, {text}",)), 0, ("today", "I am fine")) for text in texts]
     assert isinstance(model, CausalModel)
-    for one, scored in zip(asked, model.likelihoods(asked), strict=True):
+    for one, scored in zip(asked, model.compute_likelihoods(asked), strict=True):
         for (total, tokens), likelihood in zip(loop(model, one), scored, strict=True):
             assert (likelihood.tokens, likelihood.total) == (tokens, pytest.approx(total, abs=1e-4))
     prompts = [one.prompt for one in asked]
@@ -167,7 +167,7 @@ def test_an_encoder_decoder_is_asked_by_its_decoder(load: Loader, models_folder:
     model = load_asked(spec, str(models_folder / "encoder_decoder"), None, FLOAT32)
     assert isinstance(model, Seq2SeqModel)
     asked = questions(model, models_folder, "DailyDialog", "dialogue_nli")[:2]
-    for one, scored in zip(asked, model.likelihoods(asked), strict=True):
+    for one, scored in zip(asked, model.compute_likelihoods(asked), strict=True):
         ids = model.texts.tokenizer(one.prompt.text, return_tensors="pt")
         for choice, likelihood in zip(one.choices, scored, strict=True):
             labels = model.texts.tokenizer(text_target=choice, return_tensors="pt")["input_ids"]
@@ -189,7 +189,9 @@ def test_bfloat16_rounds_and_says_so(load: Loader, models_folder: Path) -> None:
     assert {p.dtype for p in model.module.parameters()} == {torch.bfloat16}
     asked = questions(model, models_folder, "DailyDialog", "dialogue_nli")[:2]
     exact = load_asked(ModelSpec("small", "decoder", "w", 512), start, None, FLOAT32)
-    for ours, theirs in zip(model.likelihoods(asked), exact.likelihoods(asked), strict=True):
+    for ours, theirs in zip(
+        model.compute_likelihoods(asked), exact.compute_likelihoods(asked), strict=True
+    ):
         for a, b in zip(ours, theirs, strict=True):
             assert a.total == pytest.approx(b.total, rel=0.05)
 

@@ -15,7 +15,7 @@ from tasktransfer.datasets import ALL_TASKS, declare, get_task, make_data
 from tasktransfer.datasets.declared.reader import build_dataset
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.evaluation.numbers import compute_measures
-from tasktransfer.evaluation.prompting.ask import Asking, build_prompts, sample_examples
+from tasktransfer.evaluation.prompting.ask import Asking, build_asking, sample_examples
 from tasktransfer.evaluation.prompting.model import Likelihood, Unread, cut_at_stop
 from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.tasks.asking import (
@@ -160,21 +160,21 @@ class OfWords:
     def __init__(self, liked: str = "", said: str = "") -> None:
         self.liked, self.said, self.asked = liked, said, list[Asked]()
 
-    def length(self, prompt: Prompt) -> int:
+    def count_tokens(self, prompt: Prompt) -> int:
         return len(prompt.text.split())
 
     def cut(self, text: str, most: int, keeps: str) -> str:
         words = text.split()
         return " ".join(words[-most:] if keeps == "end" else words[:most]) if most > 0 else ""
 
-    def likelihoods(self, asked: list[Asked]) -> list[list[Likelihood]]:
+    def compute_likelihoods(self, asked: list[Asked]) -> list[list[Likelihood]]:
         self.asked += asked
         return [[Likelihood(-float(c != self.liked), 1) for c in one.choices] for one in asked]
 
     def write(self, prompts: list[Prompt], most: int, stops: object) -> list[str]:
         return [self.said for _ in prompts]
 
-    def counts(self) -> dict[str, float]:
+    def get_counts(self) -> dict[str, float]:
         return {}
 
 
@@ -183,7 +183,7 @@ def test_a_label_that_no_shot_shows_is_scored() -> None:
     shots = [made_up(task, 0), made_up(task, 0)]  # all of them joyful
     how = Asking(task, task.wordings[0], tuple(shots), OfWords(liked="scared"))
     how.model.max_length = 200
-    given = how.answered([made_up(task, 6), made_up(task, 1)])
+    given = how.prompt_model([made_up(task, 6), made_up(task, 1)])
     assert given.predictions == [("scared",), ("scared",)]
     assert given.ranks == [1, 3]  # of equal ones the first comes first
     assert given.likelihoods == [-0.0, -1.0]
@@ -193,15 +193,18 @@ def test_long_dialogues_are_cut_at_the_end_that_the_card_names() -> None:
     model = OfWords()
     emotions = get_task("Friends", "emory_emotion_recognition")
     long = replace(made_up(emotions), context=" ".join(f"w{n}" for n in range(500)))
-    how = build_prompts(emotions, {"wording": 1, "shots": 1, "seed": 0}, [long], model)
-    (one,) = how.questions(long)
-    assert model.length(one.prompt) <= model.max_length
+    how = build_asking(emotions, {"wording": 1, "shots": 1, "seed": 0}, [long], model)
+    (one,) = how.build_questions(long)
+    assert model.count_tokens(one.prompt) <= model.max_length
     assert "w499" in one.prompt.turns[-1]
     assert "w0 " not in one.prompt.text
     first = one.prompt.turns[0].split()
     assert 0 < len(first) <= model.max_length // 2
     beginning = replace(emotions, keeps="beginning")
-    assert "w0 " in how.__class__(beginning, how.wording, (), model).questions(long)[0].prompt.text
+    assert (
+        "w0 "
+        in how.__class__(beginning, how.wording, (), model).build_questions(long)[0].prompt.text
+    )
 
 
 def test_a_model_that_only_writes_is_told_the_choices_and_never_guessed_for() -> None:
@@ -209,18 +212,18 @@ def test_a_model_that_only_writes_is_told_the_choices_and_never_guessed_for() ->
     model = OfWords(said="Perhaps.")
     model.gives_likelihoods, model.max_length = False, 200
     how = Asking(task, task.wordings[0], (), model)
-    assert "Write one of: no; yes." in how.questions(made_up(task))[0].prompt.text
-    given = how.answered([made_up(task), made_up(task, 1)])
+    assert "Write one of: no; yes." in how.build_questions(made_up(task))[0].prompt.text
+    given = how.prompt_model([made_up(task), made_up(task, 1)])
     assert given.predictions == [("Perhaps.",)] * 2
     assert given.unreadable == 2
     model.said = "Yes."
-    assert how.answered([made_up(task)]).predictions == [("entailed",)]
+    assert how.prompt_model([made_up(task)]).predictions == [("entailed",)]
 
 
 class Filtered(OfWords):
     """A model that answers nothing which can be read."""
 
-    def likelihoods(self, asked: list[Asked]) -> list[Unread]:  # type: ignore[override]
+    def compute_likelihoods(self, asked: list[Asked]) -> list[Unread]:  # type: ignore[override]
         return [Unread("filtered")] * len(asked)
 
     def write(self, prompts: list[Prompt], most: int, stops: object) -> list[Unread]:  # type: ignore[override]
@@ -233,7 +236,7 @@ def test_an_unread_answer_of_any_task_is_wrong(task: Task, scores: bool) -> None
     model = Filtered()
     model.gives_likelihoods, model.max_length = scores, 5000
     instances = [made_up(task, 0), made_up(task, 1)]
-    given = Asking(task, get_wordings(task)[0], (), model).answered(instances, ("a", "b"))
+    given = Asking(task, get_wordings(task)[0], (), model).prompt_model(instances, ("a", "b"))
     assert given.unreadable == given.questions == given.reasons["filtered"] > 0
     assert given.likelihoods == given.ranks == [None, None]
     if task.kind in ("reply", "open_labels"):  # made up, with another kind's metric

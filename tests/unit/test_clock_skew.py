@@ -101,5 +101,5 @@ def test_a_data_file_from_the_future_is_read_once(tmp_path: Path) -> None:
     file.write_text("{}\n")
     date(file, YEAR)
     digests = Digests({})
-    digest = digests.of_file(file)
+    digest = digests.get_digest(file)
     assert digests.recall(str(file.absolute()), file.stat()) == digest

@@ -171,7 +171,10 @@ def test_base_does_not_depend_on_what_else_is_studied(
         )
         found, _ = find_revisions(config, need_inputs=False)
         weights.append({name: found.models[name].weights for name in ("retriever", "writer")})
-        assert config.vocabulary_of("retriever") == ("EmpatheticDialogues", "DailyDialogReplies")
+        assert config.list_vocabulary_datasets("retriever") == (
+            "EmpatheticDialogues",
+            "DailyDialogReplies",
+        )
         assert {"rec.autos", "School Life", "faithful"} <= set(config.known_labels)
     assert weights[0] == weights[1]
 

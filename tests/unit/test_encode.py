@@ -163,7 +163,7 @@ def test_a_split_keeps_the_dialogues_of_its_instances(tmp_path: Path) -> None:
     write_split(tmp_path, "emotion_recognition", "test", examples, instances)
     split = read_split(tmp_path, "emotion_recognition", "test")
     assert split.dialogue_ids == ["d0", "d0", "d1"]
-    kept = split.limited(2)
+    kept = split.limit_instances(2)
     assert kept.dialogue_ids == [f"d{int(name[1:]) // 2}" for name in kept.ids]
 
 

@@ -42,14 +42,14 @@ def test_choices_are_scored_by_their_tokens(tmp_path: Path) -> None:
     with serving(Server(liked="yesit", pause=0.05)) as server:
         asked = model(server, tmp_path)
         assert asked.gives_likelihoods
-        told = asked.likelihoods(ASKED)
+        told = asked.compute_likelihoods(ASKED)
         for one, scored in zip(ASKED, told, strict=True):
             for choice, likelihood in zip(one.choices, scored, strict=True):
                 words = choice.split()
                 assert likelihood.tokens == len(words)
                 assert likelihood.total == pytest.approx(sum(score(w, "yesit") for w in words))
         assert all(max(range(3), key=lambda n: each[n].mean) == 0 for each in told)
-        counts = asked.counts()
+        counts = asked.get_counts()
         assert counts["answers"] == 18  # and a probe, which is not counted
         assert counts["prompt_tokens"] > 18
         assert counts["completion_tokens"] == 18
@@ -59,13 +59,14 @@ def test_choices_are_scored_by_their_tokens(tmp_path: Path) -> None:
 def test_faults_are_passed_over_counted_and_never_guessed(tmp_path: Path) -> None:
     with serving() as server:
         exact = [
-            [each.total for each in one] for one in model(server, tmp_path / "a").likelihoods(ASKED)
+            [each.total for each in one]
+            for one in model(server, tmp_path / "a").compute_likelihoods(ASKED)
         ]
         asked = model(server, tmp_path / "b", timeout=0.3)
         server.faults = ["429", "broken", "late", "500", "cut", "empty", "429"]
-        told = asked.likelihoods(ASKED)
+        told = asked.compute_likelihoods(ASKED)
         assert [[each.total for each in one] for one in told] == exact
-        counts = asked.counts()
+        counts = asked.get_counts()
         assert counts["retried_429"] == 2
         assert counts["retried_unreadable"] == 2
         assert counts["retried_500"] == counts["retried_timeout"] == 1
@@ -76,16 +77,16 @@ def test_nothing_is_asked_twice_and_nothing_lost_where_the_server_dies(tmp_path:
     with serving(Server(die_after=8)) as server:
         first = model(server, tmp_path, retries=1)
         with pytest.raises(EndpointError, match="no answer after 2 requests"):
-            first.likelihoods(ASKED)
+            first.compute_likelihoods(ASKED)
         first.remembered.close()
         assert server.answers == 8
         server.die_after = None
         again = model(server, tmp_path)
-        told = again.likelihoods(ASKED)
+        told = again.compute_likelihoods(ASKED)
         assert {*server.asked.values()} == {1}
         assert server.answers == 18
-        assert again.counts()["answers_remembered"] == 8
-        assert model(server, tmp_path).likelihoods(ASKED) == told
+        assert again.get_counts()["answers_remembered"] == 8
+        assert model(server, tmp_path).compute_likelihoods(ASKED) == told
         assert server.answers == 18
 
 
@@ -103,18 +104,18 @@ def test_nothing_answered_is_asked_again_where_the_client_is_killed(tmp_path: Pa
         wait_until(lambda: server.at_once == 0)
         server.faults = []
         again = model(server, tmp_path)
-        answered = again.likelihoods(ASKED)
+        answered = again.compute_likelihoods(ASKED)
         # Answered while the client was killed: asked once more, and nothing else is.
         assert sum(count - 1 for count in server.asked.values()) <= again.concurrency
         assert len(server.asked) == 18
-        assert again.counts()["answers_remembered"] == 7
+        assert again.get_counts()["answers_remembered"] == 7
     with serving() as other:
-        assert answered == model(other, tmp_path / "undisturbed").likelihoods(ASKED)
+        assert answered == model(other, tmp_path / "undisturbed").compute_likelihoods(ASKED)
 
 
 def ask_all(url: str, folder: str) -> None:
     """What the client does that is killed."""
-    model(Server(url=url), Path(folder)).likelihoods(ASKED)
+    model(Server(url=url), Path(folder)).compute_likelihoods(ASKED)
 
 
 def lines_in(folder: Path) -> int:
@@ -183,7 +184,7 @@ def test_the_key_is_sent_and_stands_nowhere(
         assert "sk-wrong-secret" not in str(caught.value)
         monkeypatch.setenv("OPENAI_API_KEY", secret)
         asked = model(server, tmp_path / "c")
-        asked.likelihoods(ASKED)
+        asked.compute_likelihoods(ASKED)
         asked.remembered.close()
         files = [file.read_text() for file in tmp_path.rglob("*") if file.is_file()]
         assert files and not any(secret in text for text in files)
@@ -195,4 +196,4 @@ def test_prompts_are_cut_by_letters(tmp_path: Path) -> None:
         asked = model(server, tmp_path)
         assert asked.cut("abcdefghij", 2, "end") == "efghij"
         assert asked.cut("abcdefghij", 2, "beginning") == "abcdef"
-        assert asked.length(Prompt(("a" * 31,))) == 11
+        assert asked.count_tokens(Prompt(("a" * 31,))) == 11

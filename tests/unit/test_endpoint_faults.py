@@ -161,9 +161,11 @@ def test_a_long_pause_is_cut_short_and_reported(
     with serving(Server(behave=behave)) as server:
         endpoint = model(server.url, tmp_path)
         assert endpoint.write(PROMPTS, 5, ()) == ["yes"] * 3
-        assert endpoint.counts()["retried_429"] == 2
-        assert endpoint.counts()["pauses_cut_short"] == 2
-        assert any("pauses of up to 86,400 s" in note for note in endpoint.notes(chooses=False))
+        assert endpoint.get_counts()["retried_429"] == 2
+        assert endpoint.get_counts()["pauses_cut_short"] == 2
+        assert any(
+            "pauses of up to 86,400 s" in note for note in endpoint.list_notes(chooses=False)
+        )
     assert "slow down; pausing 0 s" in capsys.readouterr().err
     assert "requests a pause of 86,400 s" in problem(later, tmp_path / "other")
 

@@ -107,7 +107,7 @@ def test_a_key_that_the_endpoint_repeats_is_written_nowhere(
         endpoint = model(server.url, tmp_path, concurrency=1)
         with pytest.raises(EndpointError) as caught:
             endpoint.write(prompts, 5, ())
-        notes = endpoint.notes(chooses=False)
+        notes = endpoint.list_notes(chooses=False)
         assert any("repeated the key" in note for note in notes)
     endpoint.remembered.close()
     written = [file.read_text() for file in tmp_path.rglob("*") if file.is_file()]

@@ -89,14 +89,14 @@ def test_a_choice_is_scored_only_by_its_own_echo(tmp_path: Path, behave: Any) ->
     with serving(Server(behave=behave)) as server:
         endpoint = model(server, tmp_path)
         assert not endpoint.gives_likelihoods
-        assert "no log-likelihoods" in endpoint.notes(chooses=True)[0]
+        assert "no log-likelihoods" in endpoint.list_notes(chooses=True)[0]
     # An endpoint that changes so later is an error, and never a number.
     with serving() as server:
         endpoint = model(server, tmp_path / "later", retries=0)
         assert endpoint.gives_likelihoods
         server.behave = behave
         with pytest.raises(EndpointError, match="probe-again"):
-            endpoint.likelihoods(ASKED)
+            endpoint.compute_likelihoods(ASKED)
 
 
 NOT_YET = refusal("The model is loading", 404, 404)
@@ -153,7 +153,11 @@ def test_a_refused_prompt_ends_the_job_and_changes_no_way(
         endpoint = model(server, tmp_path)
         assert endpoint.gives_likelihoods == scores
         server.behave = lambda path, body: reply if is_third(path, body) else None
-        ask = (lambda e: e.likelihoods(ASKED)) if scores else (lambda e: e.write(PROMPTS, 5, ()))
+        ask = (
+            (lambda e: e.compute_likelihoods(ASKED))
+            if scores
+            else (lambda e: e.write(PROMPTS, 5, ()))
+        )
         with pytest.raises(EndpointError, match=words):
             ask(endpoint)
         ways = {
@@ -173,7 +177,9 @@ def test_a_filtered_prompt_is_unread_by_itself(tmp_path: Path, scores: bool) -> 
         endpoint = model(server, tmp_path)
         assert endpoint.gives_likelihoods == scores
         server.behave = lambda path, body: reply if is_third(path, body) else None
-        told: Any = endpoint.likelihoods(ASKED) if scores else endpoint.write(PROMPTS, 5, ())
+        told: Any = (
+            endpoint.compute_likelihoods(ASKED) if scores else endpoint.write(PROMPTS, 5, ())
+        )
         assert [isinstance(each, Unread) for each in told] == [False, False, True, False]
         assert "filtered due to the content policy" in told[2].reason
 
@@ -197,7 +203,7 @@ def test_parameters_that_an_endpoint_refuses_are_left_out(tmp_path: Path) -> Non
         assert endpoint.write(PROMPTS, 5, ()) == ["yes"] * 4
         assert server.requests[-1][1].keys() == {"model", "messages", "max_completion_tokens"}
         assert len([path for path, _ in server.requests]) == 3 + 4
-        (note,) = endpoint.notes(chooses=False)
+        (note,) = endpoint.list_notes(chooses=False)
         assert "max_completion_tokens" in note and "temperature" in note
         again = model(server, tmp_path)
         again.write([Prompt(("another",))], 5, ())
@@ -217,8 +223,8 @@ def test_thoughts_get_tokens_and_are_no_answer(tmp_path: Path) -> None:
         endpoint = model(server, tmp_path / "auto")
         assert endpoint.write(PROMPTS, 5, ("\n",)) == ["Yes."] * 4
         assert server.requests[-1][1]["max_tokens"] == 5 + 2048
-        assert endpoint.counts()["answers_with_thoughts"] == 4
-        assert "thinks first" in endpoint.notes(chooses=False)[0]
+        assert endpoint.get_counts()["answers_with_thoughts"] == 4
+        assert "thinks first" in endpoint.list_notes(chooses=False)[0]
         named = model(server, tmp_path / "named", thinking_tokens=300)
         assert named.write(PROMPTS, 5, ("\n",)) == ["Yes."] * 4
         assert server.requests[-1][1]["max_tokens"] == 5 + 300
@@ -260,7 +266,7 @@ def test_an_endpoint_that_fails_at_echo_is_asked_to_generate(tmp_path: Path) -> 
     with serving(Server(behave=behave)) as server:
         endpoint = model(server, tmp_path)
         assert not endpoint.gives_likelihoods
-        assert "logits_all" in " ".join(endpoint.notes(chooses=True))
+        assert "logits_all" in " ".join(endpoint.list_notes(chooses=True))
 
 
 def test_nothing_is_stored_of_an_endpoint_that_cannot_be_reached(tmp_path: Path) -> None:

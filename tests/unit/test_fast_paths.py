@@ -36,7 +36,9 @@ CPU = torch.device("cpu")
 def gradient(model: FamilyModel, split: EncodedSplit, micro_batches: list[list[int]]) -> Tensor:
     """The gradient of the mean loss of all examples, as one vector; zeros where there is none."""
     model.module.train()
-    divisor = model.weight(split, [u for micro_batch in micro_batches for u in micro_batch])
+    divisor = model.compute_divisor(
+        split, [u for micro_batch in micro_batches for u in micro_batch]
+    )
     for micro_batch in micro_batches:
         (model.loss(split, micro_batch) / divisor).backward()
     return torch.cat(
@@ -64,7 +66,7 @@ def test_one_update_has_the_gradient_of_the_plain_padded_batch(
         if double:
             model.module.double()
         examples = sixty(split)
-        micro_batches = [examples] if plain else model.training_micro_batches(split, examples, 200)
+        micro_batches = [examples] if plain else model.split_for_training(split, examples, 200)
         made.append(gradient(model, split, micro_batches))
     reference, fast = made
     assert reference.norm() > 0
@@ -144,9 +146,9 @@ def test_an_error_in_a_thread_ends_the_batch_and_no_other_thread_goes_on() -> No
         return number
 
     with pytest.raises(ValueError, match="no"):
-        Workers(2).each(work, [0, 1, 2, 3])
+        Workers(2).apply(work, [0, 1, 2, 3])
     assert sorted(ended) == [0, 2, 3]
-    assert Workers(2).each(abs, [-1, -2, -3]) == [1, 2, 3]
+    assert Workers(2).apply(abs, [-1, -2, -3]) == [1, 2, 3]
     assert Workers(2).shards([1, 2, 3]) == [[1, 3], [2]]
     assert Workers(4).shards([1]) == [[1]]
 

@@ -271,16 +271,16 @@ def test_edges_are_chosen_among_all_tokens(load: Loader) -> None:
     theirs, _ = load("encoder", "DailyDialog", name, fidelity=fidelity)
     both = [float(model.loss(split, range(len(split))).detach()) for model in (ours, theirs)]
     assert both[1] > both[0]  # more tokens to choose from
-    groups = theirs.training_micro_batches(split, range(len(split)), 1)
+    groups = theirs.split_for_training(split, range(len(split)), 1)
     assert groups == [list(range(len(split)))]
-    read = theirs.prediction_micro_batches(split, range(45), 1)
+    read = theirs.split_for_prediction(split, range(45), 1)
     assert read == [list(range(20)), list(range(20, 40)), list(range(40, 45))]
 
 
 def test_padding_is_never_penalised(load: Loader) -> None:
     fidelity = replace(DEFAULT, repetition_penalty=5.0)
     model, split = load("decoder", "DailyDialog", "dialogue_nli", fidelity=fidelity)
-    groups = model.prediction_micro_batches(split, range(len(split)), 10_000)
+    groups = model.split_for_prediction(split, range(len(split)), 10_000)
     lengths = [{len(split.sequences[example]) for example in group} for group in groups]
     assert all(len(one) == 1 for one in lengths)
     assert sorted(example for group in groups for example in group) == [*range(len(split))]

@@ -147,7 +147,7 @@ def test_dev_loss_is_of_consecutive_batches() -> None:
     dual.module.eval()
     with torch.no_grad():
         encodings = dual.encode(reply, range(ROWS), None)
-        wanted = sum(float(dual.in_batch_loss(e)) for e in encodings.split(200)) / ROWS
+        wanted = sum(float(dual.compute_in_batch_loss(e)) for e in encodings.split(200)) / ROWS
     assert found == pytest.approx(wanted, abs=1e-5)
 
 

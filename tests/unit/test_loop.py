@@ -107,10 +107,10 @@ class Poisoned:
     def __init__(self, model: FamilyModel, at: int = 3) -> None:
         self._model, self._at = model, at
         self.module = model.module
-        self.weight = model.weight
+        self.compute_divisor = model.compute_divisor
         self.side_by_side, self.paths = model.side_by_side, model.paths
-        self.training_micro_batches = model.training_micro_batches
-        self.prediction_micro_batches = model.prediction_micro_batches
+        self.split_for_training = model.split_for_training
+        self.split_for_prediction = model.split_for_prediction
         self.predict = model.predict
         self.save, self.parts = model.save, model.parts
         self.start_training = model.start_training

@@ -260,10 +260,10 @@ def test_an_adapter_is_part_of_the_identity_and_its_start_of_those_that_start() 
 
 def test_the_learning_rate_is_ten_times_that_of_whole_models_unless_it_is_given() -> None:
     model = adapted("encoder").model
-    assert model.trained_by(Training()).learning_rate == 3e-4
-    assert replace(model, adapter=None).trained_by(Training()).learning_rate == 3e-5
+    assert model.apply_learning_rate(Training()).learning_rate == 3e-4
+    assert replace(model, adapter=None).apply_learning_rate(Training()).learning_rate == 3e-5
     own = replace(model, adapter=replace(LORA, learning_rate=1e-3))
-    assert own.trained_by(Training()).learning_rate == 1e-3
+    assert own.apply_learning_rate(Training()).learning_rate == 1e-3
 
 
 def test_adapters_of_two_kinds_do_not_start_from_each_other() -> None:

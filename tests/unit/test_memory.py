@@ -31,7 +31,7 @@ def test_a_shortage_halves_the_micro_batch(error: RuntimeError) -> None:
             raise error
         return tokens
 
-    assert budget.fitting(work, undo=lambda: None) == 16
+    assert budget.run(work, undo=lambda: None) == 16
     assert tried == [64, 32, 16]
 
 
@@ -39,12 +39,12 @@ def test_other_errors_are_not() -> None:
     error = RuntimeError("CUDA error: an illegal memory access was encountered")
     assert not is_shortage(error)
     with pytest.raises(RuntimeError, match="illegal"):
-        TokenBudget(64, "training").fitting(lambda tokens: _raise(error), undo=lambda: None)
+        TokenBudget(64, "training").run(lambda tokens: _raise(error), undo=lambda: None)
 
 
 def test_what_never_fits_is_an_error_with_a_remedy() -> None:
     with pytest.raises(MemoryShortageError, match="smaller max_length"):
-        TokenBudget(64, "training").fitting(lambda tokens: _raise(SHORTAGES[2]), lambda: None)
+        TokenBudget(64, "training").run(lambda tokens: _raise(SHORTAGES[2]), lambda: None)
 
 
 def _raise(error: RuntimeError) -> None:

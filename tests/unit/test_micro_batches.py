@@ -65,15 +65,15 @@ def test_batches_of_like_lengths_fill_every_micro_batch() -> None:
 
 def test_limit_takes_a_fixed_subset_in_order() -> None:
     split = split_of(list(range(1, 21)), options=2)
-    some = split.limited(5)
+    some = split.limit_instances(5)
     assert len(some) == len(some.ids) == 5
     assert [int(i) for i in some.ids] == sorted(int(i) for i in some.ids)
     for example, name in enumerate(some.ids):
-        lengths = [len(some.sequences[s]) for s in some.sequence_range(example)]
+        lengths = [len(some.sequences[s]) for s in some.get_sequence_range(example)]
         assert lengths == [int(name) + 1] * 2
-    assert split.limited(None) is split
-    assert split.limited(20) is split
-    assert split.limited(5).ids == some.ids
+    assert split.limit_instances(None) is split
+    assert split.limit_instances(20) is split
+    assert split.limit_instances(5).ids == some.ids
 
 
 def test_what_fits_at_once_is_one_micro_batch_where_that_is_asked_for() -> None:

@@ -41,15 +41,15 @@ def built(kind: ArchitectureKind) -> NextUtterance:
 def test_parameters_follow_the_formula(kind: ArchitectureKind, vocabulary: int) -> None:
     architecture = Architecture(kind, embedding=8, units=8, feed_forward=20, layers=3)
     counted = sum(p.numel() for p in Network(architecture, vocabulary).parameters())
-    assert counted == architecture.parameters(vocabulary)
+    assert counted == architecture.count_parameters(vocabulary)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_padding_is_never_read(kind: ArchitectureKind) -> None:
     model, texts = built(kind), ["hello", "hello there <turn> fine <turn> what now ?"]
     for how in ("state", "sum"):
-        together = model.represent(texts, 100, how)  # type: ignore[arg-type]
-        alone = torch.cat([model.represent([text], 100, how) for text in texts])  # type: ignore[arg-type]
+        together = model.encode_texts(texts, 100, how)  # type: ignore[arg-type]
+        alone = torch.cat([model.encode_texts([text], 100, how) for text in texts])  # type: ignore[arg-type]
         assert torch.allclose(together, alone, atol=1e-6)
         assert together.shape == (2, 8)
 

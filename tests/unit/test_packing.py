@@ -40,7 +40,7 @@ def test_a_pack_holds_each_sequence_in_one_piece(given_lengths: list[int]) -> No
         assert packed.positions[0, piece].tolist() == list(range(len(row)))
         assert index[: len(row)].tolist() == list(range(piece.start, piece.stop))
     assert sum(group.rows for group in packed.groups) == len(rows)
-    said = packed.layout.per_token(np.arange(len(rows)))[0]
+    said = packed.layout.repeat_per_token(np.arange(len(rows)))[0]
     assert [int(said[start]) for start in packed.layout.starts] == list(range(len(rows)))
 
 

@@ -255,15 +255,19 @@ class Small:
 
     def __init__(self, model: FamilyModel, tokens: int) -> None:
         self._model, self._tokens = model, tokens
-        self.module, self.weight, self.save = model.module, model.weight, model.save
+        self.module, self.compute_divisor, self.save = (
+            model.module,
+            model.compute_divisor,
+            model.save,
+        )
         self.parts, self.start_training = model.parts, model.start_training
         self.side_by_side, self.paths = model.side_by_side, model.paths
-        self.training_micro_batches = model.training_micro_batches
-        self.prediction_micro_batches = model.prediction_micro_batches
+        self.split_for_training = model.split_for_training
+        self.split_for_prediction = model.split_for_prediction
         self.refused = 0
 
     def _fits(self, split: EncodedSplit, examples: list[int]) -> bool:
-        lengths = split.longest()
+        lengths = split.get_longest()
         return len(examples) * max(int(lengths[example]) for example in examples) <= self._tokens
 
     def _refuse(self) -> NoReturn:
@@ -287,7 +291,7 @@ def test_out_of_memory_halves_the_micro_batch_and_changes_no_number(load: Loader
     still = replace(TRAINING, dropout=None, batch_size=4, epochs=2)
     model, split = load("encoder", "DailyDialog", TASK.name)
     plain = run(model, split, None, training=still)
-    longest = int(split.longest().max())
+    longest = int(split.get_longest().max())
     model, split = load("encoder", "DailyDialog", TASK.name)
     small = Small(model, longest)
     how = setup(longest * 4)
@@ -313,4 +317,4 @@ def test_other_errors_of_torch_are_not_taken_for_a_shortage() -> None:
         raise RuntimeError("shape mismatch")
 
     with pytest.raises(RuntimeError, match="shape mismatch"):
-        TokenBudget(64, "training").fitting(work, lambda: None)
+        TokenBudget(64, "training").run(work, lambda: None)

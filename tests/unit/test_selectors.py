@@ -150,11 +150,15 @@ def test_selectors_read_no_test_split_and_no_transfer_to_the_target() -> None:
 
 def test_kinds_without_classes_have_no_value() -> None:
     selector = SELECTORS["leep"]
-    assert selector.lacks("dialogue_classification", "span", "encoder")
-    assert "source is span" in str(selector.lacks("span", "dialogue_classification", "encoder"))
-    assert selector.lacks(*["utterance_classification"] * 2, "encoder") is None
-    assert SELECTORS["warmup_drop"].lacks("span", "span", "decoder") is None
-    assert "family encoder" in str(SELECTORS["warmup_drop"].lacks("span", "span", "encoder"))
+    assert selector.explain_absence("dialogue_classification", "span", "encoder")
+    assert "source is span" in str(
+        selector.explain_absence("span", "dialogue_classification", "encoder")
+    )
+    assert selector.explain_absence(*["utterance_classification"] * 2, "encoder") is None
+    assert SELECTORS["warmup_drop"].explain_absence("span", "span", "decoder") is None
+    assert "family encoder" in str(
+        SELECTORS["warmup_drop"].explain_absence("span", "span", "encoder")
+    )
 
 
 def test_a_raised_version_makes_a_selectors_values_anew(monkeypatch: pytest.MonkeyPatch) -> None:

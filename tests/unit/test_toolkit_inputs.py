@@ -130,9 +130,9 @@ def test_every_right_answer_can_be_drawn(tokenizers: dict[Family, Any], tmp_path
     assert encoded(tokenizers, QA, QUESTION, 64).answers == []
     write_split(tmp_path, QA.name, "train", [example], [("i1", "d1", QUESTION.target, "")])
     split = read_split(tmp_path, QA.name, "train")
-    drawn = {tuple(split.with_drawn_answers([0, n]).labels[0].tolist()) for n in range(20)}
+    drawn = {tuple(split.sample_answers([0, n]).labels[0].tolist()) for n in range(20)}
     assert drawn == {tuple(each) for each in example.answers}
-    assert split.limited(1).answers == split.answers
+    assert split.limit_instances(1).answers == split.answers
 
 
 @pytest.mark.parametrize("family", ["decoder", "encoder_decoder"])

@@ -101,8 +101,8 @@ def build_config(document: Document, cls: type[Study], kinds: Sequence[str] | No
         study = cls.model_validate(document.value, context={"parts": parts, "kinds": kinds})
     except ValidationError as error:
         problems += _collect_problems(document, error, cls.model_json_schema)
-    problems += cls.contradictions(parts)
-    forbidden = cls.forbidden(document.value)
+    problems += cls.find_contradictions(parts)
+    forbidden = cls.list_forbidden_keys(document.value)
     problems = [problem for problem in problems if problem.path not in forbidden]
     problems += [Problem(path, message) for path, message in forbidden.items()]
     if problems or document.problems:

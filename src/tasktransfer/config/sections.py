@@ -136,13 +136,13 @@ class CommonConfig(Section):
     @field_validator("*")
     @classmethod
     def _keep(cls, part: Any, info: ValidationInfo) -> Any:
-        """Collect the valid parts, for ``contradictions`` of a config with other problems."""
+        """Collect the valid parts, for ``find_contradictions`` of a config with other problems."""
         if info.context is not None:
             info.context["parts"][info.field_name] = part
         return part
 
     @classmethod
-    def contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
+    def find_contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
         """Yield contradictions between parts of the config. The common parts have none.
 
         Args:
@@ -152,7 +152,7 @@ class CommonConfig(Section):
         yield from ()
 
     @classmethod
-    def forbidden(cls, document: Any) -> Mapping[str, str]:
+    def list_forbidden_keys(cls, document: Any) -> Mapping[str, str]:
         """Return key path → message for keys that this study, unlike others, must not have.
 
         The message replaces all other messages about the key.
@@ -179,7 +179,7 @@ class CommonConfig(Section):
         """Endpoints of prompted models that run on a server, by model name."""
         return {}
 
-    def how_to_leave_out(self, dataset: str, task: str) -> str:
+    def describe_exclusion(self, dataset: str, task: str) -> str:
         """Return the change that excludes a task from the study, for messages."""
         content = self.model_dump()
         for name in (task, dataset):
@@ -187,7 +187,7 @@ class CommonConfig(Section):
                 return f"remove {name!r} from {', '.join(keys)}"
         return f"remove the keys that use {task!r}"
 
-    def vocabulary_of(self, model: str) -> tuple[str, ...]:
+    def list_vocabulary_datasets(self, model: str) -> tuple[str, ...]:
         """Return the datasets whose training texts give a built model its vocabulary.
 
         They are the datasets that it is trained on, so that other datasets do not change the model.

@@ -161,7 +161,7 @@ class TrainingConfig(Section):
         limits = {name: getattr(self, name) for name in names}
         return ", ".join(f"{name} {limit}" for name, limit in limits.items() if limit is not None)
 
-    def resolved(self) -> dict[str, Any]:
+    def resolve(self) -> dict[str, Any]:
         """Return the fields of ``core.specs.Training``, with ``auto`` and switches resolved."""
         setting, switches = resolve_switches(self.fidelity)
         values = self.model_dump(exclude={*OF_ROUNDS, "recipe"})

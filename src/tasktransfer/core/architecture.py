@@ -70,7 +70,7 @@ class Architecture:
         unread = {f.name: f.default for f in fields(self) if f.name in _OF_TRANSFORMERS}
         return replace(self, **unread)  # type: ignore[arg-type]
 
-    def parameters(self, vocabulary: int) -> int:
+    def count_parameters(self, vocabulary: int) -> int:
         """Return the number of trained parameters. Embeddings and output layer are not tied."""
         words = vocabulary * (2 * self.embedding + self.units + 1)
         if self.kind == "transformer":

@@ -213,7 +213,7 @@ class PlanBuilder:
                 selection=rounds.apply_to(
                     replace(step.selection, tasks=tuple(sorted(step.selection.tasks)))
                 ),
-                training=trained.trained_by(step.training or training),
+                training=trained.apply_learning_rate(step.training or training),
                 seed=seed,
                 starts=starts,
                 trains=step.trains,

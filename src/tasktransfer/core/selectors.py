@@ -86,7 +86,7 @@ class Selector:
         """
         return bool(self.reads) and not {"transfers", "probe"} & {*self.reads}
 
-    def lacks(self, source_kind: str, target_kind: str, family: Family) -> str | None:
+    def explain_absence(self, source_kind: str, target_kind: str, family: Family) -> str | None:
         """Return why it has no value for a pair of tasks of these kinds, or None if it has one."""
         if family not in self.families:
             return f"{self.name} is not defined for the family {family}"

@@ -141,7 +141,7 @@ class ModelSpec:
     reads: Reads = "pooler"
     adapter: LowRank | None = None
 
-    def trained_by(self, training: Training) -> Training:
+    def apply_learning_rate(self, training: Training) -> Training:
         """Return the hyperparameters with the learning rate of the adapter, if there is one."""
         if self.adapter is None:
             return training
@@ -258,7 +258,7 @@ class Training:
             return f"{self.updates}_updates"
         return f"{self.epochs}_epochs"
 
-    def planned_updates(self, sampler: Sampler, tasks: int, in_epoch: int) -> int:
+    def count_updates(self, sampler: Sampler, tasks: int, in_epoch: int) -> int:
         """Return the number of updates of a training run without early stopping.
 
         A budget in updates is per training task, as epochs are. A run on several tasks has a
@@ -353,7 +353,7 @@ class Selection:
         """Return whether the parameters of a round are kept."""
         return self.keep == "every" and (not self.rounds or number in self.rounds)
 
-    def with_rounds_of(self, other: Selection) -> Selection:
+    def merge_rounds(self, other: Selection) -> Selection:
         """Return the same selection, keeping the rounds that either selection keeps."""
         both = [selection for selection in (self, other) if selection.keep == "every"]
         if not both:

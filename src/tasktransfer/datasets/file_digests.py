@@ -40,7 +40,7 @@ def compute_files_digest(files: Mapping[str, Path], memo: Path | None = None) ->
         DataError: a file cannot be read.
     """
     with cache_digests(memo) as digests:
-        return combine_digests({name: digests.of_file(file) for name, file in files.items()})
+        return combine_digests({name: digests.get_digest(file) for name, file in files.items()})
 
 
 def combine_digests(digests: Mapping[str, str]) -> str:
@@ -65,7 +65,7 @@ class Digests:
     def __init__(self, entries: Entries) -> None:
         self.entries = entries
 
-    def of_file(self, file: Path) -> str:
+    def get_digest(self, file: Path) -> str:
         """Return the SHA-256 of a file. Raises DataError if it cannot be read."""
         try:
             state = file.stat()

@@ -114,28 +114,28 @@ class EncodedSplit:
     def __len__(self) -> int:
         return len(self.instance)
 
-    def sequence_rows(self, examples: Sequence[int]) -> Longs:
+    def get_sequence_rows(self, examples: Sequence[int]) -> Longs:
         """Return the indices of all sequences of the given examples, in order."""
         picked = np.asarray(examples, dtype=np.int64)
         return index_spans(self.first_sequence[picked], np.diff(self.first_sequence)[picked])
 
-    def sequence_range(self, example: int) -> range:
+    def get_sequence_range(self, example: int) -> range:
         """Return the indices of an example's sequences."""
         return range(int(self.first_sequence[example]), int(self.first_sequence[example + 1]))
 
-    def longest(self) -> Ints:
+    def get_longest(self) -> Ints:
         """Return the length of each example's longest sequence in tokens, shape (examples,)."""
         if not len(self):
             return np.zeros(0, np.int32)
         return np.maximum.reduceat(self.sequences.lengths(), self.first_sequence[:-1])
 
-    def tokens(self) -> Ints:
+    def count_tokens(self) -> Ints:
         """Return the number of tokens of all sequences of each example, shape (examples,)."""
         if not len(self):
             return np.zeros(0, np.int32)
         return np.add.reduceat(self.sequences.lengths(), self.first_sequence[:-1])
 
-    def with_drawn_answers(self, seed: Sequence[int]) -> EncodedSplit:
+    def sample_answers(self, seed: Sequence[int]) -> EncodedSplit:
         """Return the split with one gold answer per example, sampled by the seed."""
         if not self.answers:
             return self
@@ -145,15 +145,15 @@ class EncodedSplit:
             rows[example] = np.array(several[generator.integers(len(several))], np.int32)
         return replace(self, labels=build_ragged(rows))
 
-    def limited(self, limit: int | None) -> EncodedSplit:
+    def limit_instances(self, limit: int | None) -> EncodedSplit:
         """Return the split limited to ``limit`` instances, in the split's order.
 
         They are the first of a fixed shuffle that does not depend on the training's seed. All
         instances are kept if there are no more, or if ``limit`` is None.
         """
-        return self.taken(select_indices(len(self.ids), limit))
+        return self.select_instances(select_indices(len(self.ids), limit))
 
-    def taken(self, kept: Longs) -> EncodedSplit:
+    def select_instances(self, kept: Longs) -> EncodedSplit:
         """Return the split with only the given instances; their indices must be increasing."""
         count = len(self.ids)
         if len(kept) == count:
@@ -161,7 +161,7 @@ class EncodedSplit:
         renumber = np.full(count, -1, np.int32)
         renumber[kept] = np.arange(len(kept), dtype=np.int32)
         examples = np.flatnonzero(renumber[self.instance] >= 0)
-        rows = [row for example in examples for row in self.sequence_range(int(example))]
+        rows = [row for example in examples for row in self.get_sequence_range(int(example))]
         counts = np.diff(self.first_sequence)[examples]
         return EncodedSplit(
             task=self.task,

@@ -54,4 +54,4 @@ def compute_features(
             adapter=model.adapter,
         )
 
-    return budget.fitting(work, undo=lambda: None)
+    return budget.run(work, undo=lambda: None)

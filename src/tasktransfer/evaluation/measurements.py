@@ -60,7 +60,7 @@ class Measuring:
     beside: str | None = None
 
     def split(self, task: str, instances: int | None = None) -> EncodedSplit:
-        return read_split(self.encoded, task, "train").limited(instances or self.instances)
+        return read_split(self.encoded, task, "train").limit_instances(instances or self.instances)
 
     def loaded(self, *tasks: Task) -> tuple[FamilyModel, Setup]:
         """Load the model with heads for the given tasks, or for its own task if none are given.
@@ -111,7 +111,7 @@ def features(measuring: Measuring, task: Task) -> Arrays:
         return {"features": embeddings(measuring, task)["embeddings"]}
     model, setup = measuring.loaded(task)
     assert isinstance(model, Encoder)
-    read = setup.eval_budget.fitting(
+    read = setup.eval_budget.run(
         lambda tokens: _record_head_inputs(model, measuring.split(task.name), tokens),
         undo=lambda: None,
     )
@@ -136,7 +136,7 @@ def _record_head_inputs(model: Encoder, split: EncodedSplit, tokens: int) -> Ten
         seen.append(inputs[0].detach().float().cpu())
 
     with _attach_hook(model.heads[split.task], keep), torch.inference_mode():
-        for examples in model.prediction_micro_batches(split, range(len(split)), tokens):
+        for examples in model.split_for_prediction(split, range(len(split)), tokens):
             seen.clear()
             model.predict(split, examples)
             for example, row in zip(examples, torch.cat(seen), strict=True):
@@ -165,7 +165,7 @@ def losses(measuring: Measuring, task: Task) -> Arrays:
         for example in range(len(split)):
             row = int(split.instance[example])
             total[row] += float(model.loss(split, [example]))
-            weight[row] += model.weight(split, [example])
+            weight[row] += model.compute_divisor(split, [example])
     return {"losses": total / np.maximum(weight, 1)}
 
 
@@ -192,8 +192,8 @@ def gradients(measuring: Measuring, task: Task) -> Arrays:
     }
     total = [torch.zeros_like(parameter, dtype=torch.float32) for parameter in shared.values()]
     model.module.eval()
-    weight = model.weight(split, range(len(split)))
-    for examples in model.training_micro_batches(split, range(len(split)), GRADIENT_TOKENS):
+    weight = model.compute_divisor(split, range(len(split)))
+    for examples in model.split_for_training(split, range(len(split)), GRADIENT_TOKENS):
         loss = model.loss(split, examples) / weight
         of_some = torch.autograd.grad(loss, list(shared.values()), allow_unused=True)
         for index, of in enumerate(of_some):

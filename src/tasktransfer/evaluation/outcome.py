@@ -114,7 +114,7 @@ def _predict_answers(evaluation: Evaluation, outcome: Outcome, places: Places) -
     judged = outcome.model or outcome.stages[0].model
     split = read_split(
         places.encoded[evaluation.data, judged.name], evaluation.task, evaluation.split
-    ).limited(evaluation.settings.get("limit"))
+    ).limit_instances(evaluation.settings.get("limit"))
     setup = places.hardware.setup(model, judged.family, device)
     predictions = predict_answers(model, split, setup)
     task = get_task(evaluation.data.name, evaluation.task)
@@ -131,7 +131,7 @@ def predict_answers(model: FamilyModel, split: EncodedSplit, setup: Setup) -> li
         with count_progress(len(split), f"answering {split.task}") as answered_more:
             return predict(model, split, tokens, setup, answered_more)
 
-    return setup.eval_budget.fitting(work, undo=lambda: None)
+    return setup.eval_budget.run(work, undo=lambda: None)
 
 
 def load_judged(

@@ -100,7 +100,7 @@ def evaluate_replies(asked: Asked) -> tuple[Judged, Setup]:
     split = read_split(folder, evaluation.task, evaluation.split)
     (first, *_) = evaluation.measures
     kept = _select_evaluated(asked.settings, first, len(split.ids))
-    split = split.taken(kept)
+    split = split.select_instances(kept)
     instances = [asked.instances[i] for i in kept]
     ways: dict[tuple[type, str], Callable[..., Judged]] = {
         (DualEncoder, "p_at_1"): _measure_p_at_1,
@@ -139,12 +139,12 @@ def _compute_in_batches(
     def work(tokens: int) -> dict[int, T]:
         made: dict[int, T] = {}
         with setup.autocast():
-            micro_batches = model.prediction_micro_batches(split, rows, max(1, tokens // share))
+            micro_batches = model.split_for_prediction(split, rows, max(1, tokens // share))
             for some in show_progress(micro_batches, "computing replies, batches"):
                 made |= dict(zip(some, compute(some), strict=True))
         return made
 
-    by_row = setup.eval_budget.fitting(work, undo=lambda: None)
+    by_row = setup.eval_budget.run(work, undo=lambda: None)
     return [by_row[row] for row in rows]
 
 
@@ -181,7 +181,9 @@ def _measure_p_at_1(
     settings, size = asked.settings, asked.settings["block"]
 
     def scores(rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]) -> Any:
-        made = model.scores(torch.from_numpy(contexts[rows]), torch.from_numpy(replies[columns]))
+        made = model.compute_scores(
+            torch.from_numpy(contexts[rows]), torch.from_numpy(replies[columns])
+        )
         return made.double().numpy()
 
     order = np.arange(len(split))
@@ -234,7 +236,7 @@ def _judge_retrieval(
     blocks = range(0, len(contexts), ROWS_TOGETHER)
     for begin in show_progress(blocks, "ranking replies, blocks"):
         some = torch.from_numpy(contexts[begin : begin + ROWS_TOGETHER])
-        best += model.scores(some, candidates).argmax(1).tolist()
+        best += model.compute_scores(some, candidates).argmax(1).tolist()
     predictions = [(texts[index], homes[index]) for index in best]
     return _judge_with_bleu(instances, [(text,) for text, _ in predictions], predictions)
 
@@ -346,7 +348,7 @@ def compute_perplexity(
     """Compute the perplexity of the gold replies, per token of the model and per word."""
 
     def each_loss(some: list[int]) -> list[float]:
-        losses: list[float] = model.each_loss(split, some).double().tolist()
+        losses: list[float] = model.compute_losses(split, some).double().tolist()
         return losses
 
     losses = np.array(_compute_in_batches(model, setup, split, range(len(split)), each_loss))
@@ -387,7 +389,7 @@ def _generate_tokens(
     settings: Mapping[str, Any], model: EncoderDecoder, split: EncodedSplit, some: Sequence[int]
 ) -> torch.Tensor:
     inputs = model.inputs(split, some, {})
-    attended = model.attended(split, some, inputs)["encoder_outputs"]
+    attended = model.encode_context(split, some, inputs)["encoder_outputs"]
     return diverse_beams(
         model.module,
         attended,

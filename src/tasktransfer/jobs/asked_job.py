@@ -94,11 +94,15 @@ def told(study: Study, node: Evaluation, threads: int) -> Told:
     if task.kind == "open_labels":
         train = read_instances(inputs.cache(study, node.data), node.task, "train")
         known = sorted({label for instance in train for label in instance.target})
-    given = how.answered(instances, known)
-    counts = {"questions": given.questions, "unreadable": given.unreadable, **how.model.counts()}
+    given = how.prompt_model(instances, known)
+    counts = {
+        "questions": given.questions,
+        "unreadable": given.unreadable,
+        **how.model.get_counts(),
+    }
     setup: Setup | None = getattr(how.model, "setup", None)
     notes = [
-        *how.model.notes(chooses=has_choices(task)),
+        *how.model.list_notes(chooses=has_choices(task)),
         *note_unreadable(given, node, study),
     ]
     return Told(task, instances, given, counts, notes, setup)
@@ -145,7 +149,7 @@ def asking(study: Study, node: Evaluation, model: AskedModel) -> Asking:
     train: list[Instance] = []
     if node.asked["shots"]:
         train = read_instances(inputs.cache(study, node.data), node.task, "train")
-    return ask.build_prompts(get_task(node.data.name, node.task), node.asked, train, model)
+    return ask.build_asking(get_task(node.data.name, node.task), node.asked, train, model)
 
 
 def shown(study: Study, node: Evaluation, number: int) -> dict[str, Any]:
@@ -166,7 +170,7 @@ def shown(study: Study, node: Evaluation, number: int) -> dict[str, Any]:
         )
     instance = instances[number]
     reader = reader_of(study, node)
-    asked = asking(study, node, reader).questions(instance)
+    asked = asking(study, node, reader).build_questions(instance)
     written: Callable[[Prompt], str] = getattr(reader, "text", lambda prompt: prompt.text)
     return {
         "instance": number,

@@ -71,7 +71,7 @@ def measure(study: Study, node: Fit, folder: Path, made: Made) -> None:
             np.savez_compressed(stream, allow_pickle=False, **arrays)
         split = measuring.split(name)
         made.sizes[name] = {"train": len(split.ids)}
-        tokens += int(split.tokens().sum())
+        tokens += int(split.count_tokens().sum())
     made.report = {COST: {TOKENS: float(tokens)}}
 
 

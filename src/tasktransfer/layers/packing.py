@@ -100,13 +100,13 @@ class Layout:
     causal: bool
     firsts_only: bool
 
-    def per_token(self, of_sequence: Ints) -> Longs:
+    def repeat_per_token(self, of_sequence: Ints) -> Longs:
         """Repeat a number per input sequence for each of its tokens, shape (1, tokens)."""
         order = self.order
         values: Longs = np.repeat(of_sequence[order].astype(np.int64), self.lengths[order])
         return values[None]
 
-    def within(self) -> Longs:
+    def compute_positions(self) -> Longs:
         """Return each token's position in its sequence, from 0, shape (1, tokens)."""
         within: Longs = index_spans(np.zeros_like(self.lengths), self.lengths[self.order])
         return within[None]

@@ -33,7 +33,7 @@ class Ragged:
         lengths = self.starts[picked + 1] - begins
         return Ragged(self.values[index_spans(begins, lengths)], compute_starts(lengths))
 
-    def joined(self, others: Ragged) -> Ragged:
+    def join(self, others: Ragged) -> Ragged:
         """Concatenate each row with the corresponding row of ``others``."""
         mine, theirs = self.lengths(), others.lengths()
         starts = compute_starts(mine + theirs)

@@ -92,11 +92,11 @@ class AdapterBank(nn.Module):
 
     @property
     def task(self) -> str | None:
-        """The task whose adapters this thread uses; None outside of a ``using`` block."""
+        """The task whose adapters this thread uses; None outside of a ``use_task`` block."""
         return getattr(self._this_thread, "task", None)
 
     @contextmanager
-    def using(self, task: str | None) -> Iterator[None]:
+    def use_task(self, task: str | None) -> Iterator[None]:
         """Use a task's adapters in this thread's forward passes within the block."""
         before, self._this_thread.task = self.task, task
         try:

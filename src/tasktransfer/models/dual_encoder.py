@@ -89,7 +89,7 @@ class DualEncoder:
         if self.has_beside:
             self.module["beside"].eval()
 
-    def weight(self, split: EncodedSplit, examples: Sequence[int]) -> float:
+    def compute_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         return float(len(examples))
 
     def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
@@ -104,19 +104,19 @@ class DualEncoder:
     def loss(
         self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
     ) -> Tensor:
-        """Return the loss for tasks with labels; for replies, see ``in_batch_loss``."""
+        """Return the loss for tasks with labels; for replies, see ``compute_in_batch_loss``."""
         inputs = inputs or self.prepare(split, examples)
         return functional.cross_entropy(
             self._logits(split.task, inputs), inputs["labels"][:, 0], reduction="sum"
         )
 
-    def training_micro_batches(
+    def split_for_training(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
         whole = self.device.type == "cuda"
         return split_training_batch(split, examples, token_budget, packed=False, whole=whole)
 
-    def prediction_micro_batches(
+    def split_for_prediction(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
         return split_by_length(split, examples, token_budget, padded=True)
@@ -173,16 +173,16 @@ class DualEncoder:
         arrays = self._build_side_arrays(split, examples, side, len(SIDES), SIDES[side])
         return self._encoded(Inputs(put(arrays, self.device)), side)
 
-    def scores(self, contexts: Tensor, candidates: Tensor) -> Tensor:
+    def compute_scores(self, contexts: Tensor, candidates: Tensor) -> Tensor:
         """Return the score of each candidate for each context, (contexts, candidates)."""
         if self.cosine_scale is not None:
             contexts, candidates = (functional.normalize(x, dim=-1) for x in (contexts, candidates))
             return self.cosine_scale * contexts @ candidates.T
         return contexts @ candidates.T
 
-    def in_batch_loss(self, encodings: Tensor) -> Tensor:
+    def compute_in_batch_loss(self, encodings: Tensor) -> Tensor:
         """Return the cross-entropy of each row's reply against the batch's replies, summed."""
-        scores = self.scores(encodings[:, CONTEXT].float(), encodings[:, CANDIDATE].float())
+        scores = self.compute_scores(encodings[:, CONTEXT].float(), encodings[:, CANDIDATE].float())
         right = torch.arange(len(scores), device=scores.device)
         return functional.cross_entropy(scores, right, reduction="sum")
 

@@ -140,7 +140,7 @@ class Encoder:
         self.module.train()
         self.backbone.train(self.fidelity.backbone_dropout)
 
-    def weight(self, split: EncodedSplit, examples: Sequence[int]) -> float:
+    def compute_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         return float(len(examples))
 
     def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
@@ -172,7 +172,7 @@ class Encoder:
             case _:
                 return functional.cross_entropy(logits, labels[:, 0], reduction="sum")
 
-    def training_micro_batches(
+    def split_for_training(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
         if self._has_unrestricted_edges(split.task):
@@ -182,7 +182,7 @@ class Encoder:
         whole = self.device.type == "cuda"
         return split_training_batch(split, examples, token_budget, packed=packed, whole=whole)
 
-    def prediction_micro_batches(
+    def split_for_prediction(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
         if self._has_unrestricted_edges(split.task):
@@ -240,7 +240,7 @@ class Encoder:
     def _inputs(self, split: EncodedSplit, examples: Sequence[int], more: Arrays) -> Inputs:
         """Copy the inputs of ``_logits``, and ``more``, to the device."""
         task, edges = self.tasks[split.task], self._has_unrestricted_edges(split.task)
-        sequences = split.sequence_rows(examples)
+        sequences = split.get_sequence_rows(examples)
         each_token = task.kind == "span"
         rows, second_starts = split.sequences.take(sequences), split.second_starts[sequences]
         if self.reads == "pair":
@@ -287,7 +287,7 @@ class Encoder:
         """
         each_token = task.kind == "span"
         read = self._read_padded if inputs.pack is None else self._read_packed
-        with self.adapters.using(task.name) if self.adapters is not None else nullcontext():
+        with self.adapters.use_task(task.name) if self.adapters is not None else nullcontext():
             hidden = self.dropout(read(inputs, each_token))
         logits: Tensor = self.heads[task.name](hidden)
         if each_token and inputs.pack is not None:

@@ -28,8 +28,8 @@ def build_packed_arrays(
     """
     arrays: Arrays = dict(layout.arrays)
     if token_types:
-        second = layout.per_token(second_starts)
-        arrays["token_types"] = (layout.within() >= second).astype(np.int64)
+        second = layout.repeat_per_token(second_starts)
+        arrays["token_types"] = (layout.compute_positions() >= second).astype(np.int64)
     if each_token:
         arrays["wanted"] = layout.table()
     else:

@@ -79,14 +79,14 @@ class FamilyModel(Protocol):
         """Return the loss summed over ``examples``, a float32 scalar.
 
         It is not averaged: losses of a batch's micro-batches are added, and the sum is divided by
-        the whole batch's ``weight``.
+        the divisor from ``compute_divisor`` for the whole batch.
 
         Args:
             inputs: result of ``prepare``, if it was called before.
         """
         ...
 
-    def weight(self, split: EncodedSplit, examples: Sequence[int]) -> float:
+    def compute_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         """Return the divisor of a batch's summed loss.
 
         It is the number of examples for encoders, and of counted answer tokens for text-to-text
@@ -94,13 +94,13 @@ class FamilyModel(Protocol):
         """
         ...
 
-    def training_micro_batches(
+    def split_for_training(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
         """Split examples into micro-batches for ``loss`` of about ``token_budget`` tokens."""
         ...
 
-    def prediction_micro_batches(
+    def split_for_prediction(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
         """Split examples into micro-batches for ``predict`` of about ``token_budget`` tokens."""

@@ -35,12 +35,12 @@ def split_by_length(
         padded: whether padding counts as tokens: True if sequences are padded to the longest of a
             micro-batch, False if they are packed.
     """
-    longest, own = split.longest(), split.tokens()
+    longest, own = split.get_longest(), split.count_tokens()
     micro_batches: list[list[int]] = []
     room = 0
     width = 0
     for example in sorted(examples, key=lambda example: (-int(longest[example]), example)):
-        cost = len(split.sequence_range(example)) * width if padded else int(own[example])
+        cost = len(split.get_sequence_range(example)) * width if padded else int(own[example])
         sparse = padded and longest[example] < LIKE_LENGTH * width
         if (
             not micro_batches
@@ -50,7 +50,7 @@ def split_by_length(
             width = int(longest[example])
             room = token_budget
             micro_batches.append([])
-            cost = len(split.sequence_range(example)) * width if padded else cost
+            cost = len(split.get_sequence_range(example)) * width if padded else cost
         micro_batches[-1].append(example)
         room -= cost
     return micro_batches
@@ -73,10 +73,10 @@ def split_training_batch(
     """
     if packed:
         return split_evenly(split, examples, token_budget)
-    longest = split.longest()
+    longest = split.get_longest()
     if (
         whole
-        and sum(len(split.sequence_range(u)) for u in examples)
+        and sum(len(split.get_sequence_range(u)) for u in examples)
         * max(int(longest[u]) for u in examples)
         <= token_budget
     ):
@@ -94,7 +94,7 @@ def split_evenly(
     example. If the budget requires as many micro-batches as there are examples, each example is
     one.
     """
-    longest, own = split.longest(), split.tokens()
+    longest, own = split.get_longest(), split.count_tokens()
     ordered = sorted(examples, key=lambda example: (-int(longest[example]), example))
     costs = np.array([int(own[example]) for example in ordered])
     total = int(costs.sum())

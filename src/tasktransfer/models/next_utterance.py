@@ -103,18 +103,18 @@ class NextUtterance:
     def start_training(self) -> None:
         self.module.train()
 
-    def weight(self, split: EncodedSplit, examples: Sequence[int]) -> float:
+    def compute_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         return float(sum(len(split.labels[example]) for example in examples))
 
-    def training_micro_batches(
+    def split_for_training(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
         return split_by_length(split, examples, token_budget, padded=True)
 
-    prediction_micro_batches = training_micro_batches
+    split_for_prediction = split_for_training
 
     def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
-        rows = split.sequences.take(split.sequence_rows(examples))
+        rows = split.sequences.take(split.get_sequence_rows(examples))
         answers = split.labels.take(examples)
         targets, _ = pad_rows(answers, IGNORED)
         given, _ = pad_rows(answers, PAD)
@@ -133,7 +133,7 @@ class NextUtterance:
         )
 
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
-        rows = split.sequences.take(split.sequence_rows(examples))
+        rows = split.sequences.take(split.get_sequence_rows(examples))
         read = self._read(self._rows(rows))
         longest = self.max_answer_tokens[split.task]
         generated = self.decoder.generate(read, END, END, longest).tolist()  # type: ignore[operator]
@@ -161,7 +161,7 @@ class NextUtterance:
             read = self.encoder(rows["ids"], rows["lengths"])
         return read
 
-    def represent(
+    def encode_texts(
         self, texts: Sequence[str], max_length: int, how: Representation, together: int = TOGETHER
     ) -> Tensor:
         """Return one vector per text, (texts, units), from its last ``max_length`` words.

@@ -56,7 +56,7 @@ def _as_before(
     with ExitStack() as stack:
         stack.enter_context(dropout)
         for bank, task in adapters:
-            stack.enter_context(bank.using(task))
+            stack.enter_context(bank.use_task(task))
         yield
 
 

@@ -77,9 +77,9 @@ class ReplyWriter:
         if self.has_beside:
             self.module["beside"].eval()
 
-    def weight(self, split: EncodedSplit, examples: Sequence[int]) -> float:
+    def compute_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         by_head = self.tasks[split.task].by_head
-        return float(len(examples)) if by_head else self.model.weight(split, examples)
+        return float(len(examples)) if by_head else self.model.compute_divisor(split, examples)
 
     def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
         if not self.tasks[split.task].by_head:
@@ -95,15 +95,15 @@ class ReplyWriter:
         logits = self._logits(split.task, inputs)
         return functional.cross_entropy(logits, inputs["labels"][:, 0], reduction="sum")
 
-    def training_micro_batches(
+    def split_for_training(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
-        return self.model.training_micro_batches(split, examples, token_budget)
+        return self.model.split_for_training(split, examples, token_budget)
 
-    def prediction_micro_batches(
+    def split_for_prediction(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
-        return self.model.prediction_micro_batches(split, examples, token_budget)
+        return self.model.split_for_prediction(split, examples, token_budget)
 
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
         if not self.tasks[split.task].by_head:
@@ -112,9 +112,9 @@ class ReplyWriter:
         logits = self._logits(split.task, self.model.inputs(split, examples, {}))
         return [(labels[best],) for best in logits.argmax(-1).tolist()]
 
-    def each_loss(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
-        """See ``EncoderDecoder.each_loss``."""
-        return self.model.each_loss(split, examples)
+    def compute_losses(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
+        """See ``EncoderDecoder.compute_losses``."""
+        return self.model.compute_losses(split, examples)
 
     def save(self, folder: Path) -> None:
         from safetensors.torch import save_file

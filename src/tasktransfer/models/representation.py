@@ -52,7 +52,7 @@ def compute_representations(
     if read_saved(checkpoint):
         model = next_utterance.load(str(checkpoint), tokenizer, {}, {}, device)
         how: next_utterance.Representation = "sum" if pooling == "sum" else "state"
-        return model.represent(texts, max_length, how, together).numpy().astype(np.float64)
+        return model.encode_texts(texts, max_length, how, together).numpy().astype(np.float64)
     tokenizer.truncation_side, tokenizer.padding_side = "left", "right"
     model = load_body(family, str(checkpoint), revision, adapter).eval().to(device)
     body = model.get_encoder() if family == "encoder_decoder" else model.base_model

@@ -77,21 +77,21 @@ class Decoder:
     def start_training(self) -> None:
         self.module.train(self.fidelity.backbone_dropout)
 
-    def weight(self, split: EncodedSplit, examples: Sequence[int]) -> float:
+    def compute_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         counted = sum(len(split.labels[u]) for u in examples)
         if self.whole_sequence:
             # Every token except the first is predicted.
             counted += sum(len(split.sequences[_locate_sequence(split, u)]) - 1 for u in examples)
         return float(counted)
 
-    def training_micro_batches(
+    def split_for_training(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
         packed = self.first_position is not None
         whole = self.device.type == "cuda"
         return split_training_batch(split, examples, token_budget, packed=packed, whole=whole)
 
-    def prediction_micro_batches(
+    def split_for_prediction(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
         if not self.trees:
@@ -119,7 +119,7 @@ class Decoder:
         return [groups[length] for length in sorted(groups, reverse=True)]
 
     def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
-        prompts = split.sequences.take(split.sequence_rows(examples))
+        prompts = split.sequences.take(split.get_sequence_rows(examples))
         answers = split.labels.take(examples)
         if self.first_position is None:
             return Inputs(put(self._padded(prompts, answers), self.device))
@@ -130,7 +130,7 @@ class Decoder:
 
         ``targets`` are the counted tokens; ``before`` are the indices of the tokens before them.
         """
-        rows = prompts.joined(answers)
+        rows = prompts.join(answers)
         layout = plan_layout(rows, self.device, first_position=first_position, causal=True)
         first = np.ones_like(prompts.lengths()) if self.whole_sequence else prompts.lengths()
         counts = rows.lengths() - first
@@ -144,7 +144,7 @@ class Decoder:
 
     def _padded(self, prompts: Ragged, answers: Ragged) -> Arrays:
         """Pad prompts and answers on the left, so that all answers end in the last column."""
-        rows = prompts.joined(answers)
+        rows = prompts.join(answers)
         ids, mask = pad_rows(rows, self._pad_id, left=True)
         if self.whole_sequence:
             targets = np.where(mask == 0, IGNORED, ids)
@@ -249,7 +249,7 @@ class EncoderDecoder:
     def start_training(self) -> None:
         self.module.train(self.fidelity.backbone_dropout)
 
-    def weight(self, split: EncodedSplit, examples: Sequence[int]) -> float:
+    def compute_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         return float(sum(len(split.labels[u]) for u in examples))
 
     def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
@@ -262,7 +262,7 @@ class EncoderDecoder:
         inputs = inputs or self.prepare(split, examples)
         return _sum_cross_entropy(self._logits(split, examples, inputs), inputs["targets"])
 
-    def each_loss(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
+    def compute_losses(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
         """Return the loss of each example, summed over the tokens of its answer, (examples,)."""
         inputs = self.prepare(split, examples)
         logits, targets = self._logits(split, examples, inputs), inputs["targets"]
@@ -282,9 +282,9 @@ class EncoderDecoder:
         """Return the model's inputs: token ids, or states that replace the encoder's last layer."""
         if self.encoding is None:
             return {"input_ids": inputs["ids"], "attention_mask": inputs["mask"]}
-        return {"attention_mask": inputs["mask"], **self.attended(split, examples, inputs)}
+        return {"attention_mask": inputs["mask"], **self.encode_context(split, examples, inputs)}
 
-    def attended(
+    def encode_context(
         self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs
     ) -> dict[str, Any]:
         """Return the states to which the decoder attends, as inputs of transformers' models."""
@@ -298,13 +298,13 @@ class EncoderDecoder:
             states = encoder(**read).last_hidden_state
         return {"encoder_outputs": BaseModelOutput(last_hidden_state=states)}
 
-    def training_micro_batches(
+    def split_for_training(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
         whole = self.device.type == "cuda"
         return split_training_batch(split, examples, token_budget, packed=False, whole=whole)
 
-    def prediction_micro_batches(
+    def split_for_prediction(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
         return split_by_length(split, examples, token_budget, padded=True)
@@ -312,7 +312,7 @@ class EncoderDecoder:
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
         inputs = self.inputs(split, examples, {})
         longest, penalty = self.max_answer_tokens[split.task], self.fidelity.repetition_penalty
-        more = {} if self.encoding is None else self.attended(split, examples, inputs)
+        more = {} if self.encoding is None else self.encode_context(split, examples, inputs)
         generated = generate(
             self.module, self.tokenizer, inputs["ids"], inputs["mask"], longest, penalty, **more
         )

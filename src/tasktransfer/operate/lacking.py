@@ -257,7 +257,7 @@ def _describe_missing_task(study: Study, dataset: str, task: str, splits: list[s
         where = f"{study.instances(dataset)}/manifest.json"
     absent = None if splits is None else tuple(splits)
     what = reader.missing(task, absent, study.config.data.few_sample)
-    remedy = study.config.how_to_leave_out(dataset, task)
+    remedy = study.config.describe_exclusion(dataset, task)
     return (
         f"{where}: {what}. {study.config_file} needs it: {remedy}, or give a release that has it "
         "(data.release)"

@@ -223,7 +223,7 @@ def _copy_weights(node: Node, halves: Sequence[Half], out: Path) -> Mapping[str,
         if not source.is_dir():
             return {}
         own = next(entry for entry in node.selections if entry.tasks == half.select_on)
-        chosen = get_choice_folder(Path(CHECKPOINT), node.told_apart(own))
+        chosen = get_choice_folder(Path(CHECKPOINT), node.list_identifying_tasks(own))
         shutil.copytree(source, out / chosen, symlinks=True, dirs_exist_ok=True)
         for name, entry in recorded.items():
             if name.startswith(f"{CHECKPOINT}/"):

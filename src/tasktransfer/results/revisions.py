@@ -295,7 +295,9 @@ class _Inputs:
             recipe["vectors"] = compute_files_digest(
                 {"vectors": Path(expand_path(vectors))}, self.memo
             )
-        texts = {data: self.data_revision(data) for data in self.config.vocabulary_of(name)}
+        texts = {
+            data: self.data_revision(data) for data in self.config.list_vocabulary_datasets(name)
+        }
         return {
             "version": BUILD_VERSION,
             **recipe,

@@ -221,7 +221,7 @@ class Study:
             if model.is_made and self.tiny_model(model.name) == folder:
                 if model.checkpoint == TINY:
                     return self.tiny_texts
-                read = self.config.vocabulary_of(model.name) if model.built else ()
+                read = self.config.list_vocabulary_datasets(model.name) if model.built else ()
                 return tuple(self.instances(name) for name in read)
         return self.tiny_texts
 
@@ -263,7 +263,7 @@ class Study:
             **self.revisions.models[model].identity,
             "encoding": ENCODING_VERSION,
             "tasks": self.tasks(data),
-            "cards": data.cards_of(self.tasks(data)),
+            "cards": data.get_card_digests(self.tasks(data)),
             **self.fidelity.of_encoding,
         }
         folder = Path(data.path if data.recipe else self.instances(data.name)).name

@@ -38,7 +38,7 @@ def micro_batches(
     return [
         [
             MicroBatch(examples)
-            for examples in model.training_micro_batches(splits[b.task], b.examples, tokens)
+            for examples in model.split_for_training(splits[b.task], b.examples, tokens)
         ]
         for b in update
     ]

@@ -51,11 +51,11 @@ def predict(
             pair for examples, answered in each for pair in zip(examples, answered, strict=True)
         ]
 
-    micro_batches = model.prediction_micro_batches(split, range(len(split)), token_budget)
+    micro_batches = model.split_for_prediction(split, range(len(split)), token_budget)
     step = TOLD_TOGETHER * setup.workers.count
     for begin in range(0, len(micro_batches), step):
         some = micro_batches[begin : begin + step]
-        for answered in setup.workers.each(of_shard, setup.workers.shards(some)):
+        for answered in setup.workers.apply(of_shard, setup.workers.shards(some)):
             for example, prediction in answered:
                 by_example[example] = prediction
         progress(sum(map(len, some)))
@@ -78,7 +78,7 @@ def evaluate(
     Raises:
         MemoryShortageError: not even one instance at a time fits into memory.
     """
-    predictions = setup.eval_budget.fitting(
+    predictions = setup.eval_budget.run(
         lambda tokens: predict(model, split, tokens, setup, progress), undo=lambda: None
     )
     values = metrics.evaluate(task, predictions, split.targets, fidelity=fidelity)

@@ -62,7 +62,7 @@ def set_gradients(
     Returns:
         Each batch's mean loss, unweighted, still on the device: there is no synchronisation here.
     """
-    divisors = [model.weight(splits[batch.task], batch.examples) for batch in update]
+    divisors = [model.compute_divisor(splits[batch.task], batch.examples) for batch in update]
 
     def of_shard(shard: Sequence[_Work]) -> tuple[list[Tensor], Gradients]:
         losses = [torch.zeros((), device=setup.device) for _ in update]
@@ -97,7 +97,7 @@ def set_gradients(
                 for work in seeded
             ]
     shards = setup.workers.shards(seeded)
-    results = setup.workers.each(of_shard, shards)
+    results = setup.workers.apply(of_shard, shards)
     gradients: Gradients = None
     for _, of_one in results:
         gradients = _sum(gradients, of_one)
@@ -171,7 +171,7 @@ def _compute_encodings(
     def encode() -> Tensor:
         return model.encode(split, examples, inputs)
 
-    return encode() if halves is None else halves.within(encode)
+    return encode() if halves is None else halves.run(encode)
 
 
 def _compute_loss(
@@ -187,7 +187,7 @@ def _compute_loss(
             return model.loss(split, examples)
         return model.loss(split, examples, inputs)
 
-    return loss() if halves is None else halves.within(loss)
+    return loss() if halves is None else halves.run(loss)
 
 
 def _compute_gradients(

@@ -48,7 +48,7 @@ class HalfWeights:
         with torch.no_grad():
             torch._foreach_copy_(self._halves, self._weights)
 
-    def within(self, work: Callable[[], Tensor]) -> Tensor:
+    def run(self, work: Callable[[], Tensor]) -> Tensor:
         """Call ``work`` while the module has its weights in half precision; return its result."""
         from torch.func import functional_call
 
@@ -56,7 +56,7 @@ class HalfWeights:
         return made
 
     def gradients(self, loss: Tensor, moving: Sequence[nn.Parameter]) -> tuple[Tensor | None, ...]:
-        """Return the float32 gradients of a loss that was computed ``within``.
+        """Return the float32 gradients of a loss that was computed ``run``.
 
         There is one per parameter; None if the loss does not depend on the parameter.
         """

@@ -31,7 +31,7 @@ class InBatchModel(FamilyModel, Protocol):
         """Return the encodings that the loss compares, (examples, ...)."""
         ...
 
-    def in_batch_loss(self, encodings: Tensor) -> Tensor:
+    def compute_in_batch_loss(self, encodings: Tensor) -> Tensor:
         """Return a batch's loss, summed over its examples."""
         ...
 
@@ -57,7 +57,7 @@ def compute_slopes(
     """
     whole = torch.cat([each.float() for each in encodings]).requires_grad_()
     with torch.enable_grad():
-        loss = model.in_batch_loss(whole)
+        loss = model.compute_in_batch_loss(whole)
     (slopes,) = torch.autograd.grad(loss * factor, whole)
     return loss.detach(), list(torch.split(slopes, [len(each) for each in encodings]))
 
@@ -72,11 +72,11 @@ def compute_dev_loss(
     examples = range(len(split))
     encodings: dict[int, Tensor] = {}
     with torch.inference_mode(), setup.autocast():
-        for some in model.training_micro_batches(split, examples, tokens):
+        for some in model.split_for_training(split, examples, tokens):
             encodings |= zip(some, model.encode(split, some, None).float(), strict=True)
         total = sum(
             float(
-                model.in_batch_loss(
+                model.compute_in_batch_loss(
                     torch.stack([encodings[i] for i in examples[a : a + batch_size]])
                 )
             )

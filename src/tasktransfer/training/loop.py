@@ -248,7 +248,7 @@ def _train_round(
                 given = (model, moving, splits, update, parts, setup, halves)
                 return set_gradients_of_two(*given) if bandit else (set_gradients(*given), None)
 
-            of_batches, alike = setup.train_budget.fitting(gradients, undo=optimiser.zero_grad)
+            of_batches, alike = setup.train_budget.run(gradients, undo=optimiser.zero_grad)
             if bandit:
                 bandit.learn(wanted[1], float(alike))
             done.append(update)
@@ -267,7 +267,7 @@ def _draw_answers(splits: Splits, stage: Stage, number: int) -> Splits:
     """Return the splits with the round's gold answers, if one of several is sampled."""
     if stage.training.fidelity.several_answers == "first":
         return splits
-    return {task: split.with_drawn_answers([stage.seed, number]) for task, split in splits.items()}
+    return {task: split.sample_answers([stage.seed, number]) for task, split in splits.items()}
 
 
 def _average_losses(losses: list[tuple[int, str, Tensor]], number: int) -> dict[str, float]:
@@ -289,7 +289,7 @@ def _average_losses(losses: list[tuple[int, str, Tensor]], number: int) -> dict[
 
 def _count(trained: Trained, updates: Sequence[Update], splits: Splits) -> None:
     """Add the tokens and samples of a round's updates to the totals."""
-    tokens = {task: split.tokens() for task, split in splits.items()}
+    tokens = {task: split.count_tokens() for task, split in splits.items()}
     for batch in (batch for update in updates for batch in update):
         trained.samples += len(batch.examples)
         trained.tokens += int(tokens[batch.task][list(batch.examples)].sum())

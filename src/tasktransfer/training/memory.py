@@ -32,7 +32,7 @@ class TokenBudget:
     what: str
     notes: list[str] = field(default_factory=list)
 
-    def fitting(self, work: Callable[[int], T], undo: Callable[[], None]) -> T:
+    def run(self, work: Callable[[int], T], undo: Callable[[], None]) -> T:
         """Return ``work(tokens)``, halving the tokens until it fits into memory.
 
         Args:

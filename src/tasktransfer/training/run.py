@@ -194,7 +194,7 @@ def _read_splits(job: Job, tasks: Mapping[str, Task]) -> dict[tuple[str, str], E
     wanted += [(t, "test") for t in stage.tested]
     splits = {}
     for task, split in wanted:
-        encoded = read_split(job.encoded, task, split).limited(limits[split])
+        encoded = read_split(job.encoded, task, split).limit_instances(limits[split])
         if not len(encoded):
             raise DataError(
                 f"{job.encoded}: the {split} split of {task} has no instances, so it cannot be "
@@ -226,13 +226,13 @@ def _evaluate_best_round(
     scoring = job.stage.training.fidelity.scoring
     return {
         task: evaluate(model, tasks[task], splits[task, "test"], setup, scoring, progress.advance)
-        for task in job.stage.tested_by(best.selection)
+        for task in job.stage.list_tested_tasks(best.selection)
     }
 
 
 def _save(model: FamilyModel, stage: Stage, best: Best, folder: Path) -> None:
     """Save the model of a best round in its subfolder of a checkpoint."""
-    path = get_choice_folder(folder, stage.told_apart(best.selection))
+    path = get_choice_folder(folder, stage.list_identifying_tasks(best.selection))
     path.mkdir(exist_ok=True)
     model.save(path)
 

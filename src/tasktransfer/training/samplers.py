@@ -314,7 +314,7 @@ class Schedule:
     @property
     def updates(self) -> int:
         """The number of updates of the whole training without early stopping."""
-        return self.training.planned_updates(self.sampler, len(self.sizes), self._in_epoch)
+        return self.training.count_updates(self.sampler, len(self.sizes), self._in_epoch)
 
     @property
     def epochs(self) -> float:

@@ -123,7 +123,7 @@ def compute_dev_loss(
     """Return the mean loss over a split, without dropout.
 
     The mean is over examples for encoders, and over counted tokens for text-to-text models
-    (``FamilyModel.weight``).
+    (``FamilyModel.compute_divisor``).
 
     Args:
         batch_size: batch size of in-batch losses (``in_batch``); None if the split is one batch.
@@ -132,16 +132,16 @@ def compute_dev_loss(
     examples = range(len(split))
     if is_in_batch(model, split):
         dual, size = model, batch_size or len(split)
-        return setup.eval_budget.fitting(
+        return setup.eval_budget.run(
             lambda tokens: in_batch_dev_loss(dual, split, setup, size, tokens), undo=lambda: None
         )
 
     def summed(tokens: int) -> float:
         total = 0.0
         with torch.inference_mode(), setup.autocast():
-            for some in model.training_micro_batches(split, examples, tokens):
+            for some in model.split_for_training(split, examples, tokens):
                 total += float(model.loss(split, some))
         return total
 
-    total = setup.eval_budget.fitting(summed, undo=lambda: None)
-    return total / model.weight(split, examples)
+    total = setup.eval_budget.run(summed, undo=lambda: None)
+    return total / model.compute_divisor(split, examples)

@@ -36,7 +36,7 @@ class Workers:
         """
         return [work[i :: self.count] for i in range(self.count) if work[i :: self.count]]
 
-    def each(self, function: Callable[[T], R], work: Sequence[T]) -> list[R]:
+    def apply(self, function: Callable[[T], R], work: Sequence[T]) -> list[R]:
         """Apply the function to each item and return the results in order.
 
         If calls fail, the first error is raised after all calls have ended.

@@ -48,7 +48,7 @@ class Data:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Identity of the data alone. Nodes that read them use ``identity_for`` their tasks."""
+        """Identity of the data alone. Nodes that read tasks of it use ``build_identity``."""
         read = {"dataset": self.name, "data_revision": self.revision}
         if not self.recipe:
             return {**read, **self.settings}
@@ -58,15 +58,15 @@ class Data:
             "settings": dict(self.settings),
             "uses": list_references(self.uses),
             **drop_empty({"versions": select_raised("recipe", (self.recipe,))}),
-            **drop_empty({"cards": self.cards_of(find_texts(self.settings))}),
+            **drop_empty({"cards": self.get_card_digests(find_texts(self.settings))}),
         }
         return {**read, "derived": derived}
 
-    def identity_for(self, tasks: Iterable[str]) -> dict[str, Any]:
+    def build_identity(self, tasks: Iterable[str]) -> dict[str, Any]:
         """Return the data's part of the identity of a node that reads these tasks."""
-        return {**self.identity, **drop_empty({"cards": self.cards_of(tasks)})}
+        return {**self.identity, **drop_empty({"cards": self.get_card_digests(tasks)})}
 
-    def cards_of(self, tasks: Iterable[str]) -> dict[str, str]:
+    def get_card_digests(self, tasks: Iterable[str]) -> dict[str, str]:
         """Return the digests of the cards of tasks. Names that are not tasks are ignored."""
         return {task: self.cards[task] for task in tasks if task in self.cards}
 

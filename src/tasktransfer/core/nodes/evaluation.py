@@ -51,7 +51,7 @@ class Fit:
             "learner": self.learner,
             **drop_empty({"reads": list_references(self.reads)}),
             **drop_empty({"versions": select_raised("learner", (self.learner,))}),
-            **self.data.identity_for(self.tasks),
+            **self.data.build_identity(self.tasks),
             "tasks": list(self.tasks),
             "seed": self.seed,
             "settings": dict(self.settings),
@@ -167,9 +167,9 @@ class Evaluation:
     def identity(self) -> dict[str, Any]:
         """Content that changes its numbers."""
         pools = [[pool.data.digest, pool.task] for pool in self.pools]
-        cards = self.data.cards_of((self.task,))
+        cards = self.data.get_card_digests((self.task,))
         for pool in self.pools:
-            cards |= pool.data.cards_of((pool.task,))
+            cards |= pool.data.get_card_digests((pool.task,))
         return {
             "library": LIBRARY_VERSION,
             **drop_empty({"pools": pools}),

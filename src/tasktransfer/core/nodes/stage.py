@@ -74,7 +74,7 @@ class Start:
         """
         if self.stage is None or self.at != "best":
             return ()
-        return self.stage.told_apart(self.stage.selection)
+        return self.stage.list_identifying_tasks(self.stage.selection)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -157,7 +157,7 @@ class Stage:
         """Content that changes the stage's numbers, with the digests of stages it starts from."""
         return {
             "recipe": self.recipe,
-            **self.data.identity_for(self._read),
+            **self.data.build_identity(self._read),
             "model": self.model.identity,
             "train_tasks": list(self.train_tasks),
             "parent": self.starts[0].identity["stage"] if self.starts_whole else None,
@@ -246,15 +246,17 @@ class Stage:
     @property
     def tested(self) -> tuple[str, ...]:
         """Tasks whose test splits are scored, sorted."""
-        return tuple(task for selection in self.selections for task in self.tested_by(selection))
+        return tuple(
+            task for selection in self.selections for task in self.list_tested_tasks(selection)
+        )
 
-    def tested_by(self, selection: Selection) -> tuple[str, ...]:
+    def list_tested_tasks(self, selection: Selection) -> tuple[str, ...]:
         """Return the tasks whose test splits are scored with the round of a selection."""
         if self.tests is not None:
             return self.tests
         return selection.tasks if len(selection.tasks) == 1 else ()
 
-    def told_apart(self, selection: Selection) -> tuple[str, ...]:
+    def list_identifying_tasks(self, selection: Selection) -> tuple[str, ...]:
         """Return the tasks that identify a selection's round: none for the training tasks."""
         return () if selection.tasks == self.train_tasks else selection.tasks
 
@@ -301,7 +303,7 @@ def with_all_selections(stage: Stage, others: Iterable[Stage]) -> Stage:
     selections = {selection.tasks: selection for selection in stage.selections}
     for other in (selection for equal in others for selection in equal.selections):
         same = selections.get(other.tasks)
-        selections[other.tasks] = other if same is None else same.with_rounds_of(other)
+        selections[other.tasks] = other if same is None else same.merge_rounds(other)
     own = selections.pop(stage.select_on)
     also = tuple(selections[tasks] for tasks in sorted(selections))
     if (own, also) == (stage.selection, stage.also_selected):

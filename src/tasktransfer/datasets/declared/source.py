@@ -85,7 +85,7 @@ def _digest_file(file: DataFile, digests: Digests) -> dict[str, str]:
     Examples are a CSV file whose rows differ from its header, and labels of a table that are read
     by name. Another reading gives other instances.
     """
-    found = {name: digests.of_file(part) for name, part in file.parts().items()}
+    found = {name: digests.get_digest(part) for name, part in file.parts().items()}
     if file.format in ("csv", "parquet", "arrow", "saved"):
         head = file.path / "state.json" if file.format == "saved" else file.path
         key, state = f"{file.path.absolute()} as {file.format}", head.stat()

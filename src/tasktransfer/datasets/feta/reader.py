@@ -88,7 +88,7 @@ class _Format:
             location=str(parsed.source.path),
             revision=parsed.revision,
             tasks=tuple(parsed.tasks),
-            dialogues={split: len(parsed.ids.of(split, few_sample)) for split in SPLITS},
+            dialogues={split: len(parsed.ids.get_ids(split, few_sample)) for split in SPLITS},
             instances=lambda task, split: read_instances(parsed, task, split, few_sample),
             turns=_measure_turns(parsed, few_sample),
             synthetic=parsed.synthetic,
@@ -99,7 +99,7 @@ class _Format:
 
 def _measure_turns(release: Parsed, few_sample: bool) -> Iterator[TurnLength]:
     full = map_full_splits(release.ids)
-    used = {name for split in SPLITS for name in release.ids.of(split, few_sample)}
+    used = {name for split in SPLITS for name in release.ids.get_ids(split, few_sample)}
     for dialogue in release.dialogues.values():
         for turn in dialogue.turns:
             yield TurnLength(

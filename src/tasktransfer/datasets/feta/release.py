@@ -104,7 +104,7 @@ def read_instances(release: Parsed, task: str, split: str, few_sample: bool) -> 
             f"it has {', '.join(release.tasks)}"
         )
     card, layout, _ = release.tasks[task]
-    ids = set(release.ids.of(split, few_sample))
+    ids = set(release.ids.get_ids(split, few_sample))
     for dialogue in release.dialogues.values():
         if dialogue.id in ids and task in dialogue.metadata:
             yield from layout(dialogue, card)

@@ -27,7 +27,7 @@ class SplitIds:
     full: dict[str, tuple[str, ...]]
     few_sample: dict[str, tuple[str, ...]]
 
-    def of(self, split: str, few_sample: bool) -> tuple[str, ...]:
+    def get_ids(self, split: str, few_sample: bool) -> tuple[str, ...]:
         """Return the ids of ``split`` in the few-sample or the full-data setting."""
         return self.few_sample.get(split, self.full[split]) if few_sample else self.full[split]
 
@@ -65,7 +65,7 @@ def check_present(
     source: Source, ids: SplitIds, split: str, few_sample: bool, known: Collection[str]
 ) -> None:
     """Raise DataError if dialogues of ``split`` are missing in the release (``known`` ids)."""
-    wanted = ids.of(split, few_sample)
+    wanted = ids.get_ids(split, few_sample)
     absent = [dialogue for dialogue in wanted if dialogue not in known]
     if not absent:
         return

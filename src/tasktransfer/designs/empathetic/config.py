@@ -375,7 +375,7 @@ class EmpatheticConfig(CommonConfig):
         """True if a model is trained on other replies first."""
         return "generation" in self.settings or self.pretraining.retrieval
 
-    def vocabulary_of(self, model: str) -> tuple[str, ...]:
+    def list_vocabulary_datasets(self, model: str) -> tuple[str, ...]:
         """Return the datasets that the model's vocabulary is built from.
 
         They do not depend on the study's methods and pools, because words of other data would
@@ -393,12 +393,14 @@ class EmpatheticConfig(CommonConfig):
         """Every label that any method prepends, whatever methods the study has."""
         return (*LABELS, *(label for task in TOPIC_TASKS.values() for label in task.labels))
 
-    def hyperparameters(self, setting: Setting | None, *sections: Overrides | None) -> Training:
+    def resolve_hyperparameters(
+        self, setting: Setting | None, *sections: Overrides | None
+    ) -> Training:
         """Return the hyperparameters of the section training with the overrides of other sections.
 
         Later sections take precedence. ``cosine_scale`` applies to retrieval only.
         """
-        values = self.training.resolved()
+        values = self.training.resolve()
         if setting != "retrieval":
             values["cosine_scale"] = None
         for section in sections:
@@ -408,5 +410,5 @@ class EmpatheticConfig(CommonConfig):
         return Training(**values)
 
     @classmethod
-    def contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
+    def find_contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
         yield from find_contradictions(parts)

@@ -147,7 +147,7 @@ class _Seed:
                 start=None,
                 test_on=(),
                 data=self.data[pretraining.dataset],
-                training=self.config.hyperparameters(setting, section, pretraining),
+                training=self.config.resolve_hyperparameters(setting, section, pretraining),
                 model=self.models[name],
             )
         ]
@@ -203,7 +203,7 @@ class _Seed:
             start=None,
             data=data,
             model=self.models[config.classifier.model],
-            training=config.hyperparameters(None, config.classifier),
+            training=config.resolve_hyperparameters(None, config.classifier),
         )
 
     # --- prepended labels -----------------------------------------------------------------------
@@ -258,7 +258,7 @@ class _Seed:
         name: str | None = None,
     ) -> None:
         spec = self.models[name or section.model]
-        training = self.config.hyperparameters(setting, section)
+        training = self.config.resolve_hyperparameters(setting, section)
         stages = self.builder.stages(
             [*begin, *steps], self.data[ED], spec, training, self.seed, self.rounds
         )

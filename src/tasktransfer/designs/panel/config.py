@@ -308,9 +308,9 @@ class PanelConfig(CommonConfig):
     def dataset_names(self) -> tuple[str, ...]:
         return (self.dataset,)
 
-    def hyperparameters(self, section: StageConfig | FewShotConfig) -> Training:
+    def resolve_hyperparameters(self, section: StageConfig | FewShotConfig) -> Training:
         """Return the hyperparameters of the section training with a section's overrides."""
-        values = self.training.resolved()
+        values = self.training.resolve()
         for key in ("learning_rate", "epochs", "batch_size", "limit_train", "limit_dev"):
             if getattr(section, key, None) is not None:
                 values[key] = getattr(section, key)
@@ -325,7 +325,7 @@ class PanelConfig(CommonConfig):
         return tuple(dict.fromkeys((*self.rated, *few)))
 
     @classmethod
-    def contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
+    def find_contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
         data, models = parts.get("data"), parts.get("models")
         if data is None:
             return

@@ -99,7 +99,7 @@ class Inputs:
         model = self.model(section.model)
         if section.twin:
             model = replace(model, reads="pair")
-        training = self.config.hyperparameters(section)
+        training = self.config.resolve_hyperparameters(section)
         seed = self.config.seeds[0]
         return self.builder.stages([step], self.filtered, model, training, seed)[step]
 
@@ -113,17 +113,17 @@ class Inputs:
 
     @cached_property
     def pairs(self) -> Data:
-        return self.pairs_of(self.filtered)
+        return self.derive_pairs(self.filtered)
 
-    def pairs_for(self, method: str, *, leaky: bool = False) -> Data:
+    def select_pairs(self, method: str, *, leaky: bool = False) -> Data:
         """Return the pairs that a model of all domains is trained on."""
         dialogues = self._plan_leak_filter(drop=False) if leaky else self.filtered
         if method != "twin":
-            return self.pairs_of(dialogues)
+            return self.derive_pairs(dialogues)
         own = {"labels": "made", "perturbations": list(self.config.twin.perturbations)}
-        return self.pairs_of(dialogues, **own)
+        return self.derive_pairs(dialogues, **own)
 
-    def pairs_of(self, dialogues: Data, **changes: Any) -> Data:
+    def derive_pairs(self, dialogues: Data, **changes: Any) -> Data:
         section = self.config.pairs
         settings: dict[str, Any] = {"domains": list(self.config.domains), **section.model_dump()}
         settings["perturbations"] = list(section.perturbations)

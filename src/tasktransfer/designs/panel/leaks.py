@@ -42,7 +42,7 @@ def without_leaks(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     found = Leaks(rated, int(settings["words"]))
     for task in settings["tasks"]:
         corpus = {split: derived[task, split] for split in SPLITS}
-        kept, counts = found.without(corpus)
+        kept, counts = found.filter_corpus(corpus)
         ingredients.report.update({f"{task} {key}": of for key, of in counts.items()})
         if not settings.get("drop", True):
             continue
@@ -66,7 +66,7 @@ class Leaks:
         }
         self.every = {text for texts in self.of_set.values() for text, _ in texts}
 
-    def without(
+    def filter_corpus(
         self, corpus: Mapping[str, Sequence[Instance]]
     ) -> tuple[dict[str, list[Instance]], dict[str, dict[str, float]]]:
         """Filter a corpus, and count its leaks.

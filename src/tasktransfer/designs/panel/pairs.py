@@ -39,7 +39,7 @@ class Given:
     others: Sequence[Instance]
     dialogue: str
 
-    def other(self, chance: random.Random) -> Instance:
+    def sample_other(self, chance: random.Random) -> Instance:
         """Sample an instance of another dialogue."""
         for _ in range(100):
             drawn = chance.choice(self.others)
@@ -65,7 +65,7 @@ def repeat(given: Given, chance: random.Random) -> str:
 
 def random_utterance(given: Given, chance: random.Random) -> str:
     """Return a response from another dialogue of the corpus."""
-    return given.other(chance).query["response"]
+    return given.sample_other(chance).query["response"]
 
 
 def context_copy(given: Given, chance: random.Random) -> str:
@@ -76,7 +76,9 @@ def context_copy(given: Given, chance: random.Random) -> str:
 
 def mask_and_fill(given: Given, chance: random.Random) -> str:
     """Replace some words of the response by words of a random context."""
-    return replace_words(given.response, given.other(chance).context.split(), MOST_MASKED, chance)
+    return replace_words(
+        given.response, given.sample_other(chance).context.split(), MOST_MASKED, chance
+    )
 
 
 PERTURBATIONS: dict[str, Callable[[Given, random.Random], str]] = {

@@ -35,7 +35,7 @@ def limit_pairs(config: PanelConfig, section: StageConfig, domains: int = 1) -> 
 
     Limits are at most the numbers of pairs that the recipe keeps, so that a forecast knows them.
     """
-    settings, asked = config.hyperparameters(section), config.pairs
+    settings, asked = config.resolve_hyperparameters(section), config.pairs
     return replace(
         settings,
         limit_train=min(asked.train * domains, settings.limit_train or asked.train * domains),
@@ -156,7 +156,7 @@ class _Seed:
 
     def _plan_whole_training(self, method: str, *, leaky: bool = False) -> Stage:
         """Return the training on all pairs of ``single`` or ``twin``."""
-        data = self.inputs.pairs_for(method, leaky=leaky)
+        data = self.inputs.select_pairs(method, leaky=leaky)
         task, domains = self.inputs.task(cards.EVERYTHING), len(self.config.domains)
         if method == "single":
             return self._whole(task, data, domains)
@@ -166,7 +166,7 @@ class _Seed:
         return stage
 
     def _stages(self, steps: list[Step], model: ModelSpec) -> list[Stage]:
-        training = self.config.hyperparameters(self.config.joint)
+        training = self.config.resolve_hyperparameters(self.config.joint)
         data = self.inputs.pairs
         stages = self.inputs.builder.stages(steps, data, model, training, self.seed)
         return [stages[step] for step in steps]
@@ -271,7 +271,7 @@ class _Seed:
             data=data,
         )
         model = self.inputs.adapted if panel else self.inputs.plain
-        training = self.config.hyperparameters(section)
+        training = self.config.resolve_hyperparameters(section)
         (stage,) = self.inputs.builder.stages([step], data, model, training, draw).values()
         about = {"set": task, **drawn, "of": method}
         return Run(f"few-shot {method}", model.name, self.seed, about, Outcome((Start(stage),)))
@@ -304,7 +304,7 @@ class _Seed:
                 test_on=(task,),
                 data=data,
             )
-            training = self.config.hyperparameters(self.config.experts)
+            training = self.config.resolve_hyperparameters(self.config.experts)
             model = self.inputs.adapted
             stages = self.inputs.builder.stages([step], data, model, training, self.seed)
             outcome = Outcome((Start(stages[step]),))

@@ -79,7 +79,7 @@ class Rated:
         """True if the set belongs to a trained domain."""
         return get_domain(self.name) in self.domains
 
-    def by_method(self, method: str) -> dict[int, Values]:
+    def get_ratings(self, method: str) -> dict[int, Values]:
         """Return a method's ratings by seed, without seeds that lack a required expert."""
         if method not in FANS:
             return self.given[method, ""]
@@ -92,9 +92,9 @@ class Rated:
     def methods(self) -> list[str]:
         """The methods that rated the set."""
         named = dict.fromkeys(method for method, _ in self.given)
-        return [method for method in named if self.by_method(method)]
+        return [method for method in named if self.get_ratings(method)]
 
-    def scored(self, values: Values) -> Scored:
+    def compute_correlation(self, values: Values) -> Scored:
         """Return the correlation of ratings with the human ratings."""
         return score_rank_correlation(values, self.gold, self.units, self.weights)
 
@@ -126,12 +126,12 @@ def compute_statistics(
         (
             (method, rated_set.name),
             NO_SEED if method in CONTROLS else seed,
-            rated_set.scored(values),
+            rated_set.compute_correlation(values),
         )
         for method in dict.fromkeys(method for rated_set in rated for method in rated_set.methods)
         for rated_set in rated
         if method in rated_set.methods
-        for seed, values in rated_set.by_method(method).items()
+        for seed, values in rated_set.get_ratings(method).items()
     )
     against = {method: {"method": method} for method in COMPARED_WITH}
     table = build_cell_table(
@@ -183,7 +183,7 @@ def _compute_correlations(
     own: Iterable[Any] = table[table["against"] == ""].itertuples()
     for row in own:
         rated_set = sets[row.set]
-        given = rated_set.by_method(row.method)
+        given = rated_set.get_ratings(row.method)
         others = (
             float(np.mean([100 * of(values, rated_set.gold) for values in given.values()]))
             for of in (pearson, kendall)
@@ -211,7 +211,7 @@ def _compute_experts(sets: list[Rated]) -> pd.DataFrame:
     A difference is the correlation of the set's own expert minus the others' mean.
     """
     estimated = gather_cells(
-        ((method, domain, one.name), seed, one.scored(values))
+        ((method, domain, one.name), seed, one.compute_correlation(values))
         for one in sets
         for (method, domain), given in one.given.items()
         if method in FANS and method in one.methods
@@ -256,7 +256,7 @@ def _compute_tests(table: pd.DataFrame, sets: Mapping[str, Rated]) -> pd.DataFra
 
 def _test_pair(one: Rated, pair: Any) -> Iterator[Line]:
     """Yield the tests of a pair of methods, which is a row of ``cells`` (mean over seeds)."""
-    first, second = one.by_method(pair.method), one.by_method(pair.against)
+    first, second = one.get_ratings(pair.method), one.get_ratings(pair.against)
     if pair.against in CONTROLS:  # has no seed, and is compared with every seed
         second = dict.fromkeys(first, next(iter(second.values())))
     shared = [seed for seed in first if seed in second]

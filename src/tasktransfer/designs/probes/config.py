@@ -205,8 +205,8 @@ class ProbesConfig(CommonConfig):
         return {f"probes.{key}": path for key, path in named.items() if path is not None}
 
     @classmethod
-    def contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
-        yield from super().contradictions(parts)
+    def find_contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
+        yield from super().find_contradictions(parts)
         probes, training = parts.get("probes"), parts.get("training")
         if probes is None:
             return

@@ -67,7 +67,7 @@ def plan(config: ProbesConfig, revisions: Revisions) -> Plan:
 
 def _build_training(config: ProbesConfig, model: ProbedModel) -> Training:
     """Return the hyperparameters of a model, without those that its architecture ignores."""
-    training = Training(**config.training.resolved())
+    training = Training(**config.training.resolve())
     assert model.architecture is not None
     return training if model.architecture.built.has_dropout else replace(training, dropout=None)
 

@@ -133,7 +133,7 @@ def table7(view: View) -> pd.DataFrame:
     for model in get_config(view.study).models:
         if model.architecture is not None:
             built = model.architecture.built
-            sizes = [built.parameters(words) / 1e6 for words in (13_000, 16_000, 17_000)]
+            sizes = [built.count_parameters(words) / 1e6 for words in (13_000, 16_000, 17_000)]
             rows.append((model.name, *sizes))
     return pd.DataFrame(rows, columns=["model", "13,000 words", "16,000 words", "17,000 words"])
 

@@ -190,7 +190,7 @@ class TransferConfig(CommonConfig):
         datasets, _ = across(Asked(self.pairs, self.sources, self.targets), self.datasets)
         return self.model_copy(update={"multi_source": multi_source, "datasets": datasets})
 
-    def how_to_leave_out(self, dataset: str, task: str) -> str:
+    def describe_exclusion(self, dataset: str, task: str) -> str:
         return f"remove {task!r} from datasets.{dataset}.tasks and multi_source"
 
     @property
@@ -281,12 +281,12 @@ class TransferConfig(CommonConfig):
         return content | {"datasets": datasets, "training": training | more}
 
     @classmethod
-    def forbidden(cls, document: Any) -> Mapping[str, str]:
+    def list_forbidden_keys(cls, document: Any) -> Mapping[str, str]:
         """Return what the challenge's rules forbid, if the study is under them."""
         return list_forbidden_keys(document)
 
     @classmethod
-    def contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
+    def find_contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
         """Yield conflicts between sections that are valid by themselves."""
         datasets: tuple[DatasetConfig, ...] = parts.get("datasets", ())
         algorithms: tuple[str, ...] = parts.get("algorithms", ())

@@ -97,7 +97,7 @@ def training_on(dataset: str, section: TransferTraining) -> Training:
     epochs = section.epochs
     if isinstance(epochs, dict):
         epochs = epochs.get(dataset, 1)  # checked to be there unless the budget is in updates
-    return Training(**{**section.resolved(), "epochs": epochs})
+    return Training(**{**section.resolve(), "epochs": epochs})
 
 
 class ModelTraining(NamedTuple):

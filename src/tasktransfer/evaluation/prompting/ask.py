@@ -79,7 +79,7 @@ class Asking:
         """True if choices are scored by likelihood instead of generated."""
         return has_choices(self.task) and self.model.gives_likelihoods
 
-    def questions(self, instance: Instance) -> list[Asked]:
+    def build_questions(self, instance: Instance) -> list[Asked]:
         """Return an instance's prompts, with its context truncated to the maximum length.
 
         Raises:
@@ -87,11 +87,11 @@ class Asking:
         """
         whole = self._questions(instance)
         most = self.model.max_length - self._answer_tokens(whole)
-        lengths = [self.model.length(question.prompt) for question in whole]
+        lengths = [self.model.count_tokens(question.prompt) for question in whole]
         if max(lengths) <= most:
             return whole
         bare = self._questions(replace(instance, context=""))
-        least = max(self.model.length(question.prompt) for question in bare)
+        least = max(self.model.count_tokens(question.prompt) for question in bare)
         if least >= most:
             raise ModelError(
                 f"instance {instance.id} of {self.task.name}: instruction, {len(self.examples)} "
@@ -111,11 +111,11 @@ class Asking:
         if not has_choices(self.task):
             return self.task.prompt.max_answer_tokens
         longest = max((text for question in asked for text in question.choices), key=len)
-        return self.model.length(Prompt((longest,))) + WRITTEN_BEYOND
+        return self.model.count_tokens(Prompt((longest,))) + WRITTEN_BEYOND
 
     # --- answers ---
 
-    def answered(self, instances: Sequence[Instance], known: Sequence[str] = ()) -> Given:
+    def prompt_model(self, instances: Sequence[Instance], known: Sequence[str] = ()) -> Given:
         """Prompt the model for instances and read its answers.
 
         Args:
@@ -125,12 +125,12 @@ class Asking:
         groups = range(0, len(instances), TOGETHER)
         for begin in show_progress(groups, f"prompting, groups of {TOGETHER}"):
             some = instances[begin : begin + TOGETHER]
-            asked = [self.questions(item) for item in some]
+            asked = [self.build_questions(item) for item in some]
             flat = [item for each in asked for item in each]
             given.questions += len(flat)
             replies: Iterator[Any]
             if self.scores_choices:
-                replies = iter(self.model.likelihoods(flat))
+                replies = iter(self.model.compute_likelihoods(flat))
                 for instance, each in zip(some, asked, strict=True):
                     self._chosen(given, instance, [next(replies) for _ in each])
             else:
@@ -199,7 +199,7 @@ def _order(choices: Sequence[Likelihood]) -> list[int]:
     return sorted(range(len(choices)), key=lambda index: -choices[index].mean)
 
 
-def build_prompts(
+def build_asking(
     task: Task, said: Mapping[str, Any], train: Sequence[Instance], model: AskedModel
 ) -> Asking:
     """Build the prompts of an evaluation from its settings (``asked``).
@@ -222,8 +222,10 @@ def _truncate_example(asking: Asking, example: Instance, share: int) -> Instance
     task, model = asking.task, asking.model
     bare = build_questions(task, asking.wording, replace(example, context=""))
     own = max(
-        model.length(Prompt((question.prompt.turns[0],)))
-        + model.length(Prompt((format_answer(task, asking.wording, example, question.output),)))
+        model.count_tokens(Prompt((question.prompt.turns[0],)))
+        + model.count_tokens(
+            Prompt((format_answer(task, asking.wording, example, question.output),))
+        )
         for question in bare
     )
     room = max(0, share - own - AROUND)

@@ -85,7 +85,7 @@ class EndpointModel:
 
     # --- texts ---
 
-    def length(self, prompt: Prompt) -> int:
+    def count_tokens(self, prompt: Prompt) -> int:
         return math.ceil(sum(map(len, prompt.turns)) / CHARACTERS)
 
     def cut(self, text: str, most: int, keeps: str) -> str:
@@ -106,13 +106,13 @@ class EndpointModel:
             facts = self.probes.get(SCORES)
             return facts is None or bool(facts["offered"])
         probe = self._probe()
-        facts = self.probes.establish(SCORES, lambda: probe.scores(lambda: self.way))
+        facts = self.probes.get_facts(SCORES, lambda: probe.scores(lambda: self.way))
         return bool(facts["offered"])
 
     @cached_property
     def way(self) -> Way:
         """The endpoint's way of generating answers."""
-        return Way.from_facts(self.probes.establish(self._way_name, self._probe().way))
+        return Way.from_facts(self.probes.get_facts(self._way_name, self._probe().way))
 
     @property
     def _way_name(self) -> str:
@@ -123,7 +123,7 @@ class EndpointModel:
 
     # --- likelihoods ---
 
-    def likelihoods(self, asked: Sequence[Asked]) -> list[list[Likelihood] | Unread]:
+    def compute_likelihoods(self, asked: Sequence[Asked]) -> list[list[Likelihood] | Unread]:
         pairs = [
             (question.prompt.text, f" {choice}")
             for question in asked
@@ -209,7 +209,7 @@ class EndpointModel:
                 self.tallied[name] += answer.get(name, 0)
         return Unread(str(answer["unread"])) if "unread" in answer else answer
 
-    def counts(self) -> dict[str, float]:
+    def get_counts(self) -> dict[str, float]:
         """Return the counts of answers (including cached ones), tokens, and retries by reason."""
         rare = {
             **self.client.counts,
@@ -217,7 +217,7 @@ class EndpointModel:
         }
         return {**self.tallied, **{name: count for name, count in rare.items() if count}}
 
-    def notes(self, *, chooses: bool) -> list[str]:
+    def list_notes(self, *, chooses: bool) -> list[str]:
         """Return notes about the endpoint for the record.
 
         Args:

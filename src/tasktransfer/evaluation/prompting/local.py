@@ -50,18 +50,18 @@ class CausalModel:
     def max_length(self) -> int:
         return self.texts.max_length
 
-    def notes(self, *, chooses: bool) -> list[str]:
+    def list_notes(self, *, chooses: bool) -> list[str]:
         return list(self.texts.notes)
 
-    def length(self, prompt: Prompt) -> int:
-        return self.texts.length(prompt)
+    def count_tokens(self, prompt: Prompt) -> int:
+        return self.texts.count_tokens(prompt)
 
     def cut(self, text: str, most: int, keeps: str) -> str:
         return self.texts.cut(text, most, keeps)
 
     # --- likelihoods ---
 
-    def likelihoods(self, asked: Sequence[Asked]) -> list[list[Likelihood]]:
+    def compute_likelihoods(self, asked: Sequence[Asked]) -> list[list[Likelihood]]:
         rows = [self.texts.rows(question) for question in asked]
         scored: list[list[Likelihood]] = self._run_within_budget(
             lambda tokens: self._compute_likelihoods(rows, tokens)
@@ -197,7 +197,7 @@ class CausalModel:
 
     def _run_within_budget(self, work: Any) -> Any:
         with torch.inference_mode():
-            return self.setup.eval_budget.fitting(work, undo=lambda: None)
+            return self.setup.eval_budget.run(work, undo=lambda: None)
 
     def _head(self, rows: Sequence[Ids]) -> Ids:
         """Return the common prefix of all rows, without the last token of the shortest row.
@@ -271,7 +271,7 @@ class CausalModel:
         )
         return output.logits[:, -last:].float(), output.past_key_values
 
-    def counts(self) -> dict[str, float]:
+    def get_counts(self) -> dict[str, float]:
         return dict(self.read)
 
 

@@ -50,7 +50,7 @@ class AskedModel(Protocol):
         """True if the model can score choices; otherwise it can only generate."""
         ...
 
-    def notes(self, *, chooses: bool) -> list[str]:
+    def list_notes(self, *, chooses: bool) -> list[str]:
         """Return notes for the record about how the model was prompted.
 
         Args:
@@ -58,7 +58,7 @@ class AskedModel(Protocol):
         """
         ...
 
-    def length(self, prompt: Prompt) -> int:
+    def count_tokens(self, prompt: Prompt) -> int:
         """Return the tokens of a prompt; an estimate if the model's tokenizer is not available."""
         ...
 
@@ -66,7 +66,7 @@ class AskedModel(Protocol):
         """Truncate a text to ``most`` tokens and keep its ``end``, ``beginning`` or ``both``."""
         ...
 
-    def likelihoods(self, asked: Sequence[Asked]) -> Sequence[list[Likelihood] | Unread]:
+    def compute_likelihoods(self, asked: Sequence[Asked]) -> Sequence[list[Likelihood] | Unread]:
         """Return the likelihood of each choice of each question after its prompt."""
         ...
 
@@ -76,7 +76,7 @@ class AskedModel(Protocol):
         """Generate greedily after each prompt, up to ``most`` tokens or the first stop string."""
         ...
 
-    def counts(self) -> dict[str, float]:
+    def get_counts(self) -> dict[str, float]:
         """Return the counts so far by name, such as tokens read and generated, and requests."""
         ...
 

@@ -82,7 +82,7 @@ class Probes:
             return None
         return dict(facts)
 
-    def establish(self, name: str, probe: Callable[[], Facts]) -> Facts:
+    def get_facts(self, name: str, probe: Callable[[], Facts]) -> Facts:
         """Return the facts of a probe; run and store it first if it is not stored.
 
         Only one process at a time runs probes, so that all processes use the same facts.

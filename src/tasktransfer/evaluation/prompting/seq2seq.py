@@ -38,16 +38,16 @@ class Seq2SeqModel:
     def max_length(self) -> int:
         return self.texts.max_length
 
-    def notes(self, *, chooses: bool) -> list[str]:
+    def list_notes(self, *, chooses: bool) -> list[str]:
         return list(self.texts.notes)
 
-    def length(self, prompt: Prompt) -> int:
-        return self.texts.length(prompt) + 1  # the end-of-sequence token
+    def count_tokens(self, prompt: Prompt) -> int:
+        return self.texts.count_tokens(prompt) + 1  # the end-of-sequence token
 
     def cut(self, text: str, most: int, keeps: str) -> str:
         return self.texts.cut(text, most, keeps)
 
-    def likelihoods(self, asked: Sequence[Asked]) -> list[list[Likelihood]]:
+    def compute_likelihoods(self, asked: Sequence[Asked]) -> list[list[Likelihood]]:
         return [self._score_choices(question) for question in asked]
 
     def _score_choices(self, asked: Asked) -> list[Likelihood]:
@@ -75,7 +75,7 @@ class Seq2SeqModel:
             return scored
 
         with torch.inference_mode():
-            return self.setup.eval_budget.fitting(work, undo=lambda: None)
+            return self.setup.eval_budget.run(work, undo=lambda: None)
 
     def _shift_labels(self, labels: torch.Tensor) -> torch.Tensor:
         begin = labels.new_full((len(labels), 1), self.module.config.decoder_start_token_id)
@@ -98,7 +98,7 @@ class Seq2SeqModel:
         self.read["written_tokens"] += len(ids)
         return cut_at_stop(self.texts.tokenizer.decode(ids, skip_special_tokens=True), stops)
 
-    def counts(self) -> dict[str, float]:
+    def get_counts(self) -> dict[str, float]:
         return dict(self.read)
 
 

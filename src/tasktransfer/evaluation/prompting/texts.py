@@ -61,7 +61,7 @@ class Texts:
         empty: Ids = self.tokenizer("")["input_ids"]
         return [i for i in empty[:1] if i == self.tokenizer.bos_token_id]
 
-    def length(self, prompt: Prompt) -> int:
+    def count_tokens(self, prompt: Prompt) -> int:
         return len(self.ids([self.text(prompt)])[0])
 
     def cut(self, text: str, most: int, keeps: str) -> str:

@@ -245,9 +245,7 @@ class Estimates:
 
     def _count_updates(self, stage: Stage) -> int:
         tasks = len(stage.train_tasks)
-        return stage.training.planned_updates(
-            stage.sampler, tasks, self._count_epoch_updates(stage)
-        )
+        return stage.training.count_updates(stage.sampler, tasks, self._count_epoch_updates(stage))
 
     def _count_passes(self, stage: Stage) -> float:
         """Return the passes over the training sets."""

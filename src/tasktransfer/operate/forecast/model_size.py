@@ -69,7 +69,7 @@ def _find_model_size(study: Study, name: str) -> ModelSize:
     if model.recipe is not None:
         built = parse_weights(model.recipe)
         return ModelSize(
-            built.parameters(WORDS), built.units, 2 * built.layers, WORDS, "its recipe"
+            built.count_parameters(WORDS), built.units, 2 * built.layers, WORDS, "its recipe"
         )
     if made is not None:
         layer = 4 * made.hidden**2 + 2 * made.hidden * made.feed_forward

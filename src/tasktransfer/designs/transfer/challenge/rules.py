@@ -1,8 +1,8 @@
 """Rules of the FETA challenge, for configs, plans and records.
 
-``broken`` checks one run. ``forbidden`` lists the keys of a config that would lead to a forbidden
-run, so that the file is refused before training. ``ineligible`` checks finished records. All
-functions are pure.
+``find_broken_rules`` checks one run. ``list_forbidden_keys`` lists the keys of a config that would
+lead to a forbidden run, so that the file is refused before training. ``explain_ineligible`` checks
+finished records. All functions are pure.
 
 Participants must check rules that no config can show: see ``OUT_OF_SCOPE``.
 """

@@ -73,7 +73,7 @@ def fit_of(studied: Studied, selector: Selector) -> Fit | None:
     sources: dict[str, list[str]] = {}
     for source, target in studied.pairs:
         of_source, of_target = (get_task(studied.data.name, task).kind for task in (source, target))
-        if selector.lacks(of_source, of_target, studied.model.family) is None:
+        if selector.explain_absence(of_source, of_target, studied.model.family) is None:
             sources.setdefault(target, []).append(source)
     if not sources:
         return None

@@ -146,7 +146,7 @@ def compute_values(
         for source, target, seed in _list_pairs(group):
             kinds = [get_task(dataset, task).kind for task in (source, target)]
             found: Found = (np.nan, (np.nan, np.nan), NOT_THERE)
-            if lacks := selector.lacks(kinds[0], kinds[1], families[model]):
+            if lacks := selector.explain_absence(kinds[0], kinds[1], families[model]):
                 found = (np.nan, (np.nan, np.nan), lacks)
             elif selector.reads and "transfers" not in selector.reads:
                 named = (dataset, model, selector.name, source, target, seed)
