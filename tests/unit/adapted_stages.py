@@ -1,4 +1,4 @@
-"""Stages that train adapters of small models, and the models that they leave."""
+"""Stages that train adapters of small models, and the resulting models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A finished study of three tasks with constructed records, whose cells are looked at."""
+"""A finished study of three tasks with constructed records, for tests of cells."""
 
 from __future__ import annotations
 

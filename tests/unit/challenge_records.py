@@ -1,6 +1,6 @@
-"""Finished runs of a study, constructed: records and predictions where the plan has them.
+"""Constructed finished runs of a study: records and predictions at the plan's paths.
 
-Nothing is trained. Dev and test scores and answers are what a test says they are.
+Nothing is trained. Each test sets dev scores, test scores and answers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``Results`` of constructed records, and what is wrong with a figure's layout."""
+"""``Results`` from constructed records, and checks of a figure's layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A finished study of constructed records, for tests of what is wrong with some of them."""
+"""A finished study with constructed records, for tests with damaged ones."""
 
 from __future__ import annotations
 

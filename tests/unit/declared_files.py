@@ -1,4 +1,4 @@
-"""Small dialogues of one's own in sixteen formats and shapes, each with its declaration."""
+"""Small dialogue files in sixteen formats and structures, each with its declaration."""
 
 from __future__ import annotations
 

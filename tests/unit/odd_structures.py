@@ -1,4 +1,4 @@
-"""Files with structures that no dialogue has, made by damaging files that are sound."""
+"""Files with structures that no dialogue has, made by damaging valid files."""
 
 from __future__ import annotations
 

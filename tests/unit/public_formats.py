@@ -1,5 +1,7 @@
-"""Small files as public corpora, annotation tools and chat programs write them, with made-up
-dialogues, and the declaration that each should be guessed to have."""
+"""Small files in the formats of public corpora, annotation tools and chat programs.
+
+The dialogues are invented. Each file has the declaration that should be guessed for it.
+"""
 
 from __future__ import annotations
 

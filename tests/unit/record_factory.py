@@ -1,7 +1,7 @@
-"""Studies of known scores, for tests of everything that reads records.
+"""Studies with known scores, for tests of code that reads records.
 
-These are constructed, never trained; they live in temporary folders only. Their tasks need not
-exist, and their plans may ask for what no config does.
+Records are constructed, never trained, and exist in temporary folders only. Their tasks need not
+exist, and their plans may contain runs that no config requests.
 """
 
 from __future__ import annotations

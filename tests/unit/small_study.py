@@ -1,4 +1,4 @@
-"""A small right study to spoil in one place, and what is said of it then."""
+"""A small valid study to damage in one place, and the resulting messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transfer from one dataset to another: how pairs are named, what is trained, what leaks."""
+"""Transfer between datasets: names of pairs, trainings, and leaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adapters: their size, whose they are, what moves, and how they come and go."""
+"""Bottleneck adapters: size, owners, trained parameters, adding and removing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rank correlation of transfer matrices: by hand, against scipy, under no agreement."""
+"""Rank correlation of transfer matrices: by hand, against scipy, and without agreement."""
 
 from __future__ import annotations
 

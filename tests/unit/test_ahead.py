@@ -1,4 +1,4 @@
-"""Micro-batches that are prepared before it is their turn."""
+"""Micro-batches that are prepared in advance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tasktransfer.designs.transfer.frames`` as others use it: exports, documents, notebook."""
+"""``tasktransfer.designs.transfer.frames`` as a library: exports, documentation, notebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Releases are found in folders and zips, and a hostile or damaged one is refused."""
+"""Releases in folders and zips; hostile and damaged archives are refused."""
 
 from __future__ import annotations
 

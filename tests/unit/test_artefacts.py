@@ -1,5 +1,4 @@
-"""What nodes leave for others is checked where it is read: swapped, damaged and lost artefacts of
-every kind of node."""
+"""Artefacts are checked by their readers: swapped, damaged and lost ones of every kind of node."""
 
 from __future__ import annotations
 

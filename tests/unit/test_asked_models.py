@@ -1,5 +1,7 @@
-"""Language models that are asked here: scores against a plain loop over choices; batches,
-order and shared beginnings change nothing beyond rounding; what is written, and where it ends."""
+"""Prompted models in this process: scores equal to a plain loop over choices.
+
+Batches, order and shared prefixes change nothing beyond rounding. Also: generated text and its end.
+"""
 
 from __future__ import annotations
 

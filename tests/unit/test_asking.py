@@ -1,4 +1,4 @@
-"""Prompts of language models that are asked: every kind of card, and how answers are read."""
+"""Prompts for language models: every kind of card, and parsing of answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Delta of a to b against b to a."""
+"""Difference between the delta of a to b and that of b to a."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people at a terminal and programs ask of every command: JSON, and completion."""
+"""JSON output of every command, and completion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an attempt at a stage does before and after the training itself, which is replaced here."""
+"""Work of an attempt at a stage before and after training, which is replaced here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FLAD's bandits against ten lines of their formulas, and a training that is mixed by them."""
+"""FLAD's bandits against ten lines of their formulas, and a training that they mix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Standard errors, intervals and tests, with numbers worked by hand or by simulation."""
+"""Standard errors, intervals and tests, with numbers computed by hand or by simulation."""
 
 from __future__ import annotations
 

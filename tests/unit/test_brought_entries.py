@@ -1,4 +1,4 @@
-"""A plugin's design with a recipe, a learner and a measure of its own, made node by node."""
+"""A plugin's design with its own recipe, learner and measure, computed node by node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Arrow cache gives back what was read from the release, or says what is wrong with it."""
+"""The Arrow cache returns what was read from the release, or reports what is wrong with it."""
 
 from __future__ import annotations
 

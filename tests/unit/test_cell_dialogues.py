@@ -1,4 +1,4 @@
-"""Cells whose test instances share dialogues, and cells of one seed or more baselines than runs."""
+"""Cells whose test instances share dialogues, with one seed, or with more baselines than runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cells of a study: what is in them, what they are made of, and what is made anew."""
+"""The cells of a study: content, source runs, and recomputed rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what runs answered to cells: means, differences, intervals, q; on the scale of a measure."""
+"""Cells from the answers of runs: means, differences, intervals and q, on a measure's scale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The archive's format, to the byte; and several seeds made one answer."""
+"""The archive's format, to the byte, and ensembles of several seeds."""
 
 from __future__ import annotations
 

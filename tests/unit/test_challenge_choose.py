@@ -1,4 +1,4 @@
-"""What is submitted is chosen by dev scores, and the test is never looked at."""
+"""Submitted runs are selected by dev scores; test scores are never read."""
 
 from __future__ import annotations
 

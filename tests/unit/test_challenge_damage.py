@@ -1,4 +1,4 @@
-"""Damaged records and predictions are all named, and nothing is written then."""
+"""All damaged records and predictions are reported, and nothing is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever bytes a submission is made of, the scorer says what is wrong and touches nothing."""
+"""For arbitrary bytes as a submission, the scorer reports the problem and modifies nothing."""
 
 from __future__ import annotations
 

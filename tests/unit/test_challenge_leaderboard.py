@@ -1,4 +1,4 @@
-"""The local leaderboard: ranks, intervals, paired tests, and what it writes."""
+"""The local leaderboard: ranks, intervals, paired tests, and output files."""
 
 from __future__ import annotations
 

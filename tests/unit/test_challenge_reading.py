@@ -1,5 +1,4 @@
-"""Reading a submission: every way to break one has an error with file and line, and the toolkit's
-ways to write one are accepted."""
+"""Reading of submissions: all kinds of errors with file and line, and the toolkit's formats."""
 
 from __future__ import annotations
 

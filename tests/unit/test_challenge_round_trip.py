@@ -1,4 +1,4 @@
-"""Records of the challenge-demo preset → submit → validate → score, both datasets, 17 tasks."""
+"""Records of the challenge-demo preset → submit → validate → score, 2 datasets, 17 tasks."""
 
 from __future__ import annotations
 

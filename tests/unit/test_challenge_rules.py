@@ -1,4 +1,4 @@
-"""The rule guard: a study under the challenge's rules is refused before anything is trained."""
+"""A study under the challenge's rules that breaks them is refused before training."""
 
 from __future__ import annotations
 

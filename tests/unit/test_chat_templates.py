@@ -1,5 +1,7 @@
-"""Chat templates: prompts are rendered whole, on every day the same, and a broken template is
-refused before anything is asked."""
+"""Chat templates: prompts are rendered completely and on every day equally.
+
+A broken template is refused before anything is prompted.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predictions are held against their records once, and looked after for good."""
+"""Predictions are compared with their records once, and changes are detected later."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Which transfers are repeated, by larger models or beside controls: chosen by dev of the first
-seed, whatever tests say."""
+"""Selection of transfers that are repeated, with larger models or with controls.
+
+It uses dev scores of the first seed and ignores test scores.
+"""
 
 from __future__ import annotations
 

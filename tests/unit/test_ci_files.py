@@ -1,4 +1,4 @@
-"""CI's files: jobs have limits, call what exists, and test what the package says it is for."""
+"""CI's files: jobs have limits, call existing targets, and test what the package states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: exit codes, messages, and what a training process is told."""
+"""The command line: exit codes, messages, and arguments of a training process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records that are dated in the future: told, dated now for Snakemake, and never in the way."""
+"""Records dated in the future are reported, and dated now, so that Snakemake is not confused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers in codes score as the answers do, and have none of their words."""
+"""Coded answers have the scores of the original answers and none of their words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every command on a study of every design: it does its work, or says in a sentence why not."""
+"""Every command on a study of every design works, or says in a sentence why it does not apply."""
 
 from __future__ import annotations
 

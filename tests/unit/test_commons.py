@@ -1,5 +1,4 @@
-"""A matrix that three labs share without a server: shards of each, taken together; and runs in the
-schema of Every Eval Ever, as its own validator reads them."""
+"""A matrix shared by three labs without a server, and runs in the schema of Every Eval Ever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The net under changes: what two results folders differ in is found and named."""
+"""The regression check: differences of two results folders are found and named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instances become text, and generated text becomes predictions."""
+"""Instances are converted to text, and generated text to predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a config file may say, and how it is told that it may not."""
+"""Valid content of a config file, and the messages about invalid content."""
 
 from __future__ import annotations
 

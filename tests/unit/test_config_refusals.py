@@ -1,4 +1,4 @@
-"""Every way in which a config file is refused: place, value and remedy."""
+"""Every reason to refuse a config file: place, value and remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells against their controls, top-1, and runs that give one answer."""
+"""Cells compared with their controls, top-1, and runs that predict one answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Controls as lists of steps, and what a plan makes of them."""
+"""Controls as lists of steps, and their runs in a plan."""
 
 from __future__ import annotations
 

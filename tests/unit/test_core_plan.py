@@ -1,4 +1,4 @@
-"""Steps to stages, and equal stages to one training, whatever design asks."""
+"""Steps become stages, and equal stages one training, for any design."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV and TSV are read strictly: in one dialect, every row whole, or not at all."""
+"""CSV and TSV files are read strictly: in one dialect and with complete rows, or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables in spreadsheets, Markdown, LaTeX and HTML, whatever their names and labels are."""
+"""Tables as CSV, Markdown, LaTeX and HTML, with any names and labels."""
 
 from __future__ import annotations
 

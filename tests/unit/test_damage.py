@@ -1,4 +1,4 @@
-"""Damaged input: each kind is named, left out, and moves no number."""
+"""Damaged input: each kind is named and left out, and changes no number."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Damaged corpora and rated sets, opened as their design opens them: each is refused in words that
-name file, row, key and remedy, and nothing else is raised."""
+"""Damaged corpora and rated sets, opened by their design.
+
+Each is refused with file, row, key and remedy, and no other exception is raised.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tasktransfer data check``: a declaration to paste, and what is wrong with lines."""
+"""``tasktransfer data check``: a declaration to paste, and problems of lines."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What every dataset has to keep, whoever wrote it: run on the package's and on one from outside.
+"""The contract of every dataset, tested for the package's and for an external one.
 
-To try a dataset of your own, add it to ``WRITERS`` with what writes a small release of it. Those of
+To test your own dataset, add a function to ``WRITERS`` that writes a small release of it. Those of
 the package are read from their part of the tiny world.
 """
 

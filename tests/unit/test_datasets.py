@@ -1,4 +1,4 @@
-"""Adding a dataset, finding a task, and what is done where a dataset says less."""
+"""Adding a dataset, finding a task, and datasets without optional parts."""
 
 from __future__ import annotations
 

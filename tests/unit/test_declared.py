@@ -1,5 +1,4 @@
-"""Datasets that a config declares: twelve formats and shapes read to equal instances, all kinds of
-task, draws by dialogue, identities."""
+"""Declared datasets: twelve formats read to equal instances, kinds of tasks, splits, identities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forty damaged files of one's own: each is refused with file, line or row, and remedy."""
+"""Forty damaged dialogue files: each is refused with file, line or row, and remedy."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Splits drawn out of train: duplicates together, rare labels in train, spellings of a label as one
-label; and nothing else moves."""
+"""Splits sampled from train: duplicates together, rare labels in train, merged label spellings."""
 
 from __future__ import annotations
 

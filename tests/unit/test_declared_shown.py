@@ -1,5 +1,8 @@
-"""What the package's designs declare can be made: names lead to functions, captions to files; and
-the answers of transfer and probes claim what their tables bear, and nothing without an effect."""
+"""Declarations of the package's designs: names lead to functions, captions to files.
+
+The answers of transfer and probes claim only what their tables support, and nothing without an
+effect.
+"""
 
 from __future__ import annotations
 

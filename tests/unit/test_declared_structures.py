@@ -1,5 +1,6 @@
-"""Dialogues in odd structures: turns in another order, in several lists, in parts, without text, in
-the text of a cell; several dialogues in one row."""
+"""Unusual dialogue structures: unsorted turns, several lists, texts in parts, turns without text,
+lists in the text of a cell, and several dialogues per row.
+"""
 
 from __future__ import annotations
 

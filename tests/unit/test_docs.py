@@ -1,4 +1,4 @@
-"""README and docs can be followed: links lead somewhere, commands exist."""
+"""README and docs can be followed: links resolve and commands exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``tasktransfer doctor`` says of machines that lack something, and its exit codes."""
+"""``tasktransfer doctor`` on machines where something is missing, and its exit codes."""
 
 from __future__ import annotations
 

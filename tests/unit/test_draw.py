@@ -1,4 +1,4 @@
-"""Which files drawing writes, and which it leaves alone."""
+"""Files that plotting writes, and files that it leaves unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is drawn of a test set, and the official score of what was drawn."""
+"""Resampled test sets, and their official scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dual encoders and writers: what is trained, saved and loaded, and how large the paper's are."""
+"""Dual encoders and reply writers: training, saving, loading, and the paper's sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's own human judgements, read and summed up."""
+"""A user's own human judgements, read and summarised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The study's data and config: what is read, what leaks not, and what is refused in which words."""
+"""Data and config of the empathetic study: reading, leaks, and messages about refusals."""
 
 from __future__ import annotations
 

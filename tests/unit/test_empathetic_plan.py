@@ -1,4 +1,4 @@
-"""Plans of the study's presets: which trainings there are, and what starts from what."""
+"""Plans of the empathetic presets: the trainings and their starts."""
 
 from __future__ import annotations
 

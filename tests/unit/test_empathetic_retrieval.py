@@ -1,4 +1,4 @@
-"""P@1 by hand, and what its blocks refuse."""
+"""P@1 computed by hand, and inputs that its blocks refuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the empathetic study shows: the answer, and tables beside the published ones."""
+"""Output of the empathetic study: the answer, and tables next to the published ones."""
 
 from __future__ import annotations
 

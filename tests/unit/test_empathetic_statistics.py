@@ -1,4 +1,4 @@
-"""What the study says of its rows: perplexity on the scale of its logarithm."""
+"""Statistics of the empathetic study: perplexity on a logarithmic scale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stays and what goes when an input is too long, and where the labels point."""
+"""Truncation of inputs that are too long, and the positions of labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models behind an endpoint, on a real local server: scores, faults, what is remembered, key."""
+"""Models behind an endpoint, on a real local server: scores, faults, cached answers, key."""
 
 from __future__ import annotations
 

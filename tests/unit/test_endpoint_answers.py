@@ -1,4 +1,4 @@
-"""What is read of an endpoint's answers: echoes letter by letter, and texts behind thoughts."""
+"""Parsing of an endpoint's answers: exact echoes, and texts after reasoning."""
 
 from __future__ import annotations
 

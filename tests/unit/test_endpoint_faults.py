@@ -1,4 +1,4 @@
-"""Hostile endpoints: slow, endless, too large, too deep, and what they say of themselves."""
+"""Hostile endpoints: slow, endless, too large or too deep responses, and misleading headers."""
 
 from __future__ import annotations
 

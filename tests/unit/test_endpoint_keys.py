@@ -1,4 +1,4 @@
-"""Keys: checked, sent only where the user allows it, and in nothing that is written."""
+"""API keys: checked, sent only where the user allows it, and in no written file."""
 
 from __future__ import annotations
 

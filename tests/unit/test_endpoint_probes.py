@@ -1,4 +1,4 @@
-"""What an endpoint can do is probed before the first prompt, stored, and changed by no failure."""
+"""The abilities of an endpoint are probed before the first prompt, and no failure changes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The energy of a training, from a counter that tests make up."""
+"""The energy of a training, from a simulated counter."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The version of a measure, a learner or a recipe is in the identity of what uses it, and of
-nothing else."""
+"""The version of a measure, learner or recipe is in the identity of its users, and in no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Environments and container have one set of pins; files for citing and deploying are valid."""
+"""Environments and container have one set of pins; citation and deployment files are valid."""
 
 from __future__ import annotations
 

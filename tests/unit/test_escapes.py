@@ -1,4 +1,4 @@
-"""Texts from files of a user: safe on a terminal, and the same when YAML is read back."""
+"""Text from users' files is safe on a terminal, and unchanged when YAML is read back."""
 
 from __future__ import annotations
 

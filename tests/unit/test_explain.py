@@ -1,4 +1,4 @@
-"""From a cell back to what made it: the numbers, the records, the words."""
+"""Trace of a cell: its numbers, its records, and the text."""
 
 from __future__ import annotations
 

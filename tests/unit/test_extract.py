@@ -1,4 +1,4 @@
-"""What each layout makes of an annotation, on a tiny release."""
+"""Instances that each layout extracts from an annotation, on a tiny release."""
 
 from __future__ import annotations
 

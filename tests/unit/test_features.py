@@ -1,4 +1,4 @@
-"""Features of a fit: what a model makes of texts, however it is run."""
+"""Features for fits: a model's representations of texts, for every way to compute them."""
 
 from __future__ import annotations
 

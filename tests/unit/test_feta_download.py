@@ -1,4 +1,4 @@
-"""FETA's archives are downloaded whole, resumed, checked, and compared with the first checksum."""
+"""FETA's archives are downloaded completely, resumed, and compared with the first checksum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The switches of fidelity: each changes what it says, and nothing where it is at its default."""
+"""The fidelity switches: each changes what it states, and nothing at its default."""
 
 from __future__ import annotations
 

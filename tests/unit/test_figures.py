@@ -1,4 +1,4 @@
-"""What each figure shows, and that nothing in it overlaps or is cut off."""
+"""Content of each figure; nothing in it overlaps or is cut off."""
 
 from __future__ import annotations
 

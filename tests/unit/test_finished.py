@@ -1,4 +1,4 @@
-"""What is finished, as plan, status and the Snakefile see it."""
+"""Finished nodes, as plan, status and the Snakefile determine them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer to "what do I train on first?": found, not significant, and what would tell."""
+"""The answer to "which source first?": significant, not significant, and runs that would decide."""
 
 from __future__ import annotations
 

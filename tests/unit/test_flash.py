@@ -1,4 +1,4 @@
-"""Attention of packed sequences by one kernel: what torch has to offer, and what it is told."""
+"""Attention over packed sequences by one kernel: torch's support, and the kernel's arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a study will take: sizes, speeds, and what a batch system is asked for."""
+"""Forecasts of a study: sizes, speeds, and requests to a batch system."""
 
 from __future__ import annotations
 

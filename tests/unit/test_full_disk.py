@@ -1,4 +1,4 @@
-"""A log that cannot be written, as on a full disk: the cause is told on the console."""
+"""If a log cannot be written, as on a full disk, the cause is printed on the console."""
 
 from __future__ import annotations
 

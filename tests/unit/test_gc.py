@@ -1,4 +1,4 @@
-"""What no run needs any more, and that nothing else is ever removed."""
+"""Files that no run needs are removed, and nothing else."""
 
 from __future__ import annotations
 

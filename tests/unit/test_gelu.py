@@ -1,4 +1,4 @@
-"""Tanh-GELU as one operation, in the place of its steps."""
+"""Tanh-GELU as one operation instead of its steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A generated world that is given as a folder is as synthetic as one that a study generates."""
+"""A generated world in a folder counts as synthetic, like one that a study generates."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A checkpoint that is one file in GGUF: its weights are unpacked as they are, its tokenizer comes
-along, and what is wrong with it is told."""
+"""A checkpoint in one GGUF file: dequantised weights, tokenizer, and messages about problems."""
 
 from __future__ import annotations
 

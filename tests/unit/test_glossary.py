@@ -1,4 +1,4 @@
-"""docs/glossary.md is kept: what users see has none of the words that it advises against."""
+"""docs/glossary.md is followed: texts for users have none of the words that it advises against."""
 
 from __future__ import annotations
 

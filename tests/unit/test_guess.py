@@ -1,5 +1,7 @@
-"""Declarations guessed from public formats and odd structures: nothing that is guessed is refused,
-what is left unread is named, and no structure ends in a traceback."""
+"""Declarations guessed for public formats and unusual structures.
+
+Every guess is accepted, unread fields are named, and no structure ends in a traceback.
+"""
 
 from __future__ import annotations
 

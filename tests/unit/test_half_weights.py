@@ -1,4 +1,4 @@
-"""Weights cast together: the numbers of autocast."""
+"""Weights cast together give the numbers of autocast."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The host: trainings are forked from it, nobody stays behind, and no one is served by another's.
+"""The host: trainings are forked from it, no process is left running, and none is shared wrongly.
 
-A stand-in for Snakemake starts clients, a stand-in for the host's program does what they ask.
+A substitute for Snakemake starts clients; a substitute for the host's program runs their requests.
 """
 
 from __future__ import annotations

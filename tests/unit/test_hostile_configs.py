@@ -1,5 +1,7 @@
-"""Configs of three designs that cannot be: refused by plan, validate and the workflow alike, each
-within seconds and little memory, with the file, the key and what is wrong."""
+"""Impossible configs of three designs, refused by plan, validate and the workflow.
+
+Each is refused within seconds and little memory, with the file, the key and the problem.
+"""
 
 from __future__ import annotations
 

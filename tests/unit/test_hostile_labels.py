@@ -1,5 +1,7 @@
-"""Labels, columns and names that mean something to YAML, a terminal, a shell or Python: the check
-of data reads or refuses them, and never fails."""
+"""Labels, columns and names with a meaning in YAML, a terminal, a shell or Python.
+
+The check of data reads or refuses them, and never fails.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""The rooms of the package: imports point downward only, nothing below the designs knows which of
-them asked, heavy packages stay where they belong, and what every start imports is light."""
+"""Structure of the package: imports point downward only.
+
+Nothing below the designs depends on one, heavy packages are imported in their packages only, and
+the imports of every start are light.
+"""
 
 from __future__ import annotations
 

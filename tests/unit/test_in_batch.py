@@ -1,4 +1,4 @@
-"""Losses of a batch as a whole: gradients do not depend on how the batch is cut."""
+"""Losses of a whole batch: gradients do not depend on how the batch is split."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mean over pairs: its interval knows seeds and dialogues, these across targets."""
+"""The mean over pairs: its interval covers seeds and dialogues, which targets share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON that no file, title or number can hold is refused in words, never with a traceback."""
+"""JSON that no file, title or number can hold is refused with a message, never a traceback."""
 
 from __future__ import annotations
 

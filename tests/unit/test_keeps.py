@@ -1,4 +1,4 @@
-"""Which part of a dialogue stays where it is too long for a model."""
+"""The part of a dialogue that is kept if it is too long for a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys that change nothing in a design are refused there: they would rename its results."""
+"""Keys without effect in a design are refused there, because they would rename its results."""
 
 from __future__ import annotations
 

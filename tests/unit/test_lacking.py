@@ -1,4 +1,4 @@
-"""What the data of a study lacks is told before anything is trained, and nothing else is."""
+"""Missing data of a study are reported before training, and nothing else is."""
 
 from __future__ import annotations
 

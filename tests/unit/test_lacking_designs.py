@@ -1,5 +1,7 @@
-"""What the data of the panel, empathetic and probe studies lacks is told before anything runs: by
-plan, by validate, and at the start of Snakemake."""
+"""Missing data of panel, empathetic and probe studies are reported before anything runs.
+
+Plan, validate and the start of Snakemake report them.
+"""
 
 from __future__ import annotations
 

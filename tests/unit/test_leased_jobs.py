@@ -1,5 +1,7 @@
-"""Jobs that run a model and are no training: each takes a device of its own, before torch is there.
-Real processes, fake devices."""
+"""Jobs that run a model without training: each leases a device before torch is imported.
+
+Real processes, fake devices.
+"""
 
 from __future__ import annotations
 

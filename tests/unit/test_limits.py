@@ -1,4 +1,4 @@
-"""What a shell limits, and an `--out` that cannot be: told in words, with an exit code of ours."""
+"""Limits of a shell, and an impossible `--out`: a message and one of our exit codes."""
 
 from __future__ import annotations
 

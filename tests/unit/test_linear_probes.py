@@ -1,4 +1,4 @@
-"""Joint fits against scikit-learn's, one by one."""
+"""Joint fits compared with scikit-learn's, one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one training loop: what it refuses, what it keeps, and that it repeats itself."""
+"""The training loop: errors, kept rounds, and reproducibility."""
 
 from __future__ import annotations
 

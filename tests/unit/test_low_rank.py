@@ -1,5 +1,4 @@
-"""Adapters of low rank: equal to peft's own, heads trained whole, and how one begins from
-another."""
+"""Low-rank adapters: equal to peft's own, heads fully trained, and starts from other adapters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a training begins from an adapter, and how an adapter is read afterwards."""
+"""Trainings that start from an adapter, and reading an adapter afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which errors are shortages of memory, whatever ran out of it."""
+"""Errors that mean a lack of memory, for every kind of memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What spares memory: layers that are computed twice, and moments of 8 bits."""
+"""Options that save memory: recomputed layers, and moments of 8 bits."""
 
 from __future__ import annotations
 

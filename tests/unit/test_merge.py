@@ -1,4 +1,4 @@
-"""Taking the finished trainings of another results folder."""
+"""Merging the finished trainings of another results folder."""
 
 from __future__ import annotations
 

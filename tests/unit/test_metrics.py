@@ -1,4 +1,4 @@
-"""Scoring: shapes, errors, and what holds for any predictions."""
+"""Scoring: shapes, errors, and properties for any predictions."""
 
 from __future__ import annotations
 

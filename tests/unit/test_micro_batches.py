@@ -1,4 +1,4 @@
-"""How a batch is cut into micro-batches: pure, no model."""
+"""Splitting of a batch into micro-batches, without a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of what is not there: why, and which training to look at."""
+"""The table of missing runs: reasons, and the training to look at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sampler that draws each instance's task: shares, seeds, and what an update's gradient is."""
+"""The sampler of each instance's task: fractions, seeds, and the gradient of an update."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records that do not belong together are refused, both of them named."""
+"""Records that must not be combined are refused, with both names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The three families: gradients that micro-batches do not change, heads, decoding."""
+"""The three families: gradients independent of micro-batches, heads, decoding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables 3 and 6 from constructed records whose answer is the published one."""
+"""Tables 3 and 6 from constructed records with the published results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MultiWOZ and PersonaChat as they are read: the tiny world, and files that are wrong."""
+"""Readers of MultiWOZ and PersonaChat: the tiny world, and invalid files."""
 
 from __future__ import annotations
 

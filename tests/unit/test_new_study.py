@@ -1,4 +1,4 @@
-"""``tasktransfer init``: what is left out is asked for at a terminal."""
+"""``tasktransfer init``: it asks for missing options at a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a node's digest depends on, the order of nodes, and nodes as JSON."""
+"""Dependencies of a node's digest, the order of nodes, and nodes as JSON."""
 
 from __future__ import annotations
 

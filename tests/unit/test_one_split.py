@@ -1,4 +1,4 @@
-"""No dialogue is in two splits, by its name or by its text, whatever reader it comes from."""
+"""No reader accepts a dialogue in two splits, by name or by text."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""What is missing of a transfer study beside its transfers: prompted models, selectors, stages that
-no run ends with. A page that speaks for the whole plan has to count all of it."""
+"""Missing nodes besides transfers: prompted models, selectors, stages without a run.
+
+A page about the whole plan has to count all of them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outcomes: what is judged without training, one model or several."""
+"""Outcomes: one model or several, evaluated without training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places that a user names to be written to: refused at once if nothing can be written there."""
+"""Output paths of a user are refused at once if they are not writable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instances and dialogues that tasks share, and what that does to the deltas."""
+"""Instances and dialogues that tasks share, and their effect on the deltas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `--out` names is replaced only if it is empty or was made by the same command."""
+"""The folder of `--out` is replaced only if it is empty or was written by the same command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packs of sequences, trees of prompts and dropout: what they are made of, on any input."""
+"""Packed sequences, trees of prompts and dropout: their content, for any input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Colours as colour-blind readers see them, and text on its ground.
+"""Colours as seen with colour-vision deficiencies, and text on its background.
 
 Simulation: Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color
 Vision Deficiency", IEEE Transactions on Visualization and Computer Graphics 15(6), 2009, matrices

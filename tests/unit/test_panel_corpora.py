@@ -1,4 +1,4 @@
-"""The corpora that a panel learns from."""
+"""The training corpora of a panel."""
 
 from __future__ import annotations
 

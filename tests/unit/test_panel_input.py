@@ -1,4 +1,4 @@
-"""The panel's data: pairs, labels and leaks, and what is refused in which words."""
+"""The panel's data: pairs, labels, leaks, and messages about refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans of the panel's presets: which trainings there are, what starts from what, what moves."""
+"""Plans of the panel's presets: trainings, their starts, and trained parts."""
 
 from __future__ import annotations
 

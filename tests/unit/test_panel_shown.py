@@ -1,5 +1,7 @@
-"""What a panel study prints: published values over the same members alone, and an answer that
-claims no more than the tables bear."""
+"""Output of a panel study: published values next to the same members only.
+
+The answer claims no more than the tables support.
+"""
 
 from __future__ import annotations
 

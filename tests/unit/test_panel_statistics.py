@@ -1,4 +1,4 @@
-"""What is made of ratings: who rates a set, correlations, averages, tests, ceilings."""
+"""Statistics of ratings: raters of a set, correlations, averages, tests, ceilings."""
 
 from __future__ import annotations
 

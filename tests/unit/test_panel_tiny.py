@@ -1,4 +1,4 @@
-"""What the panel's tiny world plants: whether a response fits is a matter of what was said."""
+"""The effect planted in the panel's tiny world: a response fits by the topic of the context."""
 
 from __future__ import annotations
 

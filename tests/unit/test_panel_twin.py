@@ -1,5 +1,7 @@
-"""What an encoder's heads read: the first token, its own pooler, or two towers; and the cosine of
-an encoder that nobody trained."""
+"""Inputs of an encoder's heads: the first token, its own pooler, or two towers.
+
+Also the cosine of a pretrained encoder.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables 1 and 2 from constructed records whose answer is known, and how all are written."""
+"""Tables 1 and 2 from constructed records with known results, and all written formats."""
 
 from __future__ import annotations
 

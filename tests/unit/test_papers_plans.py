@@ -1,7 +1,7 @@
-"""The plans of the three papers that come next, counted without running anything.
+"""The plans of three papers, counted without running anything.
 
-Each plan is written as its design will write it, with the core's types alone: a plan that is
-awkward to write is a wrong type. Facts: spec-empathetic, spec-poe, spec-probes.
+Each plan is written with the core's types alone, as its design writes it: a plan that is awkward to
+write reveals a wrong type. Facts: spec-empathetic, spec-poe, spec-probes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Parts of several trainings laid over a base model, each part of another or merged."""
+"""Parts of several trainings applied to a base model, each from another training or merged."""
 
 from __future__ import annotations
 

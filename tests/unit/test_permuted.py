@@ -1,4 +1,4 @@
-"""Instances with each other's answers."""
+"""Instances with permuted answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every picture is described in words, for those who do not see it: in reports and documents."""
+"""Every picture in reports and documents has a text alternative."""
 
 from __future__ import annotations
 

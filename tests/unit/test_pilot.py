@@ -1,4 +1,4 @@
-"""Pilots: what their scripts ask for, and what is submitted after what."""
+"""Pilots: requests of their scripts, and the order of submission."""
 
 from __future__ import annotations
 

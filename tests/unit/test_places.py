@@ -1,4 +1,4 @@
-"""Folders that a config names: a leading ~, odd characters, and what cannot hold results."""
+"""Folders that a config names: a leading ~, special characters, and unsuitable results folders."""
 
 from __future__ import annotations
 

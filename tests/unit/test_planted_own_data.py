@@ -1,5 +1,7 @@
-"""The planted worlds of one's own data (benchmarks/planted_own_data.py): what is planted is in the
-files, and what their studies have found (tests/fixtures/planted_own_data.csv) is told right."""
+"""The planted worlds of own data (benchmarks/planted_own_data.py).
+
+The files contain what is planted, and tests/fixtures/planted_own_data.csv is summarised correctly.
+"""
 
 from __future__ import annotations
 

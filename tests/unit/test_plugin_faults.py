@@ -1,4 +1,4 @@
-"""Plugins with faults: each is told with the plugin's file and line, and without a traceback."""
+"""Faulty plugins: each error names the plugin's file and line, without a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that a study names under `plugins`, and the design that it names."""
+"""Files that a study names under `plugins`, and its design."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which number format a training multiplies in."""
+"""The number format of a training's matrix products."""
 
 from __future__ import annotations
 

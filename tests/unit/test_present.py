@@ -1,5 +1,7 @@
-"""Marks, published values, printed tables and sentences, of small frames; and every declaration of
-the package's designs."""
+"""Marks, published values, printed tables and sentences of small frames.
+
+Also every declaration of the package's designs.
+"""
 
 from __future__ import annotations
 

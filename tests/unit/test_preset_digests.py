@@ -1,4 +1,4 @@
-"""The digests of whole studies: results that people have stay theirs, byte for byte."""
+"""The digests of whole studies do not change, so users keep their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Printed tables: the four files, escapes, marks; and which studies are compared with the paper."""
+"""Printed tables: the four files, escapes, marks, and comparison with the paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What probes are fitted on: the part of a context that is read, and labels of words."""
+"""Inputs of probes: the part of a context that is read, and labels of words."""
 
 from __future__ import annotations
 

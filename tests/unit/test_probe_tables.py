@@ -1,4 +1,4 @@
-"""The probes' tables and statistics from made-up scores."""
+"""The probes' tables and statistics from invented scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probes: what is fitted, what is refused, and what stands beside."""
+"""Probes: fits, refused inputs, and the references next to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a command is and how long it still takes; colours where somebody sees them."""
+"""Progress of a command and its remaining time; colours only on terminals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that a study only asks: its config, its plan, and a whole study on a real local server."""
+"""Prompted models: config, plan, and a whole study with a real local server."""
 
 from __future__ import annotations
 

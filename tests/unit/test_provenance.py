@@ -1,4 +1,4 @@
-"""The commit in a record is that of the package's own checkout, read without its configuration."""
+"""The commit in a record is that of the package's checkout, read without its git configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Races between sources: what is run, who goes on, and what of it has an interval."""
+"""Races between sources: runs, remaining pairs, and rows with an interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks that are answered with a rating: cards, metrics, and the numbers that answers stand for."""
+"""Tasks with ratings as answers: cards, metrics, and the numbers of answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``training.recipe: auto`` and the other keys of a budget: what a config makes of them."""
+"""``training.recipe: auto`` and the other keys of a budget: resolved values of a config."""
 
 from __future__ import annotations
 

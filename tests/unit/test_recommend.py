@@ -1,4 +1,4 @@
-"""What a selector's value promises, and what ``recommend`` says of a finished matrix."""
+"""Expected gains from a selector's values, and ``recommend`` on a finished matrix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tasktransfer regret --matrix``: anyone's matrix in, a table and a sentence out."""
+"""``tasktransfer regret --matrix``: table and sentence for any matrix."""
 
 from __future__ import annotations
 

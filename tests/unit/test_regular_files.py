@@ -1,4 +1,4 @@
-"""Files that others made are opened only if they are regular, and read only up to a limit."""
+"""Files from others are opened only if they are regular, and read only up to a limit."""
 
 from __future__ import annotations
 

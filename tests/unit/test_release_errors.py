@@ -1,4 +1,4 @@
-"""Every kind of damage to a release is refused, and the message says where it is.
+"""Every kind of damage to a release is refused, and the message names the place.
 
 Each case damages one thing in a valid tiny release and lists what the message must name.
 """

@@ -1,4 +1,4 @@
-"""Whole files of a release: what is refused, and what is tolerated."""
+"""Whole files of a release: refused and tolerated deviations."""
 
 from __future__ import annotations
 

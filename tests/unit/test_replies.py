@@ -1,4 +1,4 @@
-"""Metrics of replies on cases that are worked out by hand."""
+"""Metrics of replies on cases that are computed by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report's text: everything of a study in one file, nothing made up, nothing that runs."""
+"""The report's text: one complete file, numbers from the tables only, no foreign scripts."""
 
 from __future__ import annotations
 

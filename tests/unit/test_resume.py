@@ -1,4 +1,4 @@
-"""Interrupted trainings go on, and end as if nothing had happened."""
+"""Interrupted trainings resume, and end like undisturbed ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command ``run``: what it makes of its options and of Snakemake's output."""
+"""The command ``run``: its options, and its reading of Snakemake's output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which examples make up which update, and which updates a round: pure, no model."""
+"""Examples of each update and updates of each round, without a model."""
 
 from __future__ import annotations
 

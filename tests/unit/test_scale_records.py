@@ -1,4 +1,4 @@
-"""The generator of records of the paper's size makes what the paper made, and valid records."""
+"""The generator of records of the paper's size writes the paper's runs and valid records."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Regret, NDCG and Spearman of selectors: small cases by hand, chance by simulation, and what a
-study of noise and one of truth come to."""
+"""Regret, NDCG and Spearman of selectors: small cases by hand, chance by simulation.
+
+Also simulated studies of pure noise and of a known effect.
+"""
 
 from __future__ import annotations
 

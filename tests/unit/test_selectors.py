@@ -1,4 +1,4 @@
-"""Selectors: their functions on small numbers, their nodes, and that no test score reaches them."""
+"""Selectors: their functions on small numbers, their nodes, and no access to test scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data that are too few for what a study asks: told once they are prepared, before any training."""
+"""Data that are too few for a study are reported once prepared, before any training."""
 
 from __future__ import annotations
 

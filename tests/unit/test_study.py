@@ -1,4 +1,4 @@
-"""A study on disk: revisions, places, and what is remembered."""
+"""A study on disk: revisions, paths, and cached facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables on disk to statistics on disk."""
+"""Statistics files computed from table files."""
 
 from __future__ import annotations
 

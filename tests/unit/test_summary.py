@@ -1,4 +1,4 @@
-"""Mean, interquartile mean, share above 0 and ranks with their intervals."""
+"""Mean, interquartile mean, fraction above 0 and ranks with their intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch's own switches, as a training sets them."""
+"""torch's global switches, as a training sets them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of others are opened by what they are, and read within bounds of memory and time."""
+"""Files from others are opened by their content, and read within limits of memory and time."""
 
 from __future__ import annotations
 

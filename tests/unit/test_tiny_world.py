@@ -1,4 +1,4 @@
-"""The tiny world: same bytes everywhere, the release's format, the truth as documented."""
+"""The tiny world: equal bytes everywhere, the release's format, and the documented truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many tokens go through a model at once on the devices that there are."""
+"""Number of tokens in a model at once, for the available devices."""
 
 from __future__ import annotations
 

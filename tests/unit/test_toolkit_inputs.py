@@ -1,4 +1,4 @@
-"""What the toolkit reads and answers, for ``fidelity.inputs`` and ``fidelity.answers``."""
+"""The toolkit's inputs and answers, for ``fidelity.inputs`` and ``fidelity.answers``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stage from its job to what it leaves: starts, rounds, checkpoints and record."""
+"""A stage from its job to its files: starts, rounds, checkpoints and record."""
 
 from __future__ import annotations
 

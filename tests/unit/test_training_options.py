@@ -1,4 +1,4 @@
-"""Options of a training beyond the paper's: budgets in updates, schedules, groups, mean pooling."""
+"""Training options beyond the paper: budgets in updates, schedules, groups, mean pooling."""
 
 from __future__ import annotations
 

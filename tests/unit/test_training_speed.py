@@ -1,4 +1,4 @@
-"""The benchmark: turns, medians, table, who is absent, and one small run for real."""
+"""The benchmark: order, medians, table, skipped contestants, and one small real run."""
 
 from __future__ import annotations
 

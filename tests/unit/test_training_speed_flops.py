@@ -1,4 +1,4 @@
-"""The operations of a model on real tokens, by hand and against torch's own counter."""
+"""Operations of a model on real tokens, by hand and compared with torch's counter."""
 
 from __future__ import annotations
 

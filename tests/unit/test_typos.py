@@ -1,4 +1,4 @@
-"""Typos at the command line, and the ways in which a study is named."""
+"""Typos at the command line, and the ways to name a study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`validate` refuses data and models that a study needs and that are not there."""
+"""`validate` refuses missing data and models that a study needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variance components: by hand, on known components, and what cannot be told."""
+"""Variance components: by hand, on known components, and undetermined ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML that means something else than it says, or more than fits into memory."""
+"""YAML with misleading meanings, or larger than memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A finished study of the toy design: every kind of node with its record, and nothing computed."""
+"""A finished study of the toy design with records of every kind of node, without computation."""
 
 from __future__ import annotations
 
