@@ -37,12 +37,12 @@ def adapted(
 
 
 def read_by(family: Family) -> Family:
-    """The family whose checkpoint and token ids a small model of a family has."""
+    """Return the family whose checkpoint and token ids a small model of a family reads."""
     return "encoder" if family == "dual_encoder" else family
 
 
 def bodies(model: FamilyModel, family: Family) -> list[Any]:
-    """The pre-trained models inside a model, by transformers' classes."""
+    """Return the pre-trained models inside a model, by transformers' classes."""
     parts: Any = model.module
     within = {"encoder": ["backbone"], "dual_encoder": ["context", "candidate"]}.get(family)
     return [parts] if within is None else [parts[name] for name in within]
@@ -56,7 +56,7 @@ def train(small: Path, stage: Stage, out: Path, starts: tuple[str, ...] = ()) ->
 
 
 def loaded(small: Path, stage: Stage, folder: Path, begins: bool = False) -> FamilyModel:
-    """A stage's model as an evaluation loads it, or as a training that begins from it."""
+    """Load a stage's model as an evaluation does, or as a training that starts from it."""
     family, tasks = read_by(stage.model.family), {EMOTIONS, NLI}
     encoded, base = small / f"DailyDialog-{family}", str(small / family)
     device = torch.device("cpu")
@@ -70,7 +70,7 @@ def loaded(small: Path, stage: Stage, folder: Path, begins: bool = False) -> Fam
 
 
 def logits(model: FamilyModel, split: EncodedSplit) -> torch.Tensor:
-    """What tells models apart to rounding: the loss of each instance."""
+    """Return the loss of each instance, which distinguishes models up to rounding."""
     with torch.no_grad():
         return torch.stack([model.loss(split, [example]) for example in range(len(split))])
 

@@ -47,7 +47,7 @@ RESULTS = Path("results")
 
 
 def finished_study() -> Study:
-    """In the working directory; transfer from emotions helps a lot."""
+    """Write a finished study into the working directory, in which emotions help a lot."""
     Path("study.yaml").write_text(yaml.safe_dump(KEYS))
     study = open_study("study.yaml")
     write_records(study, quality)
@@ -72,7 +72,7 @@ def a_run(study: Study, algorithm: str = "multitask", source: str = TASKS[0]) ->
 
 
 def of_plan(study: Study, run: Run) -> Stage:
-    """A run's last training as the plan has it, with all of its selections."""
+    """Return a run's last training with all of its selections, as in the plan."""
     stage = study.node(run.stages[-1].digest[:SHORT])
     assert isinstance(stage, Stage)
     return stage
@@ -98,7 +98,7 @@ A_CELL = {
 
 
 def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A list of the folders whose predictions cells are computed from; it grows as they are."""
+    """Return a growing list of the folders whose predictions cells are computed from."""
     read_from: list[str] = []
     read = module.Tallies.read
 
@@ -111,8 +111,10 @@ def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def replace_column(path: Path, name: str, values: list[Any], task: str | None = None) -> None:
-    """Other values in a record's predictions, under a SHA-256 that fits. ``task``: in its rows
-    alone, of a training that is tested on several."""
+    """Replace values in a record's predictions, and update the SHA-256.
+
+    ``task``: only in the rows of this task, for a training that is tested on several.
+    """
     file = path.with_name("rows.parquet")
     table = pq.read_table(file)
     if task is not None:

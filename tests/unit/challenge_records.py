@@ -52,7 +52,7 @@ IDS = ("d1_i0", "d1_i1", "d1_i1", "d2_i0")
 
 
 def make_study(folder: Path, **changes: Any) -> Study:
-    """A study of all Friends tasks (or as ``changes`` has it), with nothing finished."""
+    """Return a study of all Friends tasks (or as ``changes`` sets it), with nothing finished."""
     keys = copy.deepcopy(FRIENDS) | {"results": str(folder / "results")} | changes
     path = folder / "study.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def make_study(folder: Path, **changes: Any) -> Study:
 
 
 def right_answers(task: Task) -> list[tuple[str, ...]]:
-    """Right answers of the four instances."""
+    """Return the gold answers of the four instances."""
     if task.kind == "span":
         return [("the sofa",), ("Ross",), ("a, b", "b"), ('he said "no"',)]
     if task.kind == "multi_label":
@@ -72,7 +72,7 @@ def right_answers(task: Task) -> list[tuple[str, ...]]:
 
 
 class Told(NamedTuple):
-    """What a run's stage is to say of the run's target."""
+    """Facts that the record of a run's stage contains about the run's target."""
 
     stage: Stage
     dev: float
@@ -87,8 +87,10 @@ _TOLD: dict[Path, dict[str, Told]] = defaultdict(dict)
 def finish(
     study: Study, run: Run, *, dev: float, test: float, answers: list[tuple[str, ...]]
 ) -> Path:
-    """Leave the record and the predictions of a run, beside those of other runs of its stage; gives
-    the record's path."""
+    """Write record and predictions of a run, and return the record's path.
+
+    Those of other runs of its stage are kept.
+    """
     folder = Path(study.folder(run.stages[-1]))
     if not (folder / "metrics.json").exists():
         _TOLD.pop(folder, None)
@@ -125,7 +127,7 @@ def _rows(dataset: str, target: str, told: Told) -> list[Row]:
 
 
 def by_seed(run: Run, task: Task) -> list[tuple[str, ...]]:
-    """Answers that differ between runs: the right ones, turned by seed and sources."""
+    """Return answers that differ between runs: gold answers rotated by seed and sources."""
     golds = right_answers(task)
     golds = [gold[:1] if task.kind == "span" else gold for gold in golds]
     by = (
@@ -141,7 +143,7 @@ def finish_all(
     answers: Answers = by_seed,
     wanted: Callable[[Run], bool] = lambda run: True,
 ) -> None:
-    """Finish every planned run that is wanted."""
+    """Finish every planned run that is selected."""
     # Nothing here has to survive a power cut, and waiting for the disk takes most of the time.
     with mock.patch("os.fsync"):
         for run in transfer_runs(study.plan):
@@ -151,7 +153,7 @@ def finish_all(
 
 
 def refresh_digest(predictions: Path) -> None:
-    """Let the record agree with predictions that were changed."""
+    """Update the digest in the record of changed predictions."""
     path = predictions.parent / "metrics.json"
     record = json.loads(path.read_text())
     record["rows"]["sha256"] = sha256(predictions.read_bytes()).hexdigest()
@@ -159,8 +161,10 @@ def refresh_digest(predictions: Path) -> None:
 
 
 def with_column(path: Path, name: str, values: pa.Array) -> None:
-    """Predictions with another column, and the record made to fit: of all tasks, or as many of
-    each of them as there are values."""
+    """Replace a column of the predictions, and update the record.
+
+    The values are those of all tasks; fewer values are repeated, for each task.
+    """
     table = pq.read_table(path)
     at = table.schema.get_field_index(name)
     every = pa.concat_arrays([values] * (len(table) // len(values)))

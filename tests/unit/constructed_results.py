@@ -40,14 +40,14 @@ def results_of(
 
 
 def with_cells(results: Results, **values: Any) -> Results:
-    """The same results with columns of ``cells`` replaced."""
+    """Return the same results with columns of ``cells`` replaced."""
     changed = results.statistics.cells.assign(**values)
     statistics = dataclasses.replace(results.statistics, cells=changed)
     return dataclasses.replace(results, statistics=statistics)
 
 
 def with_shuffled_sources(results: Results) -> Results:
-    """The same results with a control that scores half of what every single-source cell does."""
+    """Return the same results with a control that scores half of every single-source cell."""
     cells = results.statistics.cells
     over = cells[cells["n_sources"] == 1].assign(
         control="shuffled_source",
@@ -62,14 +62,14 @@ def with_shuffled_sources(results: Results) -> Results:
 
 
 def with_sizes(results: Results, sizes: dict[str, int]) -> Results:
-    """The same results with other numbers of training instances; tasks that are not named go."""
+    """Return the results with other numbers of training instances, without unnamed tasks."""
     old = results.tables.sizes
     new = old[old["task"].isin(sizes)].assign(train=lambda rows: rows["task"].map(sizes))
     return dataclasses.replace(results, tables=dataclasses.replace(results.tables, sizes=new))
 
 
 def lengths_of(dataset: str, longest: int = 300) -> pd.DataFrame:
-    """Length distributions with a long tail, as ``data.stats.length_distributions`` gives them."""
+    """Return length distributions with a long tail, as ``length_distributions`` computes them."""
     rows = [
         (dataset, unit, length, 100_000 // length**2)
         for unit in ("utterance_words", "dialogue_turns", "dialogue_words")
@@ -79,8 +79,10 @@ def lengths_of(dataset: str, longest: int = 300) -> pd.DataFrame:
 
 
 def flaws(figure: Figure) -> list[str]:
-    """Texts of a figure that lie over one another or outside the canvas, and legends that lie over
-    panels. The notes below it are outside: ``save`` adds room for them."""
+    """List overlapping texts, texts outside the canvas, and legends over panels of a figure.
+
+    Notes below the figure are not checked, because ``save`` adds room for them.
+    """
     lay_out(figure)
     boxes = _drawn_texts(figure)
     notes = {repr(text.get_text()) for text in figure.texts if text.get_gid()}
@@ -100,8 +102,10 @@ def flaws(figure: Figure) -> list[str]:
 
 
 def _drawn_texts(figure: Figure) -> list[tuple[str, Bbox]]:
-    """Each text that drawing puts on the canvas (not, for example, ticks beyond an axis' limits),
-    with its extent in pixels."""
+    """Yield each text on the canvas with its extent in pixels.
+
+    Ticks beyond an axis' limits, for example, are not drawn.
+    """
     drawn: dict[int, Text] = {}
     draw = Text.draw
 

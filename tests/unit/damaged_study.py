@@ -38,7 +38,7 @@ def opened(**keys: Any) -> Study:
 
 
 def written_study(folder: Path) -> Path:
-    """The study with all its records, in a folder."""
+    """Write the study with all its records to a folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         write_records(opened())
@@ -58,5 +58,5 @@ def gather(study: Study) -> Tables:
 
 
 def edited(**changes: Any) -> Damage:
-    """The record with values replaced (see ``edit``)."""
+    """Return the record with values replaced (see ``edit``)."""
     return lambda record: edit(record, **changes)

@@ -19,7 +19,7 @@ SIZES = {"train": 9, "dev": 3, "test": 4}
 
 
 def dialogue(split: str, number: int) -> Json:
-    """Texts with what breaks formats: quotes, commas, line ends, other scripts."""
+    """Return texts that break formats: quotes, commas, line ends, other scripts."""
     intent = INTENTS[number % 3]
     return {
         "ticket_id": f"{split}-{number}",
@@ -43,7 +43,7 @@ FLAT_TASKS: Json = TASKS | {"urgency": {"kind": "utterance_classification", "lab
 
 
 def utterances(rows: list[Json]) -> list[Json]:
-    """A row an utterance."""
+    """Return one row per utterance."""
     return [
         {"ticket_id": row["ticket_id"], "intent": row["intent"], **turn}
         for row in rows
@@ -94,7 +94,7 @@ def as_parquet(file: Path, rows: list[Json]) -> None:
 
 
 def as_lists(file: Path, rows: list[Json]) -> None:
-    """A list a field, as many published datasets have it."""
+    """Return one list per field, as in many published datasets."""
     keys = ("role", "content", "urgency")
     as_parquet(
         file,
@@ -138,7 +138,7 @@ SHAPES: dict[str, Shape] = {
 
 
 def written(folder: Path, shape: str, world: dict[str, list[Json]] = WORLD) -> Json:
-    """The declaration of a world that is written in some shape."""
+    """Write a world in some structure, and return its declaration."""
     name, write, rows = SHAPES[shape]
     files = {}
     for split, of_split in world.items():

@@ -21,7 +21,7 @@ def make_deltas(
     seeds: Iterable[int] = (0, 1),
     dataset: str = "DailyDialog",
 ) -> pd.DataFrame:
-    """Single-source deltas of every ordered pair; columns of ``columns.DELTAS``."""
+    """Return single-source deltas of every ordered pair, with the columns ``columns.DELTAS``."""
     tasks, algorithms, seeds = list(tasks), list(algorithms), list(seeds)
     names = [
         (model, algorithm, source, target, seed)
@@ -46,8 +46,10 @@ def make_deltas(
 def make_cells(
     deltas: pd.DataFrame, instances: int = 0, instance_error: float = 0.0
 ) -> pd.DataFrame:
-    """Cells of deltas, as ``cells.cells`` would make them of runs whose test instances, each a
-    dialogue, add ``instance_error`` (points) to the standard error. Columns of ``columns.CELLS``.
+    """Return cells of deltas, with the columns ``columns.CELLS``.
+
+    They are those that ``cells.cells`` computes for runs whose test instances, one per dialogue,
+    add ``instance_error`` (points) to the standard error.
     """
     rows = []
     keys = ["dataset", "model", "algorithm", "source", "target"]

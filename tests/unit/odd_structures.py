@@ -18,7 +18,7 @@ ODD_VALUES: tuple[Any, ...] = (
 
 
 def nest(depth: int, kind: str) -> Any:
-    """A value within ``depth`` lists or objects."""
+    """Return a value inside ``depth`` lists or objects."""
     value: Any = "deep down there is a text"
     for _ in range(depth):
         value = [value] if kind == "list" else {"a": value}
@@ -103,7 +103,7 @@ def odd_file(name: str, count: int = 30) -> str:
 
 
 def damage(value: Any, draw: random.Random, share: float) -> Any:
-    """A value in which some members are odd, missing or repeated."""
+    """Return a value in which some members are odd, missing or repeated."""
     if draw.random() < share:
         return draw.choice(ODD_VALUES)
     if isinstance(value, dict):
@@ -116,7 +116,7 @@ def damage(value: Any, draw: random.Random, share: float) -> Any:
 
 
 def damaged_files(name: str, count: int) -> Iterator[tuple[str, str]]:
-    """Yield names and contents of a public format's file that is damaged ever more."""
+    """Yield names and contents of a public format's file with increasing damage."""
     known = FORMATS[name]
     draw = random.Random(name)
     for number in range(count):

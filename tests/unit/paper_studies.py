@@ -97,13 +97,13 @@ class Paper:
 
 
 def baseline_of(rows: pd.DataFrame) -> float:
-    """A mean baseline that all published numbers of a model could have been rounded from."""
+    """Return a mean baseline that is consistent with all rounded published numbers of a model."""
     found = [*(rows.average_score - rows.average_delta), *(rows.top1_score - rows.top1_delta)]
     return (min(found) + max(found)) / 2
 
 
 def cells_of(tasks: int, baseline: float, row: pd.Series[float]) -> tuple[float, float, float]:
-    """(best, rest, sigma) of a group: see ``Paper``."""
+    """Return (best, rest, sigma) of a group: see ``Paper``."""
     average = within_rounding(row.average_delta, row.average_score - baseline)
     top1 = within_rounding(row.top1_delta, row.top1_score - baseline)
     best = top1 * tasks / (tasks - 1)
@@ -113,7 +113,7 @@ def cells_of(tasks: int, baseline: float, row: pd.Series[float]) -> tuple[float,
 
 
 def within_rounding(delta: float, other: float) -> float:
-    """A delta that is printed as published, with a score that is printed as published."""
+    """Return a delta and a score that are printed as published."""
     assert abs(delta - other) < 0.01
     return (delta + other) / 2
 
@@ -127,7 +127,7 @@ TABLE6 = published.table6().set_index(["target", "model", "algorithm"])
 
 
 def several_runs() -> list[Run]:
-    """Table 6's targets with three sources each, alone and together, two seeds."""
+    """Return runs of Table 6's targets with three sources, alone and together, with two seeds."""
     runs: list[Run] = []
     targets = published.table6()[["dataset", "target"]].drop_duplicates()
     for dataset, target in targets.itertuples(index=False):
@@ -142,9 +142,10 @@ def several_runs() -> list[Run]:
 
 
 def several_score(run: Run) -> float:
-    """Baseline 40; singles at 1 below, at and 1 above Table 6's mean; together as in Table 6.
+    """Return a score for Table 6: baseline 40, singles 1 below, at and 1 above its mean.
 
-    The cell that is not legible there: singles 0, together Table 3's gain, 1.95.
+    Together is as in Table 6. For the cell that is not legible there, singles are 0 and together is
+    Table 3's gain, 1.95.
     """
     _, model, algorithm, sources, target, seed = run
     if not sources:

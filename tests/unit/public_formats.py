@@ -17,7 +17,7 @@ MOODS = ("calm", "angry", "glad")
 
 
 def said(number: int, turn: int) -> str:
-    """A text that no other dialogue has."""
+    """Return a text that no other dialogue has."""
     texts = ("my parcel {} has not come yet", "let me look for number {}", "thank you, it is {}")
     return texts[turn % 3].format(10 * number + turn)
 
@@ -55,13 +55,16 @@ def as_csv(rows: list[Json]) -> str:
 
 
 def utterances(make: Callable[[int, int], Json], count: int = 24) -> list[Json]:
-    """A row an utterance."""
+    """Return one row per utterance."""
     return [make(number, turn) for number in range(count) for turn in range(4)]
 
 
 class Format(NamedTuple):
-    """``dialogue`` and ``labels`` (task → path, or kind and path) as they should be guessed;
-    ``turns``: of the first dialogue; ``notes``: words that are said."""
+    """A public format and its expected guess.
+
+    ``dialogue`` and ``labels`` (task → path, or kind and path) are the guess; ``turns`` are those
+    of the first dialogue; ``notes`` are words of the messages.
+    """
 
     file: str
     content: str
@@ -210,7 +213,7 @@ def dstc(number: int) -> Json:
 
 
 def rasa(number: int) -> Json:
-    """A tracker of Rasa: what users and bots say among actions without text."""
+    """Return a tracker of Rasa: messages of users and bots among actions without text."""
     events: list[Json] = []
     for turn in range(4):
         intent = {"intent": {"name": mood(number, turn), "confidence": 0.9}}

@@ -44,14 +44,16 @@ def make_record(
     stage_of: Mapping[str, Any] = AS_ALL,
     **changes: Any,
 ) -> Record:
-    """A valid record of a run's last stage, asked for by this run alone, made of ``stage_of`` (see
-    ``make_plan``). ``changes`` replace top-level keys."""
+    """Build a valid record of a run's last stage, requested by this run alone.
+
+    ``changes`` replace top-level keys. The stage comes from ``stage_of`` (see ``make_plan``).
+    """
     stage = stage_of_run(run, **stage_of)
     return _record(stage, {run[4]: score}) | changes  # type: ignore[return-value,operator]
 
 
 def _record(stage: Stage, scores: Mapping[str, float]) -> Record:
-    """Of two rounds the second is chosen; the score of a task on dev is that on test."""
+    """Build a record with two rounds, the second one chosen; dev and test scores are equal."""
     tested = {task: result(score) for task, score in scores.items()}
     record = constructed_record(stage, (0.0, 1.0), test=tested)
     for one in record["training"]["selections"]:
@@ -63,18 +65,20 @@ def _record(stage: Stage, scores: Mapping[str, float]) -> Record:
 
 
 def stage_of_run(run: Run, **stage_of: Any) -> Stage:
-    """The last training of a run, as it asks for it."""
+    """Return the last training of a run, with the run's selection."""
     return make_plan([run], stage_of).runs[0].stages[-1]
 
 
 def record_path(run: Run, **stage_of: Any) -> str:
-    """Where a run's record belongs, relative to the results folder."""
+    """Return the path of a run's record, relative to the results folder."""
     return f"{stage_of_run(run, **stage_of).path}/metrics.json"
 
 
 def make_plan(runs: Iterable[Run], stage_of: Mapping[str, Any] = AS_ALL) -> Plan:
-    """Runs with their trainings, on constructed data and models (``stage_of``: see
-    ``_planned``)."""
+    """Return runs with their trainings, on constructed data and models.
+
+    For ``stage_of`` see ``_planned``.
+    """
     builder = PlanBuilder(
         lambda step, starts: (kind_of(step, starts), "+".join(sorted(step.train_tasks))),
         lambda *_: stage_of.get("recipe", RECIPE_VERSION),
@@ -94,7 +98,10 @@ def _planned(
     weights: str | None = None,
     recipe: int = RECIPE_VERSION,
 ) -> PlannedRun:
-    """A run of the plan; ``weights``: None is a folder's. ``recipe`` is the builder's."""
+    """Return a run of the plan.
+
+    ``weights``: None for those of a folder. ``recipe`` is the builder's.
+    """
     dataset, model, algorithm, sources, target, seed = run
     stages = builder.stages(
         steps(algorithm, sources, target),
@@ -107,7 +114,7 @@ def _planned(
 
 
 def make_study(folder: Path, plan: Plan) -> Study:
-    """A study with results in a folder and a plan that its config need not have."""
+    """Return a study with results in a folder and a plan that its config need not have."""
     changed = {"study": "constructed", "results": str(folder)}
     revisions = Revisions(dict.fromkeys(_config().dataset_names, "r1"), {})
     config = _config().model_copy(update=changed)
@@ -128,7 +135,7 @@ def single_source_runs(
     seeds: Iterable[int],
     algorithms: Iterable[str] = ALGORITHMS,
 ) -> list[Run]:
-    """Every baseline and every ordered pair, baselines first, as a plan lists them."""
+    """Return every baseline and every ordered pair, baselines first, as in a plan."""
     tasks, seeds, models = list(tasks), list(seeds), list(models)
     runs: list[Run] = []
     for model in models:
@@ -153,9 +160,9 @@ def constructed(
     stage_of: Mapping[str, Any] = AS_ALL,
     synthetic: Container[str] = (),
 ) -> Collected:
-    """What would be read of a study with these records; nothing is written to the folder.
+    """Return what is collected from a study with these records, without writing files.
 
-    ``leave_out`` says which planned runs leave nothing. ``synthetic``: datasets whose dialogues are
+    ``leave_out`` selects planned runs without record. ``synthetic``: datasets whose dialogues are
     generated.
     """
     plan = make_plan(runs, stage_of)

@@ -8,7 +8,7 @@ from tasktransfer.encoding.encoded import EncodedSplit, Ragged
 
 
 def split_of(lengths: list[int], options: int = 1) -> EncodedSplit:
-    """A split whose example u has ``options`` sequences of ``lengths[u]`` tokens."""
+    """Return a split whose example u has ``options`` sequences of ``lengths[u]`` tokens."""
     counts = np.full(len(lengths), options, np.int32)
     each = np.repeat(np.array(lengths, np.int32), options)
     return EncodedSplit(

@@ -27,7 +27,7 @@ GONE = object()
 
 
 def changed(*path: str | int, to: Any) -> dict[str, Any]:
-    """SMALL with the value at a path replaced (or removed)."""
+    """Return SMALL with the value at a path replaced (or removed)."""
     result = copy.deepcopy(SMALL)
     place: Any = result
     for key in path[:-1]:
@@ -42,7 +42,7 @@ def changed(*path: str | int, to: Any) -> dict[str, Any]:
 
 
 def parse(study: Any, file: str = "study.yaml") -> TransferConfig:
-    """A study that is a mapping already; ``file`` is named in messages."""
+    """Open a study that is a mapping already; messages name ``file``."""
     config = checked_config(Document(study, file))
     assert isinstance(config, TransferConfig)
     return config

@@ -39,7 +39,7 @@ def _in_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 def own(name: str, rows: list[dict[str, Any]], tasks: dict[str, Any] = TASKS) -> dict[str, Any]:
-    """The declaration of a dataset of one's own, and its file."""
+    """Return the declaration of an own dataset, and write its file."""
     as_jsonl(Path(f"{name}.jsonl"), rows)
     return {
         "files": f"{name}.jsonl",
@@ -68,7 +68,7 @@ def study(*, absent: bool = False, **more: Any) -> Study:
 
 
 def transfers(plan: Plan) -> list[tuple[str, str, str]]:
-    """Sources, dataset and target of every transfer."""
+    """Return sources, dataset and target of every transfer."""
     return [
         ("+".join(run.about["sources"]), run.about["dataset"], run.about["target"])
         for run in plan.runs
@@ -77,8 +77,7 @@ def transfers(plan: Plan) -> list[tuple[str, str, str]]:
 
 
 def test_two_studies_in_one_process_have_datasets_of_one_name() -> None:
-    """Whichever was opened last: a plan, what is prepared and what is lacking are of the study that
-    is asked."""
+    """Plan, prepared and missing data are those of the given study, not of the last one opened."""
 
     def own_study(name: str, labels: str) -> Study:
         rows = [dialogue(name, n) | {"intent": labels[n % 2]} for n in range(16)]

@@ -73,7 +73,7 @@ def test_one_side_constant_or_too_few_cells_cannot_be_told() -> None:
 
 @pytest.mark.parametrize("tasks", [5, 8])
 def test_p_is_uniform_where_nothing_agrees(tasks: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the cells of a row and of a column hang together, as they do in transfer."""
+    """The cells of a row and of a column are correlated, as in transfer."""
     monkeypatch.setattr(correlation, "RESAMPLES", 10)
     monkeypatch.setattr(correlation, "RENAMINGS", 99)
     random = np.random.default_rng(4)
@@ -106,8 +106,11 @@ TASKS = "abcdefg"
 
 
 def study(own: float, noise: float = 0.0) -> pd.DataFrame:
-    """Two models and two algorithms: ``own`` is the part of the trends that is the model's own
-    (0-1), the algorithms of a model have the same trends; ``noise`` of each run."""
+    """Build a study of two models and two algorithms.
+
+    ``own`` is the part of the trends that is the model's own (0-1); the algorithms of a model share
+    their trends. ``noise`` is that of each run.
+    """
     random = np.random.default_rng(8)
     shared = random.normal(size=(7, 7))
     apart = {model: random.normal(size=(7, 7)) for model in ("bert", "gpt2")}
@@ -148,7 +151,7 @@ def test_own_trends_show_between_models_only() -> None:
 
 
 def test_noise_lowers_the_reliability_with_the_correlation() -> None:
-    """The trends are the same; that the matrices differ is noise, and is seen to be."""
+    """The trends are equal; the matrices differ by noise, which the reliability shows."""
     overall = agreement_overall(agreement(study(0.0, noise=1.5))).set_index("between")
     assert overall.loc["model", "correlation"] < 0.85
     assert overall.loc["model", "disjoint"] == pytest.approx(
@@ -157,7 +160,7 @@ def test_noise_lowers_the_reliability_with_the_correlation() -> None:
 
 
 def test_a_shared_baseline_lifts_correlation_and_not_disjoint() -> None:
-    """No run's delta has anything but noise, that of the baselines twice the others'."""
+    """All deltas are noise; that of the baselines is twice as large."""
     found = []
     for number in range(12):
         random = np.random.default_rng(number)
@@ -176,7 +179,7 @@ def test_a_shared_baseline_lifts_correlation_and_not_disjoint() -> None:
 
 
 def test_halves_of_the_seeds_by_hand() -> None:
-    """Two seeds: one split. bert is the same in both, gpt2 has the order reversed in seed 1."""
+    """Two seeds give one split. bert is equal in both; gpt2 has the reverse order in seed 1."""
     pairs = [(s, t) for s in "abc" for t in "abc" if s != t]
     deltas = make_deltas(
         lambda m, al, s, t, seed: (-1.0 if (m, seed) == ("gpt2", 1) else 1.0) * pairs.index((s, t)),

@@ -17,8 +17,7 @@ CUDA = torch.device("cuda")
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_was_prepared_before_gives_the_same_loss(load: Loader, family: Family) -> None:
-    """The next update's thread works while this one is read; asked for fewer tokens, it begins
-    again."""
+    """A thread prepares the next update, and repeats it if the number of tokens is lowered."""
     model, split = load(family, "DailyDialog", TASK)
     updates = [(Batch(TASK, (0, 1)),), (Batch(TASK, (1, 0, 1)),)]
     with Ahead(model, {TASK: split}, updates, CUDA) as ahead:
@@ -48,7 +47,7 @@ def test_a_cpu_prepares_nothing_ahead(load: Loader) -> None:
 
 
 def test_arrays_arrive_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of any type and shape, from one buffer; the meta device stands for one that is not a CPU."""
+    """Any type and shape, from one buffer; the meta device represents one other than the CPU."""
     made = {
         "ids": torch.arange(5)[None].numpy(),
         "mask": torch.tensor([True, False, True]).numpy(),

@@ -73,7 +73,7 @@ def test_the_documents_name_every_table_and_state() -> None:
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Tables and statistics of a small constructed study."""
+    """Write tables and statistics of a small constructed study."""
     folder = tmp_path_factory.mktemp("notebook")
     tasks = ["emotion_recognition", "dialogue_nli", "topic_classification"]
     keys = {
@@ -92,7 +92,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def execute(notebook: nbformat.NotebookNode, tables: Path, patch: pytest.MonkeyPatch) -> None:
-    """Run it in a kernel of this Python, as Jupyter does: in the notebook's folder."""
+    """Run the notebook in a kernel of this Python, in its folder, as Jupyter does."""
     patch.setenv("TABLES", str(tables))
     resources = {"metadata": {"path": str(NOTEBOOK.parent)}}
     NotebookClient(notebook, timeout=120, resources=resources).execute()

@@ -145,7 +145,7 @@ def test_members_that_are_no_files(
 
 
 def test_folders_of_a_zip_are_passed_over(tiny: TinyRelease, tmp_path: Path) -> None:
-    """Some tools write entries for folders, for the top one too."""
+    """Some tools write entries for folders, also for the top one."""
     file = tiny.pack(tmp_path)
     for folder in ("./", f"./{FOLDER}/"):
         add_member(file, folder, b"")
@@ -169,7 +169,7 @@ def test_a_bomb_by_size(tiny: TinyRelease, tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_header_that_understates_a_bomb(tiny: TinyRelease, tmp_path: Path) -> None:
-    """The header says 10 bytes, the member holds more: found out when it is read."""
+    """The header says 10 bytes, but the member is larger, which is detected on reading."""
     file = tiny.pack(tmp_path)
     size = len(tiny.files["TLiDB_Friends.json"])
     content = file.read_bytes()
@@ -179,7 +179,7 @@ def test_a_header_that_understates_a_bomb(tiny: TinyRelease, tmp_path: Path) -> 
 
 
 def test_members_that_claim_more_than_the_file_has(tiny: TinyRelease, tmp_path: Path) -> None:
-    """A compressed size that is a lie would lift the limit on the ratio."""
+    """A false compressed size would raise the limit on the ratio."""
     file = tiny.pack(tmp_path)
     with zipfile.ZipFile(file) as packed:
         size = packed.getinfo(JSON).compress_size

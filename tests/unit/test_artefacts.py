@@ -47,7 +47,7 @@ WEIGHTS = "model.safetensors"
 def trained(
     load: Loader, models_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Path]:
-    """Two trainings of one shape, which kept their rounds."""
+    """Run two trainings of one shape that keep their rounds."""
     folder = tmp_path_factory.mktemp("trained")
     for stage, name in ((FIRST, "first"), (OTHER, "other")):
         train(models_folder, stage, folder / name)
@@ -56,7 +56,7 @@ def trained(
 
 @pytest.fixture
 def kept(trained: dict[str, Path], tmp_path: Path) -> Path:
-    """A copy of the first of them, to be damaged; times and all."""
+    """Return a copy of the first of them to damage, with its times."""
     shutil.copytree(trained["first"], tmp_path / "kept")
     return tmp_path / "kept"
 
@@ -148,7 +148,7 @@ def test_weights_without_checksums_are_looked_at_when_they_are_read(
 
 
 def test_weights_that_are_gone_are_no_damage(kept: Path) -> None:
-    """Those that nothing starts from any more are removed."""
+    """Weights are removed once no node starts from them."""
     shutil.rmtree(kept / "checkpoint")
     shutil.rmtree(kept / "rounds")
     assert find_damage(kept, FIRST.digest, "all") is None
@@ -200,7 +200,7 @@ def test_a_record_names_files_of_its_own_folder_alone(kept: Path) -> None:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """A fit, the data derived by it, and nothing that needs a model: by their jobs."""
+    """Run the jobs of a fit, and of the data derived by it, without a model."""
     folder = tmp_path_factory.mktemp("made")
     config = {
         "study": "toy",
@@ -222,7 +222,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 @pytest.fixture
 def study(made: Study, tmp_path: Path) -> Study:
-    """A copy of it, to be damaged."""
+    """Return a copy of the study to damage."""
     shutil.copytree(Path(made.config.results), tmp_path / "results")
     content = json.loads(Path(made.config_file).read_text())
     (tmp_path / "study.yaml").write_text(
@@ -232,7 +232,7 @@ def study(made: Study, tmp_path: Path) -> Study:
 
 
 def rolled(file: Path) -> None:
-    """The rows of its weights, one place further: as large, and as right by themselves."""
+    """Return weights with their rows rotated by one: as large, and valid by themselves."""
     save_arrays({name: np.roll(rows, 1, axis=0) for name, rows in load_arrays(file).items()}, file)
 
 

@@ -60,7 +60,7 @@ def chat_of(model: CausalModel, template: str) -> ChatTemplate:
 
 
 def loop(model: CausalModel, asked: Asked) -> list[tuple[float, int]]:
-    """The plain way: every choice with its whole prompt, one after the other."""
+    """Score every choice with its whole prompt, one after the other."""
     told = []
     for choice in asked.choices:
         prompt = model.texts.text(asked.prompt)

@@ -44,7 +44,7 @@ OTHER_KINDS = {
 
 
 def made_up(task: Task, number: int = 0) -> Instance:
-    """An instance of any task, whose right answer is its first or so."""
+    """Build an instance of any task, whose gold answer is its first label or option."""
     query = {name: f"the {name}" for name in FIELDS}
     options = tuple(f"option {n}" for n in range(len(task.labels)))
     if task.kind in ("span", "reply"):
@@ -152,7 +152,7 @@ def test_shots_are_drawn_by_seed_from_training() -> None:
 
 
 class OfWords:
-    """A model whose tokens are words; it finds the choices that ``liked`` names likeliest."""
+    """A model whose tokens are words; the choices in ``liked`` are the most likely."""
 
     max_length = 60
     gives_likelihoods = True
@@ -221,7 +221,7 @@ def test_a_model_that_only_writes_is_told_the_choices_and_never_guessed_for() ->
 
 
 class Filtered(OfWords):
-    """A model that answers nothing which can be read."""
+    """A model whose answers are all unreadable."""
 
     def compute_likelihoods(self, asked: list[Asked]) -> list[Unread]:  # type: ignore[override]
         return [Unread("filtered")] * len(asked)

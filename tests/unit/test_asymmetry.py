@@ -35,7 +35,7 @@ def test_seeds_alone_give_the_paired_t_test() -> None:
 
 
 def test_dialogues_add_to_the_error() -> None:
-    """One seed: the two cells' errors by their dialogues, 3 and 4, make 5 points."""
+    """One seed: the two cells' errors over dialogues, 3 and 4, combine to 5 points."""
     deltas = make_deltas(
         lambda m, al, source, target, seed: 10.0 if source == "a" else 0.0, tasks="ab", seeds=[0]
     )
@@ -79,7 +79,7 @@ def test_order_of_tasks_and_one_way_pairs() -> None:
 
 @pytest.mark.parametrize("instance_error", [0.0, 0.5])
 def test_no_asymmetry_is_seldom_found_and_hardly_ever_marked(instance_error: float) -> None:
-    """Of pairs that share the noise of their baselines, as after pretrain_finetune, 3 seeds."""
+    """Pairs share the noise of their baselines, as after pretrain_finetune, with 3 seeds."""
     rejected, marked = [], []
     for study in range(8):
         noise = np.random.default_rng(study)

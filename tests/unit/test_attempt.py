@@ -52,7 +52,7 @@ def job(out: Path, *, stage: Stage = STAGE, checkpoint: bool = False) -> Job:
 
 
 def finished(record: Record = RECORD) -> str:
-    """The text of a record with empty rows beside it."""
+    """Return the text of a record with empty rows next to it."""
     sha256 = hashlib.sha256(b"").hexdigest()
     rows = {"file": "rows.parquet", "rows": 4, "sha256": sha256}
     return json.dumps({**record, "rows": rows})
@@ -65,7 +65,7 @@ def finish(out: Path, record: Record = RECORD) -> None:
 
 @pytest.fixture
 def trainings(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[Job], None]]:
-    """What the following trainings do, in order; whatever is left was not trained."""
+    """Define the following trainings, in order; those that remain were not run."""
     planned: list[Callable[[Job], None]] = []
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.setenv(CALL, "one")
@@ -160,7 +160,10 @@ def test_bad_input_is_not_tried_again(
     trainings: list[Callable[[Job], None]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Not by the same call of Snakemake: before a new one the input may have been mended."""
+    """The same call of Snakemake does not retry.
+
+    Before a new call the input may have been fixed.
+    """
     trainings += [failing(error), succeeding]
     with pytest.raises(type(error)):
         train_if_needed(job(tmp_path))

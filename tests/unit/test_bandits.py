@@ -45,7 +45,7 @@ def bandit(rule: Rule, fidelity: Fidelity | None = None) -> Bandit:
 
 
 def played(of: Bandit, rewards: tuple[float, ...], turns: int) -> list[list[float]]:
-    """Each turn's probabilities in a game whose sources always give these rewards."""
+    """Return each turn's probabilities in a game in which each source has a constant reward."""
     seen = []
     for _ in range(turns):
         seen.append(of.probabilities)

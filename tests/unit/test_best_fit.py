@@ -33,8 +33,10 @@ def test_the_line_is_that_of_linear_regression_and_its_interval_a_jackknife_over
 
 @pytest.mark.parametrize(("tasks", "role"), [(10, "target"), (10, "source"), (7, "ratio")])
 def test_counts_that_say_nothing_have_a_flat_line(tasks: int, role: str) -> None:
-    """Tasks differ, and their counts have nothing to do with it: 5 of 100 slopes may differ from
-    0. Of cells taken as independent, 40 to 60 of 100 did."""
+    """Tasks differ independently of their counts, so 5 of 100 slopes may differ from 0.
+
+    If cells were treated as independent, 40 to 60 of 100 did.
+    """
     random = np.random.default_rng(2)
     steep = 0
     for _ in range(100):

@@ -41,13 +41,13 @@ T_1, T_4 = 12.706204736432095, 2.7764451051977934
 
 
 def runs(scores: Sequence[float], drawn: Any = None, first: int = 0) -> Trainings:
-    """Trainings of consecutive seeds."""
+    """Return trainings of consecutive seeds."""
     seeds = tuple(range(first, first + len(scores)))
     return Trainings(seeds, np.array(scores), None if drawn is None else np.array(drawn))
 
 
 def deltas(values: Sequence[float], drawn: Any = None, instances: int = 0) -> Estimate:
-    """Of runs that are that much better than baselines, which are all 0."""
+    """Return deltas of runs that exceed their baselines, which are all 0, by these values."""
     nothing = None if drawn is None else np.zeros_like(np.array(drawn))
     baseline = runs([0.0] * len(values), nothing)
     return estimate(
@@ -74,7 +74,7 @@ def test_a_run_and_the_baseline_of_its_seed_are_paired() -> None:
 
 
 def test_a_method_that_equals_its_baseline_differs_by_nothing_whichever_runs_are_missing() -> None:
-    """Seeds scatter by ten points, and two of five have been run."""
+    """Seeds vary by ten points, and two of five were run."""
     chance = np.random.default_rng(2)
     scores = [31.0, 12.0, 48.0, 52.0, 45.0]
     drawn = np.array(scores)[:, None] + chance.standard_normal((5, 200))
@@ -109,7 +109,7 @@ def test_baselines_count_beside_the_shared_seeds_only_where_they_were_trained_fo
 
 
 def test_more_baselines_than_runs() -> None:
-    """Two runs, five baselines, two of the same seeds: worked by hand."""
+    """Two runs and five baselines, two of them with equal seeds: computed by hand."""
     transfer, baseline = runs([10.0, 14.0]), runs([1.0, 2.0, 3.0, 4.0, 5.0])
     found = estimate(transfer, baseline, more_baselines=True)
     assert found.delta == 12 - 3
@@ -126,7 +126,7 @@ def test_one_run_and_many_baselines_are_one_seed() -> None:
 
 @pytest.mark.parametrize("pairing", [0.0, 0.8])
 def test_the_variance_of_unequal_seeds_is_right(pairing: float) -> None:
-    """Against the spread of 4,000 deltas whose seeds correlate."""
+    """Compared with the spread of 4,000 deltas whose seeds correlate."""
     chance = np.random.default_rng(6)
     shared = chance.standard_normal((4000, 12))
     transfer, baseline = (
@@ -274,8 +274,11 @@ def test_a_planted_effect_is_covered_where_dialogues_correlate(regime: Regime) -
 
 
 def test_a_correlation_within_dialogues_has_the_known_design_effect() -> None:
-    """Dialogues of 10 equally hard instances: the variance of a share of right answers is
-    1 + (10 - 1) r times that of single instances, r the correlation of right answers."""
+    """Dialogues have 10 equally hard instances.
+
+    The variance of accuracy is 1 + (10 - 1) r times that of single instances, where r is the
+    correlation of correct answers.
+    """
     regime = Regime("one", 0.0, 0.0, seeds=1, dialogues=4000, correlation=0.4, difficulty=0.0)
     chance = np.random.default_rng(9)
     test = draw_instances(replace(regime, longest=1, dialogues=40_000), chance)
@@ -320,7 +323,7 @@ def test_the_interval_of_a_mean_ends_where_its_scale_does() -> None:
 
 
 def test_the_interval_of_a_mean_is_of_its_logit() -> None:
-    """Worked by hand: 80 of 100 is a logit of log 4, which moves by 1/16 a point."""
+    """Computed by hand: 80 of 100 is a logit of log 4, which changes by 1/16 per point."""
     sure = compute_mean_confidence(runs([79.0, 81.0]), None)
     low, high = (1 / (1 + math.exp(-(math.log(4) + side * T_1 / 16))) for side in (-1, 1))
     assert (sure.low, sure.high) == pytest.approx((100 * low, 100 * high))

@@ -31,7 +31,7 @@ STUDY: dict[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def _gone_again() -> Iterator[None]:
-    """What a plugin adds is gone afterwards."""
+    """Remove afterwards what a plugin adds."""
     registries: tuple[dict[Any, Any], ...] = (DESIGNS, MEASURES, VERSIONS)
     before = [dict(registry) for registry in registries]
     yield

@@ -194,7 +194,7 @@ def test_another_tasks_file_is_noticed(friends: Path) -> None:
 
 
 def test_reading_needs_no_datasets_library(friends: Path) -> None:
-    """Importing it takes half a second, in every training process."""
+    """Importing it takes half a second in every training process."""
     code = (
         "import sys\n"
         "from tasktransfer.data.cache import read_instances\n"

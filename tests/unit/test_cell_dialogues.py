@@ -27,7 +27,7 @@ from tasktransfer.stats.false_discovery import compute_q_values
 
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
-    """A finished study in the working directory, two test instances in each dialogue."""
+    """Write a finished study into the working directory, with two test instances per dialogue."""
     monkeypatch.chdir(tmp_path)
     return finished_study()
 
@@ -95,7 +95,7 @@ def test_one_seed_is_never_significant(study: Study) -> None:
 def test_runs_are_compared_with_the_baselines_of_their_seeds_and_those_trained_beside(
     study: Study,
 ) -> None:
-    """A run is missing: its baseline counts only if it was asked for beside those of the runs."""
+    """A run is missing: its baseline counts only if it is one of the extra baselines."""
     record_of(study, a_run(study)).unlink()
     tables = gather(study)
     row = one(cells(tables, RESULTS), **A_CELL)

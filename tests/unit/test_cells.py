@@ -41,7 +41,7 @@ from tasktransfer.stats.false_discovery import compute_q_values
 
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
-    """A finished study in the working directory; transfer from emotions helps a lot."""
+    """Write a finished study into the working directory, in which emotions help a lot."""
     monkeypatch.chdir(tmp_path)
     return finished_study()
 
@@ -139,7 +139,7 @@ def test_without_rows_the_seeds_alone_are_judged(study: Study) -> None:
 
 
 def test_equal_runs_are_no_effect(study: Study) -> None:
-    """Predictions of the baseline under the name of the transfer run."""
+    """The transfer run has the predictions of the baseline."""
     target = TASKS[1]
     baselines = {
         run.seed: run
@@ -160,7 +160,7 @@ def test_equal_runs_are_no_effect(study: Study) -> None:
 
 
 def _copy_result(source: Path, target: Path) -> None:
-    """Score and predictions of one record into another."""
+    """Copy score and predictions of one record to another."""
     given, record = (json.loads(path.read_text()) for path in (source, target))
     own, other = (pq.read_table(path.with_name("rows.parquet")) for path in (source, target))
     (task,) = given["results"]

@@ -41,7 +41,7 @@ def percent(sums: Sums) -> Sums:
 def answered(
     right: Sequence[float], clusters: Sequence[str] = DIALOGUES, measure: Measure = ACCURACY
 ) -> Scored:
-    """A run on one instance a dialogue."""
+    """Return a run with one instance per dialogue."""
     return score_tallies(np.stack([right, np.ones(len(right))], axis=1), clusters, percent, measure)
 
 
@@ -51,7 +51,7 @@ def noise(of: str, share: float = 0.5) -> Sequence[float]:
 
 
 def studied(shares: Mapping[str, float], seeds: int = 3) -> dict[Key, Cell]:
-    """Methods with so many right answers, which ones differs by seed."""
+    """Return methods with the given numbers of correct answers; which ones differs by seed."""
     return gather_cells(
         ((method,), seed, answered(noise(f"{method}{seed}", share)))
         for method, share in shares.items()
@@ -66,7 +66,7 @@ def row(table: pd.DataFrame, method: str, against: str = "") -> pd.Series:
 
 
 def test_one_seed_has_the_textbook_interval_of_paired_dialogues() -> None:
-    """Of a difference of two shares of right answers, with nothing drawn at random."""
+    """For a difference of two accuracies, without random sampling."""
     one, other = noise("one", 0.7), noise("other")
     told = gather_cells([(("new",), 0, answered(one)), (("base",), 0, answered(other))])
     table = build_cell_table(told, ["method"], BASE)
@@ -253,7 +253,10 @@ def test_references_may_be_other_cells() -> None:
 
 
 def test_a_mean_over_test_sets_leaves_a_shared_dialogue_out_of_all_at_once() -> None:
-    """Against the jackknife written out: the mean of both scores without each dialogue in turn."""
+    """Compared with the explicit jackknife.
+
+    It takes the mean of both scores without each dialogue in turn.
+    """
     draw = np.random.default_rng(0)
     sets = {name: [f"d{n}" for n in draw.integers(0, 12, 40)] for name in ("a", "b")}
     right = {name: draw.integers(0, 2, 40) for name in sets}

@@ -163,8 +163,10 @@ def members(path: Path) -> dict[str, str]:
 
 
 def test_what_the_archive_holds(made: Path) -> None:
-    """A folder per task with two files; a row for every instance in order, repeated ids repeated;
-    values as the challenge's page asks for them."""
+    """A folder per task with two files, and one row per instance in order.
+
+    Repeated ids are repeated; values are as on the challenge's page.
+    """
     files = ("baseline_predictions.csv", "predictions.csv")
     assert list(members(made)) == [f"{task}/{file}" for task in TASKS for file in files]
     for name, text in members(made).items():

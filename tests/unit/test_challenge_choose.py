@@ -31,7 +31,10 @@ BEST_DEV = Policy("best-dev")
 
 
 def dev(run: Run) -> float:
-    """multitask from relation extraction is best on average; single seeds go up to 90."""
+    """Return dev scores in which multitask from relation extraction is best on average.
+
+    Single seeds reach 90.
+    """
     best = run.method == "multitask" and run.about["sources"] in {(RE,), (QA,)}
     lucky = run.method == "pretrain_finetune" and run.seed == 1
     return 60.0 + 5 * run.seed + (RE in run.about["sources"]) if best else 90.0 if lucky else 20.0
@@ -39,7 +42,7 @@ def dev(run: Run) -> float:
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """Everything finished, two seeds."""
+    """Return a study with everything finished and two seeds."""
     made = make_study(tmp_path_factory.mktemp("choose"))
     finish_all(made, dev)
     return made
@@ -128,8 +131,11 @@ def chosen_bytes(study: Study, out: Path, **wish: Any) -> tuple[bytes, str]:
 
 @pytest.mark.parametrize("wish", [{}, {"ensemble": "majority"}, {"policy": "fixed:multitask"}])
 def test_test_scores_are_not_read(tmp_path: Path, wish: dict[str, Any]) -> None:
-    """Turned upside down and set to extremes, in records and predictions, right answers too, they
-    change no byte of the archive and no word of what is said."""
+    """Reversed and extreme test scores and gold answers change nothing.
+
+    They are changed in records and predictions; the archive has the same bytes, and the messages
+    are equal.
+    """
     studies = []
     for folder, score in (("low", lambda r: 0.0), ("against", lambda r: 100.0 - dev(r))):
         made = make_study(tmp_path / folder)
@@ -143,7 +149,7 @@ def test_test_scores_are_not_read(tmp_path: Path, wish: dict[str, Any]) -> None:
 
 
 def spoil_golds_and_scores(study: Study) -> None:
-    """Other right answers and scores in every predictions file, and the records made to fit."""
+    """Change gold answers and scores in every predictions file, and update the records."""
     for run in transfer_runs(study.plan):
         path = Path(study.folder(run.stages[-1])) / "rows.parquet"
         rows = pq.read_metadata(path).num_rows
@@ -152,7 +158,7 @@ def spoil_golds_and_scores(study: Study) -> None:
 
 
 class Untouchable(dict[str, Any]):
-    """A record that fails when anything of the test is asked for."""
+    """A record that fails if any of its test results is read."""
 
     def __getitem__(self, key: str) -> Any:
         assert key not in {"score", "test"}, f"{key} of a record was read"

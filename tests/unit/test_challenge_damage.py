@@ -23,7 +23,7 @@ OTHER = "reading_comprehension"
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[tuple[Study, dict[str, Path]]]:
-    """A study to damage, and the folders of its transfer runs by target."""
+    """Return a study to damage, and the folders of its transfer runs by target."""
     pairs = [{"source": RE if task == QA else QA, "target": task} for task in TASKS]
     datasets = {"Friends": {"tasks": "all", "pairs": pairs}}
     study = make_study(tmp_path, datasets=datasets, algorithms=["multitask"], seeds=1)

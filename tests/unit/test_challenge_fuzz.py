@@ -45,7 +45,7 @@ def golds(tmp_path_factory: pytest.TempPathFactory) -> Golds:
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[Path]:
-    """A folder to put an archive into, two levels below one that must not change, and to be in."""
+    """Change to a folder for an archive, two levels below a folder that must not change."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as name:
         base = Path(name)
@@ -64,7 +64,10 @@ def undisturbed() -> Iterator[Path]:
 
 
 def check(data: bytes, golds: Golds) -> bool:
-    """Score ``data`` as a zip; whether it is valid. Nothing but SubmissionError may come out."""
+    """Score ``data`` as a zip, and return whether it is valid.
+
+    Only SubmissionError may be raised.
+    """
     with undisturbed() as folder:
         archive = folder / "submission.zip"
         archive.write_bytes(data)
@@ -128,7 +131,10 @@ def test_random_csv(pieces: list[str], name: str, golds: Golds) -> None:
 @FUZZ
 @given(texts=st.lists(st.text(max_size=30), min_size=4, max_size=4))
 def test_quoted_texts_come_back(texts: list[str], golds: Golds) -> None:
-    """What a CSV writer quotes is read as it was, but for NUL and CR, which no row can hold."""
+    """Text quoted by a CSV writer is read unchanged.
+
+    NUL and CR are excepted, which no row can hold.
+    """
     ids = golds.tasks["question_answering"].row_ids
     texts = [text.replace("\0", "").replace("\r", "") for text in texts]
     rows = [
@@ -193,7 +199,7 @@ def test_random_members(members: list[tuple[str, bytes, int]], whole: bool, gold
 def test_a_leaderboard_of_odd_names(
     names: list[str], content: bytes, golds: Golds, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Names go into tables and a page: nothing of them may be taken for Markdown or HTML."""
+    """Names appear in tables and a page: no part of them may be interpreted as Markdown or HTML."""
     folder = tmp_path_factory.mktemp("board")
     data = write_release(tmp_path_factory.mktemp("release"), "Friends")
     files: Files = files_of(golds)

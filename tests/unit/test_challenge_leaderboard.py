@@ -35,8 +35,7 @@ CARDS = {card.name: card for dataset in DATASETS.values() for card in dataset.ca
 
 
 def wrong_every(every: int, offset: int = 0) -> Answer:
-    """Mistakes at every second instance of the baseline, and at every ``every``-th with transfer
-    (0: none)."""
+    """Make errors at every second baseline instance, and at every ``every``-th with transfer."""
 
     def answer(task: str, file: str, instance: int, gold: tuple[str, ...]) -> tuple[str, ...]:
         if file == BASELINE_FILE:
@@ -57,7 +56,7 @@ def wrong_every(every: int, offset: int = 0) -> Answer:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny world with some ten to fifty test instances a task."""
+    """Write a tiny world with about ten to fifty test instances per task."""
     folder = tmp_path_factory.mktemp("world") / "release"
     assert main(["world", "--seed", "3", "--dialogues", "120", "--out", str(folder)]) == 0
     return folder
@@ -120,7 +119,7 @@ def test_equal_scores_share_a_rank(board: Board) -> None:
 
 
 def _file_draws(task: TaskGolds, answer: Answer, file: str, weights: np.ndarray) -> list[float]:
-    """The slow way: every resampled test set written out and scored."""
+    """Score every resampled test set explicitly, which is slow."""
     predicted = [answer(task.task.name, file, n, gold) for n, gold in enumerate(task.answers)]
     if task.task.kind == "span":
         predicted = [one[:1] for one in predicted]

@@ -202,7 +202,7 @@ def test_forms_of_a_file(form: str, golds: Golds, read: Read) -> None:
 def test_the_second_row_with_an_id_answers_the_second_instance(
     task: str, golds: Golds, read: Read
 ) -> None:
-    """The release has these ids twice, with different right answers."""
+    """The release has these ids twice, with different gold answers."""
     answers, row_ids = golds.tasks[task].answers, golds.tasks[task].row_ids
     assert len(set(row_ids)) == len(row_ids) // 2 and answers[0] != answers[1]
     file, files = f"{task}/predictions.csv", files_of(golds)

@@ -23,7 +23,7 @@ from tasktransfer.results.study import Study
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """34 trainings, about 20 seconds, on a generated world that is given as a folder."""
+    """Run 34 trainings, in about 20 seconds, on a generated world in a folder."""
     base = tmp_path_factory.mktemp("challenge")
     return trained_preset(base, {"data": {"release": str(base / "world")}})
 
@@ -64,7 +64,7 @@ def test_round_trip_without_a_warning_and_with_the_records_own_metrics(
 
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_the_toolkits_way_is_read_too(study: Study, dataset: str, tmp_path: Path) -> None:
-    """Integers and lists give the same metrics; strings may not, since commas are gone."""
+    """Integers and lists give equal metrics; strings may not, because commas are lost."""
     quoted = scored(study, dataset, tmp_path)
     plain = scored(study, dataset, tmp_path, "tlidb")
     for name, task in DATASETS[dataset].tasks.items():

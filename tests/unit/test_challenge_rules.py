@@ -176,7 +176,7 @@ def challenge(**changes: Any) -> TransferConfig:
 
 
 def test_the_rules_change_no_digest() -> None:
-    """Records that keep the rules serve a challenge study, whoever trained them."""
+    """Records that satisfy the rules can be used in a challenge study, whoever trained them."""
     under, free = challenge(), parse(SMALL)
     digests = [[s.digest for s in plan.build(c, revisions(c)).stages] for c in (under, free)]
     assert digests[0] == digests[1]
@@ -229,7 +229,7 @@ def test_validate_says_what_is_held_and_what_is_not(
 
 
 def finished_run(folder: Path, **changes: Any) -> tuple[Run, dict[str, Any]]:
-    """A transfer run with its record, in a study which may be a free one."""
+    """Return a transfer run with its record, in a study that may be free."""
     study = make_study(folder, **changes)
     run = next(r for r in transfer_runs(study.plan) if r.method == "multitask")
     answers = [gold[:1] for gold in right_answers(get_task("Friends", run.about["target"]))]

@@ -34,7 +34,7 @@ EER = "emory_emotion_recognition/predictions.csv"
 def world(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, Golds]:
-    """A tiny release of each dataset, and its test split."""
+    """Write a tiny release of each dataset, and return its test split."""
     data = write_release(tmp_path_factory.mktemp("release"), request.param)
     return data, golds_of(data, request.param)
 
@@ -56,7 +56,7 @@ def read(folder: Path, files: Files, golds: Golds) -> Submission:
 
 
 def clumsy(task: str, file: str, instance: int, gold: tuple[str, ...]) -> tuple[str, ...]:
-    """Wrong now and then, more often in the baseline; texts full of a CSV file's marks."""
+    """Return answers with errors, more in the baseline, and texts full of CSV's special marks."""
     card = next(card for card in ALL_TASKS if card.name == task)
     every = 2 if file == BASELINE_FILE else 3
     if instance % every:
@@ -116,7 +116,7 @@ def test_minus_one_is_no_valid_answer(friends: tuple[Path, Golds], tmp_path: Pat
 
 
 def other_version(golds: Golds) -> Files:
-    """An archive that lacks one mention and has one that this release lacks."""
+    """Return an archive without one mention, and with one that this release does not have."""
     files = files_of(golds)
     for file in FILES:
         name = f"character_identification/{file}"
@@ -206,8 +206,10 @@ def test_unknown_datasets_and_absent_releases_are_told(
 
 
 def test_the_toolkits_example(shared: Path) -> None:
-    """Its mentions and queries are those of another copy of the release, so that some ids differ
-    (``shared_ids``); everything else is read without a complaint."""
+    """Its mentions and queries come from another copy of the release, so some ids differ.
+
+    With ``shared_ids`` everything else is read without an error.
+    """
     folder = os.environ.get(EXAMPLE_VARIABLE)
     if not folder:
         pytest.skip(

@@ -41,7 +41,7 @@ FEW = Prompt(("Is it late?", "Yes it is", "Dialogue:  A: hi\n B: <ho>"))
 
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Templates are tried here: a process for each takes seconds."""
+    """Test templates in this process, because a process for each takes seconds."""
 
     def probe(request: str) -> tuple[list[Any], None]:
         return render_chats(**json.loads(request)), None
@@ -51,7 +51,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def copied(folder: Path, to: Path, template: Any, file: str = "tokenizer_config.json") -> Path:
-    """A copy of a checkpoint's folder with a chat template."""
+    """Copy a checkpoint's folder, with a chat template."""
     to.mkdir(parents=True, exist_ok=True)
     for each in folder.iterdir():
         if each.is_file() and each.name != "chat_template.jinja":
@@ -130,7 +130,7 @@ def test_the_default_of_several_templates_is_taken(decoder: Path, tmp_path: Path
 
 @pytest.mark.usefixtures("in_process")
 def test_every_prompt_is_checked(decoder: Path, tmp_path: Path) -> None:
-    """A template may take what a text holds for a mark of its own."""
+    """A template may interpret a part of a text as one of its own markers."""
     template = "{% for m in messages %}{{ m.content.split('</think>')[-1] }}{% endfor %}"
     texts = texts_of(copied(decoder, tmp_path / "m", template))
     assert texts.text(Prompt(("Hello",))) == "Hello"
@@ -297,7 +297,7 @@ def test_prompts_are_not_longer_than_the_model(
 def test_another_template_is_another_evaluation(
     decoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a prompted model; trainings do not read it."""
+    """For a prompted model; trainings do not read the template."""
     monkeypatch.chdir(tmp_path)
 
     def digests(template: str, *, trained: bool) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ TABLES = Path("results/tables")
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The predictions that were read as a whole."""
+    """Return the predictions that were read completely."""
     seen: list[Path] = []
     whole = tallies.read_rows
 

@@ -31,8 +31,11 @@ def a_run(algorithm: str, source: str, target: str, seed: int, dev: float) -> di
 
 @pytest.fixture
 def tables(tmp_path: Path) -> Path:
-    """Dev of a target's baseline is ten times its number, of a transfer that of its source more;
-    seed 1 and every test score say the contrary."""
+    """Write tables whose dev scores rank the sources.
+
+    A target's baseline has ten times its number, a transfer that of its source more. Seed 1 and all
+    test scores say the contrary.
+    """
     rows = []
     for seed, sign in ((0, 1), (1, -1)):
         for t, target in enumerate(TASKS):

@@ -95,7 +95,7 @@ def test_malformed_overrides(option: str, capsys: pytest.CaptureFixture[str]) ->
 
 
 def told(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> Job:
-    """The job that a train command would start, without torch."""
+    """Return the job that a train command would start, without torch."""
     jobs: list[Job] = []
     fake: Any = type(sys)("tasktransfer.training.run")
     fake.train_stage = jobs.append
@@ -144,7 +144,7 @@ def test_a_stage_that_is_none(stage: str, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_training_starts_without_heavy_imports() -> None:
-    """torch is imported after the device is taken; nothing else heavy comes before."""
+    """torch is imported after the device is leased, and no other heavy package before."""
     code = (
         "import sys\n"
         "from tasktransfer import cli\n"

@@ -82,7 +82,7 @@ def test_status_tells_records_from_the_future(study: Study) -> None:
 
 
 def test_a_clock_that_is_ahead_makes_no_pace(study: Study) -> None:
-    """Ten minutes of work that end five minutes from now are ten minutes of work."""
+    """Ten minutes of work that end in five minutes from now count as ten minutes of work."""
     now = time.time()
     stage = study.plan.stages[0]
     begun = datetime.fromtimestamp(now - 300, UTC).isoformat()

@@ -75,7 +75,7 @@ def test_right_answers_have_the_same_codes_in_every_run(tmp_path: Path) -> None:
 
 
 def test_a_run_in_codes_stands_beside_one_with_its_text(tmp_path: Path) -> None:
-    """Records of a pack, and those of the trainings that it lacks."""
+    """Records from a pack, together with those of trainings that the pack does not contain."""
     rows = table(tmp_path / "text", PAIRS)
     changed = encode_rows(rows, SPAN)
     assert changed is not None
@@ -132,7 +132,7 @@ def test_what_says_that_there_is_no_answer_still_does(tmp_path: Path) -> None:
 
 
 def test_a_phrase_inside_a_longer_answer_stays(tmp_path: Path) -> None:
-    """As models that are asked write it; one scoring counts it wherever it stands."""
+    """Prompted models generate such answers; one scoring counts the phrase anywhere."""
     task = get_task("DailyDialog", "causal_emotion_span_extraction")
     said = "The evidence utterance is speaker1: Impossible answer."
     changed = encode_rows(

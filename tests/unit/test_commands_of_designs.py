@@ -74,7 +74,7 @@ WITHOUT_A_STUDY = {
 
 
 def study_of(design: str) -> list[str]:
-    """The options that open a small study of a design."""
+    """Return the options that open a small study of a design."""
     if design == "toy":
         Path("toy.yaml").write_text(yaml.safe_dump(STUDY))
         return ["--config", "toy.yaml"]
@@ -101,7 +101,7 @@ def design(request: pytest.FixtureRequest) -> str:
 
 
 def ends(capsys: pytest.CaptureFixture[str], words: list[str]) -> tuple[int, str, str]:
-    """Exit code and output of a command, which tells an error in words."""
+    """Return exit code and output of a command, which reports errors as messages."""
     code = cli.main(words)
     out, err = capsys.readouterr()
     assert (code == 0) == ("error: " not in err), err

@@ -44,8 +44,10 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def lab(name: str, **finished: Any) -> Study:
-    """A lab's own results folder, with the trainings of its seed. Lab C calls the model otherwise,
-    which is no part of what a training is."""
+    """Return a lab's results folder with the trainings of its seed.
+
+    Lab C uses another name for the model, which does not affect identities.
+    """
     folder = name.lower().replace(" ", "-")
     models = [{**MODEL, "name": "my-bert"}] if name == "Lab C" else [MODEL]
     study = opened(f"{folder}.yaml", results=folder, models=models, **STUDY)
@@ -56,7 +58,7 @@ def lab(name: str, **finished: Any) -> Study:
 
 
 def pack(name: str) -> Path:
-    """The lab's shard, as it shares it."""
+    """Write the lab's shard."""
     folder = name.lower().replace(" ", "-")
     out = SHARDS / f"{folder}.parquet"
     assert cli.main(["pack", "--config", f"{folder}.yaml", "--out", str(out), "--by", name]) == 0
@@ -101,7 +103,7 @@ def test_three_labs_share_a_matrix(shards: Path, capsys: pytest.CaptureFixture[s
 def test_a_damaged_shard_is_left_out_and_named(
     shards: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A changed score, a record that is gone, and a file that is no shard."""
+    """A changed score, a missing record, and a file that is not a shard."""
     spoil(shards / "lab-b.parquet", lambda rows: rows[0]["rows"][0].update(score=99.0))
     (shards / "lab-c.parquet").write_text("no Parquet")
     seen = imported(capsys, "--dry-run", code=6)
@@ -118,7 +120,7 @@ def test_a_damaged_shard_is_left_out_and_named(
 
 
 def spoil(file: Path, change: Any) -> None:
-    """Change the rows of a pack, whose footer stays."""
+    """Change the rows of a pack, and keep its footer."""
     table = pq.read_table(file)
     rows = table.to_pylist()
     change(rows)
@@ -237,7 +239,7 @@ def test_an_export_says_the_same_as_the_records(capsys: pytest.CaptureFixture[st
 
 
 def spoken(stage: Stage, task: Task) -> tuple[list[Row], TaskResult]:
-    """Answers of a model that quotes what it has read."""
+    """Return answers of a model that quotes its input."""
     words = [("a secret sentence",), ("another secret",)] * (TEST_SIZE // 2)
     golds = words if task.kind == "span" else [(task.labels[0],)] * TEST_SIZE
     answers = [words[0]] * TEST_SIZE
@@ -258,8 +260,10 @@ def spoken(stage: Stage, task: Task) -> tuple[list[Row], TaskResult]:
 def test_no_words_of_a_dialogue_are_exported(
     task: str, alike: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Spans, and what is no label of its task, are in codes; where those would not score alike,
-    instances are not written at all."""
+    """Spans, and texts that are not labels, are coded.
+
+    If codes would not give the same score, instances are not written at all.
+    """
     monkeypatch.setattr(finished_stages, "tested", spoken)
     if not alike:
         monkeypatch.setattr(coded_answers, "_is_equivalent", lambda *_: False)

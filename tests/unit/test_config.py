@@ -175,7 +175,7 @@ DIGESTS = {
 
 @pytest.mark.parametrize("path", [ROOT / "config.yaml", *PRESETS], ids=lambda path: path.name)
 def test_a_config_keeps_its_digest(path: Path) -> None:
-    """It stands in the records: byte for byte, whatever keys are added."""
+    """Records contain it, so it stays equal, whatever keys are added."""
     assert load_config(path).digest == DIGESTS[path.name]
 
 
@@ -237,7 +237,7 @@ def test_the_schema_on_disk_is_fresh() -> None:
 
 
 def test_every_key_stands_in_the_documented_config() -> None:
-    """config.yaml is the reference: a key that is added to the code is explained there."""
+    """config.yaml is the reference, so it explains every key of the code."""
     written = yaml.safe_load((ROOT / "config.yaml").read_text())
     keys = TransferConfig.model_fields
     assert keys.keys() == written.keys()

@@ -64,7 +64,7 @@ RESULTS = Path("results")
 
 
 def quality(run: Run) -> float:
-    """Only one source helps, as long as its answers are right."""
+    """Return scores in which only one source helps, as long as its answers are right."""
     return 0.95 if (run.about["sources"], run.method) == ((HELPS,), "pretrain_finetune") else 0.3
 
 
@@ -82,7 +82,7 @@ def gather(study: Study) -> Tables:
 
 
 def judged(tables: Tables) -> pd.DataFrame:
-    """The table ``controls``."""
+    """Return the table ``controls``."""
     over = control_cells(tables, RESULTS)
     return controls(over, cells(tables, RESULTS), configured(tables))
 
@@ -222,8 +222,10 @@ def test_verdicts(
 
 
 def test_cells_that_controls_equal_rarely_beat_them_and_a_source_of_its_own_does() -> None:
-    """Simulated heatmaps whose sources truly give nothing, what a control gives, or more
-    (benchmarks/statistics_simulation.py verdicts has more of them)."""
+    """Simulated heatmaps in which sources give nothing, as much as a control, or more.
+
+    See also ``benchmarks/statistics_simulation.py verdicts``.
+    """
     regime = replace(DIALOGUES[5], dialogues=40, gain=0.15)
     chance = np.random.default_rng(11)
     judged = [said for _ in range(6) for said in verdicts(regime, KINDS, 6, chance)]

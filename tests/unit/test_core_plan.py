@@ -69,7 +69,7 @@ def test_tasks_are_sets_and_a_step_may_have_its_own_data_model_and_training() ->
 
 
 def test_two_methods_that_share_their_last_stage_are_one_training_and_two_runs() -> None:
-    """No method is guessed from a stage: the plan says which runs end with it."""
+    """The plan says which runs end with a stage; no method is guessed from the stage."""
     plan = planned({"direct": [on("a")], "in one step": [on("a")]})
     assert len(plan.stages) == 1
     assert [run.method for run in plan.runs] == ["direct", "in one step"]

@@ -46,7 +46,7 @@ PIECES = (
 
 
 def table(seed: int) -> tuple[list[list[str]], dict[str, object]]:
-    """A table of one's own texts, labels and names, and how ``csv`` writes it."""
+    """Return a table of a user's texts, labels and names, and its CSV as ``csv`` writes it."""
     draw = random.Random(seed)
     kinds = ["text", *draw.choices(["text", "label", "name", "number"], k=draw.randint(1, 4))]
 
@@ -76,7 +76,7 @@ def test_what_python_writes_is_read_back(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_stray_quotation_marks_never_swallow_rows(seed: int, tmp_path: Path) -> None:
-    """Two marks, one before a text and one after another below, enclose all that is between."""
+    """Two marks, one before a text and one after a later text, enclose everything in between."""
     draw = random.Random(seed)
     separator, count, size = draw.choice(",;\t"), draw.randint(2, 4), draw.randint(4, 40)
     place = draw.randrange(count)

@@ -80,7 +80,7 @@ def test_frames_without_formulas_are_as_pandas_writes_them() -> None:
 
 
 def test_every_table_is_written_by_this_module() -> None:
-    """One place: whoever writes CSV with pandas or by hand meets this test."""
+    """Code that writes CSV with pandas or directly fails this test."""
     allowed = {
         "tables/csv_text.py",
         "designs/empathetic/sources/tiny.py",  # dialogues in a release's own format

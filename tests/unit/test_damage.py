@@ -39,7 +39,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def study(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
-    """A copy of the finished study, in the working directory."""
+    """Copy the finished study into the working directory."""
     shutil.copytree(finished, tmp_path / "study")
     monkeypatch.chdir(tmp_path / "study")
     return opened()
@@ -77,7 +77,7 @@ def another_run(record: Path) -> None:
 
 
 def another_seed_trained_differently(record: Path) -> None:
-    """The same run by other hyperparameters, moved to this one's place."""
+    """Replace a run by one with other hyperparameters."""
     other = opened(training={"learning_rate": 1e-4}, results="other")
     value = json.loads(record.read_text())["node"]
     wanted = (value["step"], value["label"], value["seed"])
@@ -109,8 +109,7 @@ def fewer_predictions(record: Path) -> None:
 
 
 def fewer_predictions_that_the_record_owns_to(record: Path) -> None:
-    """Rows and checksum in the record are those of the file; the last task's test split has
-    more."""
+    """Remove predictions of the last task, with matching counts and checksum in the record."""
     import hashlib  # noqa: PLC0415
 
     file = record.with_name(ROWS)
@@ -198,7 +197,7 @@ def test_damage_is_named_and_moves_no_number(study: Study, kind: str, algorithm:
 
 
 def _without(study: Study, record: Path) -> Tables:
-    """The tables of the same study without that run."""
+    """Return the tables of the same study without that run."""
     kept = record.parent.with_name("put aside")
     record.parent.rename(kept)
     hidden = kept.rename(Path("hidden"))

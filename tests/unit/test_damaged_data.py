@@ -75,7 +75,7 @@ def utf16(content: bytes) -> bytes:
 
 
 def latin1(content: bytes) -> bytes:
-    """The first text with an accent, as Latin-1 writes it."""
+    """Encode the first text with an accent as Latin-1."""
     end = content.index(b"e", len(content) // 2)
     return content[:end] + b"\xe9" + content[end + 1 :]
 
@@ -164,7 +164,7 @@ def with_json(change: Callable[[Any], Any]) -> Callable[[bytes], bytes]:
 
 
 def put(*keys: Any, value: Any = None) -> Callable[[bytes], bytes]:
-    """A value at a path of keys."""
+    """Set a value at a path of keys."""
 
     def change(whole: Any) -> None:
         for key in keys[:-1]:
@@ -184,7 +184,7 @@ def without(*keys: Any) -> Callable[[bytes], bytes]:
 
 
 def line(change: dict[str, Any], number: int = 1) -> Callable[[bytes], bytes]:
-    """A line of JSON lines with other values; None: without the key."""
+    """Return a line of JSON lines with other values; None removes the key."""
 
     def changed(content: bytes) -> bytes:
         rows = [json.loads(row) for row in content.splitlines()]
@@ -196,7 +196,7 @@ def line(change: dict[str, Any], number: int = 1) -> Callable[[bytes], bytes]:
 
 
 def tables(**changed: str) -> bytes:
-    """DSTC7's archive with another table."""
+    """Return DSTC7's archive with another table."""
     files = {
         name: changed.get(name.removeprefix("dstc7-task2-").removesuffix(".tsv"), text).encode()
         for name, text in sound.TABLES.items()

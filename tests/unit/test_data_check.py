@@ -24,7 +24,7 @@ def world(size: int = 12) -> list[dict[str, Any]]:
 
 
 def declared(checked: Checked) -> dict[str, Any]:
-    """The section that is printed, as a config would have it."""
+    """Return the printed section as part of a config."""
     section: dict[str, Any] = yaml.safe_load(checked.text)["datasets"]["Own"]
     return section
 

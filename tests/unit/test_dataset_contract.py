@@ -38,8 +38,7 @@ Write = Callable[[Path], object]
 
 @dataclass(frozen=True)
 class Case:
-    """A dataset, what writes a small release of it under a folder, the folder, and the tasks that
-    the release has."""
+    """A dataset, the writer of a small release of it, its folder, and the release's tasks."""
 
     dataset: Dataset
     write: Write
@@ -51,7 +50,7 @@ class Case:
 
 
 def in_tiny_world(dataset: Dataset) -> tuple[Dataset, Write, tuple[str, ...]]:
-    """A case of a dataset with a part in the tiny world."""
+    """Return a case of a dataset with a part in the tiny world."""
     tiny = dataset.tiny
     assert tiny is not None
     tasks = tuple(task for task in dataset.tasks if task in tiny.sizes)
@@ -96,7 +95,7 @@ def test_cards_say_where_the_task_comes_from(case: Case) -> None:
 
 
 def test_generated_answers_can_be_read_back(case: Case) -> None:
-    """Two sub-words a word and the end token: a tighter limit would cut right answers."""
+    """Two subwords per word and the end token; a lower limit would truncate gold answers."""
     for card in case.dataset.cards:
         words = [card.prompt.label_words.get(label, label) for label in card.labels]
         longest = max((len(word.split()) for word in words), default=1)
@@ -213,7 +212,7 @@ def test_a_part_of_the_tiny_world_is_as_large_as_it_says(case: Case) -> None:
 
 
 def each_split(case: Case, release: Release) -> list[tuple[Task, str, list[Instance]]]:
-    """(card, split, instances) of everything in a release."""
+    """Yield (card, split, instances) for everything in a release."""
     return [
         (case.dataset.tasks[task], split, list(release.instances(task, split)))
         for task in release.tasks

@@ -149,7 +149,7 @@ def test_an_instance_that_does_not_fit_is_named(
 
 
 def test_a_task_without_a_size_is_forecast_as_assumed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also what a batch system is asked for, where a KeyError would stop every job."""
+    """Also the requests to a batch system, where a KeyError would stop every job."""
     sizes = {name: size for name, size in DAILYDIALOG.sizes.items() if name != "dialogue_nli"}
     monkeypatch.setitem(DATASETS, "DailyDialog", replace(DAILYDIALOG, sizes=sizes))
     estimates = Estimates(open_study(PAPER, need_inputs=False), "cuda")

@@ -63,7 +63,7 @@ def instances(dataset: Dataset, *, few_sample: bool = False) -> dict[str, list[I
 
 
 def plain(found: dict[str, list[Instance]]) -> Any:
-    """Without names, which say file and row."""
+    """Return instances without their names, which contain file and row."""
     keys = ("dialogue_id", "context", "focus", "query", "options", "target", "starts", "turns")
     return {
         key: [[getattr(row, name) for name in keys] for row in rows] for key, rows in found.items()
@@ -112,8 +112,10 @@ configs:
 def test_a_name_on_the_hub_is_loaded_by_its_card(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Any
 ) -> None:
-    """A folder of that name stands for the hub: the library looks for one first, and reads it by
-    its card, as it would there."""
+    """A folder with that name represents the hub.
+
+    The library looks for one first and reads its card.
+    """
     folder = tmp_path / "shop" / "tickets"
     folder.mkdir(parents=True)
     (folder / "README.md").write_text(CARD)
@@ -309,8 +311,10 @@ def test_declared_datasets_are_those_of_the_study_that_is_open(tmp_path: Path) -
 
 
 def test_the_outside_dataset_as_a_declaration(tmp_path: Path) -> None:
-    """Its answers lie in files of their own, which a declaration cannot join: joined, they are
-    declared to equal instances."""
+    """Its answers are in separate files, which a declaration cannot join.
+
+    Once joined, they are declared to equal instances.
+    """
     write_release(tmp_path)
     files = {}
     for split in SPLITS:
@@ -357,7 +361,7 @@ def read_lines(file: Path) -> list[Json]:
 
 
 def test_a_path_that_exists_is_no_pattern(tmp_path: Path, expected: Any) -> None:
-    """Brackets, quotes, blanks, braces and wildcards are in names of files and folders."""
+    """Names of files and folders have brackets, quotes, blanks, braces and wildcards."""
     folder = tmp_path / "Ann's [1] {x} $data*"
     folder.mkdir()
     declaration = written(folder, "json lines")
@@ -412,7 +416,7 @@ def test_a_file_is_of_one_split(tmp_path: Path) -> None:
 def test_a_reading_that_the_header_does_not_tell_is_in_the_digest(
     lines: tuple[str, ...], is_plain: bool, tmp_path: Path
 ) -> None:
-    """Who read such a file otherwise, as earlier versions did, had other instances of it."""
+    """Earlier versions read such a file differently and had other instances."""
     files = {}
     for split in SPLITS:
         files[split] = tmp_path / f"{split}.tsv"
@@ -462,7 +466,7 @@ def test_labels_of_parquet_have_their_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["parquet", "saved"])
 @pytest.mark.parametrize("named", [True, False])
 def test_names_of_labels_are_in_the_digest(form: str, named: bool, tmp_path: Path) -> None:
-    """Who read the numbers, as earlier versions did, had other labels."""
+    """Earlier versions read the numbers and had other labels."""
     label = library.ClassLabel(names=["no", "yes"]) if named else library.Value("int64")
     features = library.Features({"text": library.Value("string"), "label": label})
     rows = [{"text": f"text {n}", "label": n % 2} for n in range(4)]

@@ -49,7 +49,7 @@ TEST = lines(*good(90))
 
 
 class Case:
-    """``train``: bytes of the training file. ``words``: what the message has."""
+    """A damaged file. ``train``: bytes of the training file; ``words``: parts of the message."""
 
     def __init__(
         self, train: bytes, *words: str, name: str = "train.jsonl", test: bytes = TEST, **task: Any
@@ -185,7 +185,7 @@ def test_they_are_forty_or_more() -> None:
 
 
 def written(case: Case, folder: Path) -> Json:
-    """The files of a case, and their declaration."""
+    """Write the files of a case, and return their declaration."""
     train = folder / case.name
     test = folder / ("test.csv" if case.name.endswith(".csv") else "test.jsonl")
     train.write_bytes(case.train)
@@ -214,8 +214,7 @@ MOST_MEMORY, MOST_SECONDS = 300, 5
 
 
 class Refused(NamedTuple):
-    """What a command said before it ended with the code of damaged data, its mebibytes and its
-    seconds of processor time."""
+    """Messages of a command that ended with the exit code of damaged data, MiB, and CPU seconds."""
 
     message: str
     memory: float
@@ -223,7 +222,7 @@ class Refused(NamedTuple):
 
 
 def refused(case: Case, folder: Path) -> Refused:
-    """Plan a study of a damaged file in a process of its own."""
+    """Plan a study of a damaged file in a separate process."""
     model = {"name": "tiny", "family": "encoder", "checkpoint": "tiny"}
     study = {
         "study": "damaged",

@@ -46,7 +46,7 @@ def made(folder: Path, rows: Sequence[Row], **more: Any) -> Dataset:
 
 
 def drawn(dataset: Dataset) -> dict[str, list[tuple[str, str, str]]]:
-    """Split → (dialogue, text, label)."""
+    """Return split → (dialogue, text, label)."""
     release = dataset.reader.open(Path(), False)
     return {
         split: [(i.dialogue_id, i.context, i.target[0]) for i in release.instances("mood", split)]
@@ -73,7 +73,7 @@ def test_a_draw_without_duplicates_is_what_it_was(tmp_path: Path) -> None:
 
 
 def copies(rows: Sequence[Row], *numbers: int) -> list[Row]:
-    """Copies of dialogues under other names, with other punctuation."""
+    """Return copies of dialogues with other names and other punctuation."""
     return [
         {**rows[n], "id": f"copy{n}-{k}", "text": f"It is:  number {n}, of many{'!' * k}"}
         for k, n in enumerate(numbers)

@@ -46,7 +46,7 @@ PRESENTATIONS = {
 
 
 def late_names(value: Any) -> Iterator[tuple[str, str]]:
-    """Module and name of each function that is imported when it is called, wherever it stands."""
+    """Yield module and name of each function that is imported lazily."""
     if isinstance(value, partial):
         yield from late_names(value.func)
         yield from late_names(value.args)
@@ -133,8 +133,10 @@ def transfer(
     joint_q: float = 0.01,
     collapsed: Sequence[tuple[str, str, str, int]] = (),
 ) -> list[str]:
-    """Two cells, ER → DNLI and DNLI → ER; the interval of the mean over all, and its q.
-    ``collapsed``: algorithm, source, target and how many of two runs predict one label only."""
+    """Return frames of two cells, ER → DNLI and DNLI → ER, with an interval and q of the mean.
+
+    ``collapsed``: algorithm, source, target and how many of two runs predict one label only.
+    """
     pairs = [(A, B), (B, A)]
     cells = RESULTS.statistics.cells.iloc[:2].assign(
         model="bert",
@@ -167,7 +169,7 @@ def transfer(
 
 
 def of_cells(sentences: list[str]) -> list[str]:
-    """Without those of each target, which have tests of their own."""
+    """Return the sentences without those about each target, which have separate tests."""
     begins = ("No transfer", "Averaged", "The largest", "Nothing can", "1 of", "None of")
     return [line for line in sentences if line.startswith(begins)]
 
@@ -186,7 +188,7 @@ def test_a_planted_transfer_is_found_and_named() -> None:
 
 
 def test_without_a_transfer_nothing_is_claimed() -> None:
-    """The planted one, with a q and an interval that bear it no more."""
+    """The planted transfer, with a q and an interval that do not support a claim."""
     told = of_cells(transfer([6.0, -4.0], [0.051, 0.9], (-0.1, 1.5), 0.2))
     assert told == [
         "No transfer differs significantly from its baseline: none of 2 cells (a source, target, "
@@ -203,7 +205,7 @@ def test_without_a_transfer_nothing_is_claimed() -> None:
 
 
 def test_an_interval_of_one_of_several_means_is_no_claim_by_itself() -> None:
-    """Its own interval excludes 0; among all means it may do so by chance."""
+    """Its own interval excludes 0; among all means this may happen by chance."""
     told = transfer([6.0, -4.0], [0.051, 0.9], (0.1, 1.5), 0.09)
     assert told[-1].startswith("Averaged over all pairs, no algorithm changes scores significantly")
 

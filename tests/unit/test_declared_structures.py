@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 
 def read(rows: list[Row], /, **section: Any) -> list[DeclaredDialogue]:
-    """The dialogues of rows, as the lines of a file."""
+    """Read the dialogues of rows from the lines of a file."""
     listed = [
         SourceRow(number, row, Location("own.jsonl", row=f"line {number}"))
         for number, row in enumerate(rows, start=1)
@@ -36,7 +36,7 @@ def contexts(rows: list[Row], /, **section: Any) -> list[str]:
 
 
 def answers(rows: list[Row], task: Row, /, **section: Any) -> list[tuple[str, str]]:
-    """(context, answers) of a task's instances."""
+    """Return (context, answers) of a task's instances."""
     reader = TaskReader("task", TaskSection.model_validate(task))
     return [
         (instance.context, " + ".join(instance.target))

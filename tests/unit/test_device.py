@@ -41,7 +41,7 @@ def start(tmp_path: Path, name: str, seconds: float, **environment: str) -> subp
 
 
 def most_at_once(log: Path) -> dict[str, int]:
-    """Per device, the largest number of holders at one time."""
+    """Return the largest number of simultaneous holders per device."""
     held: dict[str, int] = {}
     most: dict[str, int] = {}
     for line in sorted(log.read_text().splitlines(), key=lambda row: float(row.split()[0])):
@@ -52,7 +52,7 @@ def most_at_once(log: Path) -> dict[str, int]:
 
 
 def test_forty_jobs_on_four_devices_wait_in_turn_and_none_overlap(tmp_path: Path) -> None:
-    """Some are killed while they hold a device: it is free at once, and nobody waits for ever."""
+    """Some are killed while they hold a device: it is free at once, and no job waits forever."""
     devices = {"CUDA_VISIBLE_DEVICES": "0,1,2,3"}
     jobs = [start(tmp_path, str(i), 0.1, **devices) for i in range(36)]
     doomed = [start(tmp_path, f"doomed{i}", 600, **devices) for i in range(4)]
@@ -144,7 +144,7 @@ def test_no_device_is_no_lease(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine whose nvidia-smi lists two devices, and counts how often it is asked."""
+    """Provide an nvidia-smi that lists two devices and counts its calls."""
     program = tmp_path / "nvidia-smi"
     program.write_text(f"#!/bin/sh\necho >> {tmp_path}/asked\nprintf 'GPU-a\\nGPU-b\\n'\n")
     monkeypatch.setenv("TASKTRANSFER_LOCKS", str(tmp_path / "locks"))
@@ -185,7 +185,7 @@ def test_the_gpus_of_a_machine_are_asked_for_once(tmp_path: Path) -> None:
 def test_jobs_of_a_batch_system_do_not_wait_for_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each counts its devices from 0; the same number is another device on the same machine."""
+    """Each job numbers its devices from 0; equal numbers are different devices of one machine."""
     monkeypatch.setenv("TASKTRANSFER_LOCKS", str(tmp_path / "locks"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     monkeypatch.setenv("SLURM_JOB_ID", "7")

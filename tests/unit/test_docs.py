@@ -37,7 +37,7 @@ def named(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """Of a page's headings, as GitHub and the site make them."""
+    """Return the anchors of a page's headings, as GitHub and the site build them."""
     heads = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text()), re.MULTILINE)
     plain = [re.sub(r"\[([^]]*)\]\([^)]*\)|[`*]", r"\1", head).lower() for head in heads]
     return {re.sub(r"[^\w\- ]", "", head).strip().replace(" ", "-") for head in plain}
@@ -94,7 +94,7 @@ def test_a_command_exists(
 
 
 def words_of(line: str) -> list[str]:
-    """A command's words, to the end of it in its line, without what may be left out."""
+    """Return a command's words up to its end in the line, without optional parts."""
     plain = re.sub(r"\[[^]]*\]|->.*", "", line)
     words = shlex.split(plain.replace("...", "x"), comments=True)
     return words[: next((n for n, word in enumerate(words) if word in ("|", ">", "&&")), None)]
@@ -104,7 +104,7 @@ def words_of(line: str) -> list[str]:
 def test_a_command_within_a_sentence_has_a_name_and_options_that_exist(
     page: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Sentences may leave out what a command needs besides."""
+    """Sentences may omit required arguments."""
     for code in re.findall(r"`tasktransfer ([^`]+)`", FENCE.sub("", page.read_text())):
         with suppress(SystemExit):
             cli.parse(words_of(code))
@@ -129,7 +129,7 @@ def test_no_address_stands_in_for_another() -> None:
 
 @pytest.mark.xfail(strict=True, reason="[project.urls] is to be set before publishing")
 def test_the_addresses_are_set() -> None:
-    """Once they are, this test says so by failing: take its mark away."""
+    """Once they are set, this test fails: remove its mark then."""
     assert PROJECT.get("urls", {}).keys() >= {"Repository", "Documentation"}
 
 

@@ -35,7 +35,7 @@ def no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def examined(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
-    """Exit code, and what was seen by name."""
+    """Return the exit code, and the checks by name."""
     code = cli.main(["doctor", "--json", *words])
     seen = json.loads(capsys.readouterr().out)
     assert seen["exit_code"] == code

@@ -45,12 +45,12 @@ def study(folder: Path, runs: list[Run] = RUNS, **changes: object) -> Results:
 
 @pytest.fixture
 def one(tmp_path: Path) -> Results:
-    """A study of one dataset, which is enough for most."""
+    """Return a study of one dataset, which suffices for most tests."""
     return study(tmp_path / "one", RUNS[:4])
 
 
 def small_figure(results: Results, dataset: str) -> Figure:
-    """Stands for any figure where only what is drawn counts, because drawing takes long."""
+    """Replace figures by a small one, because plotting takes long."""
     figure = Figure(figsize=(1, 1))
     figure.text(0.5, 0.5, f"{dataset} {len(results.statistics.cells)}")
     return figure

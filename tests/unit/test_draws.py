@@ -60,7 +60,7 @@ def test_resampled_accuracy_has_the_textbook_standard_error() -> None:
 
 
 def test_few_dialogues_have_the_unbiased_variance() -> None:
-    """Of the mean of 5 dialogues' accuracies; 5 draws of 5 would have four fifths of it."""
+    """For the mean of 5 dialogues' accuracies; 5 resamples of 5 would have four fifths of it."""
     right = np.array([[9.0, 10], [4, 10], [7, 10], [2, 10], [8, 10]])
     weights = draws.sample_unit_weights("DailyDialog", CHOICE.name, 5)
     scores = draws.resample_scores(right, weights, accuracy)
@@ -68,7 +68,7 @@ def test_few_dialogues_have_the_unbiased_variance() -> None:
 
 
 def test_leaving_units_out_gives_the_textbook_standard_error_exactly() -> None:
-    """Of a difference of two shares of right answers over 500 instances, with no random draw."""
+    """For a difference of two accuracies over 500 instances, without random sampling."""
     right = np.random.default_rng(0).random((2, 500)) < [[0.6], [0.5]]
     tallies = np.stack([right, np.ones_like(right)], axis=2).astype(float)
     without = draws.compute_jackknife_scores(tallies, accuracy)
@@ -79,7 +79,7 @@ def test_leaving_units_out_gives_the_textbook_standard_error_exactly() -> None:
 
 
 def test_leaving_dialogues_out_is_the_jackknife_worked_by_hand() -> None:
-    """Three dialogues of 1, 2 and 3 instances, of which 1, 1 and 0 are right."""
+    """Three dialogues of 1, 2 and 3 instances, of which 1, 1 and 0 are correct."""
     without = draws.compute_jackknife_scores(np.array([[1.0, 1], [1, 2], [0, 3]]), accuracy)
     left = 100 * np.array([1 / 5, 1 / 4, 2 / 3])
     assert without.var(ddof=1) == pytest.approx(2 / 3 * ((left - left.mean()) ** 2).sum())
@@ -111,7 +111,7 @@ def test_fewer_than_two_dialogues_tell_nothing(ids: list[str]) -> None:
 
 
 def test_resampling_goes_through_the_official_score() -> None:
-    """Macro-F1 of the resampled instances, and not a mean of instance scores."""
+    """Macro-F1 of the resampled instances, not a mean of instance scores."""
     task = get_task("DailyDialog", "dialogue_nli")
     golds = [("entailment",)] * 9 + [("contradiction",)]
     each = metrics.tally(task, [("entailment",)] * 10, golds)

@@ -79,8 +79,11 @@ def count(module: Any, *, learnt: bool) -> int:
 
 
 def test_the_papers_models_have_the_papers_parameters() -> None:
-    """Table 4 with 250,000 words and 6 special ones: retrieval counts its positions, generation
-    does not; Multitask has 32 biases more than the paper counts."""
+    """Table 4 with 250,000 words and 6 special ones.
+
+    Retrieval counts its positions, generation does not; Multitask has 32 biases more than the paper
+    counts.
+    """
     paper, words = ArchitectureConfig(), 250_006
     model = drawn(paper, words, "meta")
     assert count(model, learnt=True) == 85_120_200
@@ -137,7 +140,7 @@ def test_an_ensemble_starts_from_a_model_without_and_trains_its_projection_alone
 @pytest.mark.parametrize("make", [dual, writer])
 @pytest.mark.parametrize("reads", ["mean", "pooler"])
 def test_an_ensemble_reads_the_classifiers_penultimate_layer(make: Any, reads: Pooling) -> None:
-    """What the classifier's head was trained on: the pooled first token, not the mean."""
+    """The classifier's head was trained on the pooled first token, not on the mean."""
     encoder = bert().eval()
     classifier = Encoder(
         encoder, {"feeling": replace(FEELING, by_head=False)}, seed=0, pad_token_id=0,

@@ -37,7 +37,7 @@ OPEN = EMPATHETIC_DIALOGUES.reader.open
 
 @pytest.fixture(scope="module", autouse=True)
 def known() -> Iterator[None]:
-    """The design's datasets, known in these tests and forgotten after them."""
+    """Register the design's datasets during these tests."""
     before = dict(DATASETS)
     for dataset in (EMPATHETIC_DIALOGUES, *OTHERS):
         datasets.add(dataset)
@@ -96,7 +96,7 @@ def test_splits_share_no_dialogue(world: Path) -> None:
 
 
 def test_contexts_hold_neither_situation_nor_label(world: Path) -> None:
-    """Both are poisoned with a word that is nowhere else."""
+    """Both contain a marker word that occurs nowhere else."""
     for file in afraid(world).parent.glob("*.csv"):
 
         def poison(rows: list[list[str]]) -> None:
@@ -257,7 +257,7 @@ DEMO = PRESETS / "empathetic-demo.yaml"
 
 
 def changed_model(name: str, **changes: object) -> list[dict[str, object]]:
-    """The demo's models, one of them with other values of its own or of its architecture."""
+    """Return the demo's models, one of them with other values of its own or of its architecture."""
     models = yaml.safe_load(DEMO.read_text())["models"]
     models.append({**next(m for m in models if m["name"] == "reader"), "name": "reader2"})
     (model,) = (m for m in models if m["name"] == name)

@@ -98,7 +98,7 @@ def test_a_model_as_released_is_judged_without_training() -> None:
 
 
 def digests(made: Any, method: str, setting: str) -> list[str]:
-    """Of the trainings and evaluations of a method's runs."""
+    """Return the digests of the trainings and evaluations of a method's runs."""
     runs = [r for r in made.runs if (r.method, r.about["setting"]) == (method, setting)]
     assert runs
     return [node.digest for run in runs for node in (*run.stages, *run.evaluations)]
@@ -160,7 +160,7 @@ BASE_ALONE = {"retrieval": {"methods": ["base"]}, "generation": {"methods": ["ba
 def test_base_does_not_depend_on_what_else_is_studied(
     change: dict[str, Any], tmp_path: Path
 ) -> None:
-    """Its words above all, which its perplexity is comparable by."""
+    """Above all its vocabulary, on which its perplexity depends."""
     weights = []
     folders = {name: str(tmp_path / name) for name in ("Newsgroups", "ReplyPairs")}
     for more in ({}, change):

@@ -28,8 +28,10 @@ def scores(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
 
 
 def test_ties_count_by_halves_and_the_last_block_is_short() -> None:
-    """Blocks of 3: row 0 right, row 1 tied with another, row 2 wrong; the short block of 2: row 3
-    wrong, row 4 right."""
+    """Blocks of 3: row 0 correct, row 1 tied with another, row 2 wrong.
+
+    The short block of 2: row 3 wrong, row 4 correct.
+    """
     assert p_at_1(scores, np.arange(5), 3).tolist() == [1, 0.5, 0, 0, 1]
 
 
@@ -40,7 +42,7 @@ def test_the_papers_code_drops_the_last_block_always() -> None:
 
 
 def test_a_limit_takes_whole_blocks_as_they_are_in_the_whole_test_set() -> None:
-    """Rows drawn one by one would part those of a dialogue, which are hard to tell apart."""
+    """Rows sampled singly would separate those of a dialogue, which are hard to distinguish."""
     limited = rows_of_blocks(5257, 100, most=10)
     assert len(limited) == 1000
     for block in limited.reshape(10, 100):
@@ -53,8 +55,10 @@ def test_a_limit_takes_whole_blocks_as_they_are_in_the_whole_test_set() -> None:
 
 
 def test_rows_of_one_dialogue_stay_together_under_a_limit() -> None:
-    """The scores prefer a reply of the row's own dialogue, of two rows: each row meets the other
-    one's in every block, and is right by half."""
+    """The scores prefer a reply of the row's own dialogue, which has two rows.
+
+    Each row shares every block with the other one, and is correct by half.
+    """
     dialogue = np.arange(1000) // 2
 
     def of_dialogue(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

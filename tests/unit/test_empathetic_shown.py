@@ -110,7 +110,7 @@ def test_controls_are_no_part_of_the_answer() -> None:
 
 @pytest.mark.parametrize("q", [0.01, math.nan])
 def test_one_run_is_said_and_bears_no_claim(q: float) -> None:
-    """Whatever q an older table has."""
+    """Whatever q an older table contains."""
     training, labels, last = answer(view({"differences": compared(EFFECTS, q, seeds=1)}))
     assert training.startswith("Base minus Pretrained, one run each: log PPL (−1.10")
     assert labels.startswith("Methods with emotion or topic supervision minus Base, one run each:")
@@ -196,7 +196,7 @@ def test_every_number_of_the_papers_table_2_is_found_once() -> None:
 
 
 def test_the_papers_table_4_in_numbers() -> None:
-    """What is "same" or "+9.6k" is of the model above; a day has 24 hours."""
+    """ "same" and "+9.6k" refer to the model above; a day has 24 hours."""
     of_paper = table4_of_paper().set_index(["setting", "model"])
     assert of_paper.loc[("retrieval", "Base")].tolist() == [84.3e6, 0.5]
     assert of_paper.loc[("generation", "Multitask")].tolist() == [85_109_600.0, 1.0]

@@ -16,7 +16,7 @@ NATS = {("base", 0): 4.2, ("base", 1): 4.3, ("pretrained", 0): 5.2, ("pretrained
 
 
 def rows_of(nats: dict[tuple[str, int], float]) -> pd.DataFrame:
-    """Twenty dialogues of ten tokens each, whose nats differ a little by dialogue."""
+    """Return twenty dialogues of ten tokens each, whose nats differ slightly by dialogue."""
     made = []
     for (method, seed), mean in nats.items():
         for place in range(20):
@@ -40,8 +40,10 @@ def test_perplexity_is_averaged_and_compared_on_its_logarithm() -> None:
 
 
 def p_at_1_rows(right: dict[tuple[str, int], float]) -> pd.DataFrame:
-    """Forty dialogues of one reply each, of which so large a share is right; which ones differs by
-    method and seed."""
+    """Return forty dialogues of one reply, of which a given fraction is correct.
+
+    Which ones differs by method and seed.
+    """
     made = []
     for number, ((method, seed), share) in enumerate(right.items()):
         run = ("retrieval", method, "minilm", seed)
@@ -52,7 +54,7 @@ def p_at_1_rows(right: dict[tuple[str, int], float]) -> pd.DataFrame:
 
 
 def test_a_method_equal_to_base_differs_by_nothing_whichever_seeds_are_there() -> None:
-    """Seeds differ by far: the mean of two of them less that of five is no difference."""
+    """Seeds differ widely: the mean of two minus that of five is not a difference."""
     base = {("base", seed): 0.1 + 0.2 * seed for seed in range(5)}
     rows = p_at_1_rows(base)
     same = rows.assign(method="multitask")
@@ -79,7 +81,7 @@ METHODS = {
 
 
 def test_controls_are_no_part_of_the_family_of_q() -> None:
-    """Rows that must be right cannot make those of others look rarer by chance."""
+    """Rows that must be significant cannot make others significant by chance."""
     alone = compute_statistics(p_at_1_rows(METHODS))["differences"].set_index("method")
     controls = {
         (f"emoprepend-{name}", seed): share

@@ -205,7 +205,7 @@ def test_any_mention_that_the_input_holds_is_the_label(tokenizers: dict[Family, 
 
 
 def kept_from(example: Example) -> int:
-    """First character of the context that the input holds."""
+    """Return the first character of the context that the input contains."""
     return min(edge for edge in example.offsets[::2] if edge >= 0)
 
 

@@ -114,7 +114,7 @@ def test_nothing_answered_is_asked_again_where_the_client_is_killed(tmp_path: Pa
 
 
 def ask_all(url: str, folder: str) -> None:
-    """What the client does that is killed."""
+    """Send all prompts, as the client that is killed."""
     model(Server(url=url), Path(folder)).compute_likelihoods(ASKED)
 
 

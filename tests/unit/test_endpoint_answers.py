@@ -13,7 +13,7 @@ PROMPT, CHOICE = "Is it late?", " yes indeed"
 
 
 def echo(tokens: list[str], values: list[Any] | None = None, **more: Any) -> dict[str, Any]:
-    """An echo in which the n-th token has the log-probability -n."""
+    """Return an echo in which the n-th token has the log-probability -n."""
     values = [None, *(-float(n) for n in range(1, len(tokens)))] if values is None else values
     scores = {"tokens": tokens, "token_logprobs": values, "text_offset": more.pop("offsets", None)}
     text = more.pop("text", "".join(tokens))

@@ -36,7 +36,7 @@ def model(url: str, folder: Path, **more: Any) -> EndpointModel:
 
 
 def problem(reply: Reply, folder: Path, **more: Any) -> str:
-    """How a job ends whose every request gets a reply."""
+    """Return the error of a job whose every request gets a reply."""
     with serving(Server(behave=lambda *_: reply)) as server:
         with pytest.raises(EndpointError) as caught:
             model(server.url, folder, **more).write(PROMPTS, 5, ())
@@ -52,7 +52,7 @@ def test_a_server_that_drips_is_late(tmp_path: Path, length: Any) -> None:
 
 
 def test_a_server_that_drips_its_headers_is_late(tmp_path: Path) -> None:
-    """urllib's time-out is of each read alone, and a line of headers is many."""
+    """urllib's time-out applies to each read, and a line of headers takes many."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         thread = threading.Thread(target=_drip_headers, args=(server,), daemon=True)
         thread.start()

@@ -50,7 +50,7 @@ def words_of(body: Body) -> str:
 
 
 def once(reply: Reply, condition: Callable[[str, Body], bool]) -> Callable[[str, Body], Any]:
-    """A reply to the first request of a kind alone."""
+    """Return a reply to the first request of a kind only."""
     left = [reply]
 
     def behave(path: str, body: Body) -> Reply | None:
@@ -76,7 +76,7 @@ def without_prompt_scores(path: str, body: Body) -> Reply | None:
 
 
 def other_prompt(path: str, body: Body) -> Reply | None:
-    """A template around the prompt: its tokens are scored, and are not the text that was sent."""
+    """Reply with a template around the prompt: the scored tokens are not the text that was sent."""
     if not is_echo(body):
         return None
     tokens = re.findall(r"\s*\S+", f"[INST] {body['prompt']} [/INST] x")

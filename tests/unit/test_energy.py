@@ -14,10 +14,10 @@ CUDA = torch.device("cuda")
 
 
 class FakeNvml:
-    """In the place of the module ``pynvml``: counts 1.5 kJ more at every look."""
+    """A substitute for the module ``pynvml`` that counts 1.5 kJ more at every read."""
 
     class NVMLError(Exception):
-        """As the module's own: of whatever goes wrong."""
+        """A substitute for the module's own error."""
 
     def __init__(self, fails: str = "") -> None:
         self.fails = fails
@@ -77,7 +77,7 @@ def test_without_the_module_nothing_is_known(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_real_module_where_there_is_no_such_gpu() -> None:
-    """No driver, or a driver that has no GPU of this UUID."""
+    """No driver, or a driver without a GPU of this UUID."""
     pytest.importorskip("pynvml")
     assert start_meter(CUDA)() is None
 

@@ -43,7 +43,7 @@ def _clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def _forget_cards() -> None:
-    """The digests of cards are made once a process, in which no version of the package changes."""
+    """Clear the digests of cards, which are computed once per process."""
     for dataset in DATASETS.values():
         vars(dataset).pop("card_digests", None)
 
@@ -54,7 +54,7 @@ def plan_of(study: str) -> Plan:
 
 
 def uses(node: Node, entry: Entry) -> bool:
-    """Whether a node itself uses an entry."""
+    """Return whether a node itself uses an entry."""
     registry, name = entry
     match node:
         case Data():
@@ -102,7 +102,7 @@ def test_a_version_of_what_a_study_does_not_use_changes_nothing(
 
 
 def test_versions_are_of_entries_that_there_are() -> None:
-    """A misspelt one would raise nothing."""
+    """A misspelt entry would have no effect."""
     known = {
         *(("measure", name) for name in MEASURES),
         *(("learner", name) for name in (*LEARNERS, *JOINT_LEARNERS, *MEASUREMENTS)),

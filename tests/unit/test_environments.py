@@ -92,7 +92,7 @@ def test_citation() -> None:
 
 
 def test_the_catalog_finds_a_standardized_workflow() -> None:
-    """As snakemake-workflow-catalog's README asks for it."""
+    """As required by the README of snakemake-workflow-catalog."""
     assert (ROOT / "workflow" / "Snakefile").is_file()
     assert (ROOT / "config" / "README.md").is_file()
     usage = read(".snakemake-workflow-catalog.yml")["usage"]

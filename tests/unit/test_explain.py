@@ -41,7 +41,7 @@ def opened(**keys: Any) -> Study:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Records, tables and statistics of a small study."""
+    """Write records, tables and statistics of a small study."""
     folder = tmp_path_factory.mktemp("explain")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)

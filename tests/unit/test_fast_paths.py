@@ -50,7 +50,7 @@ def gradient(model: FamilyModel, split: EncodedSplit, micro_batches: list[list[i
 
 
 def sixty(split: EncodedSplit) -> list[int]:
-    """A batch of 60 examples of all lengths that a split has."""
+    """Return a batch of 60 examples with all lengths of a split."""
     return [example % len(split) for example in range(60)]
 
 
@@ -93,7 +93,7 @@ def test_predictions_are_those_of_the_plain_path(load: Loader, family: Family, k
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_threads_that_work_side_by_side_give_the_same_weights(load: Loader, family: Family) -> None:
-    """Bit for bit when repeated, dropout included, and but for rounding those of one thread."""
+    """Bitwise equal when repeated, including dropout, and up to rounding those of one thread."""
     task = get_task("DailyDialog", "dialogue_nli")
     training = Training(epochs=2, batch_size=4, learning_rate=1e-3)
     made = []
@@ -120,7 +120,7 @@ def test_threads_that_work_side_by_side_give_the_same_weights(load: Loader, fami
 def test_a_micro_batches_dropout_is_drawn_from_its_own_source(
     load: Loader, family: Family, kind: str
 ) -> None:
-    """From torch's, which threads share, it would depend on which of them is first."""
+    """Torch's generator is shared by threads, so masks would depend on which thread is first."""
     model, split = load(family, *KINDS[kind])
     assert model.side_by_side
     dropouts = [m for m in model.module.modules() if isinstance(m, torch.nn.Dropout)]

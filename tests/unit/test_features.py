@@ -23,7 +23,7 @@ TEXTS = [f"I am glad today , {'very ' * (number % 7)}much so" for number in rang
 
 @pytest.fixture
 def small(load: Loader, models_folder: Path) -> tuple[Path, Path]:
-    """A checkpoint, and its tokenizer."""
+    """Write a checkpoint and its tokenizer."""
     return models_folder / "encoder", models_folder / "DailyDialog-encoder" / "tokenizer"
 
 

@@ -67,7 +67,7 @@ def drawn(figure: Figure | None) -> Figure:
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_what_a_figure_reads_is_all_that_it_needs(planted: Results, name: str) -> None:
-    """``draw_figures`` gives it the tables that it names, of its dataset, and no others."""
+    """``draw_figures`` passes only the tables that it names, of its dataset."""
     _, reads, _ = FIGURES[name]
     part = select_dataset(planted, "DailyDialog", reads)
     whole = DRAW[name](planted, "DailyDialog")
@@ -84,7 +84,7 @@ def note(figure: Figure) -> str:
 
 
 def grid(axes: Axes) -> dict[tuple[float, float], list[str]]:
-    """Row and column of a cell → its texts, from above."""
+    """Return row and column of a cell → its texts, from top to bottom."""
     found: dict[tuple[float, float], list[str]] = {}
     for text in sorted(axes.texts, key=lambda text: text.get_position()[1]):
         x, y = text.get_position()
@@ -96,7 +96,7 @@ def grid(axes: Axes) -> dict[tuple[float, float], list[str]]:
 
 
 def noise(run: Run) -> float:
-    """Spread scores: as different as names are, and the same every time."""
+    """Return scores that vary with the names, and are equal in every call."""
     return 30.0 + sum(map(ord, "".join(map(str, run)))) * 37 % 4001 / 100
 
 
@@ -128,7 +128,7 @@ def paper_scale(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 @pytest.fixture(scope="module")
 def smallest(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """Two tasks, one model, one algorithm, one seed."""
+    """Return two tasks, one model, one algorithm and one seed."""
     runs = single_source_runs(
         "Friends", ["t"], list(DATASETS["Friends"].tasks)[:2], [0], ["multitask"]
     )

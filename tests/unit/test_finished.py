@@ -57,7 +57,7 @@ def test_a_missing_child_costs_the_parent_whose_checkpoint_is_gone() -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_it_agrees_with_what_the_snakefile_asks(seed: int) -> None:
-    """Whatever of records, predictions and checkpoints is gone."""
+    """For any missing records, predictions and checkpoints."""
     study = opened(**KEYS)
     finish_all(study)
     draw = random.Random(seed)

@@ -41,7 +41,7 @@ RUNS = pd.DataFrame(
 
 
 def collapsed(*rows: tuple[str, str, int, int]) -> pd.DataFrame:
-    """Algorithm, source, collapsed runs and runs of cells of the target."""
+    """Return algorithm, source, and numbers of collapsed and of all runs of the target's cells."""
     names = ["algorithm", "source", "n_collapsed", "n_runs"]
     return pd.DataFrame(rows, columns=names).assign(
         dataset="Tickets", model="bert", target="intent"
@@ -70,8 +70,10 @@ def test_none_is_named_where_nothing_is_significant() -> None:
 
 
 def test_what_would_tell_is_seeds_with_their_hours_or_labels() -> None:
-    """One source: the gain has to be 1.96 errors. Of the error's square 0.64 falls with seeds and
-    0.36 with dialogues."""
+    """One source: the gain must be 1.96 errors.
+
+    0.64 of the squared error falls with seeds and 0.36 with dialogues.
+    """
     text = sentences({"delta": 1.8, "significant": False})
     needed = (1.8 / 1.959964) ** 2
     seeds = math.ceil(4 * 0.64 / (needed - 0.36)) - 4
@@ -105,7 +107,7 @@ def test_a_chance_is_told_in_whole_percent(delta: float, told: str) -> None:
 @pytest.mark.parametrize("delta", [-3.7, 4.0])
 @pytest.mark.parametrize("significant", [False, True])
 def test_one_run_bears_neither_a_chance_nor_a_claim(delta: float, significant: bool) -> None:
-    """Whatever the table says."""
+    """Whatever the table contains."""
     other = {"source": "urgency", "delta": -9.0}
     cells = [
         {**cell, "n_seeds": 1, "significant": significant} for cell in ({"delta": delta}, other)

@@ -143,7 +143,7 @@ NODE = Evaluation(FIT, FIT.data, TASK.name, ("spearman",))
 
 
 def finish(folder: Path, spearman: float = 0.5) -> Path:
-    """Leave what the job of an evaluation would; gives its record's path."""
+    """Write the files of an evaluation's job, and return its record's path."""
     rows = [
         Row(0, TASK.name, "i1", ("anger",), ("anger",), 100.0, "d1", "test", predicted_value=1.0)
     ]

@@ -20,7 +20,7 @@ LENGTHS = (9, 8, 5, 5, 2, 1, 1)
 def by_sequence(
     query: Tensor, key: Tensor, value: Tensor, ends: Any, longest: Any, **rest: Any
 ) -> Tensor:
-    """What ``flash.attend`` promises, sequence by sequence."""
+    """Compute the result that ``flash.attend`` must give, sequence by sequence."""
     made = []
     queries, keys = (torch.diff(each).tolist() for each in ends)
     assert longest == (max(queries), max(keys))
@@ -62,7 +62,7 @@ def test_it_is_told_of_first_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_torchs_operation_takes_what_it_is_given() -> None:
-    """The contract: if this fails with a new torch, look at ``flash.attend``."""
+    """The contract: if this fails with a new torch, check ``flash.attend``."""
     schema = torch.ops.aten._flash_attention_forward.default._schema
     given = ["query", "key", "value", "cum_seq_q", "cum_seq_k", "max_q", "max_k", "dropout_p",
              "is_causal", "return_debug_mask"]  # fmt: skip

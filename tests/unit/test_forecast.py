@@ -110,7 +110,7 @@ def test_limits_of_the_config_count() -> None:
 
 
 def test_tokens_that_are_cut_off_do_not_count() -> None:
-    """As many as the records of the shipped study have read an instance, of 128 at most."""
+    """Tokens per instance as in the records of the shipped study, at most 128."""
     for mean, read in ((90, 77.2), (131, 97.5), (228, 112.2), (211, 112.5), (308, 122.3)):
         assert estimate_truncated_mean(mean, 128) == pytest.approx(read, rel=0.04)
     assert estimate_truncated_mean(20, 10_000) == pytest.approx(20)
@@ -297,7 +297,7 @@ def test_records_say_on_what_it_runs() -> None:
 
 
 def measuring(monkeypatch: pytest.MonkeyPatch, flops: float) -> list[int]:
-    """A machine that multiplies so fast; gives how often it was measured."""
+    """Simulate a machine with this product rate, and return how often it was measured."""
     told = {"flops": {"float32": flops, "bfloat16": 3 * flops}, "where": "host, a core"}
     times: list[int] = []
 
@@ -371,7 +371,7 @@ def test_cards_are_known_by_name() -> None:
 def test_a_card_that_is_not_known_is_refused_with_those_that_are(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """L40 has another rate than L4, and neither stands for the other."""
+    """L40 and L4 have different rates, and neither replaces the other."""
     assert cli.main(["plan", "--card", name, "--config", "/nowhere.yaml"]) == 2
     error = capsys.readouterr().err
     assert f"unknown card {name!r}" in error and "RTX 4090" in error and "--on gpu" in error
@@ -485,7 +485,7 @@ def test_links_are_not_counted(tmp_path: Path) -> None:
 
 
 def test_an_adapter_costs_what_of_it_moves() -> None:
-    """Rank 16 on the linear layers of BERT base has 2,654,208 parameters, as peft counts them."""
+    """Rank 16 on the linear layers of BERT base has 2,654,208 parameters, as counted by peft."""
     models = [
         {"name": "whole", "family": "encoder", "checkpoint": "google-bert/bert-base-uncased"},
         {"name": "lora", "family": "encoder", "checkpoint": "google-bert/bert-base-uncased"},

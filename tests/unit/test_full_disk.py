@@ -21,7 +21,7 @@ models: [{name: m, family: encoder, checkpoint: tiny, max_length: 64}]
 
 
 def run(command: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A shell's line as a rule of the workflow has it; what the console shows is its output."""
+    """Run a shell line of a workflow's rule, and return what the console shows."""
     return subprocess.run(
         ["bash", "-c", command],
         cwd=folder,

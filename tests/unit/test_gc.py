@@ -27,7 +27,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def caches(study: Study) -> None:
-    """Every cache and model that a study reads or is made from."""
+    """Write every cache and model that a study reads or is built from."""
     folders = [study.tiny_world, study.tiny_model("tiny-bert")]
     folders += [study.tiny_instances(dataset) for dataset in DATASETS]
     for dataset in study.config.datasets:
@@ -131,7 +131,7 @@ def test_checkpoints_states_and_halves_of_this_study() -> None:
 
 
 def test_what_is_still_needed_stays() -> None:
-    """A temporary checkpoint whose finetune is missing, and a state to go on from."""
+    """A temporary checkpoint whose fine-tuning is missing, and a state to resume from."""
     study = opened()
     finish_all(study)
     stages = study.plan.stages

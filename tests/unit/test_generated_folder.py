@@ -39,7 +39,7 @@ FIGURE_NAMES = ("heatmap", "transfer_graph")
 
 @dataclass(frozen=True)
 class Trained:
-    """A study called ``bert``, as the paper's model is, and the options that open it."""
+    """A study called ``bert``, like the paper's model, and the options that open it."""
 
     study: Study
     options: list[str]
@@ -54,7 +54,7 @@ class Trained:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    """World, preparation, token ids and three trainings, each by its command."""
+    """Run world, preparation, token ids and three trainings, each by its command."""
     base = tmp_path_factory.mktemp("folder")
     assert main(["world", "--dialogues", "120", "--out", str(base / "world")]) == 0
     config = base / "study.yaml"
@@ -105,7 +105,7 @@ def analysed(trained: Trained) -> Results:
 
 
 def check_marks(results: Results, folder: Path) -> None:
-    """Every table, figure and page of a study whose dialogues are all generated."""
+    """Check every table, figure and page of a study whose dialogues are all generated."""
     assert results.metadata.synthetic
     assert results.tables.runs["synthetic"].all()
     tables = [table for table in printed(results).values() if isinstance(table, Printed)]
@@ -145,7 +145,7 @@ def test_tables_figures_and_report_say_it(
 
 
 def test_records_that_called_it_real_are_not_believed(trained: Trained, tmp_path: Path) -> None:
-    """As records of before said; the prepared data still knows."""
+    """Older records said so; the prepared data have the correct value."""
     results = tmp_path / "results"
     shutil.copytree(trained.study.config.results, results)
     for path in results.glob("stages/**/metrics.json"):
@@ -261,7 +261,7 @@ def test_preparing_tells_the_datasets_of_a_mixed_release_apart(
 
 
 def test_a_record_is_corrected_by_its_own_data_only(tmp_path: Path) -> None:
-    """Prepared data of another revision, or of the full split, says nothing of it."""
+    """Prepared data of another revision, or of the full split, do not apply."""
     generate(tmp_path / "world", dialogues=120)
     run = ("Friends", "bert", "baseline", (), "question_answering", 0)
     for revision, few_sample, corrected in (("r2", True, 0), ("r1", False, 0), ("r1", True, 1)):

@@ -25,9 +25,9 @@ Q4 = GGMLQuantizationType.Q4_1
 
 
 def write_gguf(file: Path, *, without: str = "") -> dict[str, np.ndarray]:
-    """A small Llama of random weights in four bits, whose tokens are bytes; gives its weights.
+    """Write a small Llama with random 4-bit weights and byte tokens, and return its weights.
 
-    ``without``: a tensor that the file lacks.
+    ``without``: a tensor that is missing in the file.
     """
     random = np.random.default_rng(0)
     tokens = ["<|endoftext|>", "<s>", "</s>", *sorted(ByteLevel.alphabet()), "th"]

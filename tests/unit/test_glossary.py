@@ -14,7 +14,7 @@ GLOSSARY = ROOT / "docs" / "glossary.md"
 
 
 def rows() -> list[list[str]]:
-    """Word, meaning and words not to use, of each line of the table."""
+    """Return word, meaning and words not to use, for each line of the table."""
     lines = [line for line in GLOSSARY.read_text("utf-8").splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
 
@@ -23,7 +23,7 @@ AVOIDED = [word.strip() for *_, words in rows() for word in words.split(",") if 
 
 
 def texts() -> Iterator[tuple[Path, str]]:
-    """What users see: captions, documents, and the texts in the code (of more than one word)."""
+    """Yield the texts for users: captions, documents, and texts in the code with several words."""
     for pattern in ("workflow/report/**/*.rst", "docs/*.md", "README.md"):
         yield from ((p, p.read_text("utf-8")) for p in ROOT.glob(pattern) if p != GLOSSARY)
     for path in sorted((ROOT / "src" / "tasktransfer").rglob("*.py")):
@@ -31,7 +31,7 @@ def texts() -> Iterator[tuple[Path, str]]:
 
 
 def strings(code: str) -> Iterator[str]:
-    """The texts of a module, without its docstrings."""
+    """Yield the texts of a module, without its docstrings."""
     tree = ast.parse(code)
     documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):

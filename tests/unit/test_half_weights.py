@@ -28,7 +28,7 @@ TASK = "dialogue_nli"
 def test_the_gradient_is_autocasts(
     load: Loader, family: Family, tokens: int, adapter: LowRank | None
 ) -> None:
-    """Bit for bit, also with frozen parts and after the weights have changed."""
+    """Bitwise, also with frozen parts and after the weights have changed."""
     model, split = load(family, "DailyDialog", TASK, adapter=adapter)
     with torch.no_grad():
         for name, parameter in model.module.named_parameters():
@@ -59,7 +59,7 @@ def test_the_gradient_is_autocasts(
 
 @pytest.mark.parametrize("together", [False, True], ids=["by autocast", "cast together"])
 def test_logits_are_not_rounded_to_bfloat16(together: bool) -> None:
-    """Between 256 and 512 bfloat16 has the even numbers only: 300 and 301 are one."""
+    """Between 256 and 512 bfloat16 has only even numbers: 300 and 301 become equal."""
     encoder = torch.nn.Linear(4, 4)
     head = create_head(4, get_task("DailyDialog", "emotion_recognition"), 0, "normal")
     module = torch.nn.ModuleDict({"encoder": encoder, "head": head})

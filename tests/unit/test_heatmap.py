@@ -70,12 +70,12 @@ def figure_of(results: Results) -> Figure:
 
 
 def panels(figure: Figure) -> list[Axes]:
-    """The panels, without the colour bar."""
+    """Return the panels, without the colour bar."""
     return [axes for axes in figure.axes if axes.texts or cells_of(axes, "missing")]
 
 
 def cells_of(axes: Axes, label: str) -> list[tuple[int, int]]:
-    """Source and target of the cells that are drawn in a way: cells, missing or significant."""
+    """Return source and target of the cells with a look: cells, missing or significant."""
     return [
         (int(path.vertices[0][1]), int(path.vertices[0][0]))
         for collection in axes.collections
@@ -85,7 +85,7 @@ def cells_of(axes: Axes, label: str) -> list[tuple[int, int]]:
 
 
 def grid(axes: Axes) -> list[list[str]]:
-    """What is printed (or hatched) in each cell of a panel: rows sources, columns targets."""
+    """Return the text (or hatching) of each cell of a panel: rows are sources, columns targets."""
     count = len(axes.get_xticks())
     cells = [[""] * count for _ in range(count)]
     for text in axes.texts:
@@ -212,7 +212,7 @@ def test_cells_that_left_a_race_are_hatched_in_their_own_way(tmp_path: Path) -> 
 
 
 def test_missing_and_not_planned_cells_look_apart(tmp_path: Path) -> None:
-    """In the figure, in the aggregate and on the page, and on paper: PNG and PDF."""
+    """In the figure, in the aggregate, on the page, and on paper: PNG and PDF."""
     lost, never = (TASKS[0], TASKS[1]), (TASKS[1], TASKS[2])
     planned = [run for run in RUNS if run[3] != never[:1] or run[4] != never[1]]
     gone = {run for run in planned if run[3] == lost[:1] and run[4] == lost[1]}
@@ -238,7 +238,7 @@ def aggregate_of(results: Results) -> Figure:
 
 
 def test_colours_end_at_100_per_cent_and_cells_beyond_are_marked(tmp_path: Path) -> None:
-    """A score that is lost altogether is as dark as the scale has it, beside one of +954 %."""
+    """A score that falls to 0 has the darkest colour of the scale, next to one of +954 %."""
     gains = {TASKS[0]: 70.0, TASKS[1]: -7.0, TASKS[2]: 45.0}
 
     def collapsing(run: Run) -> float:

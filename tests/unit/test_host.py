@@ -69,7 +69,7 @@ def test_all_trainings_of_a_workflow_share_a_host(workflow: Workflow) -> None:
 
 @pytest.mark.parametrize("other", ["environment", "threads"])
 def test_what_libraries_read_once_must_agree(workflow: Workflow, other: str) -> None:
-    """Another environment trains by itself, and is not served by what was imported in this one."""
+    """With another environment a client trains by itself, without the imports of the host."""
     assert workflow.code(workflow.client("exit", "0")) == 0
     name = (
         workflow.client("exit", "0", MKL_CBWR="COMPATIBLE")
@@ -81,7 +81,7 @@ def test_what_libraries_read_once_must_agree(workflow: Workflow, other: str) -> 
 
 
 def test_another_version_of_the_package_has_its_own(workflow: Workflow, tmp_path: Path) -> None:
-    """A file of the checkout is changed while the workflow runs."""
+    """A file of the checkout changes while the workflow runs."""
     copy = tmp_path / "copy"
     ignored = shutil.ignore_patterns("__pycache__")
     package = Path(tasktransfer.__file__).parent
@@ -191,7 +191,7 @@ def test_a_folder_that_cannot_be_used_is_no_error(workflow: Workflow) -> None:
 
 
 def test_after_random_kills_nothing_is_left_and_nothing_lost(workflow: Workflow) -> None:
-    """By hand with 500 kills: tests/host_processes.py."""
+    """For 500 kills run tests/host_processes.py by hand."""
     toll = under_fire(workflow, kills=25, at_once=4)
     assert toll["results"] > 0
     workflow.end()
@@ -214,7 +214,7 @@ def test_what_is_imported_beforehand_starts_no_thread_and_no_cuda() -> None:
 def test_what_imports_torch_many_times_is_asked_of_the_host(
     command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So that none of them imports it by itself within a workflow."""
+    """Within a workflow none of them imports it by itself."""
     options = {
         "train": ["--stage", "{}", "--encoded", "x", "--base", "x", "--out", "x"],
         "evaluate": ["--node", "0" * 12],

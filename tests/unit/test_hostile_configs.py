@@ -22,8 +22,10 @@ CASES = {case.name: case for case in cases()}
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Seen]]:
-    """Case → what plan, validate and the workflow's own opening left, measured in processes that
-    hold nothing else."""
+    """Return case → results of plan, validate and the workflow's own opening.
+
+    They are measured in processes that hold nothing else.
+    """
     folder = tmp_path_factory.mktemp("hostile")
     generate(folder / "world", dialogues=24)
     files = [f"study{number}.yaml" for number in range(len(CASES))]
@@ -55,7 +57,7 @@ def test_a_hostile_config_is_refused_with_its_key(case: Case, told: dict[str, li
 
 @pytest.mark.parametrize("design", OWN)
 def test_what_is_changed_for_the_cases_is_right_before(design: str, tmp_path: Path) -> None:
-    """So that the refusals above are not those of a base that nobody may open."""
+    """Otherwise the refusals above could come from an invalid base."""
     file = tmp_path / "study.yaml"
     file.write_text(json.dumps(changed(base(design), "results", str(tmp_path / "results"))))
     assert load_config(file).design == design

@@ -72,7 +72,7 @@ def write_cells(rows: list[Row], file: Path) -> None:
 
 
 def refuse_surprises(file: Path) -> None:
-    """Check a file; whatever is guessed is read, in YAML that is safe to print and read back."""
+    """Check a file; every guess can be read, in YAML that is safe to print and to read back."""
     with suppress(DataError):
         checked = check_files([file], "Own")
         assert checked.text == escape_text(checked.text)

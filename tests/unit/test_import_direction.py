@@ -59,7 +59,7 @@ the sources that it brings, a dataset, the forecast and the commons count by the
 
 
 class Import(NamedTuple):
-    """``module``: dotted, with the imported name. ``place``: file and line."""
+    """An import. ``module``: dotted, with the imported name; ``place``: file and line."""
 
     module: str
     place: str
@@ -72,7 +72,7 @@ FILES = {path: path.relative_to(SOURCE) for path in sorted(SOURCE.rglob("*.py"))
 
 @cache
 def imports(path: Path) -> tuple[Import, ...]:
-    """Everything that a file imports."""
+    """Yield everything that a file imports."""
     return tuple(_imports(ast.parse(path.read_text(encoding="utf-8")), path))
 
 
@@ -96,7 +96,7 @@ def _imports(tree: ast.Module, path: Path) -> Iterator[Import]:
 
 
 def room(relative: Path) -> str:
-    """The module or package directly under ``tasktransfer`` that a file belongs to."""
+    """Return the module or package directly under ``tasktransfer`` that contains a file."""
     return relative.parts[0].removesuffix(".py")
 
 
@@ -104,7 +104,7 @@ ROOMS = {room(relative) for relative in FILES.values()}
 
 
 def own_room(module: str) -> str | None:
-    """The room that an imported module lies in; None: it is not of this package."""
+    """Return the room of an imported module; None if it is not part of this package."""
     package, _, below = module.partition(".")
     if package != "tasktransfer":
         return None
@@ -148,7 +148,7 @@ def test_torch_stays_at_home() -> None:
 
 
 def of_the_workflow() -> list[str]:
-    """What the files of the workflow import."""
+    """Return the imports of the workflow's files."""
     found = []
     for file in [ROOT / "workflow" / "Snakefile", *sorted((ROOT / "workflow/rules").glob("*.smk"))]:
         for module, names in re.findall(
@@ -160,7 +160,7 @@ def of_the_workflow() -> list[str]:
 
 
 def of_the_commands() -> list[str]:
-    """The command line, and what its commands for any memory import."""
+    """Return the command line's imports, and those of commands that any memory must suffice for."""
     found = ["tasktransfer.cli"]
     for path, relative in FILES.items():
         if room(relative) == "cli":
@@ -169,8 +169,10 @@ def of_the_commands() -> list[str]:
 
 
 def light_commands(tree: ast.Module, path: Path) -> list[str]:
-    """What the functions of a module import that are commands with ``light=True``, or open a study
-    for them."""
+    """Return the imports of a module's functions that are commands with ``light=True``.
+
+    Functions that open a study for them are included.
+    """
     opening = {"open_study", "open_design"} if path.stem == "options" else set()
     light = opening | {
         call.args[2].id
@@ -188,7 +190,7 @@ def light_commands(tree: ast.Module, path: Path) -> list[str]:
 
 
 def file_of(name: str) -> Path | None:
-    """The file of a module of this package; of a name in a module, the module's."""
+    """Return the file of a module of this package; for a name in a module, the module's file."""
     for parts in (name.split(".")[1:], name.split(".")[1:-1]):
         for path in (
             SOURCE.joinpath(*parts, "__init__.py"),
@@ -205,7 +207,7 @@ def file_of(name: str) -> Path | None:
 def test_what_every_start_imports_is_light(
     start: Callable[[], list[str]], there_anyway: set[str]
 ) -> None:
-    """Standard library, PyYAML and pydantic, at the top of all that is imported on the way."""
+    """Standard library, PyYAML and pydantic, at the top level of all imported modules."""
     allowed = {*sys.stdlib_module_names, *LIGHT, *there_anyway, "tasktransfer"}
     names = start()
     waiting, seen = [file_of(name) for name in names], set[Path]()

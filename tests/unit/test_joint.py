@@ -17,8 +17,10 @@ TARGETS, SOURCES, SEEDS, DIALOGUES = 3, 2, 5, 50
 def study(
     chance: np.random.Generator, shared: bool, luck: float = 1.0
 ) -> tuple[pd.DataFrame, dict[tuple[str, str], ByDialogue]]:
-    """Deltas without effect. ``shared``: all targets are tested on the same dialogues, which bring
-    the same luck to all of them."""
+    """Build deltas without effect.
+
+    ``shared``: all targets are tested on the same dialogues, with the same luck.
+    """
     rows, tested = [], {}
     common = chance.standard_normal(DIALOGUES)
     for target in range(TARGETS):

@@ -64,7 +64,7 @@ def test_a_key_without_effect_is_refused(design: str, key: str, tmp_path: Path) 
 
 
 def test_a_test_limit_needs_trainings_that_are_tested(tmp_path: Path) -> None:
-    """In a panel study few-shot transfer and response selection are."""
+    """In a panel study these are few-shot transfer and response selection."""
     assert load_config(write_study("panel", tmp_path, "limit_test")).training.limit_test == 10
     file = write_study("panel", tmp_path, "limit_test", few_shot=None, selection=None)
     with pytest.raises(ConfigError, match=r"training.limit_test: .*few_shot or selection"):

@@ -53,7 +53,7 @@ def dialogue_names_no_task(release: TinyRelease) -> None:
 
 
 def on(spoil: Spoil | None = None, write: Write = TinyRelease.write, **keys: Any) -> Study:
-    """A study of TASKS[:2] on a release of five dialogues, spoilt in one place."""
+    """Open a study of TASKS[:2] on a release of five dialogues that is damaged in one place."""
     release = tiny_release("DailyDialog")
     if spoil:
         spoil(release)
@@ -180,7 +180,7 @@ def test_absent_data_is_refused_unless_the_config_alone_is_checked(
 
 
 def encode(task: str, spoil: Spoil | None = None) -> tuple[int, Path]:
-    """``tasktransfer encode`` of a study of one task with a decoder of few tokens."""
+    """Run ``tasktransfer encode`` for a study of one task with a decoder of few tokens."""
     from small_models import make_model  # noqa: PLC0415  # needs torch
 
     words = [json.dumps(d) for d in tiny_release("DailyDialog").content["data"]]

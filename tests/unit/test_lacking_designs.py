@@ -85,12 +85,12 @@ def empty(file: Path) -> None:
 
 
 def first_line(file: Path) -> None:
-    """Header only, or one dialogue."""
+    """Keep the header only, or one dialogue."""
     file.write_bytes(file.read_bytes().partition(b"\n")[0] + b"\n")
 
 
 def silent(file: Path) -> None:
-    """All texts empty."""
+    """Make all texts empty."""
     content = json.loads(file.read_bytes())
     for chat in content.values():
         for turn in chat.get("content") or chat.get("log"):

@@ -58,7 +58,7 @@ except ConfigError as error:
 def test_evaluations_side_by_side_have_a_device_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Six on four devices: before, all of them computed on the first."""
+    """Six on four devices; before, all of them used the first."""
     monkeypatch.chdir(tmp_path)
     opened(seeds=6)
     (tmp_path / "evaluate.py").write_text(EVALUATION)

@@ -46,7 +46,10 @@ def trained_on(
     setup: Setup = SETUP,
     **stage: Any,
 ) -> Trained:
-    """Train on a split and select on it too. ``stage``: what of the stage is not at its default."""
+    """Train and select on one split.
+
+    ``stage``: fields of the stage with other values than the defaults.
+    """
     told = small_stage(TASK.name, training=training, **stage)
     progress = Progress(1, "test", io.StringIO())
     splits = {TASK.name: split}
@@ -102,7 +105,7 @@ def test_gradients_are_clipped_to_the_norm_asked_for(load: Loader) -> None:
 
 
 class Poisoned:
-    """A model whose loss stops being a number at one of its micro-batches."""
+    """A model whose loss becomes NaN at one of its micro-batches."""
 
     def __init__(self, model: FamilyModel, at: int = 3) -> None:
         self._model, self._at = model, at
@@ -224,7 +227,7 @@ NLI = get_task("DailyDialog", "dialogue_nli")
 
 
 def two_tasks(load: Loader) -> tuple[FamilyModel, dict[str, EncodedSplit]]:
-    """A model with two heads, and two tasks on the same instances."""
+    """Return a model with two heads, and two tasks on the same instances."""
     model, split = load("encoder", "DailyDialog", TASK.name, others=(NLI.name,))
     labels = Ragged(split.labels.values % NLI.classes, split.labels.starts)
     return model, {TASK.name: split, NLI.name: replace(split, task=NLI.name, labels=labels)}

@@ -72,7 +72,7 @@ LEFT = {
 
 @pytest.fixture
 def small(load: Loader, models_folder: Path) -> Path:
-    """The folder, with everything in it."""
+    """Write a small checkpoint, and return its folder."""
     return models_folder
 
 
@@ -82,7 +82,7 @@ def small(load: Loader, models_folder: Path) -> Path:
 def reference_loss(
     family: Family, peft: Any, head: Any, split: EncodedSplit, batch: list[int], pad: int
 ) -> torch.Tensor:
-    """The mean loss of a batch, padded, by transformers' and torch's own means."""
+    """Compute the mean loss of a padded batch with transformers and torch alone."""
     rows = [split.sequences[int(split.first_sequence[u])].tolist() for u in batch]
     answers = [split.labels[u].tolist() for u in batch]
     if family == "decoder":
@@ -188,7 +188,7 @@ def test_heads_are_trained_whole_and_come_back(family: Family, small: Path, tmp_
 
 
 def test_a_pooler_that_the_checkpoint_lacks_is_trained_whole(small: Path, tmp_path: Path) -> None:
-    """Frozen at random numbers it would be the head that was lost."""
+    """If frozen, it would keep random weights and the head would be useless."""
     base, stage, encoded = small / "encoder", adapted("encoder"), small / "DailyDialog-encoder"
     assert not any("pooler" in name for name in load_file(base / "model.safetensors"))
     train(small, stage, tmp_path)
@@ -281,7 +281,7 @@ def test_layers_that_are_not_there_are_refused_with_those_that_are(small: Path) 
 
 
 def gpt2() -> Any:
-    """A GPT-2 of random weights; its linear layers are transformers' Conv1D."""
+    """Write a GPT-2 with random weights; its linear layers are transformers' Conv1D."""
     torch.manual_seed(3)
     sizes = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32, "vocab_size": 50}
     return GPT2LMHeadModel(GPT2Config(**sizes)).eval()
@@ -303,7 +303,7 @@ def test_the_linear_layers_of_gpt2_are_named(targets: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("targets", [(), ("c_attn",), ("mlp.c_proj", "c_fc")])
 def test_an_adapter_of_gpt2_is_the_product_of_its_matrices(targets: tuple[str, ...]) -> None:
-    """Conv1D stores a weight as (inputs, outputs): the product is added the other way round."""
+    """Conv1D stores a weight as (inputs, outputs), so the transposed product is added."""
     model, lora = gpt2(), replace(LORA, target_modules=targets)
     add_adapter(model, lora, "decoder", None, seed=0)
     parts = model.adapted.peft.get_submodule("base_model.model")

@@ -43,7 +43,7 @@ from tasktransfer.training.hardware import Hardware
 
 @pytest.fixture
 def small(load: Loader, models_folder: Path) -> Path:
-    """The folder, with everything in it."""
+    """Write a small checkpoint, and return its folder."""
     return models_folder
 
 

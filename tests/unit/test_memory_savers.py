@@ -28,7 +28,7 @@ TWICE = replace(TRAINING, gradient_checkpointing=True)
 
 @pytest.fixture
 def small(load: Loader, models_folder: Path) -> Path:
-    """The folder, with everything in it."""
+    """Write a small checkpoint, and return its folder."""
     return models_folder
 
 
@@ -53,7 +53,7 @@ def test_layers_computed_twice_draw_the_same_dropout(
 
 
 def test_layers_computed_twice_go_through_the_same_adapters(small: Path, tmp_path: Path) -> None:
-    """A panel's adapters are those of one task for the time of its forward pass."""
+    """A panel's adapters are those of one task during its forward pass."""
     found = []
     for training in (TRAINING, TWICE):
         stage = small_stage(TASK, training=training)
@@ -69,7 +69,7 @@ def test_layers_computed_twice_go_through_the_same_adapters(small: Path, tmp_pat
 
 @pytest.mark.parametrize("plain", [True, False])
 def test_a_layers_inside_is_not_kept(plain: bool, small: Path) -> None:
-    """Counted: what the way back holds, in numbers."""
+    """Counts the numbers that are stored for the backward pass."""
     kept = {}
     for training in (TRAINING, TWICE):
         spec = small_stage(TASK).model

@@ -33,7 +33,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def theirs() -> Study:
-    """The same study, finished, in another results folder."""
+    """Return the same study, finished, in another results folder."""
     study = opened("theirs.yaml", results=str(OTHER))
     finish_all(study)
     return study
@@ -98,8 +98,10 @@ def test_a_dry_run_copies_nothing(ours: Study, theirs: Study) -> None:
 
 
 def test_only_checkpoints_that_stay_or_are_needed_are_taken(ours: Study, theirs: Study) -> None:
-    """Checkpoints of fine-tunings are offered too, and nothing starts from them; one fine-tuning
-    from multitask is not offered."""
+    """Checkpoints of fine-tunings are offered too, but no node starts from them.
+
+    One fine-tuning from multitask is not offered.
+    """
     for stage in theirs.plan.stages:
         finish(theirs, stage, checkpoint=True)
     (multitask,) = [s for s in theirs.plan.stages if s.kind == "multitask"]
@@ -218,7 +220,7 @@ def test_cut_off_predictions_are_refused(ours: Study, theirs: Study) -> None:
 
 
 def test_predictions_of_another_stage_are_refused(ours: Study, theirs: Study) -> None:
-    """The record names them rightly, and still they are another stage's."""
+    """The record names them correctly, but they belong to another stage."""
     first, second = (Path(theirs.folder(s)) for s in theirs.plan.stages[:2])
     shutil.copy(second / "rows.parquet", first)
     names = json.loads((second / "metrics.json").read_text())["rows"]
@@ -357,7 +359,7 @@ def test_the_command_tells_what_it_did(
 
 
 def test_constructed_records_are_valid(ours: Study) -> None:
-    """What these tests stand on."""
+    """These tests depend on it."""
     for stage in ours.plan.stages:
         path = Path("record.json")
         path.write_text(json.dumps(make(stage)))

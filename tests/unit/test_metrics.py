@@ -39,7 +39,7 @@ def random_golds(task: Task, size: int, chance: random.Random) -> list[tuple[str
 
 
 def answerless(task: Task) -> tuple[str, ...]:
-    """What a text-to-text model that only writes nonsense comes to."""
+    """Return the predictions of a text-to-text model that only generates nonsense."""
     return () if task.kind == "multi_label" else ("zzz",) * (len(task.outputs) or 1)
 
 

@@ -77,7 +77,7 @@ def test_limit_takes_a_fixed_subset_in_order() -> None:
 
 
 def test_what_fits_at_once_is_one_micro_batch_where_that_is_asked_for() -> None:
-    """On a GPU, whatever padding it has; what does not fit is cut by length as ever."""
+    """On a GPU, with any padding; a batch that does not fit is split by length as usual."""
     split = split_of([400, 10, 10, 10], options=1)
     examples = [1, 0, 2, 3]
 

@@ -46,13 +46,13 @@ def run_of(study: Study, algorithm: str, target: str = DNLI, seed: int = 1) -> R
 
 
 def missing(study: Study) -> pd.DataFrame:
-    """Rows by (algorithm, target, seed)."""
+    """Return rows by (algorithm, target, seed)."""
     tables, _ = collect(study)
     return tables.missing.set_index(["algorithm", "target", "seed"])
 
 
 def undo(study: Study, run: Run, step: int = -1, log: str | None = None) -> Path:
-    """Take a training of a run back to a log, or to nothing."""
+    """Reduce a run's training to its log, or remove it."""
     folder = Path(study.folder(run.stages[step]))
     shutil.rmtree(folder)
     if log is not None:

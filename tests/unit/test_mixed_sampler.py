@@ -52,7 +52,7 @@ def test_seeds_and_epochs_repeat_and_differ() -> None:
 def test_the_gradient_is_the_mean_over_instances_side_by_side_or_not(
     load: Loader, portions: tuple[int, int]
 ) -> None:
-    """Whatever the portions, and whether two tasks' portions are computed at once."""
+    """For any micro-batches, and whether or not two tasks' micro-batches run in parallel."""
     tasks = ("emotion_recognition", "dialogue_nli")
     model, _ = load("encoder", "DailyDialog", tasks[0], others=tasks[1:], adapter_reduction=4)
     splits = {t: load("encoder", "DailyDialog", t)[1] for t in tasks}

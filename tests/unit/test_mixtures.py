@@ -22,7 +22,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def study(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
-    """A copy of the finished study, in the working directory."""
+    """Copy the finished study into the working directory."""
     shutil.copytree(finished, tmp_path / "study")
     monkeypatch.chdir(tmp_path / "study")
     return opened()
@@ -44,7 +44,7 @@ def test_synthetic_and_real_records_are_refused(study: Study) -> None:
 
 
 def test_what_ran_in_another_precision_is_refused(study: Study) -> None:
-    """``auto`` became another one on another machine: nothing of the plan shows it."""
+    """``auto`` gave another precision on another machine, which the plan does not show."""
     record = Path(study.record(a_run(study).stages[-1]))
     provenance = json.loads(record.read_text())["provenance"]
     host = provenance["host"] | {"precision": "bfloat16"}

@@ -65,7 +65,7 @@ def test_multi_source_tables_are_printed_with_notes(several: Results, tmp_path: 
 
 
 def with_other_sources(run: Run) -> Run:
-    """DRSE from CESE in place of CEE, and CI without a source that is legible."""
+    """Use DRSE from CESE instead of CEE, and CI without a legible source."""
     other = {
         "causal_emotion_entailment": "causal_emotion_span_extraction",
         "relation_extraction": "personality_detection",

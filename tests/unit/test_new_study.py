@@ -19,8 +19,10 @@ QUESTIONS = ("File with your dialogues", "Label to predict", "Model", "Time budg
 
 
 def at_a_terminal(folder: Path, answers: dict[str, str], *arguments: str) -> tuple[int, str]:
-    """Exit code of ``init`` in a terminal, and all that stands there; each question is answered
-    when it is asked."""
+    """Run ``init`` at a terminal, and return its exit code and output.
+
+    Each question is answered when it is asked.
+    """
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "tasktransfer", "init", *arguments],

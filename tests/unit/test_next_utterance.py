@@ -124,7 +124,7 @@ def test_words_that_are_seen_too_seldom_are_unknown() -> None:
 
 
 class OnDevice(torch.Tensor):
-    """Stands for a tensor on a device: notes what its host would have to wait for."""
+    """A substitute for a tensor on a device that counts the waits of its host."""
 
     waited_for: ClassVar[list[str]] = []
 

@@ -126,7 +126,7 @@ OF_THEIR_OWN = {Stage: {"data", "model", "selection", "training"}, Data: {"uses"
 
 
 def changed_stages() -> dict[str, Stage]:
-    """The stage with one value another than in ``BASE``, or in a start of ``FINE``."""
+    """Yield the stage with one value changed, in ``BASE`` or in a start of ``FINE``."""
 
     def each(part: str, values: dict[str, Any]) -> dict[str, Stage]:
         whole = getattr(BASE, part)
@@ -283,8 +283,11 @@ def test_every_field_is_tried_above() -> None:
 
 
 def test_digests_are_pinned() -> None:
-    """Results on disk are found by them: they may change only together with RECIPE_VERSION and
-    LIBRARY_VERSION. What they were before schema 4 of records is found too (``former``)."""
+    """Results on disk are found by them.
+
+    They may change only together with RECIPE_VERSION and LIBRARY_VERSION; those before schema 4 of
+    records are found too (``former``).
+    """
     pinned = {
         "stage": (BASE, "a1783b7cb480", "87cb13bf3ec2"),
         "finetune": (FINE, "b4f3d41535cb", "8b837f515789"),
@@ -304,7 +307,7 @@ def test_names_change_no_digest() -> None:
 
 
 def test_what_a_field_means_at_its_default_may_be_written_out() -> None:
-    """The base model as the one start is no start."""
+    """The base model as the only start equals no start."""
     assert replace(BASE, starts=(Start(None),)).digest == BASE.digest
 
 

@@ -29,7 +29,7 @@ def copied(folder: Path, source: str, target: str) -> None:
 
 
 def renamed(folder: Path, source: str, target: str) -> None:
-    """The dialogues of a MultiWOZ file under other names, in other case and with other marks."""
+    """Return the dialogues of a MultiWOZ file with other names, case and punctuation."""
     text = (folder / source).read_text().replace("one two", "One, two!")
     named = {f"new-{name}": dialogue for name, dialogue in json.loads(text).items()}
     (folder / target).write_text(json.dumps(named))

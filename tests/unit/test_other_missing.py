@@ -34,7 +34,7 @@ KEYS: dict[str, Any] = {
 
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
-    """Every training is there, and no evaluation or value of a selector."""
+    """Write a study with every training, but without evaluations or values of selectors."""
     monkeypatch.chdir(tmp_path)
     study = opened(**KEYS)
     finish_all(study, measured=True)
@@ -92,7 +92,7 @@ def test_runs_are_counted_once_however_many_of_their_nodes_are_missing() -> None
 
 @pytest.mark.parametrize(("seeds", "runs", "complete"), [(1, "3 of 6", False), (2, "6 of 6", True)])
 def test_table_2_counts_runs_of_prompted_models(seeds: int, runs: str, complete: bool) -> None:
-    """One of two seeds of three tasks is half of the runs, and no whole row."""
+    """One of two seeds of three tasks is half of the runs, and gives no complete row."""
     row = ("D", "d", 4, MEAN, 20.0, 19.0, 21.0, 2, 1.0, seeds, 3, 3, 9, 9, "written", 0.0, 5)
     prompted = build_frame([(*row, "unknown", 2)], PROMPTED)
     results = make_results(Asked(tasks={"D": ["a", "b"]}))

@@ -22,7 +22,7 @@ STAGES = [small_stage(TASK, seed=seed) for seed in range(3)]
 
 @pytest.fixture(scope="module")
 def places(load: Loader, models_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Places:
-    """Three checkpoints, each of which always answers with another label."""
+    """Write three checkpoints, each of which always predicts another label."""
     folder = tmp_path_factory.mktemp("outcomes")
     for label, stage in enumerate(STAGES):
         model, _ = load("encoder", "DailyDialog", TASK)
@@ -48,7 +48,7 @@ def evaluation(outcome: Outcome, **settings: object) -> Evaluation:
 
 
 def label_of(outcome: Outcome, places: Places, **settings: object) -> str:
-    """The label that an outcome answers every instance with."""
+    """Return the label that an outcome predicts for every instance."""
     told = predict_split(evaluation(outcome, **settings), outcome, places)
     (answer,) = {answer[0] for answer in told.predictions}
     return answer
@@ -76,7 +76,7 @@ def test_an_instance_goes_to_the_model_of_its_domain(places: Places) -> None:
 
 @pytest.mark.parametrize(("how", "label"), [("mean", 2), ("max", 2)])
 def test_parameters_are_merged(places: Places, how: str, label: int) -> None:
-    """The biases of the head are 10, 20 and 30 for labels 0, 1 and 2, and else 0."""
+    """The biases of the head are 10, 20 and 30 for labels 0, 1 and 2, and 0 otherwise."""
     part = (f"head.{TASK}",)
     starts = tuple(Start(stage, parts=part, merged=how) for stage in STAGES)  # type: ignore[arg-type]
     outcome = Outcome(starts)

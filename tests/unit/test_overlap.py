@@ -63,7 +63,7 @@ def test_training_dialogues_without_predictions() -> None:
 
 
 def write_run(root: Path, run: Run, ids: list[str] | None) -> Path:
-    """A run's record with predictions of these instances, or with none."""
+    """Write a run's record with predictions of these instances, or without any."""
     path = root / record_path(run)
     path.parent.mkdir(parents=True)
     target = run[4]
@@ -79,7 +79,7 @@ def write_run(root: Path, run: Run, ids: list[str] | None) -> Path:
 
 
 def runs_of(*paths: Path, root: Path) -> pd.DataFrame:
-    """The columns of runs that are looked at."""
+    """Return the columns of runs that the test compares."""
     rows = []
     for path in paths:
         record = json.loads(path.read_text())
@@ -123,7 +123,7 @@ def test_damaged_predictions_are_named(tmp_path: Path, damage: str) -> None:
 
 
 def test_effect_by_hand() -> None:
-    """Four tasks in a ring: each shares with the next, and helps it."""
+    """Four tasks in a ring: each shares data with the next, and helps it."""
     tasks = "abcd"
     following = {task: tasks[(i + 1) % 4] for i, task in enumerate(tasks)}
     pairs = [(s, t, int(following[s] == t), 1) for s in tasks for t in tasks if s != t]
