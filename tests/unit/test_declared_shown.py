@@ -228,7 +228,7 @@ def probed(
     probe: str = "AllSlots",
     constant: int = 0,
 ) -> list[str]:
-    """One probe of the best epoch, held against the untrained encoder and the best constant."""
+    """Return one probe of the best epoch, with the untrained encoder and the best constant."""
     intervals = pd.DataFrame(
         {
             "snapshot": "best",

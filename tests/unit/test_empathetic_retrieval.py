@@ -87,7 +87,10 @@ def test_random_scores_are_right_by_chance() -> None:
 
 
 def pool(*replies: str) -> tuple[list[Instance], EncodedSplit]:
-    """Rows with these replies, as token ids: 7 for each word, 1 for "huh", which is unknown."""
+    """Return rows with these replies as token ids.
+
+    A word is 7, and "huh", which is unknown, is 1.
+    """
     rows = [Instance(str(i), str(i), "r", "c", 0, {}, (), (r,)) for i, r in enumerate(replies)]
     ids = [[1 if word == "huh" else 7 for word in reply.split()] for reply in replies]
     sides = [np.array(side, np.int32) for one in ids for side in ([7], one)]

@@ -186,7 +186,7 @@ def test_a_split_encoded_before_dialogues_were_kept_is_read(tmp_path: Path) -> N
 
 
 def test_any_mention_that_the_input_holds_is_the_label(tokenizers: dict[Family, Any]) -> None:
-    """Reading comprehension: the first mention is cut away, a later one is the answer as well."""
+    """Reading comprehension: the first mention is truncated, but a later one is an answer too."""
     task = get_task("Friends", "reading_comprehension")
     context = f"Words: the target {OLD} utterance: is here Words"
     row = instance(

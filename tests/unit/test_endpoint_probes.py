@@ -60,7 +60,10 @@ def once(reply: Reply, condition: Callable[[str, Body], bool]) -> Callable[[str,
 
 
 def generated_token(path: str, body: Body) -> Reply | None:
-    """A proxy that drops ``echo``: the generated token alone, from the beginning of the text."""
+    """Reply like a proxy that drops ``echo``.
+
+    Only the generated token is returned, at the start of the text.
+    """
     if not is_echo(body):
         return None
     scores = {"tokens": [" ."], "token_logprobs": [-0.7], "text_offset": [0]}

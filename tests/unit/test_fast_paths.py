@@ -34,7 +34,10 @@ CPU = torch.device("cpu")
 
 
 def gradient(model: FamilyModel, split: EncodedSplit, micro_batches: list[list[int]]) -> Tensor:
-    """The gradient of the mean loss of all examples, as one vector; zeros where there is none."""
+    """Return the gradient of the mean loss of all examples as one vector.
+
+    Parts without gradient are zeros.
+    """
     model.module.train()
     divisor = model.compute_divisor(
         split, [u for micro_batch in micro_batches for u in micro_batch]

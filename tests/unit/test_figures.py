@@ -102,7 +102,7 @@ def noise(run: Run) -> float:
 
 @pytest.fixture(scope="module")
 def paper_scale(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """Ten tasks, three models with long names, three algorithms; holes, and several sources."""
+    """Return ten tasks, three models with long names, three algorithms, gaps, several sources."""
     tasks = list(DATASETS["DailyDialog"].tasks)
     models = ["an-organisation/a-model-with-a-long-name", "gpt2-medium", "t5-base"]
     runs = single_source_runs("DailyDialog", models, tasks, [0])

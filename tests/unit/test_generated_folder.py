@@ -186,7 +186,7 @@ def test_before_it_is_prepared_nothing_is_claimed(
 
 
 def mixed(folder: Path) -> Results:
-    """Records on real DailyDialog and on generated Friends, of the paper's BERT by name."""
+    """Write records on real DailyDialog and generated Friends, named like the paper's BERT."""
     runs = [
         run
         for dataset in DATASETS

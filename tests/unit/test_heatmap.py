@@ -44,8 +44,10 @@ BASE = {"emotion_recognition": 40.0, "dialogue_nli": 50.0, "topic_classification
 
 
 def score(run: Run) -> float:
-    """bert: emotion_recognition gives 10 points to all, the others take 4; t5: nothing changes.
-    Seeds are 1 apart on both sides, so that deltas are not."""
+    """Return a score in which bert gains 10 points from emotions and loses 4 from others.
+
+    t5 does not change. Seeds differ by 1 on both sides, so deltas do not.
+    """
     _, model, _, sources, target, seed = run
     gain = 0.0 if not sources or model == "t5" else 10.0 if sources == (TASKS[0],) else -4.0
     return BASE[target] + seed + gain

@@ -177,7 +177,7 @@ def test_elsewhere_there_is_none(workflow: Workflow, environment: dict[str, str]
 
 
 def test_a_process_that_is_no_ancestor_is_no_workflow(workflow: Workflow) -> None:
-    """The variable was inherited from a workflow elsewhere, and here its number is another's."""
+    """The variable comes from a workflow elsewhere, and its number is another process here."""
     with subprocess.Popen(["sleep", "60"]) as other:
         number = {"TASKTRANSFER_WORKFLOW": str(other.pid)}
         assert workflow.code(workflow.client("exit", "0", **number)) == BY_ITSELF

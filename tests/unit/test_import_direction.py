@@ -160,7 +160,7 @@ def of_the_workflow() -> list[str]:
 
 
 def of_the_commands() -> list[str]:
-    """Return the command line's imports, and those of commands that any memory must suffice for."""
+    """Return the imports of the command line, and of its commands that need little memory."""
     found = ["tasktransfer.cli"]
     for path, relative in FILES.items():
         if room(relative) == "cli":

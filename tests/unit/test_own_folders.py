@@ -87,7 +87,7 @@ def test_what_fails_leaves_all_as_it_was(tmp_path: Path) -> None:
 
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A study of a release of Friends, in the working directory."""
+    """Write a study with a release of Friends into the working directory."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "study.yaml").write_text(STUDY)
     tiny_release("Friends").write(tmp_path / "release")
@@ -130,7 +130,7 @@ def test_data_is_not_prepared_over_others_work(
 
 
 def test_what_snakemake_leaves_of_a_named_folder_is_made_again(study: Path) -> None:
-    """It removes the outputs of a job, here the manifest, before the job starts."""
+    """Snakemake removes the outputs of a job, here the manifest, before the job starts."""
     from tasktransfer.designs import open_study  # noqa: PLC0415
 
     place = open_study("study.yaml").instances("Friends")

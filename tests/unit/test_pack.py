@@ -52,7 +52,7 @@ def packed(theirs: Study) -> Path:
 
 
 def spoiled(change: Callable[[dict[str, Any]], None], row: int = 0) -> None:
-    """Change a row of the file, and have it tell no checksums, as older files do."""
+    """Change a row of the file, and remove the checksums, as in older files."""
     table = pq.read_table(FILE)
     rows = table.to_pylist()
     change(rows[row])
@@ -95,7 +95,7 @@ def test_the_commands(theirs: Study, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_answers_in_codes_are_those_that_they_were_made_of() -> None:
-    """Whoever ran a study merges its shipped pack into it, or goes on from the pack elsewhere."""
+    """A lab can merge its own shipped pack, or continue from the pack elsewhere."""
     spans = {"datasets": {"DailyDialog": {"tasks": ["causal_emotion_span_extraction"]}}}
     ours = opened(**spans, algorithms=["baseline"])
     (stage,) = ours.plan.stages
@@ -115,7 +115,7 @@ def test_answers_in_codes_are_those_that_they_were_made_of() -> None:
 
 
 def test_what_is_trained_after_a_merge_stands_beside_it() -> None:
-    """Three seeds of a task that is answered in words: two out of a pack, in codes."""
+    """Three seeds of a task with generated answers: two from a pack, in codes."""
     spans = {"datasets": {"DailyDialog": {"tasks": ["causal_emotion_span_extraction"]}}}
     theirs = opened("theirs.yaml", results="theirs", **spans, algorithms=["baseline"], seeds=2)
     finish_all(theirs, measured=True)
@@ -131,7 +131,7 @@ def test_what_is_trained_after_a_merge_stands_beside_it() -> None:
 def test_only_what_stays_is_waited_for_on_the_disk(
     packed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the folder that a pack is unpacked into nothing is left."""
+    """The folder into which a pack is unpacked is removed."""
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", synced.append)
     ours = opened()
@@ -144,7 +144,7 @@ def test_only_what_stays_is_waited_for_on_the_disk(
 
 
 def test_inputs_that_are_elsewhere_are_remembered(tmp_path: Path, theirs: Study) -> None:
-    """Without data and models nobody could tell which records belong to the study."""
+    """Without data and models the records of the study could not be identified."""
     pack_results(theirs, FILE, with_text=True)
     facts = dict(read_pack(FILE).facts)
     config = {"data": {"release": "gone"}, "models": [{**MODEL, "checkpoint": "./nowhere"}]}
@@ -167,7 +167,7 @@ def opened_without_inputs(keys: dict[str, Any]) -> Study:
 
 
 def test_text_of_dialogues_is_not_packed_by_mistake(theirs: Study) -> None:
-    """The made-up answers are no labels of the second task."""
+    """The invented answers are not labels of the second task."""
     with pytest.raises(RecordError, match=r"'joy' is not a label of the task.*--with-text"):
         pack_results(theirs, FILE)
     assert not FILE.exists()

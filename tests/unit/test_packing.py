@@ -19,7 +19,7 @@ CPU = torch.device("cpu")
 
 
 def rows_of(*lengths: int) -> list[np.ndarray]:
-    """Random token ids of the lengths asked for."""
+    """Return random token ids of the requested lengths."""
     draw = np.random.default_rng(0)
     return [draw.integers(3, 50, length).astype(np.int32) for length in lengths]
 

@@ -67,7 +67,7 @@ def linear(colour: object) -> np.ndarray:
 
 
 def lab(colour: object, vision: str) -> np.ndarray:
-    """L*, a* and b* of a colour as it is seen."""
+    """Return L*, a* and b* of a colour as it is seen."""
     seen = np.clip(VISION[vision] @ linear(colour), 0.0, 1.0)
     white = TO_XYZ @ np.ones(3)
     ratio = (TO_XYZ @ seen) / white
@@ -81,15 +81,17 @@ def distance(one: object, other: object, vision: str) -> float:
 
 
 def contrast(one: object, other: object) -> float:
-    """From 1 (the same) to 21 (black on white)."""
+    """Return the contrast, from 1 (equal) to 21 (black on white)."""
     low, high = sorted(float(TO_XYZ[1] @ linear(colour)) for colour in (one, other))
     return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize("vision", VISION)
 def test_series_are_told_apart(vision: str) -> None:
-    """Colours alone by 15, six times what is just seen; and no two series are told apart by their
-    colour alone."""
+    """Colours differ by 15, six times the just noticeable difference.
+
+    No two series differ by colour alone.
+    """
     for palette in (ALGORITHM_COLOURS, [look.colour for look in LOOKS.values()]):
         pairs = {(a, b): distance(a, b, vision) for a, b in combinations(palette, 2)}
         assert min(pairs.values()) > 15, min(pairs, key=lambda pair: pairs[pair])
@@ -117,7 +119,7 @@ def test_numbers_are_read_on_every_colour() -> None:
 
 
 def test_the_page_is_read_by_day_and_night() -> None:
-    """Every colour of text on every ground, 4.5 or more; what has the focus 3 or more."""
+    """Every text colour on every background has 4.5 or more; the focus mark has 3 or more."""
     css = (ROOT / "src/tasktransfer/present/page/page.css").read_text()
     day, night = (dict(re.findall(r"--([\w-]+): (#\w+);", part)) for part in _schemes(css))
     assert day["baseline"] == NEUTRAL
@@ -138,7 +140,10 @@ def _schemes(css: str) -> tuple[str, str]:
 
 
 def test_the_simulation_is_what_was_published() -> None:
-    """White stays white, greys stay greys; red and green come close for who lacks red or green."""
+    """White stays white and greys stay grey.
+
+    Red and green become similar for protanopes and deuteranopes.
+    """
     for matrix in VISION.values():
         assert matrix.sum(axis=1) == pytest.approx(1.0, abs=2e-6)
     for vision in ("protanopia", "deuteranopia"):

@@ -35,7 +35,7 @@ Rows = list[dict[str, Any]]
 
 @pytest.fixture(scope="module", autouse=True)
 def known() -> Iterator[None]:
-    """The design's datasets, known in these tests and forgotten after them."""
+    """Register the design's datasets during these tests."""
     before = dict(DATASETS)
     datasets.add(PANEL_TINY)
     yield
@@ -75,7 +75,7 @@ FIRST = tuple(text.split()[0] for text in tiny.REPLIES)
 
 
 def by_order(task: str, instances: Sequence[Instance]) -> list[float]:
-    """A labeller that looks at the first word alone."""
+    """Label pairs by the first word only."""
     return [0.95 if one.query["response"].startswith(FIRST) else 0.04 for one in instances]
 
 

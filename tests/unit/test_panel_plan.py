@@ -126,7 +126,7 @@ def test_without_the_filter_every_digest_is_another() -> None:
 
 
 def test_what_is_only_learnt_from_is_filtered_too() -> None:
-    """Items of a set that few-shot transfer is scored on may leak as those of any other."""
+    """Items of a set on which few-shot transfer is evaluated may leak like any other."""
     few = {"sets": ["Market_Tiny"], "draws": 1}
     rated = ["Harbour_Tiny", "Orchard_Tiny"]
     _, made = planned("panel-demo", rated=rated, few_shot=few)
@@ -135,7 +135,7 @@ def test_what_is_only_learnt_from_is_filtered_too() -> None:
 
 
 def test_controls_train_nothing_but_what_they_are() -> None:
-    """`untrained` is an evaluation of the released encoder; `leaky` a training a method."""
+    """`untrained` is an evaluation of the released encoder; `leaky` is one training per method."""
     _, plain = planned("panel-laptop", controls=[])
     _, with_control = planned("panel-laptop", controls=["untrained"])
     assert {s.digest for s in plain.stages} == {s.digest for s in with_control.stages}

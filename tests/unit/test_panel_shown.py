@@ -33,7 +33,7 @@ PERSONA = ("Persona_USR", "Persona_Zhao", "Persona_DSTC10", "ConvAI2_GRADE")
 
 
 def view_of(*, synthetic: bool = False, **frames: pd.DataFrame) -> View:
-    """Frames of a study that trained ConvAI2 and TopicalChat."""
+    """Return frames of a study that trained ConvAI2 and TopicalChat."""
     order = {"set": [*PERSONA, "Topical_USR", "FED_Turn"], "domain": ["ConvAI2", "TopicalChat"]}
     metadata = Metadata("s", "0" * 64, synthetic, 1, order=order)
     study: Any = SimpleNamespace(config=SimpleNamespace(seeds=(3, 4)))
@@ -41,7 +41,7 @@ def view_of(*, synthetic: bool = False, **frames: pd.DataFrame) -> View:
 
 
 def correlations(*rows: tuple[str, str, bool, float]) -> pd.DataFrame:
-    """(method, set, in domain, value) with an interval of 10 around it."""
+    """Return rows of (method, set, in domain, value) with an interval of ±10."""
     empty = dict.fromkeys(name for name, _, _ in columns.CORRELATIONS)
     values = [
         {**empty, "method": method, "set": name, "in_domain": inside, "seeds": 2, "value": value,
@@ -52,7 +52,7 @@ def correlations(*rows: tuple[str, str, bool, float]) -> pd.DataFrame:
 
 
 def averages(*rows: tuple[str, str, float, float, float]) -> pd.DataFrame:
-    """(method, over, value, low, high) of three sets and two seeds."""
+    """Return rows of (method, over, value, low, high) for three sets and two seeds."""
     values = [(m, over, 3, 2, value, low, high, 0.5) for m, over, value, low, high in rows]
     return build_frame(values, columns.AVERAGES)
 
@@ -110,7 +110,7 @@ def few_of(sets: tuple[str, ...], values: tuple[float, ...]) -> pd.DataFrame:
 
 
 def transferred(few: pd.DataFrame, *, out: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Table 5 by set, items that are scored, and column."""
+    """Return Table 5 by set, evaluated items, and column."""
     own = pd.DataFrame({"set": few["set"].unique()})
     own["in_domain"] = ~own["set"].isin(out)
     shown = table5(view_of(few=few, correlations=own))
@@ -202,8 +202,10 @@ SETS = ("Persona_USR", "Topical_USR", "FED_Turn")
 
 
 def compared(**differences: tuple[float, float, float, float]) -> pd.DataFrame:
-    """Rater it is compared with → (difference, q, ends over contexts and seeds) on the first set;
-    on the others there is nothing."""
+    """Return differences from each rater on the first set; on the other sets there is none.
+
+    A difference is (difference, q, ends over contexts and seeds).
+    """
     rows = []
     for against, (difference, q, low, high) in differences.items():
         for name in SETS:
@@ -224,8 +226,10 @@ ABOVE_AND_BELOW = {"single": (20.0, 0.01, 5.0, 35.0), "cosine-last": (-9.0, 0.02
 
 
 def planted() -> dict[str, pd.DataFrame]:
-    """The panel rates, is above single on one set and below the cosine on it; its experts know
-    their domains."""
+    """Return frames in which the panel is above single on one set and below the cosine.
+
+    Its experts are better on their own domains.
+    """
     return {
         "correlations": correlations(("panel", SETS[0], True, 40.0)),
         "averages": averages(("panel", "all", 40.0, 30.0, 50.0)),
@@ -292,7 +296,7 @@ def test_what_an_interval_or_q_does_not_bear_is_not_claimed(
 
 
 def test_seeds_of_a_pair_are_not_counted_as_sets() -> None:
-    """Of the rows of ``tests`` those of ratings averaged over seeds alone bear a claim."""
+    """Only rows of ``tests`` for ratings averaged over seeds support a claim."""
     frames = planted()
     each = frames["tests"].assign(seed="0", q=0.001)
     frames["tests"] = pd.concat([frames["tests"], each])

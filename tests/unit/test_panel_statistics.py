@@ -30,8 +30,10 @@ CONTEXTS, RESPONSES = 30, 4
 
 
 def studied(**constant: float) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Ratings and items: the expert of Harbour is good at its set, the others are noise there;
-    ``constant``: methods that rate all alike."""
+    """Return ratings and items in which Harbour's expert is good at its set.
+
+    The others are noise there; methods in ``constant`` rate all items equally.
+    """
     random = np.random.default_rng(0)
     items: list[tuple[Any, ...]] = []
     ratings: list[tuple[Any, ...]] = []
@@ -141,7 +143,10 @@ def test_the_own_expert_is_compared_with_the_others() -> None:
 
 
 def test_two_raters_are_compared_on_the_seeds_that_both_have() -> None:
-    """A mean of three seeds' ratings is surer than one of two: the difference would be of that."""
+    """The mean of three seeds' ratings is more reliable than that of two.
+
+    Otherwise this would appear as a difference.
+    """
     ratings, items = studied()
     lacks = ratings["method"].eq("single") | ratings["domain"].eq("Orchard")
     found = made(ratings[~(lacks & ratings["seed"].eq(1))], items)
@@ -184,7 +189,7 @@ def test_williams_is_on_mean_ratings_and_per_seed() -> None:
 
 
 def test_contexts_are_drawn_whole() -> None:
-    """Responses that repeat within a context bring no more certainty than one of each."""
+    """Responses that repeat within a context add no certainty."""
     random = np.random.default_rng(1)
     gold, said = random.random((2, 40))
     repeated = np.repeat(gold, 25), np.repeat(said, 25)
@@ -211,8 +216,11 @@ def test_annotators_that_agree_and_that_do_not() -> None:
 
 
 def test_a_ceiling_is_what_the_mean_of_all_annotators_allows() -> None:
-    """Simulated: a perfect metric rates true quality; its correlation with the mean rating is the
-    square root of the reliability, and not how far halves of the annotators agree."""
+    """Simulated: a perfect metric rates true quality.
+
+    Its correlation with the mean rating is the square root of the reliability, and not the
+    agreement of halves of the annotators.
+    """
     random = np.random.default_rng(2)
     for raters, noise in ((3, 1.0), (8, 3.0), (10, 0.5)):
         quality = random.standard_normal(4000)
@@ -229,7 +237,7 @@ def test_a_ceiling_is_what_the_mean_of_all_annotators_allows() -> None:
 
 
 def test_two_raters_are_compared_by_drawing_contexts() -> None:
-    """The responses to a context are alike: drawing items would be surer than anybody can be."""
+    """The responses to a context are similar, so resampling items would overstate the certainty."""
     random = np.random.default_rng(3)
     gold, one, other = (np.repeat(random.random(40), 5) for _ in range(3))
     one = one + gold

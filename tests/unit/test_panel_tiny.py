@@ -12,8 +12,11 @@ from tasktransfer.metrics.measures import spearman
 
 
 def test_a_response_of_the_tiny_world_says_nothing_by_itself(tmp_path: Path) -> None:
-    """What fits is a matter of what was said: the thing that a response is about tells nothing, the
-    order of its words little. Who knows the rule of the domain is right."""
+    """Whether a response fits depends on the context.
+
+    The thing that it mentions reveals nothing, and the order of its words little. The rule of the
+    domain gives the correct answer.
+    """
     tiny.write(tmp_path, 0, 1200)
     for domain, changes in tiny.CHANGES.items():
         if domain == "Workshop":  # has no rated set

@@ -72,7 +72,7 @@ SAID = (
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small BERT with a pooler, and its tokenizer."""
+    """Write a small BERT with a pooler, and its tokenizer."""
     place = tmp_path_factory.mktemp("bert")
     tokenizer = new_tokenizer("encoder", [" ".join(WORDS)] * 3)
     torch.manual_seed(0)
@@ -95,7 +95,7 @@ def instances() -> list[Instance]:
 
 
 def loading(folder: Path, reads: Reads, pad: int = 0, **changes: Any) -> Loading:
-    """How a model of a folder is loaded, which gets what token ids would bring along."""
+    """Return a function that loads a model of a folder with the facts that token ids provide."""
     manifest = {"pad_token_id": pad, "token_types": True, "max_answer_tokens": {"Harbour": 0}}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     spec = ModelSpec("small", "encoder", "w1", 32, reads=reads)
@@ -121,7 +121,10 @@ def ratings(model: Encoder, folder: Path, tmp_path: Path, max_length: int = 32) 
 def test_a_classifier_reads_the_first_token_and_not_the_pooler(
     folder: Path, tmp_path: Path
 ) -> None:
-    """Section IV: a linear layer on the first token. By hand, from transformers' own model."""
+    """Section IV: a linear layer on the first token.
+
+    Computed by hand from transformers' own model.
+    """
     tokenizer = load_tokenizer(str(folder), None, "encoder")
     plain = BertModel.from_pretrained(folder).eval()
     wanted: dict[str, list[float]] = {"first_token": [], "own_pooler": []}
@@ -177,7 +180,7 @@ def test_a_twin_learns_in_both_towers(folder: Path, tmp_path: Path) -> None:
 
 
 def test_roberta_has_two_segments_without_token_types() -> None:
-    """Where its second segment begins is read off the tokenizer, not off types that it lacks."""
+    """The tokenizer determines the start of the second segment, as there are no token types."""
 
     core = Tokenizer(WordLevel({word: n for n, word in enumerate(["<s>", "</s>", *WORDS])}))
     core.pre_tokenizer = Whitespace()

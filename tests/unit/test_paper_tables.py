@@ -43,7 +43,7 @@ from tasktransfer.present.tables import Left
 
 @pytest.fixture(scope="module")
 def single(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """The paper's 17 tasks, three models and algorithms, with two seeds."""
+    """Return the paper's 17 tasks, three models and algorithms, with two seeds."""
     paper = Paper()
     runs = [
         run
@@ -118,8 +118,10 @@ EXPECTED = {
 
 
 def by_hand(run: Run) -> float:
-    """Baselines 40, 50 and 60; deltas as in BY_HAND, plus 0 to 4 by model and algorithm, minus 1
-    on Friends."""
+    """Return baselines 40, 50 and 60, and deltas as in BY_HAND.
+
+    Model and algorithm add 0 to 4, and Friends loses 1.
+    """
     tasks = list(DATASETS[run[0]].tasks)[:3]
     place = tasks.index(run[4])
     delta = BY_HAND[place][tasks.index(run[3][0])] + added(*run[:3]) if run[3] else 0

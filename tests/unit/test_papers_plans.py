@@ -47,7 +47,7 @@ def prepended(fit: Fit, k: int) -> Data:
 
 
 def classifiers() -> dict[str, Step]:
-    """What the ensembles take their second encoder from; DM is one as released."""
+    """Return the models that provide the ensembles' second encoder; DM is a released one."""
     tuned = Step(("emotion",), LABEL, start=None, model=ROBERTA)
     tags = Step(("tag",), Selection(("tag",), "accuracy"), start=None, model=ROBERTA, data=TAGGED)
     return {"tuned": tuned, "tags": tags}
@@ -145,7 +145,7 @@ def whole_model(domains: tuple[str, ...]) -> Step:
 
 
 def merged(experts: list[Stage], how: str) -> tuple[Start, ...]:
-    """One expert whose parameters are the element-wise mean, maximum or minimum of all."""
+    """Return an expert with the element-wise mean, maximum or minimum of the parameters."""
     body = Start(experts[0], parts=("encoder",))
     return (
         body,
@@ -196,7 +196,7 @@ def panel(seeds: Iterable[int], rated: int, draws: int) -> Plan:
 def _few_shot(
     plan: PlanBuilder, averaged: tuple[Start, ...], single: Stage, rated: int, draws: int
 ) -> None:
-    """Section IV-E: from one checkpoint of each, K % of a rated set, ten draws."""
+    """Plan section IV-E: from one checkpoint each, K % of a rated set, ten samples."""
     few = Training(epochs=30, learning_rate=1e-5, batch_size=2)
     selection = Selection(("rating",), "spearman", patience=10)
     for number in range(rated):
@@ -214,7 +214,7 @@ def _few_shot(
 
 
 def _response_selection(plan: PlanBuilder, averaged: tuple[Start, ...]) -> None:
-    """Section VII-D: a new adapter on Persona-Chat, in three settings."""
+    """Plan section VII-D: a new adapter on Persona-Chat, in three settings."""
     for persona in ("none", "original", "revised"):
         data = Data("PersonaChat", "pc", {"persona": persona})
         parts = ("adapter.persona", "head.response")

@@ -21,7 +21,7 @@ STAGES = [small_stage(EMOTIONS), small_stage(NLI)]
 
 
 def shifted(load: Loader, by: float, task: str = EMOTIONS, *others: str) -> FamilyModel:
-    """An encoder with every parameter so much larger than the base model's."""
+    """Return an encoder with every parameter larger than the base model's by a constant."""
     model, _ = load("encoder", "DailyDialog", task, others=others)
     with torch.no_grad():
         for parameter in model.module.parameters():
@@ -91,7 +91,7 @@ def test_a_part_may_lead_into_another(load: Loader) -> None:
 
 
 class Renamed:
-    """A model whose parts are called otherwise."""
+    """A model whose parts have other names."""
 
     def __init__(self, model: FamilyModel, names: dict[str, str]) -> None:
         self.module = model.module

@@ -65,7 +65,7 @@ def test_a_seed_is_one_permutation(caches: dict[str, Path]) -> None:
 
 
 def test_an_answer_out_of_a_list_is_another_one_of_the_list(caches: dict[str, Path]) -> None:
-    """Words of the scene that are no entity would teach what no answer can be."""
+    """Words of the scene that are not entities would teach impossible answers."""
     settings = {"seed": 0, "listed": True}
     made = permuted_answers(Ingredients((caches["Friends"],), (), (), (), settings))
     before = derived(caches["Friends"], 0)

@@ -35,7 +35,7 @@ def test_every_figure_of_a_report_says_what_it_shows(preset: str) -> None:
 
 
 def test_the_page_gives_it_to_the_picture() -> None:
-    """The title and the caption, which is how the picture is read."""
+    """The title and the caption, by which the picture is read."""
     template = create_environment(HERE).get_template("page.html.j2")
     assert (
         'alt="{{ figure.title }}. {{ figure.caption }}"' in Path(str(template.filename)).read_text()

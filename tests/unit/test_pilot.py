@@ -31,7 +31,7 @@ echo "$((100 + $(wc -l < calls.txt)));cluster"
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the workflow, a study and an sbatch that writes down what it is told."""
+    """Write a folder with the workflow, a study, and an sbatch that records its arguments."""
     for name in ("Snakefile", "workflow", "profiles"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(STUDY))

@@ -48,14 +48,14 @@ def build(study: TransferConfig, *selected: MultiSource) -> Plan:
 
 
 def runs_of(made: Plan) -> dict[tuple[str, tuple[str, ...], str], Run]:
-    """By algorithm, sources and target; of one model and seed."""
+    """Return runs by algorithm, sources and target, for one model and seed."""
     return {
         (run.method, run.about["sources"], run.about["target"]): run for run in transfer_runs(made)
     }
 
 
 def test_the_paper_single_source_is_6195_runs_of_5205_trainings() -> None:
-    """Each of 2 × 45 + 21 unordered pairs is trained once a model and seed for two targets."""
+    """Each of 2 × 45 + 21 unordered pairs is trained once per model and seed for two targets."""
     study = load_config(ROOT / "workflow/presets/paper.yaml", {"multi_source": {"mode": "off"}})
     made = build(study)
     algorithms = Counter(run.method for run in made.runs)
@@ -183,7 +183,7 @@ def test_adding_changes_no_digest_that_was_there() -> None:
 
 
 def sequential(*named: tuple[str, ...], algorithms: tuple[str, ...] = ()) -> Plan:
-    """A study of ``sequential`` alone, from named sources in their order to C."""
+    """Return a study of ``sequential`` alone, from named sources in their order to C."""
     targets = [
         {"dataset": "DailyDialog", "target": C, "sources": list(sources)} for sources in named
     ]

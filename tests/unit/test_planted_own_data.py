@@ -22,7 +22,7 @@ CELLS = Path(__file__).resolve().parents[1] / "fixtures" / "planted_own_data.csv
 
 
 def labels_of_words(dataset: str, subject: str, world: str) -> dict[str, set[str]]:
-    """Word of the target's subject → the labels of the training dialogues that say it."""
+    """Return words of the target's subject → labels of the training dialogues with that word."""
     known, found = set(words_of(0)["intent"]), defaultdict(set)
     for row in dialogues(dataset, "train", world, 0):
         said = " ".join(turn["content"] for turn in row["messages"]).split()
@@ -55,7 +55,7 @@ def test_a_world_is_a_study(world: str, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def answers(cells: pd.DataFrame, world: str) -> list[str]:
-    """What the studies of a kind of world say."""
+    """Return the answers of the studies of a kind of world."""
     runs = pd.DataFrame(columns=["dataset", "model", "algorithm", "source", "target", "seconds"])
     of_world: Any = cells[cells["world"] == world].groupby("world_seed")
     return [" ".join(first_sources(group, runs)) for _, group in of_world]
@@ -69,5 +69,5 @@ def test_the_truth_is_found_in_four_of_five(world: str) -> None:
 
 
 def test_nothing_is_found_where_what_helps_was_scrambled() -> None:
-    """Else what is found says nothing."""
+    """Otherwise finding the source would prove nothing."""
     assert not any(text.startswith(FOUND) for text in answers(pd.read_csv(CELLS), "scrambled"))

@@ -119,7 +119,7 @@ def test_what_is_no_design_or_plugin(keys: dict[str, object], told: str) -> None
 
 
 def study_of(arguments: str, name: str = "brings") -> dict[str, object]:
-    """A study of a plugin's design that brings something."""
+    """Return a study of a plugin's design that adds entries."""
     body = (
         f"DESIGN = Design({name!r}, ToyConfig, ('joint',), nothing, nothing, nothing, {arguments})"
     )

@@ -21,15 +21,17 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Nothing is remembered, and what is measured here is not the user's."""
+    """Use an empty cache, so that nothing is cached and the user's cache is not changed."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return bfloat16_gain.get_memory_file()
 
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[float]]:
-    """Make the CPU have units or none, and layers gain so much, measurement by measurement, while
-    the thread has its core to itself or the given share of it."""
+    """Simulate a CPU with or without bfloat16 units, and gains of layers by measurement.
+
+    The thread has its core for the given fraction of the time.
+    """
 
     def is_now(units: str | None, *gains: float, share: float = 1.0) -> list[float]:
         left = list(gains)
@@ -86,7 +88,7 @@ def test_wide_models_share_one_measurement(machine: Machine) -> None:
 
 
 def test_what_a_busy_machine_measures_is_not_remembered(machine: Machine, cache: Path) -> None:
-    """Else one bad moment would decide for good."""
+    """Otherwise one bad moment would decide permanently."""
     said: list[str] = []
     machine("avx512_bf16", GAINS_LITTLE, share=LEAST_SHARE - 0.01)
     assert choose_precision("auto", CPU, WIDE, said.append) == "float32"
@@ -122,9 +124,11 @@ def test_what_cannot_be_remembered_is_not_measured_anew_each_time(
 
 
 class Clocks:
-    """The thread's own clock, and the wall's, of a machine on which an update takes 40 ms in
-    float32 and 10 in bfloat16, the thread waits ``waits`` times as long, and now and then an update
-    is a hundred times as slow."""
+    """The thread's own clock and the wall clock of a simulated machine.
+
+    An update takes 40 ms in float32 and 10 in bfloat16, the thread waits ``waits`` times as long,
+    and a few updates are a hundred times as slow.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, waits: float) -> None:
         self.own = self.everybodys = 0.0
@@ -153,7 +157,7 @@ def test_the_gain_is_that_of_the_threads_own_time_whoever_else_works(
 
 
 def test_a_layer_of_this_machine_is_measured() -> None:
-    """Of any width, and no random number of the training is drawn for it."""
+    """For any width, without changing the training's random numbers."""
     before = torch.get_rng_state()
     for width in (16, 63):
         gain, share = bfloat16_gain.measure_gain(width)
@@ -195,7 +199,7 @@ def test_products_are_made_in_it(wanted: Precision, made: torch.dtype) -> None:
 
 @pytest.mark.parametrize("wanted", ["float32", "bfloat16"])
 def test_weights_are_converted_once_an_update(wanted: Precision) -> None:
-    """And anew in the next one, when they are others."""
+    """And again in the next update, after they have changed."""
     setup = Setup(CPU, TokenBudget(8, "training"), TokenBudget(8, "evaluation"), wanted)
     weight = torch.ones(2, 2, requires_grad=True)
     one = torch.ones(1, 2)

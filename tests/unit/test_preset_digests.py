@@ -62,7 +62,7 @@ def summed(digests: Iterable[str]) -> tuple[int, str]:
 
 
 def former_digests(plan: Plan) -> Iterable[str]:
-    """In the order of the plans of then: as runs first ask for the trainings."""
+    """Return digests in the order of the former plans: as runs first request the trainings."""
     former = Former()
     return dict.fromkeys(former.digest(stage) for run in plan.runs for stage in run.stages)
 

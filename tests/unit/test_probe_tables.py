@@ -41,7 +41,7 @@ REAL = Metadata("s", "0" * 64, False, 1)
 def scores(
     snapshots: dict[str, int], models: Iterable[str] = ("LSTM",), seeds: int = 2
 ) -> pd.DataFrame:
-    """F1 is 10 times the epoch, and 90 for the coin."""
+    """Return F1 of 10 times the epoch, and 90 for the coin."""
     return pd.DataFrame(
         [
             ("MultiWOZ", model, name, epoch, seed, probe, 90 if probe == "Coin" else 10 * epoch)
@@ -54,7 +54,10 @@ def scores(
 
 
 def rounds(values: dict[str, list[float]], models: Iterable[str] = ("LSTM",)) -> pd.DataFrame:
-    """Measure → its value after each epoch, the untrained model first; the same for both seeds."""
+    """Return measure → its value after each epoch, from the untrained model on.
+
+    Both seeds have equal values.
+    """
     names = ["bleu2", "bleu2_exchanged", "rouge_l", "meteor", "vectors"]
     count = len(next(iter(values.values())))
     rows = [
@@ -65,7 +68,7 @@ def rounds(values: dict[str, list[float]], models: Iterable[str] = ("LSTM",)) ->
 
 
 def test_what_the_released_code_selects_by_fills_the_rows_of_bleu() -> None:
-    """BLEU-2 is best in epoch 2, which is not probed; exchanged it is best in epoch 3."""
+    """BLEU-2 is best in epoch 2, which is not probed; the exchanged one is best in epoch 3."""
     told = rounds({"bleu2": [0, 1, 9, 2, 1], "bleu2_exchanged": [0, 1, 2, 9, 1]})
     probed = scores({"untrained": 0, "best": 3, "last": 4})
     chosen = select_by_measures(probed, told, "bleu2_exchanged").set_index("probe")
@@ -77,7 +80,7 @@ def test_what_the_released_code_selects_by_fills_the_rows_of_bleu() -> None:
 
 
 def test_all_measures_choose_among_the_same_snapshots() -> None:
-    """Word vectors are known of what is probed, and METEOR is best where nothing is."""
+    """Only probed snapshots have word vectors, and METEOR is best at one that is not probed."""
     told = rounds(
         {
             "bleu2": [9, 1, 2, 5, 4],
@@ -197,7 +200,7 @@ def test_a_difference_says_how_many_seeds_both_have() -> None:
 
 
 def models(within: float, count: int = 5) -> list[list[np.ndarray[Any, Any]]]:
-    """Between models both go together; within each they go as ``within`` says."""
+    """Return scores that correlate between models, and within each model as ``within`` sets it."""
     path = np.arange(4) / 100
     return [
         [np.stack([m + path + s / 1e4, m + within * path + s / 1e4], 1) for s in range(3)]
@@ -220,7 +223,7 @@ def test_between_and_within_models_are_told_apart() -> None:
 
 
 def test_models_are_left_out_whole_not_points() -> None:
-    """Twenty equal points a model say as much as one."""
+    """Twenty equal points per model are as informative as one."""
     chance = np.random.default_rng(0)
     means = chance.normal(size=(6, 2))
     once = compute_grouped_correlation([[m[None]] for m in means], "all")
@@ -231,7 +234,7 @@ def test_models_are_left_out_whole_not_points() -> None:
 
 
 def test_the_interval_of_a_correlation_holds_the_true_value() -> None:
-    """Five models of nothing in common; the points of each hang together."""
+    """Five unrelated models; the points of each are correlated."""
     chance = np.random.default_rng(0)
     held = 0
     for _ in range(300):
@@ -263,7 +266,7 @@ def chosen_7(stage: Any) -> dict[str, Any]:
 
 
 def test_where_all_epochs_are_probed_the_best_one_has_its_name_too() -> None:
-    """Without a fit of its own: its weights are those of an epoch."""
+    """Without a separate fit, because its weights are those of an epoch."""
     every = load_config(PRESETS / "probes.yaml", {"probes": {"snapshots": "all"}, "seeds": 1})
     revisions = Revisions(
         dict.fromkeys(every.dataset_names, "0" * 64),

@@ -104,7 +104,7 @@ def test_an_mlp_answers_one_label_and_reads_what_a_linear_probe_reads(
 
 
 def test_an_mlp_reads_sets_of_labels_of_which_each_is_rare() -> None:
-    """By the share of sets that are right as a whole, none of the first passes is better."""
+    """By the fraction of completely correct sets, none of the first passes is better."""
     chance = np.random.default_rng(0)
     matrix = chance.normal(size=(1500, 24))
     scores = matrix @ chance.normal(size=(24, 60)) / 5
@@ -183,7 +183,10 @@ def test_a_limit_takes_the_same_rows_whatever_the_seed() -> None:
 
 
 def test_ties_under_resampling() -> None:
-    """2,000 judgements, 35 % ties, 200 drawn: 3.4 points without repetition's correction."""
+    """2,000 judgements, 35 % ties, samples of 200: 3.4 points.
+
+    The correction for sampling without replacement is not applied.
+    """
     shares = resample_ties(np.arange(2000) < 700)
     assert shares.mean() == pytest.approx(35, abs=0.1)
     assert shares.std() == pytest.approx(100 * np.sqrt(0.35 * 0.65 / 200 * 1800 / 1999), abs=0.05)
@@ -275,7 +278,7 @@ def test_word_vectors_ask_what_each_snapshot_says_and_change_no_other_node() -> 
 
 
 def trainings(**changed: Any) -> dict[str, set[str]]:
-    """Model → digests of its trainings, by the paper's preset with something changed."""
+    """Return model → digests of its trainings, in the paper's preset with changes."""
     config = load_config(PRESETS / "probes.yaml", changed)
     revisions = Revisions(
         dict.fromkeys(config.dataset_names, "0" * 64),
@@ -366,7 +369,7 @@ def test_the_laptop_plans(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_encoders_of_other_studies_plan_without_a_training(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The plan names derived data only; what they are derived from has a place all the same."""
+    """The plan names derived data only, but their source has a path too."""
     monkeypatch.chdir(PRESETS.parents[1])
     study = open_study(PRESETS / "probes-any.yaml", need_inputs=False)
     assert not study.plan.stages

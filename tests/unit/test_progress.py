@@ -17,7 +17,7 @@ class Terminal(io.StringIO):
 
 
 def spoken(out: io.StringIO, seconds_each: float, items: int = 8) -> str:
-    """What is said of items that take so long."""
+    """Return the progress lines for items that take this long."""
     ticks = (seconds_each * number for number in count(-1))  # the first reading is the start
     clock = lambda: max(0.0, next(ticks))  # noqa: E731
     assert [*show_progress(range(items), "reading", out, clock)] == [*range(items)]

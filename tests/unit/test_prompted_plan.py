@@ -142,7 +142,7 @@ def test_two_entries_by_one_name_ask_the_same_model() -> None:
 
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A study that asks an endpoint alone, on a hand-made release."""
+    """Write a study that only prompts an endpoint, on a constructed release."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(client, "FIRST_PAUSE", 0.01)
     tiny_release("Friends").write(tmp_path / "release")
@@ -162,7 +162,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def at(study: Path, server: Server) -> None:
-    """Let the study ask a server; one that is started again has another port."""
+    """Set the study's server, because a restarted one has another port."""
     said = yaml.safe_load(study.read_text())
     said["prompted"][0]["endpoint"] = server.url
     study.write_text(yaml.safe_dump(said))
@@ -175,7 +175,7 @@ def opened(study: Path) -> Any:
 
 
 def evaluate(study: Path) -> list[int]:
-    """Every evaluation's exit code."""
+    """Return every evaluation's exit code."""
     nodes = opened(study).plan.evaluations
     return [
         main(["evaluate", "--config", str(study), "--node", node.digest[:12]]) for node in nodes
@@ -240,8 +240,10 @@ def test_a_study_is_asked_killed_resumed_collected_and_explained(
 
 
 def seeds_there(study: Path, lost: tuple[int, ...]) -> list[int]:
-    """Seeds in the table, with a shot, of both tasks and their mean, where an evaluation of the
-    first is lost for some seeds."""
+    """Return the table's seeds with one shot, for both tasks and their mean.
+
+    An evaluation of the first task is missing for some seeds.
+    """
     for node in opened(study).plan.evaluations:
         asked = node.asked
         of_first = node.task == "emory_emotion_recognition" and asked["wording"] == 1
@@ -260,7 +262,7 @@ def test_an_endpoint_without_scores_is_said_in_the_record(
     last = [""]
 
     def behave(path: str, body: dict[str, Any]) -> Reply | None:
-        """Answers one of the two instances of each evaluation with more than a choice."""
+        """Answer one of the two instances of each evaluation with more than a choice."""
         text = str(body.get("prompt") or body["messages"][-1]["content"])
         if body.get("echo") or "France" in text:
             return None

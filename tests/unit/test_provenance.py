@@ -12,7 +12,7 @@ from tasktransfer.results import provenance
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout with one commit, whose configuration would write ``canary``."""
+    """Write a checkout with one commit, whose configuration would write ``canary``."""
 
     def git(*words: str) -> None:
         subprocess.run(["git", "-C", str(tmp_path), *words], check=True, capture_output=True)
@@ -29,7 +29,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def installed(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """Have the package lie in a folder."""
+    """Pretend that the package is in a folder."""
     monkeypatch.setattr(provenance, "__file__", str(folder / "results" / "provenance.py"))
 
 
@@ -46,7 +46,7 @@ def test_the_own_checkout_is_asked(checkout: Path, monkeypatch: pytest.MonkeyPat
 def test_a_checkout_around_an_installation_is_not(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A virtual environment within somebody's repository."""
+    """A virtual environment inside another repository."""
     installed(monkeypatch, checkout / ".venv/lib/python3.11/site-packages/tasktransfer")
     assert provenance.read_commit() == (None, None)
 

@@ -47,7 +47,7 @@ def planned(folder: Path) -> Any:
 
 
 def transfers(of: Any) -> Counter[int]:
-    """Seed → single-source transfers."""
+    """Return seed → single-source transfers."""
     return Counter(run.seed for run in of.runs if run.method != BASELINE)
 
 

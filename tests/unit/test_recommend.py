@@ -68,7 +68,7 @@ def test_two_targets_promise_nothing() -> None:
 
 
 def matrix(slope: float, q: float) -> dict[str, pd.DataFrame]:
-    """A finished matrix in which ``logme`` tells gains."""
+    """Write a finished matrix in which ``logme`` predicts gains."""
     rows, values = [], []
     random = np.random.default_rng(2)
     for t in range(8):

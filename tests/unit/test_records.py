@@ -304,7 +304,7 @@ def test_rows_are_read_back(tmp_path: Path) -> None:
 
 
 def test_writing_rows_imports_no_pandas(tmp_path: Path) -> None:
-    """Every training writes some, in a process of its own."""
+    """Every training writes rows, in a separate process."""
     code = (
         "import sys; from pathlib import Path; "
         "from tasktransfer.results.rows import Row, write_rows; "

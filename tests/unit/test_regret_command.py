@@ -23,7 +23,7 @@ NAMES = [f"task{number}" for number in range(10)]
 
 
 def simulated(folder: Path, **more: object) -> Path:
-    """A matrix of ten tasks and four seeds; ``truth`` is what the scores scatter about."""
+    """Write a matrix of ten tasks and four seeds; scores scatter around ``truth``."""
     random = np.random.default_rng(3)
     truth = random.normal(60, 5, (10, 10))
     rows = [

@@ -81,7 +81,7 @@ def test_meteor_by_hand() -> None:
 def test_bleu2_is_nltks(
     hypothesis: str, reference: str, by_nltk: float, exchanged_by_nltk: float
 ) -> None:
-    """``sentence_bleu`` of NLTK 3.10.4 on the same words, weights (0.5, 0.5), not smoothed."""
+    """``sentence_bleu`` of NLTK 3.10.4 on the same words, weights (0.5, 0.5), without smoothing."""
     ours = bleu2(split_words(hypothesis), split_words(reference))
     assert ours == pytest.approx(by_nltk, abs=1e-9)
     exchanged = bleu2_exchanged(split_words(hypothesis), split_words(reference))

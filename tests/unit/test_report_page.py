@@ -50,7 +50,7 @@ def a_page() -> str:
 
 
 class Outline(HTMLParser):
-    """Checks that elements are closed in order, and gathers what a reader would see."""
+    """Checks that elements are closed in order, and collects what a reader sees."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -286,7 +286,7 @@ def test_a_column_of_dashes_is_left_out_and_named() -> None:
 
 
 def test_a_printed_table_of_dashes_is_a_sentence(tmp_path: Path) -> None:
-    """Runs of several sources are there, and no single one that Table 3 compares them with."""
+    """There are runs of several sources, but none of the single ones that Table 3 compares."""
     several = [("DailyDialog", (A, B), C)]
     results = small(
         several=several, lost=lambda run: ("waiting", "no record") if len(run[3]) == 1 else None
@@ -354,7 +354,7 @@ FRIENDS = (
 
 
 def dense_figure() -> Figure:
-    """As much on a page as the paper's largest heatmap has: 900 cells with their numbers."""
+    """Plot as much as the paper's largest heatmap: 900 cells with their numbers."""
     values = np.random.default_rng(0).standard_normal((30, 30))
     figure = Figure(figsize=(17, 17))
     axes = figure.subplots()

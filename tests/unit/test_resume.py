@@ -33,11 +33,11 @@ TRAINING = Training(epochs=5, batch_size=2, learning_rate=1e-3, dropout=0.3)
 
 
 class KilledError(Exception):
-    """Stands for SIGKILL: nothing after it runs."""
+    """A substitute for SIGKILL: no code after it runs."""
 
 
 class Killing(Progress):
-    """Ends the process, so to speak, after a round, before its state is kept."""
+    """Ends the process after a round, before its state is saved."""
 
     def __init__(self, last_round: int) -> None:
         super().__init__(1, "test", io.StringIO())
@@ -76,7 +76,7 @@ def run(
 
 
 def outcome(trained: Trained, model: FamilyModel) -> tuple[Any, ...]:
-    """All that a record or a checkpoint is made of, but for times."""
+    """Return the content of a record or checkpoint, except for times."""
     rounds = [replace(one, seconds=0.0) for one in trained.rounds]
     (chosen,) = trained.best
     best = torch.cat([w.flatten().float() for w in chosen.weights.values()])
@@ -146,8 +146,11 @@ def test_rounds_measures_and_patience_go_on_too(
 
 
 def test_every_process_orders_a_model_s_weights_alike() -> None:
-    """The optimiser's state goes by number: in another order it would be written over the wrong
-    weights, past their end where they are smaller. A set's order changes with the process."""
+    """The optimiser's state is numbered.
+
+    In another order it would be loaded into the wrong weights. The order of a set changes with the
+    process.
+    """
     names = tuple(DATASETS["DailyDialog"].tasks)
     several = small_stage(*names[::-1])
     assert list(list_tasks(several)) == sorted(names)
@@ -251,7 +254,7 @@ def test_clear_leaves_nothing(tmp_path: Path) -> None:
 
 
 class Small:
-    """A model on a device whose memory holds so many tokens of a micro-batch."""
+    """A model on a device whose memory fits this number of tokens per micro-batch."""
 
     def __init__(self, model: FamilyModel, tokens: int) -> None:
         self._model, self._tokens = model, tokens

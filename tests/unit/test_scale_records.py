@@ -25,7 +25,7 @@ def test_as_many_as_the_paper_has(tmp_path: Path) -> None:
 
 
 def written(study: Study) -> list[Run]:
-    """One seed of one model: every baseline, and a fine-tuning on every task."""
+    """Write one seed of one model: every baseline, and one fine-tuning per task."""
     runs: dict[tuple[str, bool], Run] = {}
     for run in transfer_runs(study.plan):
         if run.seed == 0 and run.method in ("baseline", "pretrain_finetune"):

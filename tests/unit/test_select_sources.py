@@ -31,7 +31,7 @@ DELTAS = {
 
 
 def deltas(dataset: str = "DailyDialog") -> pd.DataFrame:
-    """Two models, two algorithms, two seeds: noise that cancels around DELTAS."""
+    """Return two models, algorithms and seeds, with noise around DELTAS that cancels."""
     rows = [
         (dataset, model, algorithm, source, 1, target, seed, delta + sign * (model_n + algorithm_n))
         for (source, target), delta in DELTAS.items()
@@ -92,7 +92,7 @@ def test_asking_for_too_much_is_refused() -> None:
 
 
 def with_other_test_scores(collected: Collected) -> Collected:
-    """Every record's test score becomes another, at random; what was seen on dev stays."""
+    """Change every record's test score at random, and keep its dev scores."""
     random = np.random.default_rng(7)
     records = copy.deepcopy(dict(collected.records))
     for record in records.values():

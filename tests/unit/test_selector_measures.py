@@ -62,7 +62,7 @@ def test_the_truth_has_no_regret_and_missing_values_come_last() -> None:
 
 
 def test_equal_values_are_the_mean_over_all_orders() -> None:
-    """One clear first, three tied: every order of these counts alike."""
+    """One clear first and three ties: every order of the ties has equal weight."""
     orders = [of([9, *one]) for one in itertools.permutations([1.0, 2.0, 3.0])]
     tied = of([9, 1, 1, 1])
     for name in tied:
@@ -90,7 +90,7 @@ def test_source_mean_leaves_the_target_out() -> None:
 
 
 def test_the_variance_of_a_mean_is_that_of_the_crossed_analysis() -> None:
-    """Of a linear measure the two parts are mean squares over their counts."""
+    """For a linear measure the two parts are mean squares divided by their counts."""
     grid = np.random.default_rng(2).normal(size=(6, 5)) + np.arange(5) * 3  # targets × seeds
     drawn = np.stack([grid.mean(1), *(np.delete(grid, s, 1).mean(1) for s in range(5))])
     residual = grid - grid.mean(0) - grid.mean(1)[:, None] + grid.mean()
@@ -104,7 +104,7 @@ def test_the_variance_of_a_mean_is_that_of_the_crossed_analysis() -> None:
 
 
 def simulated(generator: np.random.Generator, studies: int) -> tuple[np.ndarray, np.ndarray]:
-    """True scores and those of five seeds: 17 targets, 16 other sources."""
+    """Return true scores and those of five seeds: 17 targets, 16 other sources."""
     truth = (
         50 + generator.normal(0, 4, (studies, 17, 17)) + generator.normal(0, 8, (studies, 17, 1))
     )
@@ -143,8 +143,10 @@ def told_from_random(of_a_source: float) -> float:
 
 
 def test_an_interval_is_for_the_sources_at_hand() -> None:
-    """One value a source picks one source for all targets: where sources differ in general, it is
-    told whether that one is a good one (docs/selection.md)."""
+    """A selector with one value per source picks one source for all targets.
+
+    If sources differ in general, the result depends on that source (docs/selection.md).
+    """
     assert told_from_random(0) <= 0.1
     assert 0.65 <= told_from_random(8) <= 0.85
 

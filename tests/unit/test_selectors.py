@@ -36,7 +36,7 @@ def instance(text: str, label: str) -> Instance:
 
 
 def asked(**arrays: dict[str, Any]) -> Asked:
-    """A target and two sources, of which ``near`` shares words and directions with it."""
+    """Return a target and two sources, of which ``near`` shares its words and directions."""
     texts = {"target": "red apple", "near": "red apple pie", "far": "blue sky"}
     random = np.random.default_rng(0)
     classes = [n % 2 for n in range(40)]
@@ -212,8 +212,10 @@ def test_a_plugins_selector_takes_no_name_of_the_package() -> None:
 def tables(
     score: Callable[[str, str, int], float], dev: Callable[[str, str, int], float]
 ) -> Tables:
-    """Transfers between three tasks with two seeds. ``score``: of a source, target and seed, the
-    test delta; ``dev``: the dev delta."""
+    """Return transfers between three tasks with two seeds.
+
+    ``score`` returns the test delta of a source, target and seed, ``dev`` the dev delta.
+    """
     deltas = make_deltas(lambda m, a, s, t, seed: score(s, t, seed), tasks=TASKS)
     columns = [name for name, _, _ in _columns("runs")]
     rows = []
@@ -300,7 +302,7 @@ def select_from_tables_of(tables: Tables, values: pd.DataFrame) -> list[Any]:
 
 
 def test_a_source_without_a_value_is_not_chosen() -> None:
-    """By name it would come first."""
+    """By name it would be first."""
     of_dev = tables(lambda *_: 0.0, lambda s, t, seed: 0.0)
     values = compute_values(parse(CONFIG), of_dev).query("selector == 'size'").copy()
     a, b, c = TASKS

@@ -66,7 +66,7 @@ def study_of(config: dict[str, Any]) -> Study:
 
 
 def say_prepared(study: Study, dataset: str, **rows: int) -> None:
-    """Write a manifest of prepared data with so many rows of every task; split → rows."""
+    """Write a manifest of prepared data with the given number of rows per split of every task."""
     splits = {split: {"samples": rows.get(split, 500)} for split in SPLITS}
     tasks = dict.fromkeys(DATASETS[dataset].tasks, splits)
     folder = Path(study.instances(dataset))

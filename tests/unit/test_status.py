@@ -317,7 +317,7 @@ def test_unknown_inputs_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_record_is_read_once_however_often_one_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One model of the paper's study, 1,735 folders: this is what keeps a look quick."""
+    """One model of the paper's study, 1,735 folders; this keeps ``status`` fast."""
     study = opened(datasets={"DailyDialog": {"tasks": "all"}, "Friends": {"tasks": "all"}}, seeds=5)
     assert len(study.plan.stages) == 1735
     for stage in study.plan.stages:

@@ -55,7 +55,7 @@ def encoded(study: Study) -> str:
 
 
 def a_release(folder: Path, text: str = "{}") -> None:
-    """Files by their official names; opening a study digests them and does not parse them."""
+    """Write files with the official names; opening a study digests them without parsing."""
     home = folder / "TLiDB_DailyDialog"
     home.mkdir(parents=True, exist_ok=True)
     for name in (
@@ -292,7 +292,7 @@ def test_which_checkpoints_are_written_and_kept() -> None:
 
 
 def test_what_stages_leave_is_known_before_the_choice() -> None:
-    """The workflow's rules name their files before it is made."""
+    """The workflow's rules declare their files before it is made."""
     several = {**AUTO, "algorithms": ["pretrain_finetune", "multitask_finetune"]}
     study = opened(algorithms=["multitask"], multi_source=several)
     assert {stage.kind for stage in study.plan.stages} == {"baseline", "multitask"}
@@ -344,7 +344,7 @@ def test_arguments_open_the_same_study_again() -> None:
 
 
 def test_opening_needs_no_heavy_package() -> None:
-    """It is done at every start of Snakemake and of every training."""
+    """A study is opened at every start of Snakemake and of every training."""
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['torch', 'pandas', 'pyarrow', 'numpy']));"
         "from tasktransfer.designs import open_study;"

@@ -32,14 +32,14 @@ RUNS = single_source_runs("DailyDialog", MODELS, TASKS, [0, 1, 2], ALGORITHMS)
 
 
 def score(run: Run) -> float:
-    """Any numbers, equal in each call."""
+    """Return arbitrary numbers that are equal in each call."""
     _, model, algorithm, sources, target, seed = run
     place = (len(model), len(algorithm), len("".join(sources)), len(target), seed)
     return 40 + (7 * place[0] + 3 * place[1] + 11 * place[2] + 5 * place[3] + 13 * place[4]) % 23
 
 
 def study(root: Path, runs: list[Run] = RUNS) -> Path:
-    """A collected study; gives the folder of its tables."""
+    """Collect a study, and return the folder of its tables."""
     write(constructed(root, runs, score))
     return root / "tables"
 

@@ -94,8 +94,11 @@ def test_intervals_stay_where_the_number_can_be() -> None:
 def test_a_shared_baseline_makes_the_mean_as_unsure_as_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """All noise is the baseline's: 4 targets x 3 seeds of it, however many sources a target has.
-    Were the 12 deltas of a seed taken as independent, about 75 of 100 would hold the truth."""
+    """All noise is the baseline's: 4 targets x 3 seeds of it, for any number of sources.
+
+    If the 12 deltas of a seed were treated as independent, about 75 of 100 intervals would contain
+    the true value.
+    """
     monkeypatch.setattr(module, "RESAMPLES", 300)
     held = []
     for study in range(120):

@@ -13,7 +13,7 @@ from tasktransfer.training.switches import set_switches
 
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
-    """Other tests of this process find the switches as they were."""
+    """Restore the switches for other tests of this process."""
     threads, mode = torch.get_num_threads(), torch.get_deterministic_debug_mode()
     cuda = torch.backends.cuda
     kernels = {
@@ -32,7 +32,7 @@ def _as_before() -> Iterator[None]:
 
 @pytest.mark.parametrize("gpu", [True, False], ids=["GPU", "CPU"])
 def test_cudnn_never_plans_an_attention(monkeypatch: pytest.MonkeyPatch, gpu: bool) -> None:
-    """It would for each of the four or so new shapes of an update."""
+    """It would plan for each of the four or so new shapes of an update."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
     assert set_switches(1, deterministic=False).type == ("cuda" if gpu else "cpu")
     assert not torch.backends.cuda.cudnn_sdp_enabled()
@@ -51,7 +51,10 @@ def test_cudnn_never_plans_an_attention(monkeypatch: pytest.MonkeyPatch, gpu: bo
 def test_a_gpu_is_deterministic_where_that_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, gpu: bool, deterministic: bool, mode: str
 ) -> None:
-    """Then whatever cannot be raises, and the fused attention is left out. A CPU is always."""
+    """Operations without a deterministic kernel raise, and fused attention is off.
+
+    A CPU always is.
+    """
     monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "")
     torch.set_deterministic_debug_mode("default")

@@ -39,7 +39,10 @@ RUNS = single_source_runs("DailyDialog", ["bert"], TASKS, [0, 1], ["multitask"])
 
 
 def score(run: Run) -> float:
-    """Baselines: 40, 50, 60 by task, plus the seed; transfer adds 4 from a_task, takes 5 else."""
+    """Return baselines of 40, 50 and 60 by task, plus the seed.
+
+    Transfer adds 4 from a_task, and otherwise loses 5.
+    """
     *_, sources, target, seed = run
     base = {"a_task": 40.0, "b_task": 50.0, "c_task": 60.0}[target] + seed
     return base + (0.0 if not sources else 4.0 if sources == ("a_task",) else -5.0)
@@ -145,7 +148,7 @@ def test_a_zero_baseline_has_a_delta_but_no_percentage(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_compared_is_refused(changes: dict[str, Any], said: str) -> None:
-    """Whatever the plan says: no plan of one config asks for such records."""
+    """Independently of the plan, because no plan of one config has such records."""
     run = ("DailyDialog", "bert", "baseline", (), "b_task", 1)
     comparison = Comparison()
     for one in RUNS:
@@ -159,7 +162,7 @@ def test_what_cannot_be_compared_is_refused(changes: dict[str, Any], said: str) 
 def add(
     comparison: Comparison, run: Run, stage_of: Mapping[str, Any] = AS_ALL, **changes: Any
 ) -> None:
-    """Hold the record of a run against those before it."""
+    """Compare the record of a run with those before it."""
     record = make_record(run, 51.0, stage_of, **changes)
     facts = iterate_facts(stage_of_run(run, **stage_of), record)
     comparison.add(dict(facts), record_path(run, **stage_of))
@@ -229,7 +232,7 @@ COLUMNS_OF_VERSION = {
 
 
 def test_changed_columns_come_with_another_version() -> None:
-    """Or finished studies would keep tables that cannot be read any more."""
+    """Otherwise finished studies would keep tables that cannot be read."""
     every = {**columns.TABLES, **columns.STATISTICS, "resources": RESOURCES}
     found = {table: [[name, str(kind)] for name, kind, _ in every[table]] for table in every}
     assert compute_digest(found)[:12] == COLUMNS_OF_VERSION[TABLES_VERSION], (

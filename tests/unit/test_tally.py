@@ -28,7 +28,7 @@ Answers = list[tuple[str, ...]]
 
 
 def a_case(task: Task, size: int, chance: random.Random) -> tuple[Answers, Answers]:
-    """Predictions of which a third are right and a few are no answer at all."""
+    """Return predictions of which a third are correct and a few are not answers."""
     golds = random_golds(task, size, chance)
     guesses = random_golds(task, size, chance)
     if task.kind == "span":

@@ -42,7 +42,7 @@ PINNED_DIGEST = "e396fbc1550b43633f55d751a6078cf82ed6efcde2acccb32a624dfa862d5d2
 
 
 def digest(folder: Path) -> str:
-    """Digest of every file's name and bytes under ``folder``."""
+    """Return a digest of every file's name and bytes under ``folder``."""
     total = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_file():
@@ -69,7 +69,7 @@ def ids(world: Path, dataset: str, name: str) -> list[str]:
 
 
 def spoken(instances: list[Any]) -> set[str]:
-    """The words of the instances' contexts, without punctuation."""
+    """Return the words of the instances' contexts, without punctuation."""
     return {word.strip(".,?") for item in instances for word in item.context.split()}
 
 
@@ -193,7 +193,7 @@ def test_metadata_is_the_release_s(world: Path, shared: Path) -> None:
 
 
 def fields(value: Any, path: str = "") -> set[str]:
-    """The paths and types of everything in a JSON value."""
+    """Yield the paths and types of everything in a JSON value."""
     if isinstance(value, dict):
         return set().union(*(fields(item, f"{path}.{key}") for key, item in value.items()))
     if isinstance(value, list):
@@ -286,7 +286,7 @@ def test_no_label_is_nearly_always_right(world: Path, dataset: str) -> None:
 
 
 def words_of(pair: Claim) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
-    """Mood words, and what each mood is called by source and target of a helpful pair."""
+    """Return mood words with their labels as source and as target of a helpful pair."""
     if pair.dataset == "DailyDialog":
         return daily_words.MOOD_WORDS, daily_words.EMOTION_OF, daily_words.TOPIC_OF
     return friends_words.MOOD_WORDS, friends_words.MELD_OF, friends_words.EMORY_OF

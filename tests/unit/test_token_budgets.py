@@ -19,7 +19,7 @@ GIB = 1 << 30
 
 
 def base_model() -> Any:
-    """What is asked of BERT-base: 110 million parameters, none of them there."""
+    """Return a BERT-base of 110 million parameters without memory."""
     with torch.device("meta"):
         return SimpleNamespace(module=nn.Linear(110_000, 1000), layers=12, hidden_size=768)
 
@@ -53,7 +53,10 @@ def test_where_nothing_seems_to_fit_one_instance_is_tried(monkeypatch: pytest.Mo
 
 
 def test_a_part_of_a_gpu_that_is_too_small_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """140 GiB for 32 trainings leave a base model hardly a token, for 16 an update of 60."""
+    """140 GiB shared by 32 trainings leave hardly a token for a base model.
+
+    Shared by 16, an update of 60 fits.
+    """
     notes: dict[int, list[str]] = {16: [], 32: []}
     for slots, told in notes.items():
         monkeypatch.setenv(SLOTS_VARIABLE, str(slots))

@@ -23,7 +23,7 @@ SOURCES, TARGETS, SEEDS = 9, 4, 5
 
 
 def null_study(luck: float, chance: np.random.Generator, effect: float = 0.0) -> list[Target]:
-    """Nine sources of four targets that bring nothing, or the first of them ``effect``."""
+    """Return nine sources of four targets without effect, or the first one with ``effect``."""
     return [top1_target(SOURCES, SEEDS, luck, chance, effect=effect) for _ in range(TARGETS)]
 
 
@@ -63,7 +63,7 @@ def test_an_effect_is_found_and_does_not_widen_the_interval() -> None:
 
 
 def test_neither_a_seed_nor_a_half_has_a_part_in_choosing_what_it_judges() -> None:
-    """Sources and seeds of either half: a lucky seed of the first source on the first half."""
+    """The first source has a lucky seed on the first half."""
     first = np.array([[9.0, -1.0, -1.0], [1.0, 1.0, 1.0]])
     second = np.array([[2.0, 3.0, 4.0], [5.0, 6.0, 7.0]])
     # The second half chooses the second source; of the first, seed 0's others too, while the other
@@ -86,7 +86,7 @@ def test_the_baseline_is_chosen_where_no_source_looks_better() -> None:
 
 
 def frames(test: dict[str, list[float]], dev: dict[str, list[float]]) -> Any:
-    """Deltas and runs of sources to one target whose baseline is 50 on test and 40 on dev."""
+    """Return deltas and runs of sources to one target, with baselines of 50 (test) and 40 (dev)."""
     runs, deltas = [], []
     for seed in range(len(next(iter(test.values())))):
         runs.append(("base", seed, 40.0))
@@ -123,7 +123,7 @@ def test_where_the_baseline_is_always_chosen_there_is_no_interval() -> None:
 
 
 def test_without_predictions_nothing_is_held_out() -> None:
-    """Seeds alone would keep the luck of the dialogues."""
+    """Held-out seeds alone would keep the luck of the dialogues."""
     row = top1(*frames({"A": [3.0, 5.0]}, {"A": [1.0, 1.0]}), {}).iloc[0]
     assert np.isnan([row["top1_heldout"], row["top1_heldout_low"]]).all()
 

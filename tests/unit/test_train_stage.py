@@ -42,7 +42,7 @@ STILL = replace(TRAINING, learning_rate=1e-12, epochs=1)
 
 @pytest.fixture
 def small(load: Loader, models_folder: Path) -> Path:
-    """The folder, with everything in it."""
+    """Write a small checkpoint, and return its folder."""
     return models_folder
 
 
@@ -71,13 +71,13 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 
 
 def chosen_in(record: Record) -> tuple[int, float]:
-    """The round that the only selection has chosen, and its score."""
+    """Return the round of the only selection, and its score."""
     (one,) = record["training"]["selections"]
     return one["round"], one["dev_score"]
 
 
 def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> set[str]:
-    """Names of the parameters that are equal to the last bit."""
+    """Return the names of bitwise equal parameters."""
     assert first.keys() == second.keys()
     return {name for name in first if torch.equal(first[name], second[name])}
 
@@ -116,7 +116,7 @@ def test_every_round_is_kept_as_a_checkpoint_and_changes_no_number(
 def test_a_training_with_two_selections_is_two_trainings_with_one(
     family: Family, small: Path, tmp_path: Path
 ) -> None:
-    """Scores, predictions, weights and what goes on from them are those of each by itself."""
+    """Scores, predictions, weights and later trainings equal those of two separate trainings."""
     both = (NLI, EMOTIONS)
     plain = small_stage(EMOTIONS, family=family, training=TRAINING)
     alone = [replace(plain, train_tasks=both, selection=Selection((task,))) for task in both]
@@ -163,7 +163,7 @@ def test_a_training_is_made_once_more_for_a_selection_and_loses_none(
 
 
 def test_a_stage_of_parts_of_several_others(small: Path, tmp_path: Path) -> None:
-    """Encoders merged, the head of one; only the other head is trained."""
+    """Merged encoders and the head of one; only the other head is trained."""
     firsts = [
         small_stage(EMOTIONS, training=TRAINING, kind="first"),
         small_stage(NLI, training=TRAINING, kind="first"),

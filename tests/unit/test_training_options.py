@@ -156,7 +156,7 @@ def run(
 
 
 class KilledError(Exception):
-    """Stands for a killed process."""
+    """A substitute for a kill of the process."""
 
 
 def _dying_after(last: int) -> Any:

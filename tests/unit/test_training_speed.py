@@ -76,7 +76,7 @@ def test_medians_and_shares() -> None:
 
 @pytest.mark.parametrize("cuda", [False, True])
 def test_each_precision_of_a_contestant_has_a_limit(cuda: bool) -> None:
-    """A share of a limit that was never measured would end the bench after its last run."""
+    """A fraction of a limit that was not measured would end the bench after its last run."""
     computed_in = {"float32", "bfloat16"} | ({"float16"} if cuda else set())  # TLiDB's fp16
     assert set(matrix_rate.precisions(cuda)) == computed_in
 

@@ -21,7 +21,7 @@ RANDOM = np.random.default_rng(0)
 
 
 def exact(features: np.ndarray, y: np.ndarray, alpha: float, beta: float) -> float:
-    """Log density of y, per instance, by a dense Cholesky factor of its covariance."""
+    """Return the log density of y per instance, from a dense Cholesky factor of its covariance."""
     n = len(y)
     factor = np.linalg.cholesky(np.eye(n) / beta + features @ features.T / alpha)
     white = np.linalg.solve(factor, y)

@@ -57,7 +57,7 @@ def test_a_model_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_finished_study_needs_neither(capsys: pytest.CaptureFixture[str]) -> None:
-    """Tables and figures are made from its records."""
+    """Its tables and figures are built from its records."""
     Path("model").mkdir()
     for file in ("config.json", "model.safetensors"):
         Path("model", file).write_text("{}")

@@ -19,7 +19,7 @@ def parts(table: pd.DataFrame, column: str = "variance") -> dict[str, float]:
 
 
 def moments(deltas: pd.DataFrame) -> dict[str, float]:
-    """The definition, pair by pair: half the mean squared difference of each kind of pair."""
+    """Compute the definition by pairs: half the mean squared difference of each kind of pair."""
     rows = list(deltas[["source", "target", "seed", "delta"]].itertuples(index=False, name=None))
     kinds: dict[tuple[bool, bool], list[float]] = {}
     for i, (source, target, seed, delta) in enumerate(rows):
@@ -57,8 +57,10 @@ def test_sums_give_what_the_definition_gives(holes: float) -> None:
 
 
 def test_known_components_are_recovered() -> None:
-    """Means over 40 studies; the components of one study scatter, above all source and target.
-    The baseline's noise, which all sources of a target share, is the seed's and not the target's.
+    """Means over 40 studies; components of one study vary, most of all source and target.
+
+    The baseline's noise, which all sources of a target share, belongs to the seed and not to the
+    target.
     """
     known = {"source": 4.0, "target": 1.0, "source x target": 2.0, "seed": 3.0}
     found = []

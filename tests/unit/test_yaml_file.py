@@ -140,7 +140,7 @@ def test_an_override_of_a_list_replaces_it_whole(tmp_path: Path) -> None:
 
 
 def test_a_text_of_an_override_stays_the_text_that_it_is(tmp_path: Path) -> None:
-    """It is read as YAML once: what was quoted is not read again."""
+    """It is parsed as YAML once: quoted text is not parsed again."""
     path = tmp_path / "study.yaml"
     path.write_text(yaml.safe_dump(SMALL))
     assert load_config(path, from_options(['study="010"'])).study == "010"

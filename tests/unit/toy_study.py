@@ -39,7 +39,7 @@ def finish_all(study: Study) -> None:
 
 
 def finish_node(study: Study, node: Node, *, value: float = 0.25) -> Path:
-    """Leave what a node's job would; gives its folder."""
+    """Write the files of a node's job, and return its folder."""
     if isinstance(node, Stage):
         return finish(study, node, measured=True)
     folder = Path(study.folder(node))
