@@ -183,9 +183,9 @@ def test_a_limit_takes_the_same_rows_whatever_the_seed() -> None:
 
 
 def test_ties_under_resampling() -> None:
-    """2,000 judgements, 35 % ties, samples of 200: 3.4 points.
+    """Samples of 200 from 2,000 judgements with 35 % ties have a standard deviation of 3.2 points.
 
-    The correction for sampling without replacement is not applied.
+    It would be 3.4 without the correction for sampling without replacement.
     """
     shares = resample_ties(np.arange(2000) < 700)
     assert shares.mean() == pytest.approx(35, abs=0.1)
