@@ -39,7 +39,7 @@ def answered(*_):
 
 # What judges, without torch and without a model.
 module = types.ModuleType("tasktransfer.evaluation.outcome")
-module.answered = answered
+module.predict_split = answered
 sys.modules[module.__name__] = module
 node_jobs.places = lambda *_: None
 node_jobs.inputs.cache = lambda *_: Path()
