@@ -35,7 +35,7 @@ OUT = ROOT / "build" / "docs"
 """Input folder of zensical (zensical.toml)."""
 
 CONFIGS = {
-    "transfer": "config.generate_schema.json",
+    "transfer": "config.schema.json",
     "empathetic": "empathetic.schema.json",
     "panel": "panel.schema.json",
     "probes": "probes.schema.json",

@@ -28,7 +28,7 @@ PRESETS = [
     if "design:" not in path.read_text()
 ]
 """Those of the default design."""
-SCHEMA = ROOT / "workflow" / "schemas" / "config.generate_schema.json"
+SCHEMA = ROOT / "workflow" / "schemas" / "config.schema.json"
 
 DD = ("datasets", "DailyDialog")
 MODEL = ("models", 0)
@@ -232,7 +232,7 @@ def test_the_schema_on_disk_is_fresh() -> None:
         [sys.executable, "-m", "tasktransfer.designs"], capture_output=True, text=True, check=True
     )
     assert SCHEMA.read_text() == made.stdout, (
-        "stale: python -m tasktransfer.designs > workflow/schemas/config.generate_schema.json"
+        "stale: python -m tasktransfer.designs > workflow/schemas/config.schema.json"
     )
 
 

@@ -29,7 +29,7 @@ class NamedMultiSource(Section):
 
     dataset: DatasetName = Field(description="the dataset of target and sources")
     target: TaskName = Field(description="the evaluated task")
-    sources: TaskNames = Field(description="the tasks trained on together")
+    sources: TaskNames = Field(description="source tasks to train on together")
 
 
 def _restore_off(mode: Any) -> Any:
