@@ -106,7 +106,7 @@ def of_every_kind() -> dict[str, str]:
     problems = {}
     for family in FAMILIES:
         for kind, (dataset, name) in KINDS.items():
-            if family == "encoder" or kind == "span":  # all kinds are alike for text-to-text models
+            if family == "encoder" or kind == "span":  # all kinds are equal for text-to-text models
                 problem, _ = _tried(family, dataset, name)
                 problems[f"{family} {kind}"] = problem
     return {where: problem for where, problem in problems.items() if problem}

@@ -253,7 +253,7 @@ def test_a_fit_that_was_changed_makes_no_data_and_no_scores(
     ):
         with pytest.raises(TaskTransferError, match=f"{file}: .*{said}.*with snakemake"):
             job()
-    # Its own job makes it once more.
+    # Its own job repeats it.
     node_jobs.fit(study, fit, design_of(study.config))
     node_jobs.derive(study, data, design_of(study.config))
     assert find_problem(Path(study.folder(fit)), read(study, fit)["artefacts"], every=True) is None

@@ -249,7 +249,7 @@ def test_of_two_workflows_one_trains_and_the_other_waits_for_it(
 ) -> None:
     holder = hold(tmp_path, 1.0, finished())
     assert read_unfinished_state(tmp_path).state == "running"
-    train_if_needed(job(tmp_path))  # trains nothing: there is no training planned
+    train_if_needed(job(tmp_path))  # trains nothing, because no training is planned
     assert holder.wait(10) == 0
     assert find_damage(tmp_path, STAGE.digest) is None
 

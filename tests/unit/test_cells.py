@@ -176,7 +176,7 @@ def _copy_result(source: Path, target: Path) -> None:
     target.write_text(json.dumps(record))
 
 
-# --- what is made anew ----------------------------------------------------------------------------
+# --- recomputed rows ------------------------------------------------------------------------------
 
 
 def test_nothing_changed_nothing_read(study: Study, reads: list[str]) -> None:

@@ -180,7 +180,7 @@ def test_random_members(members: list[tuple[str, bytes, int]], whole: bool, gold
     with zipfile.ZipFile(buffer, "a") as archive, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a name that is there already
         for name, content, mode in members:
-            # Names that cannot even be written are no case for the reader.
+            # The reader need not handle names that cannot be written.
             with contextlib.suppress(UnicodeEncodeError, ValueError):
                 _member(archive, name, content, mode)
     check(buffer.getvalue(), golds)

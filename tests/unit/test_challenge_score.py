@@ -65,7 +65,7 @@ def clumsy(task: str, file: str, instance: int, gold: tuple[str, ...]) -> tuple[
         return (f' "{gold[0]}", she said,\nand "left',)
     if card.kind == "multi_label":
         return card.labels[3:5]
-    # What is no label is written as -1.
+    # Answers that are not labels are written as -1.
     return tuple("no label" if instance == 0 else card.labels[-1] for _ in gold)
 
 

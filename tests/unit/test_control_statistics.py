@@ -204,7 +204,7 @@ MISSING = (NONE, NONE, NONE)
         # Who beats all controls has a gain first.
         (-0.8, 0.30, [(5.0, 8.0, 0.01), (6.0, 9.0, 0.01)], CANNOT_TELL),
         (0.8, 0.30, [(5.0, 8.0, 0.01), (6.0, 9.0, 0.01)], CANNOT_TELL),
-        # A control that is a little ahead is no evidence; one that surely gives half of it is.
+        # A slightly better control is no evidence; one with significantly half of the gain is.
         (3.0, 0.001, [(-0.01, 1.9, 0.99)], CANNOT_TELL),
         (3.0, 0.001, [(-0.01, 1.4, 0.99)], EXPLAINED),
         (3.0, 0.001, [MISSING, (-0.01, 1.4, 0.99)], EXPLAINED),
@@ -272,7 +272,7 @@ def test_a_run_that_gives_one_answer_is_counted_and_stays(
     assert len(table) == 3 + 2 + 1 + 1 + 2
     Path("results/one.parquet").unlink()
     pd.testing.assert_frame_equal(collapsed(tables, RESULTS, table), table)
-    # Rows of another version are made anew, and what they are made of is gone.
+    # Rows of another version are recomputed, but their inputs are gone.
     monkeypatch.setattr(f"{collapsed.__module__}._VERSION", 0)
     with pytest.raises(RecordError, match=r"one\.parquet"):
         collapsed(tables, RESULTS, table)

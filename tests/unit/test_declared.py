@@ -187,7 +187,7 @@ def test_all_kinds_of_task(tmp_path: Path) -> None:
     files = {}
     for part, split in enumerate(SPLITS):
         file = tmp_path / f"{split}.jsonl"
-        # A mixture of numbers and texts under one key is no trouble, as nobody guesses types.
+        # Numbers and texts may be mixed under one key, because types are not guessed.
         as_jsonl(file, [row_of_every_kind(6 * part + n) for n in range(6)])
         files[split] = str(file)
     dataset = made({"files": files, "dialogue": {"turns": "said"}, "tasks": EVERY_KIND})

@@ -74,7 +74,7 @@ def test_no_training_reads_test_and_every_one_is_kept_by_its_loss() -> None:
             assert stage.tested == ()
             assert stage.selection.measure == "loss"
     for evaluation in made.evaluations:
-        # Beside test, the labels that the training contexts get are looked at, after the training.
+        # In addition to test, the labels of training contexts are evaluated, after the training.
         assert evaluation.split == "test" or evaluation.settings == {"fitted_on": "emotion"}
 
 

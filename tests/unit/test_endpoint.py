@@ -105,7 +105,7 @@ def test_nothing_answered_is_asked_again_where_the_client_is_killed(tmp_path: Pa
         server.faults = []
         again = model(server, tmp_path)
         answered = again.compute_likelihoods(ASKED)
-        # Answered while the client was killed: asked once more, and nothing else is.
+        # The prompt that was answered while the client was killed is sent again, and no other one.
         assert sum(count - 1 for count in server.asked.values()) <= again.concurrency
         assert len(server.asked) == 18
         assert again.get_counts()["answers_remembered"] == 7
@@ -151,7 +151,7 @@ def test_without_scores_answers_are_written(tmp_path: Path, chats: bool) -> None
         assert not asked.gives_likelihoods
         assert asked.write(PROMPTS, 5, ("\n",)) == ["Yes."] * 6
         asked.remembered.close()
-        assert not model(server, tmp_path).gives_likelihoods  # remembered, and not asked again
+        assert not model(server, tmp_path).gives_likelihoods  # cached, and not sent again
         assert model(server, tmp_path).write(PROMPTS, 5, ("\n",)) == ["Yes."] * 6
         assert {*server.asked.values()} == {1}
 

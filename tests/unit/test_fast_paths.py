@@ -73,7 +73,7 @@ def test_one_update_has_the_gradient_of_the_plain_padded_batch(
         made.append(gradient(model, split, micro_batches))
     reference, fast = made
     assert reference.norm() > 0
-    # Options of a random model score nearly alike: their float32 gradient is mostly cancellation.
+    # Options of a random model have similar scores: their float32 gradient is mostly cancellation.
     cancels = kind == "multiple_choice" and family == "encoder" and not double
     assert (fast - reference).norm() / reference.norm() < (1e-3 if cancels else 1e-5)
 

@@ -131,7 +131,7 @@ def test_a_run_without_its_baseline_says_why(study: Study) -> None:
         assert (row["state"], row["reason"]) == ("baseline missing", "its baseline is missing")
         assert row["error"] == "the baseline: failed: the disk is full"
         assert row["stage"] == folder.relative_to("results").as_posix()
-    # Its record is there, so that fine-tuning from the failed source's model is no hole of itself.
+    # Its record exists, so fine-tuning from the failed source's model is not missing by itself.
     assert ("pretrain_finetune", ER, 1) not in table.index
 
 

@@ -125,9 +125,9 @@ def test_table_5_has_averages_over_the_sets_that_were_transferred_to() -> None:
     assert shown.loc[("average of 3: all", "held-out items", "panel-mean+40%"), "value"] == 39.0
     assert shown.loc[("Persona_USR", "all items", "panel-mean+40%"), "published"] == 64.84
     assert pd.isna(shown.loc[("Persona_USR", "held-out items", "panel-mean+40%"), "published"])
-    # What nobody trained stands beside each way of drawing, and is of no draw.
+    # Untrained raters are shown for each way of sampling, and belong to no sample.
     assert shown.loc[("Persona_USR", "all items", "length+before"), "by"] == "items"
-    # The paper's average of PersonaChat is over four sets, and does not stand beside one.
+    # The paper's average of PersonaChat covers four sets, so it is not shown next to one.
     average = shown.loc[("average of 1: ConvAI2", "all items", "panel-mean+40%")]
     assert pd.isna(average["published"])
     assert average["differs"] == "Average (PersonaChat) of 4 sets, here of 1"

@@ -267,7 +267,9 @@ def test_controls_stand_beside_every_method_and_are_compared_seed_by_seed() -> N
     where = {"method": "single", "against": "cosine-last", "set": "Harbour_Tiny"}
     assert number(tests, "difference", **where, seed="0") == 0
     some = tests[(tests["method"] == "single") & (tests["against"] == "cosine-last")]
-    assert some["seed"].tolist() == ["mean", "0", "1", "2"] * 2  # one control beside all seeds
+    assert (
+        some["seed"].tolist() == ["mean", "0", "1", "2"] * 2
+    )  # one control compared with all seeds
     reached = found["ceilings"].set_index("set").loc["Harbour_Tiny"]
     value = number(found["correlations"], "value", method="word-overlap", set="Harbour_Tiny")
     assert reached["overlap"] == pytest.approx(value)

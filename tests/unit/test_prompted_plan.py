@@ -203,7 +203,7 @@ def test_a_study_is_asked_killed_resumed_collected_and_explained(
         assert {*evaluate(study)} == {0}
         asked += again.asked.elements()
         answered = again.answers
-        assert {*evaluate(study)} == {0}  # done: nothing is asked
+        assert {*evaluate(study)} == {0}  # done: nothing is prompted
         assert again.answers == answered
     assert len(asked) == len({*asked}), "something was asked twice"
     capsys.readouterr()

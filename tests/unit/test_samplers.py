@@ -87,7 +87,7 @@ def test_uniform_repeats_no_example_before_all_of_its_task_were_drawn() -> None:
     assert len(passes) > 10
     assert all(len(set(one)) == len(one) for one in passes)
     assert all(sorted(one) == list(range(25)) for one in passes[:-1])
-    assert len(set(map(tuple, passes))) == len(passes)  # shuffled anew
+    assert len(set(map(tuple, passes))) == len(passes)  # shuffled again
 
 
 def test_together_takes_the_same_instances_of_every_task() -> None:

@@ -115,7 +115,9 @@ def test_where_stages_start() -> None:
 
 
 def test_hub_names_and_folders(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(revisions, "resolve_commit", lambda *_: None)  # nobody can be asked
+    monkeypatch.setattr(
+        revisions, "resolve_commit", lambda *_: None
+    )  # neither hub nor cache is available
     a_checkpoint(Path("models/mine"))
     hub = MODEL | {"name": "hub", "checkpoint": "org/name"}
     pinned = MODEL | {"name": "pinned", "checkpoint": "gpt2", "revision": "abc"}

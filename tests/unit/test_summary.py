@@ -149,7 +149,7 @@ def test_nothing_gives_an_empty_table() -> None:
 
 def test_pairing_is_the_correlation_of_run_and_baseline_within_cells() -> None:
     deltas = make_deltas(lambda m, al, source, target, seed: 0.0, tasks="ab", seeds=range(3))
-    # What tasks differ by is no pairing: within cells scores and baselines go apart.
+    # Differences between tasks are not pairing: within cells, scores and baselines are opposed.
     of_target = np.where(deltas["target"] == "a", 30.0, 0.0)
     deltas["baseline_score"] = of_target + deltas["seed"]
     deltas["score"] = of_target + 5 - deltas["seed"]

@@ -131,7 +131,7 @@ def _build_fits(studied: Studied, what: str, of: str | None, on: Iterable[str]) 
         start = Start(studied.baseline(of))
     else:
         settings["model"] = studied.model.identity
-        # The seed initialises parts that the base model lacks; mean states do not need them.
+        # The seed initialises parts missing in the base model; mean states do not need them.
         seed = studied.seed if what == "gradients" else 0
     for data, tasks in studied.by_data(on):
         yield Fit(what, data, tasks, seed, settings, start)
