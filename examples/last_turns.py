@@ -181,7 +181,7 @@ def scored_runs(study: Study) -> Iterator[tuple[tuple[str, ...], int, Scored]]:
             yield (task.name, run.model, run.about["turns"]), run.seed, score_answers(rows, task)
 
 
-# --- what is shown ------------------------------------------------------------------------------
+# --- output -------------------------------------------------------------------------------------
 
 
 def scores(view: View) -> pd.DataFrame:

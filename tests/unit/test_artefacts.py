@@ -144,7 +144,7 @@ def test_weights_without_checksums_are_looked_at_when_they_are_read(
         read_weights(file)
 
 
-# --- whether a node is finished -----------------------------------------------------------------
+# --- finished nodes -----------------------------------------------------------------------------
 
 
 def test_weights_that_are_gone_are_no_damage(kept: Path) -> None:

@@ -260,7 +260,7 @@ def test_no_runs_no_cells(study: Study) -> None:
     assert list(found.columns) == columns.names("cells")
 
 
-# --- what never becomes a cell --------------------------------------------------------------------
+# --- runs without a cell --------------------------------------------------------------------------
 
 
 def test_another_test_set_is_named_and_left_out(study: Study) -> None:

@@ -110,7 +110,7 @@ def test_findings_are_listed_by_file_and_line() -> None:
     assert list_findings(findings.errors, per_file=2) == lines
 
 
-# --- what is accepted ----------------------------------------------------------------------------
+# --- accepted input ------------------------------------------------------------------------------
 
 BITS = [1, 0, 1, *[0] * 34]
 LISTS = {

@@ -37,7 +37,7 @@ def refusal(folder: Path, *lines: str, name: str = "t.csv") -> str:
     return message
 
 
-# --- what is sound is read as it was written ------------------------------------------------------
+# --- valid files are read unchanged ---------------------------------------------------------------
 
 PIECES = (
     "hello, friend", "what; is it", "a\ttab", 'he said "no"', '5" wide', '"all"', "two\nlines, no",

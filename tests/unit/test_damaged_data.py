@@ -67,7 +67,7 @@ def test_a_byte_order_mark_changes_nothing(name: str, folder: Path) -> None:
     assert str(READS[name](folder)) == str(before)
 
 
-# --- what any file may be -----------------------------------------------------------------------
+# --- damage to any file -------------------------------------------------------------------------
 
 
 def utf16(content: bytes) -> bytes:
@@ -151,7 +151,7 @@ def refused(folder: Path, name: str, content: Content, told: str) -> None:
     assert len(message) < 1000  # of a file of a megabyte too
 
 
-# --- what one of them may be --------------------------------------------------------------------
+# --- damage to one format -----------------------------------------------------------------------
 
 
 def with_json(change: Callable[[Any], Any]) -> Callable[[bytes], bytes]:

@@ -164,7 +164,7 @@ def test_what_is_missing_is_named(case: Case) -> None:
     assert repr(task) in text and "in the dev and test split" in text
 
 
-# --- what is made of the instances --------------------------------------------------------------
+# --- texts from the instances -------------------------------------------------------------------
 
 
 def test_the_cache_gives_the_instances_back(

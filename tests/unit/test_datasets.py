@@ -200,7 +200,7 @@ def test_a_dataset_without_a_part_in_the_tiny_world_is_not_looked_for_there(
         open_study(PAPER, {"data": {"release": "tiny_world"}})
 
 
-# --- who names a dataset ---
+# --- code that names a dataset
 
 
 @pytest.mark.parametrize("room", ["tasks", "data", "metrics", "models", "training", "results"])

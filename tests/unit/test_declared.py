@@ -400,7 +400,7 @@ def test_a_file_is_of_one_split(tmp_path: Path) -> None:
         made(declaration)
 
 
-# --- how a file is read ---------------------------------------------------------------------------
+# --- reading of files -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

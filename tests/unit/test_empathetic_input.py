@@ -68,7 +68,7 @@ def changed(file: Path, change: Callable[[list[list[str]]], None]) -> None:
         csv.writer(lines).writerows(rows)
 
 
-# --- what is read -------------------------------------------------------------------------------
+# --- reading ------------------------------------------------------------------------------------
 
 
 def test_instances_have_up_to_four_utterances_and_the_speaker_begins(world: Path) -> None:

@@ -182,7 +182,7 @@ def test_a_split_encoded_before_dialogues_were_kept_is_read(tmp_path: Path) -> N
     assert read_split(tmp_path, "emotion_recognition", "test").dialogue_ids == [None]
 
 
-# --- what is right, and what is lost --------------------------------------------------------------
+# --- kept and lost answers ------------------------------------------------------------------------
 
 
 def test_any_mention_that_the_input_holds_is_the_label(tokenizers: dict[Family, Any]) -> None:

@@ -187,7 +187,7 @@ def test_a_baseline_has_a_score_and_no_delta(study: Study, capsys: Any) -> None:
     assert "mean of 2 of 2 seeds" in text(capsys, "DailyDialog", "tiny-bert", "baseline", "DNLI")
 
 
-# --- what is not there ----------------------------------------------------------------------------
+# --- missing records ------------------------------------------------------------------------------
 
 
 def test_a_missing_seed_is_shown_with_its_state(study: Study, capsys: Any) -> None:

@@ -268,7 +268,7 @@ def test_several_tasks_are_trained_by_any_sampler(sampler: Sampler, load: Loader
     assert history.samples == passes * len(splits[TASK.name]) or sampler == "uniform"
 
 
-# --- what moves ---------------------------------------------------------------------------------
+# --- trained parts ------------------------------------------------------------------------------
 
 
 def test_parts_that_are_not_trained_keep_every_byte(load: Loader) -> None:

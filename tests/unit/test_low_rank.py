@@ -145,7 +145,7 @@ def test_ten_updates_have_the_losses_of_pefts_own_model(
     np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
-# --- what is left on the disk -------------------------------------------------------------------
+# --- files of a checkpoint ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("family", EVERY_FAMILY)

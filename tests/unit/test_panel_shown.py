@@ -157,7 +157,7 @@ def test_table_7_has_the_published_beside_the_same_choices(
     assert bool(ours["differs"]) != same
 
 
-# --- which runs are behind ------------------------------------------------------------------------
+# --- source runs ----------------------------------------------------------------------------------
 
 
 def run(method: str, seed: int = 0, **about: Any) -> Any:

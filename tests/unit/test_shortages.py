@@ -157,7 +157,7 @@ def test_a_panel_with_enough_is_not_refused(prepared: Study) -> None:
     assert design_of(study.config).shortages(study) == []
 
 
-# --- what recipes refuse ------------------------------------------------------------------------
+# --- data that recipes refuse -------------------------------------------------------------------
 
 
 def test_data_whose_recipe_may_refuse_come_before_the_first_training() -> None:

@@ -359,7 +359,7 @@ def test_status_needs_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-# --- what it took -------------------------------------------------------------------------------
+# --- cost ---------------------------------------------------------------------------------------
 
 
 def test_costs_are_added_up() -> None:

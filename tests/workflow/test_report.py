@@ -107,7 +107,7 @@ def page(browser: Any, report: Path) -> Iterator[Any]:
     assert requested(browser) == {report.as_uri()}
 
 
-# --- what the page should show ---
+# --- expected content of the page
 
 
 def the_cells(

@@ -97,7 +97,7 @@ class EndpointModel:
             return f"{text[:head]} {text[len(text) - tail :]}"
         return text[len(text) - kept :] if keeps == "end" else text[:kept]
 
-    # --- what the endpoint can do ---
+    # --- abilities of the endpoint --
 
     @cached_property
     def gives_likelihoods(self) -> bool:
