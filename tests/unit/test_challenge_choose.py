@@ -280,7 +280,7 @@ def test_a_file_of_runs_with_another_policy(tmp_path: Path) -> None:
         parse_policy("best-dev", "Friends", runs_file(tmp_path))
 
 
-# --- missing runs --------
+# --- missing runs ---
 
 
 def test_everything_that_is_missing_is_told_at_once(tmp_path: Path) -> None:
