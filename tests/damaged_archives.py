@@ -219,9 +219,9 @@ DAMAGES: dict[str, Damage] = {
     # rows
     "empty file": content(EER, lambda _: b"", None, "empty-file", "is empty"),
     "white space only": content(EER, lambda _: b"\n \n", None, "empty-file", "empty"),
-    "header": content(EER, lambda d: b"instance_id,prediction\n" + d, 1, "header", "none"),
-    "header of texts": content(QA, lambda d: b"ID,Answer\n" + d, 1, "header", "none"),
-    "header of words": content(EER, lambda d: b"key,emotion\n" + d, 1, "header", "none"),
+    "header": content(EER, lambda d: b"instance_id,prediction\n" + d, 1, "header", "remove"),
+    "header of texts": content(QA, lambda d: b"ID,Answer\n" + d, 1, "header", "remove"),
+    "header of words": content(EER, lambda d: b"key,emotion\n" + d, 1, "header", "remove"),
     "semicolons": content(EER, lambda d: d.replace(b",", b";"), 1, "separator", "use a comma"),
     "tabs": content(EER, lambda d: d.replace(b",", b"\t"), 1, "separator", "tabs"),
     "one column": row(EER, 2, b"e_t2", "columns", "one column, 'e_t2'"),
@@ -231,7 +231,7 @@ DAMAGES: dict[str, Damage] = {
     "missing id": content(
         EER, lambda d: d.split(b"\n")[0], None, "missing-id", "'e_t2' is missing"
     ),
-    "unknown id": content(EER, lambda d: d + b"z_t9,1\n", 3, "unknown-id", "'z_t9' is no id"),
+    "unknown id": content(EER, lambda d: d + b"z_t9,1\n", 3, "unknown-id", "'z_t9' is not an id"),
     "repeated id": content(EER, lambda d: d + b"d_t2,1\n", 3, "duplicate-id", "first in line 1"),
     "an id of the release's two left out": content(
         RE, lambda d: d.split(b"\n")[0], None, "missing-id", "has 1 of 2 rows"

@@ -263,7 +263,7 @@ def test_records_of_free_studies_say_why_they_may_not(
     run, record = finished_run(tmp_path, rules="free", **change)
     record["few_sample"] = True  # a record cannot claim few samples against its identity
     told, free = reasons(run, record)
-    assert "made by a study under `rules: free`" in free
+    assert "it comes from a study with `rules: free`" in free
     assert f"against the challenge's rule {reason!r}" in told
 
 

@@ -139,7 +139,7 @@ def choose(study: Study, dataset: str, model: str, policy: Policy, *, all_seeds:
     if missing:
         raise ConfigError(
             f"{study.config_file}: a submission for {dataset} needs a baseline and a transfer run "
-            f"for every task; {len(missing)} problems with {model}:\n  " + "\n  ".join(missing)
+            f"for every task; missing for {model} ({len(missing)}):\n  " + "\n  ".join(missing)
         )
     left_out = [run for group, runs in planned.items() if group not in candidates for run in runs]
     return Chosen(tasks, tuple(left_out))
