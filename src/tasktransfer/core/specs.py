@@ -149,6 +149,11 @@ class ModelSpec:
         return replace(training, learning_rate=float(f"{rate:.12g}"))
 
     @property
+    def as_released(self) -> ModelSpec:
+        """The checkpoint itself: without adapters and without the heads' choice of states."""
+        return replace(self, adapter=None, adapter_reduction=None, reads="pooler")
+
+    @property
     def served(self) -> bool:
         """True if an endpoint serves the model, so that it needs no device here."""
         return self.weights.startswith(SERVED)

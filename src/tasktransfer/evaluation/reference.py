@@ -1,10 +1,11 @@
-"""Reference baselines without a language model, which a trained model's score should exceed.
+"""References: simple predictors that train no language model, which a trained one should exceed.
 
-Each baseline learns from a task's training instances and predicts its test instances, for every
-kind of task. ``most_frequent`` predicts the most frequent training answer. ``by_frequency`` samples
-answers with their training frequencies. ``tfidf_logistic`` uses TF-IDF and logistic regression of
-scikit-learn with default settings, except sublinear counts and a tolerance of 0.001. Nothing is
-tuned.
+Each learns from a task's training instances and predicts its test instances. ``most_frequent``
+predicts the most frequent training answer. ``by_frequency`` samples answers with their training
+frequencies. ``tfidf_logistic`` uses TF-IDF and logistic regression of scikit-learn with default
+settings, except sublinear counts and a tolerance of 0.001. ``frozen_logistic`` uses the same
+regression on a model's embeddings, and ``nearest_neighbour`` copies the answer of the training
+instance with the most similar embedding. Nothing is tuned.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tasktransfer.core.references import FROZEN, MOST_FREQUENT, NEAREST, TFIDF
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import build_encoder_text, build_option_texts
@@ -24,8 +27,10 @@ from tasktransfer.tasks.compose import build_encoder_text, build_option_texts
 Answers = list[tuple[str, ...]]
 Reference = Callable[[Task, Sequence[Instance], Sequence[Instance], int], Answers]
 """Function (card, training instances, test instances, seed) → one answer per test instance."""
+Embed = Callable[[Sequence[str]], Any]
+"""Function texts → embeddings, (texts, size)."""
 
-MOST_FREQUENT, BY_FREQUENCY, TFIDF = "most_frequent", "by_frequency", "tfidf_logistic"
+BY_FREQUENCY = "by_frequency"
 
 FREQUENT = 100
 """Number of the most frequent training answers that are searched for in a context."""
@@ -80,11 +85,26 @@ def tfidf_logistic(
     return learn(task, train, test, seed)
 
 
-REFERENCES: dict[str, Reference] = {
+WITHOUT_MODEL: dict[str, Reference] = {
     MOST_FREQUENT: most_frequent,
     BY_FREQUENCY: by_frequency,
     TFIDF: tfidf_logistic,
 }
+
+
+def choose_predictor(name: str, embed: Embed | None) -> Reference:
+    """Return the predictor with a name.
+
+    Args:
+        name: one of ``core.references.REFERENCES``, or ``by_frequency``.
+        embed: function that embeds texts, for references that read a model's embeddings.
+    """
+    if name in WITHOUT_MODEL:
+        return WITHOUT_MODEL[name]
+    from tasktransfer.evaluation.embedded import predict_nearest, predict_regression
+
+    assert embed is not None, f"{name} needs a model"
+    return partial({FROZEN: predict_regression, NEAREST: predict_nearest}[name], embed)
 
 
 def _select_gold_answer(task: Task, instance: Instance) -> tuple[str, ...]:
@@ -129,7 +149,7 @@ def _build_features(columns: Sequence[tuple[list[str], list[str]]]) -> tuple[Any
     return sparse.hstack(trains).tocsr(), sparse.hstack(tests).tocsr()
 
 
-def _list_texts(task: Task, instances: Sequence[Instance]) -> list[tuple[str, str, str]]:
+def list_texts(task: Task, instances: Sequence[Instance]) -> list[tuple[str, str, str]]:
     """Return query, part in focus, and context before it for each instance."""
     return [
         (
@@ -141,7 +161,7 @@ def _list_texts(task: Task, instances: Sequence[Instance]) -> list[tuple[str, st
     ]
 
 
-def _estimate_probabilities(features: Any, right: Any, others: Any, seed: int) -> Any:
+def estimate_probabilities(features: Any, right: Any, others: Any, seed: int) -> Any:
     """Return the probability that each row of ``others`` is correct, (rows,).
 
     It is constant if all training rows have the same label.
@@ -160,16 +180,28 @@ def _estimate_probabilities(features: Any, right: Any, others: Any, seed: int) -
 def _predict_labels(
     task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
 ) -> Answers:
-    given_texts, asked_texts = _list_texts(task, train), _list_texts(task, test)
+    given_texts, asked_texts = list_texts(task, train), list_texts(task, test)
     features, others = _build_features(
         [
             ([texts[i] for texts in given_texts], [texts[i] for texts in asked_texts])
             for i in range(3)
         ]
     )
+    return predict_from_features(task, train, features, others, seed)
+
+
+def predict_from_features(
+    task: Task, train: Sequence[Instance], features: Any, others: Any, seed: int
+) -> Answers:
+    """Predict labels by logistic regression.
+
+    Args:
+        features: features of the training instances, (training instances, size), dense or sparse.
+        others: features of the instances to predict, (instances, size).
+    """
     if task.kind == "multi_label":
         given = [
-            _estimate_probabilities(
+            estimate_probabilities(
                 features, [label in instance.target for instance in train], others, seed
             )
             for label in task.labels
@@ -296,6 +328,6 @@ def _choose_candidates(
         for example, chosen in zip(train, right, strict=True)
         for index in range(len(example.candidates))
     ]
-    given = _estimate_probabilities(features(train), is_right, features(test), seed)
+    given = estimate_probabilities(features(train), is_right, features(test), seed)
     ends = np.cumsum([len(example.candidates) for example in test])
     return [int(part.argmax()) for part in np.split(given, ends[:-1])]

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage, Start
+from tasktransfer.core.references import OF_A_MODEL
 from tasktransfer.core.selectors import MEASUREMENTS
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.errors import ConfigError
@@ -83,9 +84,10 @@ def needed_by(study: Study, node: Node) -> list[str]:
         needed += _list_stage_outputs(study, [node.on])
         read_by = [node.on.stage.data, *([node.data] if node.learner in MEASUREMENTS else [])]
         models = [(data, node.on.stage.model.name) for data in read_by]
-    elif isinstance(node, Fit) and node.learner in MEASUREMENTS:
+    elif isinstance(node, Fit) and node.learner in (*MEASUREMENTS, *OF_A_MODEL):
         released = [model_of(study, node).name]
-        models = [(node.data, name) for name in released]
+        if node.learner in MEASUREMENTS:
+            models = [(node.data, name) for name in released]
     elif isinstance(node, Evaluation) and isinstance(node.of, Outcome):
         needed += _list_stage_outputs(study, node.of.starts)
         read += [pool.data for pool in node.pools if not pool.data.recipe]
@@ -209,7 +211,7 @@ def model_of(study: Study, fit: Fit) -> ModelSpec:
         ConfigError: the study does not have this model.
     """
     for spec in study.revisions.models.values():
-        if spec.identity == fit.settings.get("model"):
+        if fit.settings.get("model") in (spec.identity, spec.as_released.identity):
             return spec
     raise ConfigError(
         f"{fit.label}: the study does not have the fit's model; check whether the config changed"

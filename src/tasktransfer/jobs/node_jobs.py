@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasktransfer import metrics
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Stage, Start
+from tasktransfer.core.references import REFERENCES
 from tasktransfer.core.selectors import MEASUREMENTS, SELECTOR, find_selector
 from tasktransfer.data.cache import read_instances, write_release
 from tasktransfer.data.recipes import Ingredients, Judge, Rank, find_recipe
@@ -22,7 +23,7 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.numbers import compute_expected_values, compute_measures
 from tasktransfer.files.progress import show_progress
 from tasktransfer.fits import JOINT_LEARNERS, Learner, answers, learner_named, ranked
-from tasktransfer.jobs import asked_job, inputs, probe_job, selector_job
+from tasktransfer.jobs import asked_job, inputs, probe_job, reference_job, selector_job
 from tasktransfer.jobs.recorded_job import Brought, Made, recorded
 from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.results.rows import Row
@@ -85,6 +86,9 @@ def fit(study: Study, node: Fit, design: Brought) -> None:
             for name, measures in fitted.measures.items():
                 made.judged(name, measures, fitted.instances[name], "test")
             made.rows = fitted.rows
+            return
+        if node.learner in REFERENCES:
+            reference_job.predict_tasks(study, node, made)
             return
         if node.learner in MEASUREMENTS:
             selector_job.measure(study, node, folder, made)

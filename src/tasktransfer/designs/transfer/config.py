@@ -29,6 +29,7 @@ from tasktransfer.config.fields import DISTINCT, LIST, Seeds
 from tasktransfer.config.models import check_unique_names
 from tasktransfer.config.recipes import find_recipe
 from tasktransfer.config.training import OF_ROUNDS
+from tasktransfer.core.references import FROZEN, MOST_FREQUENT, REFERENCES, TFIDF
 from tasktransfer.core.specs import FAMILIES, ModelSpec, Reads, Rounds, Training
 from tasktransfer.core.validation import Problem
 from tasktransfer.designs.names import OneOf
@@ -73,6 +74,7 @@ from tasktransfer.results.study import Study
 
 AlgorithmName = Annotated[str, OneOf("algorithm", lambda dataset: ALGORITHMS)]
 SelectorName = Annotated[str, OneOf("selector", lambda dataset: SELECTORS)]
+ReferenceName = Annotated[str, OneOf("reference", lambda dataset: REFERENCES)]
 ControlName = Annotated[str, OneOf("control", lambda dataset: CONTROLS)]
 
 
@@ -131,6 +133,16 @@ class TransferConfig(CommonConfig):
         default=(),
         description="controls with which every single-source transfer is compared, in addition to "
         "the baseline",
+    )
+    references: Annotated[
+        tuple[ReferenceName, ...],
+        LIST,
+        DISTINCT,
+        AfterValidator(lambda names: tuple(name for name in REFERENCES if name in names)),
+    ] = Field(
+        default=(MOST_FREQUENT, TFIDF, FROZEN),
+        description="simple predictors on the same instances, which show whether a baseline has "
+        "learned; an empty list for none",
     )
     selectors: Annotated[
         tuple[SelectorName, ...],
@@ -265,6 +277,7 @@ class TransferConfig(CommonConfig):
             del content["data"]["releases"]
         if not self.controls:
             del content["controls"]
+        del content["references"]  # came later, and changes no other node
         if not self.selectors:  # came later
             del content["selectors"]
         for key in ("pairs", "sources", "targets", "allow_leaks"):

@@ -27,6 +27,7 @@ from tasktransfer.designs.transfer.multi_source_section import SPLITS_THAT_CHOOS
 from tasktransfer.designs.transfer.pairs import homes, is_foreign, shorts_of
 from tasktransfer.designs.transfer.prompted import prompted_runs
 from tasktransfer.designs.transfer.racing import Race, choice_name, race_of
+from tasktransfer.designs.transfer.references import reference_runs
 from tasktransfer.designs.transfer.runs import BASELINE, RunName, run_of
 from tasktransfer.designs.transfer.selection import SELECTION, MultiSource, read_selection
 from tasktransfer.designs.transfer.selectors.nodes import Studied, plan_selector_runs
@@ -115,7 +116,8 @@ def build(
     builder, given = _create_builder(config), _collect_inputs(config, revisions)
     if race is not None:
         config = config.model_copy(update={"seeds": race.seeds_now})
-    for wanted in dict.fromkeys(_list_run_names(config, selected)):
+    names = [*dict.fromkeys(_list_run_names(config, selected))]
+    for wanted in names:
         if race is not None and not _is_in_race(race, wanted):
             continue
         if config.rules == "challenge":
@@ -124,6 +126,8 @@ def build(
     for run in _plan_selector_runs(config, builder, given):
         builder.add(run)
     for run in prompted_runs(config, given.data, given.models):
+        builder.add(run)
+    for run in reference_runs(config.references, names, given.data, given.models, given.training):
         builder.add(run)
     for stage in _plan_candidate_stages(config, builder, given):
         builder.expect(stage)

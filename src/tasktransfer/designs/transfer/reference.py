@@ -12,12 +12,13 @@ import pandas as pd
 
 from tasktransfer import metrics
 from tasktransfer.core.fidelity import Scoring
+from tasktransfer.core.references import MOST_FREQUENT, TFIDF
 from tasktransfer.core.specs import Training
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.tables.reference import COLUMNS
 from tasktransfer.encoding.encoded import select_instances
-from tasktransfer.evaluation.reference import BY_FREQUENCY, MOST_FREQUENT, REFERENCES, TFIDF
+from tasktransfer.evaluation.reference import BY_FREQUENCY, WITHOUT_MODEL
 from tasktransfer.files.progress import show_progress
 from tasktransfer.tasks.card import Instance, Task
 
@@ -71,8 +72,8 @@ def _list_available_references(progress: Callable[[str], None]) -> list[str]:
     """Return the references that the installed packages can compute."""
     if find_spec("sklearn") is None:
         progress(f"{TFIDF}: skipped, scikit-learn is missing; install tasktransfer[reference]")
-        return [name for name in REFERENCES if name != TFIDF]
-    return list(REFERENCES)
+        return [name for name in WITHOUT_MODEL if name != TFIDF]
+    return list(WITHOUT_MODEL)
 
 
 def _score_reference(
@@ -87,7 +88,7 @@ def _score_reference(
     scores: list[float] = []
     distinct: set[tuple[str, ...]] = set()
     for seed in range(DRAWS if reference == BY_FREQUENCY else 1):
-        given = REFERENCES[reference](task, train, test, seed)
+        given = WITHOUT_MODEL[reference](task, train, test, seed)
         distinct = set(given)
         values = metrics.evaluate(task, given, golds, fidelity=scoring)
         scores.append(metrics.score(task, values))

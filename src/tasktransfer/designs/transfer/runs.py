@@ -1,8 +1,8 @@
 """Runs of a transfer study.
 
-A run (``core.runs``) combines a method (an algorithm, a control, a selector or a prompted model)
-with a model and a seed. ``about`` has ``dataset``, ``sources`` (an empty tuple for a baseline) and
-``target``. The run's last stage is evaluated on the target's test set.
+A run (``core.runs``) combines a method (an algorithm, a control, a selector, a prompted model or a
+reference) with a model and a seed. ``about`` has ``dataset``, ``sources`` (an empty tuple for a
+baseline) and ``target``. The run's last stage is evaluated on the target's test set.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ BASELINE = "baseline"
 PROMPTED = "prompted"
 """Method of runs that prompt a released model instead of training one. ``about`` also has
 ``shots``."""
+
+REFERENCE, NO_MODEL = "reference", "no model"
+"""Method of runs of references, and their model if they read no embeddings. ``about`` also has
+``reference``; ``target`` is empty, because one fit predicts all tasks of a dataset."""
 
 RunName = tuple[str, str, str, tuple[str, ...], str, int]
 """Dataset, model, algorithm or control, sources, target, seed."""
@@ -49,14 +53,20 @@ def is_prompted(run: Run) -> bool:
     return run.method == PROMPTED
 
 
+def is_reference(run: Run) -> bool:
+    """Return whether the run is a reference: a simple predictor."""
+    return run.method == REFERENCE
+
+
 def is_transfer(run: Run) -> bool:
     """Return whether the run is a baseline or uses a transfer algorithm."""
-    return not (is_control(run) or is_selector(run) or is_prompted(run))
+    others = (is_control, is_selector, is_prompted, is_reference)
+    return not any(is_other(run) for is_other in others)
 
 
 def transfer_runs(plan: Plan) -> tuple[Run, ...]:
     """Return the plan's baselines and transfer runs.
 
-    Controls, selectors and prompted models are left out.
+    Controls, selectors, prompted models and references are left out.
     """
     return tuple(run for run in plan.runs if is_transfer(run))

@@ -41,7 +41,7 @@ class Tables:
     """Planned runs of controls without a usable record, which are not in ``missing``."""
     other_missing: pd.DataFrame
     """Other planned nodes without a usable record, which are not in ``missing``: evaluations of
-    prompted models, values of selectors, and nodes that are not the end of a run."""
+    prompted models, values of selectors, references, and nodes that are not the end of a run."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tasktransfer.core.nodes import Data, Fit, Stage
 from tasktransfer.core.runs import Run
-from tasktransfer.designs.transfer.runs import PROMPTED, is_prompted, name_of
+from tasktransfer.designs.transfer.runs import PROMPTED, is_prompted, is_reference, name_of
 from tasktransfer.designs.transfer.selectors.nodes import is_selector
 from tasktransfer.results.collect import NO_RECORD, Collected, Missing
 from tasktransfer.results.finished import read_state
@@ -111,12 +111,12 @@ def missing_row(hole: Missing) -> Values:
 def other_missing_rows(collected: Collected) -> Iterator[Values]:
     """Yield a row for each other planned node without a usable record.
 
-    These are evaluations of prompted models, values of selectors, and nodes that are not the end of
-    a run.
+    These are evaluations of prompted models, values of selectors, references, and nodes that are
+    not the end of a run.
     """
     for hole in collected.missing:
         run, path = hole.run, f"{hole.wanted.path}/{RECORD}"
-        if is_prompted(run) or is_selector(run):
+        if is_prompted(run) or is_selector(run) or is_reference(run):
             what = f"{PROMPTED}, {run.about['shots']} shots" if is_prompted(run) else run.variant
             about = run.about
             row = identity(about["dataset"], run.model, f"{what}", about["sources"])

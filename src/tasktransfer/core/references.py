@@ -1,0 +1,34 @@
+"""Names of simple predictors that a fine-tuned model's score should exceed.
+
+Each is a learner of a fit (``core.nodes.Fit``) that predicts the test splits of its tasks. The
+predictors themselves are in ``evaluation.reference``.
+"""
+
+from __future__ import annotations
+
+MOST_FREQUENT, TFIDF = "most_frequent", "tfidf_logistic"
+FROZEN, NEAREST = "frozen_logistic", "nearest_neighbour"
+
+REFERENCES = {
+    MOST_FREQUENT: "most frequent answer",
+    TFIDF: "TF-IDF, logistic regression",
+    FROZEN: "frozen embeddings, logistic regression",
+    NEAREST: "frozen embeddings, nearest neighbour",
+}
+"""Learner → label."""
+
+OF_A_MODEL = (FROZEN, NEAREST)
+"""References that read a model's embeddings, so that each model of a study has its own."""
+
+MODEL, SCORING = "model", "scoring"
+LIMIT_TRAIN, LIMIT_TEST = "limit_train", "limit_test"
+"""Keys of a fit's settings. ``model`` is the model's identity; the others are left out at their
+default."""
+
+
+def predicts(reference: str, kind: str) -> bool:
+    """Return whether a reference predicts tasks of a kind (``tasks.card.Kind``).
+
+    Embeddings are not used for spans: every phrase of a context would have to be embedded.
+    """
+    return not (reference in OF_A_MODEL and kind == "span")

@@ -1,0 +1,70 @@
+"""Runs of references: simple predictors on every task that a study trains a baseline on.
+
+A reference of a dataset is one fit, which predicts the test splits of all its tasks. It reads as
+many training and test instances as the study's trainings. Nothing is sampled, so it has no seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from tasktransfer.core.nodes import Data, Fit
+from tasktransfer.core.references import (
+    LIMIT_TEST,
+    LIMIT_TRAIN,
+    MODEL,
+    OF_A_MODEL,
+    SCORING,
+    predicts,
+)
+from tasktransfer.core.runs import Run
+from tasktransfer.core.specs import ModelSpec, Training
+from tasktransfer.datasets import get_task
+from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, REFERENCE, RunName
+
+
+def reference_runs(
+    references: Sequence[str],
+    names: Iterable[RunName],
+    data: Mapping[str, Data],
+    models: Mapping[str, ModelSpec],
+    training: Callable[[str, str], Training],
+) -> Iterator[Run]:
+    """Yield one run per dataset, reference and, if it reads embeddings, model.
+
+    Args:
+        references: names in ``core.references.REFERENCES``.
+        names: runs of the study, whose baselines' tasks are predicted.
+        data: dataset → its data.
+        models: model → its weights.
+        training: function (dataset, model) → hyperparameters, for limits and scoring rules.
+    """
+    tasks: dict[str, dict[str, None]] = {}
+    trained: dict[str, dict[str, None]] = {}
+    for dataset, model, method, _, target, _ in names:
+        if method == BASELINE:
+            tasks.setdefault(dataset, {})[target] = None
+            trained.setdefault(dataset, {})[model] = None
+    for dataset, reference in product(tasks, references):
+        kinds = {task: get_task(dataset, task).kind for task in tasks[dataset]}
+        known = tuple(task for task, kind in kinds.items() if predicts(reference, kind))
+        for model in trained[dataset] if reference in OF_A_MODEL else (NO_MODEL,):
+            spec = models.get(model)
+            settings = _build_settings(training(dataset, next(iter(trained[dataset]))), spec)
+            about = {"dataset": dataset, "sources": (), "target": "", "reference": reference}
+            if known:
+                fit = Fit(reference, data[dataset], known, 0, settings)
+                yield Run(REFERENCE, model, 0, about, fit, variant=reference)
+
+
+def _build_settings(training: Training, model: ModelSpec | None) -> dict[str, Any]:
+    settings: dict[str, Any] = {
+        LIMIT_TRAIN: training.limit_train,
+        LIMIT_TEST: training.limit_test,
+        MODEL: model.as_released.identity if model else None,
+    }
+    if training.fidelity.scoring != "default":
+        settings[SCORING] = training.fidelity.scoring
+    return {key: value for key, value in settings.items() if value is not None}

@@ -1,0 +1,110 @@
+"""References on a model's embeddings: logistic regression and the nearest neighbour.
+
+Embeddings are mean-pooled states of a checkpoint that is not trained here. An instance has one of
+its query with the part in focus, and one of the context before it, if any. For the regression they
+are standardised by the training instances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tasktransfer.evaluation.reference import (
+    Answers,
+    Embed,
+    estimate_probabilities,
+    list_texts,
+    predict_from_features,
+)
+from tasktransfer.tasks.card import Instance, Task
+from tasktransfer.tasks.compose import encoder_option_texts
+
+Floats = npt.NDArray[np.float64]
+
+
+def predict_regression(
+    embed: Embed, task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
+) -> Answers:
+    """Predict by logistic regression on embeddings.
+
+    The options of a choice are ranked by a regression on the product of the embeddings of context
+    and option.
+    """
+    if task.kind == "multiple_choice":
+        return _choose_options(embed, task, train, test, seed)
+    given, asked = _standardise(*_embed_instances(embed, task, train, test))
+    return predict_from_features(task, train, given, asked, seed)
+
+
+def predict_nearest(
+    embed: Embed, task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
+) -> Answers:
+    """Copy the answer of the training instance with the largest cosine similarity.
+
+    For a choice, select the option that is most similar to the context.
+    """
+    if task.kind == "multiple_choice":
+        products = _multiply_options(embed, task, test)
+        return [(task.labels[int(rows.sum(axis=1).argmax())],) for rows in products]
+    given, asked = _embed_instances(embed, task, train, test)
+    nearest = (asked @ given.T).argmax(axis=1)
+    answers = [train[index].target for index in nearest]
+    return [tuple(sorted(a)) for a in answers] if task.kind == "multi_label" else answers
+
+
+def _embed_instances(
+    embed: Embed, task: Task, train: Sequence[Instance], test: Sequence[Instance]
+) -> tuple[Floats, Floats]:
+    """Return the features of training and test instances, each (instances, size)."""
+    texts = list_texts(task, [*train, *test])
+    parts = [[f"{query} {focus}".strip() for query, focus, _ in texts]]
+    if any(before.strip() for _, _, before in texts[: len(train)]):
+        parts.append([before for _, _, before in texts])
+    features = np.hstack([_embed_distinct(embed, part) for part in parts])
+    return features[: len(train)], features[len(train) :]
+
+
+def _embed_distinct(embed: Embed, texts: Iterable[str]) -> Floats:
+    """Return embeddings of length 1, computed once per distinct text; 0 for an empty text."""
+    texts = list(texts)
+    distinct = [text for text in dict.fromkeys(texts) if text.strip()]
+    vectors = np.asarray(embed(distinct), np.float64)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    vectors = np.vstack([vectors, np.zeros(vectors.shape[1])])
+    places = {text: index for index, text in enumerate(distinct)}
+    return vectors[[places.get(text, len(distinct)) for text in texts]]
+
+
+def _standardise(given: Floats, asked: Floats) -> tuple[Floats, Floats]:
+    """Return features with the mean 0 and variance 1 that the first ones have."""
+    spread = given.std(axis=0)
+    spread[spread == 0] = 1.0
+    mean = given.mean(axis=0)
+    return (given - mean) / spread, (asked - mean) / spread
+
+
+def _multiply_options(embed: Embed, task: Task, instances: Sequence[Instance]) -> list[Floats]:
+    """Return context times option per instance, each (options, size)."""
+    options = [encoder_option_texts(task, instance) for instance in instances]
+    contexts = _embed_distinct(embed, [instance.context for instance in instances])
+    flat = _embed_distinct(embed, [text for of_one in options for text in of_one])
+    ends = np.cumsum([len(of_one) for of_one in options])[:-1]
+    return [part * context for part, context in zip(np.split(flat, ends), contexts, strict=True)]
+
+
+def _choose_options(
+    embed: Embed, task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
+) -> Answers:
+    products = _multiply_options(embed, task, [*train, *test])
+    given, asked = products[: len(train)], products[len(train) :]
+    golds = [task.labels.index(instance.target[0]) for instance in train]
+    is_gold: list[bool] = [
+        index == gold for part, gold in zip(given, golds, strict=True) for index in range(len(part))
+    ]
+    features = _standardise(np.vstack(given), np.vstack(asked))
+    scores = estimate_probabilities(features[0], is_gold, features[1], seed)
+    parts = np.split(scores, np.cumsum([len(part) for part in asked])[:-1])
+    return [(task.labels[int(part.argmax())],) for part in parts]

@@ -1,0 +1,78 @@
+"""The job of a reference: predictions of a simple predictor for the test splits of its tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tasktransfer import metrics
+from tasktransfer.core.nodes import Fit
+from tasktransfer.core.references import LIMIT_TEST, LIMIT_TRAIN, MODEL, SCORING
+from tasktransfer.data.cache import read_instances
+from tasktransfer.datasets import get_task
+from tasktransfer.encoding.encoded import select_instances
+from tasktransfer.evaluation.numbers import measured
+from tasktransfer.evaluation.reference import Embed, choose_predictor
+from tasktransfer.files.progress import show_progress
+from tasktransfer.jobs import inputs
+from tasktransfer.jobs.needs import model_of
+from tasktransfer.results.rows import Row
+from tasktransfer.results.study import Study
+from tasktransfer.tasks.card import Instance, Task
+
+if TYPE_CHECKING:  # imports torch
+    from tasktransfer.jobs.recorded_job import Made
+
+
+def predict_tasks(study: Study, node: Fit, made: Made) -> None:
+    """Predict and score the test split of each task of a node.
+
+    Raises:
+        ConfigError: the study does not have the node's model.
+        DataError: instances are missing, or scikit-learn is not installed.
+        ModelError: the model cannot be loaded.
+    """
+    predict = choose_predictor(node.learner, _create_embedder(study, node))
+    cache = inputs.cache(study, node.data)
+    limits = {"train": node.settings.get(LIMIT_TRAIN), "test": node.settings.get(LIMIT_TEST)}
+    scoring = node.settings.get(SCORING, "default")
+    for name in show_progress(node.tasks, f"predicting with {node.learner}"):
+        task = get_task(node.data.name, name)
+        train, test = (
+            select_instances(read_instances(cache, name, split), limit) for split, limit in limits.items()
+        )
+        predictions = predict(task, train, test, node.seed)
+        golds = [instance.target for instance in test]
+        names = [*(metric.key for metric in task.metrics), "score"]
+        made.judged(name, measured(task, names, predictions, golds, [], scoring), len(test), "test")
+        made.sizes[name]["train"] = len(train)
+        made.rows += _build_rows(task, test, predictions)
+
+
+def _create_embedder(study: Study, node: Fit) -> Embed | None:
+    """Return a function that embeds texts with the node's model; None without a model."""
+    if MODEL not in node.settings:
+        return None
+    from tasktransfer.evaluation.features import features  # noqa: PLC0415  # imports torch
+
+    model = model_of(study, node)
+    checkpoint = Path(study.base_model(model.name))
+    hardware, revision = inputs.hardware(study), study.revision(model.name)
+
+    def embed(texts: Sequence[str]) -> object:
+        spec = model.as_released
+        return features(checkpoint, checkpoint, spec, texts, "mean", hardware, revision)
+
+    return embed
+
+
+def _build_rows(
+    task: Task, test: Sequence[Instance], predictions: Sequence[tuple[str, ...]]
+) -> list[Row]:
+    golds = [instance.target for instance in test]
+    scores = metrics.instance_scores(task, predictions, golds)
+    return [
+        Row(index, task.name, i.id, answer, i.target, score, i.dialogue_id, "test")
+        for index, (i, answer, score) in enumerate(zip(test, predictions, scores, strict=True))
+    ]
