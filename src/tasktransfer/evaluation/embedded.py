@@ -20,7 +20,7 @@ from tasktransfer.evaluation.reference import (
     predict_from_features,
 )
 from tasktransfer.tasks.card import Instance, Task
-from tasktransfer.tasks.compose import encoder_option_texts
+from tasktransfer.tasks.compose import build_option_texts
 
 Floats = npt.NDArray[np.float64]
 
@@ -60,10 +60,11 @@ def _embed_instances(
 ) -> tuple[Floats, Floats]:
     """Return the features of training and test instances, each (instances, size)."""
     texts = list_texts(task, [*train, *test])
-    parts = [[f"{query} {focus}".strip() for query, focus, _ in texts]]
-    if any(before.strip() for _, _, before in texts[: len(train)]):
-        parts.append([before for _, _, before in texts])
-    features = np.hstack([_embed_distinct(embed, part) for part in parts])
+    parts = (
+        [f"{query} {focus}".strip() for query, focus, _ in texts],
+        [before.strip() for _, _, before in texts],
+    )
+    features = np.hstack([_embed_distinct(embed, p) for p in parts if any(p[: len(train)])])
     return features[: len(train)], features[len(train) :]
 
 
@@ -88,7 +89,7 @@ def _standardise(given: Floats, asked: Floats) -> tuple[Floats, Floats]:
 
 def _multiply_options(embed: Embed, task: Task, instances: Sequence[Instance]) -> list[Floats]:
     """Return context times option per instance, each (options, size)."""
-    options = [encoder_option_texts(task, instance) for instance in instances]
+    options = [build_option_texts(task, instance) for instance in instances]
     contexts = _embed_distinct(embed, [instance.context for instance in instances])
     flat = _embed_distinct(embed, [text for of_one in options for text in of_one])
     ends = np.cumsum([len(of_one) for of_one in options])[:-1]

@@ -24,6 +24,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tasktransfer import metrics
+from tasktransfer.core.fidelity import Scoring
 from tasktransfer.files.progress import show_progress
 from tasktransfer.metrics.measures import MEASURES, Measure, Scale, spearman
 from tasktransfer.results.rows import encode_answers
@@ -115,15 +116,18 @@ def score_tallies(
     return Scored(whole, compute_jackknife_scores(summed, score), units, measure.scale)
 
 
-def score_answers(rows: pa.Table, task: Task) -> Scored:
+def score_answers(rows: pa.Table, task: Task, fidelity: Scoring = "default") -> Scored:
     """Score a run by a task's own score.
 
     Args:
         rows: rows of one task (``results.rows``).
         task: the task.
+        fidelity: scoring rules.
     """
-    tallies = metrics.tally(task, encode_answers(rows["prediction"]), encode_answers(rows["gold"]))
-    finish = partial(metrics.score_of_sums, task)
+    tallies = metrics.tally(
+        task, encode_answers(rows["prediction"]), encode_answers(rows["gold"]), fidelity=fidelity
+    )
+    finish = partial(metrics.score_of_sums, task, fidelity=fidelity)
     return score_tallies(tallies, rows["cluster"].to_pylist(), finish, MEASURES["score"])
 
 

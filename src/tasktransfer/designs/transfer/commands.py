@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.plan import build
-from tasktransfer.designs.transfer.runs import PROMPTED, transfer_runs
+from tasktransfer.designs.transfer.runs import PROMPTED, is_reference, transfer_runs
 from tasktransfer.designs.transfer.selection import SELECTION
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import json_text
@@ -116,6 +116,10 @@ def statistics(study: Study) -> None:
         from tasktransfer.designs.transfer.statistics.prompted import write_prompted
 
         write_prompted(study)
+    if any(map(is_reference, study.plan.runs)):
+        from tasktransfer.designs.transfer.statistics.references import write_references
+
+        write_references(study)
     if transfer_config(study).selectors:
         from tasktransfer.designs.transfer.selectors.values import write_selection
 

@@ -18,7 +18,7 @@ from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
 from tasktransfer.designs.transfer.leaks import refuse_leaks
 from tasktransfer.designs.transfer.plan import plan
 from tasktransfer.designs.transfer.racing import RacingConfig, runs_with_race
-from tasktransfer.designs.transfer.runs import BASELINE
+from tasktransfer.designs.transfer.runs import BASELINE, is_reference
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.designs.transfer.shown import counts_dialogues, shown
 from tasktransfer.results.study import Study
@@ -26,7 +26,7 @@ from tasktransfer.results.study import Study
 
 def _build_outputs(study: Study) -> Outputs:
     counted = counts_dialogues(study, outputs.DATA_FILES)
-    referred = counts_dialogues(study, (outputs.REFERENCE,))
+    referred = not _has_references(study) and counts_dialogues(study, (outputs.REFERENCE,))
     return Outputs(
         tables=_list_parquet_files(outputs.COLLECTED),
         statistics=_list_parquet_files(_list_statistics(study)),
@@ -38,10 +38,15 @@ def _build_outputs(study: Study) -> Outputs:
 def _list_statistics(study: Study) -> tuple[str, ...]:
     config = transfer_config(study)
     asked = outputs.PROMPTED if config.prompted else ()
+    simple = outputs.REFERENCES if _has_references(study) else ()
     more = outputs.SELECTION if config.selectors else ()
     race = (outputs.RACE,) if config.racing else ()
     mixed = (outputs.MIXING,) if config.multi_source.mixes else ()
-    return (*outputs.STATISTICS, *asked, *more, *race, *mixed)
+    return (*outputs.STATISTICS, *asked, *simple, *more, *race, *mixed)
+
+
+def _has_references(study: Study) -> bool:
+    return any(map(is_reference, study.plan.runs))
 
 
 def _list_parquet_files(names: Iterable[str]) -> tuple[str, ...]:

@@ -44,6 +44,9 @@ STATISTICS = (
 PROMPTED = ("prompted",)
 """Additional tables of ``statistics`` for studies with prompted models."""
 
+REFERENCES = ("references",)
+"""Additional table for studies with references (``statistics.references``)."""
+
 RACE = "race"
 """Additional table for studies whose pairs race (``statistics.race``)."""
 

@@ -332,6 +332,35 @@ PROMPTED: Columns = (
 )
 """Columns of the additional table of ``statistics`` for prompted models."""
 
+REFERENCES: Columns = (
+    ("dataset", pa.string(), "dataset"),
+    ("model", pa.string(), "model of the baselines, by its name in the study"),
+    ("target", pa.string(), "task that is predicted"),
+    (
+        "reference",
+        pa.string(),
+        "simple predictor, by its name in the config",
+    ),
+    ("reference_score", pa.float64(), "score of the reference on the test split, 0-100"),
+    ("is_best", pa.bool_(), "whether its score is the highest of the target's references"),
+    ("n_seeds", pa.int64(), "baselines with predictions, one per seed"),
+    ("score", pa.float64(), "score of the baselines, mean over seeds, 0-100"),
+    ("delta", pa.float64(), "score minus reference_score on the same instances, points"),
+    ("low", pa.float64(), "lower end of the delta's 95 % interval over dialogues and seeds"),
+    ("high", pa.float64(), "upper end"),
+    ("p", pa.float64(), "two-sided p of a delta of 0"),
+    ("q", pa.float64(), "p adjusted for all rows of the dataset; null: one seed"),
+    (
+        "state",
+        pa.string(),
+        "learned: above all references; not better: at most the best of them; collapsed: at least "
+        "half of the baselines give one answer to 99 % of the test split",
+    ),
+    ("seeds", pa.list_(pa.int64()), "seeds of the baselines"),
+    ("states", pa.list_(pa.string()), "state of each of them"),
+)
+"""Columns of the additional table of ``statistics`` for studies with references."""
+
 STATISTICS: dict[str, Columns] = dict(
     zip(
         outputs.STATISTICS,
@@ -344,7 +373,7 @@ STATISTICS: dict[str, Columns] = dict(
 )
 """Tables that ``statistics`` computes from them."""
 
-ALL = TABLES | STATISTICS | {outputs.PROMPTED[0]: PROMPTED}
+ALL = TABLES | STATISTICS | {outputs.PROMPTED[0]: PROMPTED, outputs.REFERENCES[0]: REFERENCES}
 
 
 def names(table: str) -> list[str]:

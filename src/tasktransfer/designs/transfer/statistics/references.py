@@ -1,0 +1,175 @@
+"""Baselines next to references on the same test instances: the table ``references``.
+
+A reference is a simple predictor (``core.references``). Each baseline has a paired difference from
+each reference, over dialogues and seeds, and a state. The state compares the baseline's mean score
+with the best reference on the test split, which is the strictest comparison.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tasktransfer.core.nodes import Fit
+from tasktransfer.core.runs import Run
+from tasktransfer.datasets import get_task
+from tasktransfer.designs.transfer.collect.columns import REFERENCES
+from tasktransfer.designs.transfer.collect.results import read_tables
+from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, is_reference
+from tasktransfer.results.collect import Collected, gather
+from tasktransfer.results.rows import select_task_rows
+from tasktransfer.results.study import Study
+from tasktransfer.stats.bootstrap import compute_confidences
+from tasktransfer.stats.cells import NO_SEED, Cell, Scored, gather_cells, score_answers
+from tasktransfer.stats.collapsed import is_collapsed
+from tasktransfer.stats.false_discovery import compute_q_values
+from tasktransfer.tables.store import build_frame, write_frame
+
+LEARNED, NOT_BETTER, COLLAPSED = STATES = ("learned", "not better", "collapsed")
+"""States of a baseline's runs and of their cell.
+
+- ``collapsed``: gives one answer to at least 99 % of the test split. A cell has collapsed if at
+  least half of its runs have.
+- ``not better``: the score (of a cell, the mean) is at most that of the best reference.
+- ``learned``: the score is above all references.
+"""
+
+Target = tuple[str, str, str]
+"""Dataset, model and target."""
+
+
+class _Baseline(NamedTuple):
+    """A target's baselines; ``states`` has one entry per seed, in the order of the seeds."""
+
+    cell: Cell
+    collapsed: tuple[bool, ...]
+
+
+def write_references(study: Study) -> None:
+    """Write ``tables/references.parquet``."""
+    _, metadata = read_tables(Path(study.tables))
+    runs = [run for run in study.plan.runs if is_reference(run) or run.method == BASELINE]
+    frame = build_reference_table(gather(study, runs))
+    file = Path(study.tables, "references.parquet")
+    write_frame(file, frame, REFERENCES, metadata)
+    print(f"{file}: {len(frame):,} rows")
+
+
+def build_reference_table(collected: Collected) -> pd.DataFrame:
+    """Compute the columns of ``REFERENCES``.
+
+    A row is a target's baselines next to one reference. ``q`` is adjusted over all rows of a
+    dataset; baselines with one seed have no q, because the variation between seeds is unknown.
+    """
+    references = _score_references(collected)
+    rows, pairs = [], []
+    for target, baseline in _score_baselines(collected).items():
+        dataset, model, task = target
+        scored = {
+            name: cell
+            for (place, name), cell in references.items()
+            if place in ((dataset, model, task), (dataset, NO_MODEL, task))
+        }
+        if not scored:
+            continue
+        best = max(scored, key=lambda name: _get_score(scored[name]))
+        state, states = _judge(baseline, _get_score(scored[best]))
+        for name, cell in scored.items():
+            estimate = baseline.cell.less(cell)
+            pairs.append(estimate)
+            seeds = list(baseline.cell.trainings.seeds)
+            rows.append(
+                {
+                    **dict(zip(("dataset", "model", "target"), target, strict=True)),
+                    "reference": name,
+                    "reference_score": _get_score(cell),
+                    "is_best": name == best,
+                    "n_seeds": len(seeds),
+                    "score": _get_score(baseline.cell),
+                    "delta": estimate.delta,
+                    "state": state,
+                    "seeds": seeds,
+                    "states": states,
+                }
+            )
+    for row, confidence in zip(rows, compute_confidences(pairs), strict=True):
+        row |= {"low": confidence.low, "high": confidence.high, "p": confidence.p}
+    return _order_columns(pd.DataFrame(rows))
+
+
+def _order_columns(frame: pd.DataFrame) -> pd.DataFrame:
+    names = [name for name, _, _ in REFERENCES]
+    if frame.empty:
+        return build_frame([], REFERENCES)
+    tested = frame["p"].where(frame["n_seeds"] > 1)
+    frame["q"] = tested.groupby(frame["dataset"], sort=False).transform(compute_q_values)
+    return build_frame(frame[names].itertuples(index=False, name=None), REFERENCES)
+
+
+def _get_score(cell: Cell) -> float:
+    return float(cell.trainings.scores.mean())
+
+
+def _judge(baseline: _Baseline, reference: float) -> tuple[str, list[str]]:
+    """Return the state of a cell and of each of its runs."""
+    scores = baseline.cell.trainings.scores
+    runs = zip(scores, baseline.collapsed, strict=True)
+    states = [
+        COLLAPSED if collapsed else LEARNED if score > reference else NOT_BETTER
+        for score, collapsed in runs
+    ]
+    if 2 * sum(baseline.collapsed) >= len(states):
+        return COLLAPSED, states
+    return LEARNED if float(np.mean(scores)) > reference else NOT_BETTER, states
+
+
+def _score_references(collected: Collected) -> Mapping[tuple[Target, str], Cell]:
+    """Return (dataset, model, target) and reference → cell."""
+    cells = gather_cells(_list_references(collected))
+    return {((key[0], key[1], key[2]), key[3]): cell for key, cell in cells.items()}
+
+
+def _list_references(
+    collected: Collected,
+) -> Iterator[tuple[tuple[str, str, str, str], int, Scored]]:
+    for run in collected.runs:
+        if not is_reference(run):
+            continue
+        assert isinstance(run.outcome, Fit)
+        rows = collected.rows(run.outcome)
+        for task in run.outcome.tasks:
+            key = (run.about["dataset"], run.model, task, run.about["reference"])
+            yield key, NO_SEED, _score_rows(collected, run, rows, task)
+
+
+def _score_rows(collected: Collected, run: Run, rows: object, task: str) -> Scored:
+    dataset = run.about["dataset"]
+    scoring = transfer_config(collected.study).training_for(dataset).fidelity.scoring
+    return score_answers(select_task_rows(rows, task), get_task(dataset, task), scoring)
+
+
+def _score_baselines(collected: Collected) -> Mapping[Target, _Baseline]:
+    """Return dataset, model and target → baselines with predictions."""
+    scored: list[tuple[Target, int, Scored]] = []
+    collapsed: dict[Target, dict[int, bool]] = defaultdict(dict)
+    for run in collected.runs:
+        if run.method != BASELINE:
+            continue
+        target = (run.about["dataset"], run.model, run.about["target"])
+        rows = select_task_rows(collected.rows(run.stages[-1]), target[2])
+        if not len(rows):
+            continue
+        scored.append((target, run.seed, _score_rows(collected, run, rows, target[2])))
+        collapsed[target][run.seed] = is_collapsed(rows["prediction"])
+    return {
+        (dataset, model, task): _Baseline(
+            cell, tuple(collapsed[dataset, model, task][seed] for seed in cell.trainings.seeds)
+        )
+        for (dataset, model, task), cell in gather_cells(scored).items()
+    }
