@@ -40,7 +40,8 @@ def predict_tasks(study: Study, node: Fit, made: Made) -> None:
     for name in show_progress(node.tasks, f"predicting with {node.learner}"):
         task = get_task(node.data.name, name)
         train, test = (
-            select_instances(read_instances(cache, name, split), limit) for split, limit in limits.items()
+            select_instances(read_instances(cache, name, split), limit)
+            for split, limit in limits.items()
         )
         predictions = predict(task, train, test, node.seed)
         golds = [instance.target for instance in test]
@@ -71,7 +72,7 @@ def _build_rows(
     task: Task, test: Sequence[Instance], predictions: Sequence[tuple[str, ...]]
 ) -> list[Row]:
     golds = [instance.target for instance in test]
-    scores = metrics.instance_scores(task, predictions, golds)
+    scores = metrics.score_instances(task, predictions, golds)
     return [
         Row(index, task.name, i.id, answer, i.target, score, i.dialogue_id, "test")
         for index, (i, answer, score) in enumerate(zip(test, predictions, scores, strict=True))

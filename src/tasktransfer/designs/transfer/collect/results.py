@@ -68,6 +68,7 @@ class Results:
     ``lengths``: histogram of utterance and dialogue lengths (columns of
     ``data.stats.length_distributions``); None if the dialogues were never prepared.
     ``reference``: scores of simple predictors (``tables.reference``); None if not computed.
+    ``references``: baselines next to references (``statistics.references``); None without any.
     ``prompted``: scores of prompted models (``statistics.prompted``); None without such models.
     """
 
@@ -77,10 +78,11 @@ class Results:
     lengths: pd.DataFrame | None
     reference: pd.DataFrame | None = None
     prompted: pd.DataFrame | None = None
+    references: pd.DataFrame | None = None
 
 
-LENGTHS, REFERENCED, ASKED = "lengths", "reference", "prompted"
-"""Frames that exist only if dialogues were available or models are prompted."""
+LENGTHS, REFERENCED, ASKED, LEARNED = "lengths", "reference", "prompted", "references"
+"""Frames that only some studies have: dialogues were available, or such runs are planned."""
 
 
 def frames_in(results: Results) -> dict[str, pd.DataFrame]:
@@ -92,6 +94,7 @@ def frames_in(results: Results) -> dict[str, pd.DataFrame]:
         LENGTHS: absent if results.lengths is None else results.lengths,
         REFERENCED: absent if results.reference is None else results.reference,
         ASKED: absent if results.prompted is None else results.prompted,
+        LEARNED: absent if results.references is None else results.references,
     }
 
 
@@ -111,6 +114,7 @@ def results_of(view: View) -> Results:
         lengths=given(LENGTHS),
         reference=given(REFERENCED),
         prompted=given(ASKED),
+        references=given(LEARNED),
     )
 
 
@@ -168,21 +172,22 @@ def read_results(folder: str | Path) -> Results:
         metadata=metadata,
         lengths=read_statistic_frame(lengths) if lengths.exists() else None,
         reference=reference.read(folder / Path(outputs.REFERENCE).name),
-        prompted=read_prompted(folder),
+        prompted=_read_additional_table(folder, outputs.PROMPTED[0]),
+        references=_read_additional_table(folder, outputs.REFERENCES[0]),
     )
 
 
-def read_prompted(folder: Path) -> pd.DataFrame | None:
-    """Read the table ``prompted``; None if no model is prompted.
+def _read_additional_table(folder: Path, table: str) -> pd.DataFrame | None:
+    """Read a table that only some studies have; None if it does not exist.
 
     Raises:
         RecordError: it is damaged, or was written by another version.
     """
-    file = folder / f"{outputs.PROMPTED[0]}.parquet"
+    file = folder / f"{table}.parquet"
     if not file.exists():
         return None
     remedy = "run `tasktransfer statistics` again"
-    return read_frame(file, columns.PROMPTED, remedy)[0]
+    return read_frame(file, columns.ALL[table], remedy)[0]
 
 
 def read_statistic(folder: Path, table: str) -> pd.DataFrame:

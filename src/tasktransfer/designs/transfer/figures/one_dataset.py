@@ -13,9 +13,9 @@ from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.results import Results, Statistics, Tables
 from tasktransfer.tables.metadata import order_names
 
-LENGTHS, ASKED = "lengths", "prompted"
+LENGTHS, ASKED, LEARNED = "lengths", "prompted", "references"
 _Frames = TypeVar("_Frames", Tables, Statistics)
-FRAMES = (*columns.TABLES, *columns.STATISTICS, LENGTHS, ASKED)
+FRAMES = (*columns.TABLES, *columns.STATISTICS, LENGTHS, ASKED, LEARNED)
 """Every frame of ``Results``."""
 
 
@@ -47,6 +47,7 @@ def select_dataset(results: Results, dataset: str, frames: Collection[str] = FRA
         ),
         lengths=_filter_optional_frame(results.lengths, dataset, LENGTHS in frames),
         prompted=_filter_optional_frame(results.prompted, dataset, ASKED in frames),
+        references=_filter_optional_frame(results.references, dataset, LEARNED in frames),
     )
 
 

@@ -8,7 +8,10 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.report.collapsed_runs import CollapsedRuns
 from tasktransfer.designs.transfer.report.first_source import first_sources
-from tasktransfer.designs.transfer.report.learned import describe_unlearned
+from tasktransfer.designs.transfer.report.learned import (
+    compare_with_best_reference,
+    describe_unlearned,
+)
 from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
 from tasktransfer.present.sentences import (
     MOST_Q,
@@ -27,9 +30,7 @@ def answer(view: View) -> list[str]:
     """Return sentences computed from ``cells`` (single sources) and ``summary``."""
     cells = view["cells"]
     one_label = CollapsedRuns(view["collapsed"])
-    unlearned = (
-        [*describe_unlearned(view["runs"], view["reference"])] if "reference" in view else []
-    )
+    unlearned = [*describe_unlearned(compare_with_best_reference(view))]
     first = first_sources(cells, view["runs"], view["collapsed"])
     singles = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
     tested = singles[singles["q"].notna()]

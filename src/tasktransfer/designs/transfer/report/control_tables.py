@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from tasktransfer.core.references import REFERENCES
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.runs import BASELINE
@@ -28,13 +29,49 @@ def control_tables(results: Results) -> list[HtmlTable]:
     """Return every table that has rows."""
     statistics = results.statistics
     tables = [
-        *([_build_reference_table(results)] if results.reference is not None else []),
+        *_list_reference_tables(results),
         _build_top1_table(statistics.top1),
         _build_verdict_table(statistics.controls),
         _build_cell_table(statistics.controls),
         _build_collapsed_table(statistics.collapsed),
     ]
     return [table for table in tables if table.count]
+
+
+def _list_reference_tables(results: Results) -> list[HtmlTable]:
+    """Return the table of references: with intervals if they are part of the study."""
+    if results.references is not None:
+        return [_build_comparison_table(results.references)]
+    return [_build_reference_table(results)] if results.reference is not None else []
+
+
+def _build_comparison_table(frame: pd.DataFrame) -> HtmlTable:
+    """Build the table of references: one row per baseline and reference."""
+    return build_table(
+        "references",
+        "Baselines and simple references",
+        "Scores on the same test instances, 0-100. A reference trains no language model. Δ is the "
+        "baseline's mean score over seeds minus the reference's, in points, with its 95 % interval "
+        "over dialogues and seeds; q is adjusted over all rows of a dataset. Learned: the mean is "
+        "above every reference. Not better: it is at most that of the best reference. Collapsed: "
+        "at least half of the runs give one answer to 99 % of the test split. Nothing is tuned.",
+        frame.assign(mark=frame["is_best"].map({True: "best", False: ""})),
+        (
+            text("dataset", "Dataset"),
+            text("model", "Model"),
+            text("target", "Task"),
+            text("reference", "Reference", REFERENCES.__getitem__),
+            number("reference_score", "Score of it", ".1f"),
+            text("mark", "Of the references"),
+            number("score", "Baseline", ".1f"),
+            number("n_seeds", "Seeds", "d"),
+            number("delta", "Δ", "+.1f"),
+            interval("low", "high", "interval", "+.1f"),
+            number("q", "q", ".3f"),
+            text("state", "State"),
+        ),
+        keys=4,
+    )
 
 
 def _build_reference_table(results: Results) -> HtmlTable:

@@ -1,4 +1,4 @@
-"""Baselines that have not learned their task: their mean score does not beat a simple reference."""
+"""Baselines that have not learned their task: they do not beat a simple reference."""
 
 from __future__ import annotations
 
@@ -6,17 +6,33 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from tasktransfer.core.references import REFERENCES
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.reference import LABELS
-from tasktransfer.present.sentences import format_fraction, join_names
+from tasktransfer.present.sentences import MOST_Q, format_fraction, format_with_interval, join_names
+from tasktransfer.present.view import View
 
 _TARGET = ["dataset", "target"]
+NOT_BETTER = "not better"
+
+
+def compare_with_best_reference(view: View) -> pd.DataFrame:
+    """Return each target's baselines next to the best reference.
+
+    Returns:
+        Columns dataset, model, target, score, reference, reference_score and state. If references
+        are part of the study, also delta, low, high and q. No rows if no reference is known.
+    """
+    if "references" in view and len(view["references"]):
+        table = view["references"]
+        return table[table["is_best"]]
+    if "reference" in view and len(view["reference"]) and len(view["runs"]):
+        return find_unlearned(view["runs"], view["reference"])
+    return pd.DataFrame()
 
 
 def find_unlearned(runs: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """Return the baselines whose mean score is at most that of the best reference.
-
-    Scores are compared as points, without an interval: a reference has no predictions per instance.
+    """Compare baselines with the best reference by their mean scores, without an interval.
 
     Args:
         runs: columns of ``columns.RUNS``.
@@ -24,7 +40,7 @@ def find_unlearned(runs: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One row per compared baseline: dataset, model, target, n_runs, score (mean over runs),
-        reference, reference_score and is_learned.
+        reference, reference_score and state.
     """
     scored = runs[(runs["algorithm"] == BASELINE) & runs["score"].notna()]
     means = scored.groupby(["dataset", "model", "target"], sort=False)["score"].agg(
@@ -33,31 +49,51 @@ def find_unlearned(runs: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     best = reference.loc[reference.groupby(_TARGET)["score"].idxmax()]
     best = best[[*_TARGET, "reference", "score"]].rename(columns={"score": "reference_score"})
     compared = means.reset_index().merge(best, on=_TARGET)
-    compared["is_learned"] = compared["score"] > compared["reference_score"]
-    return compared
+    is_better = compared["score"] > compared["reference_score"]
+    return compared.assign(state=is_better.map({True: "learned", False: NOT_BETTER}))
 
 
-def describe_unlearned(runs: pd.DataFrame, reference: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence about the baselines that have not learned.
+def describe_unlearned(compared: pd.DataFrame) -> Iterator[str]:
+    """Yield sentences about the baselines that have not learned.
 
     Nothing is yielded if all have learned, or if no reference is known.
+
+    Args:
+        compared: result of ``compare_with_best_reference``.
     """
-    if reference.empty or runs.empty:
+    if compared.empty:
         return
-    compared = find_unlearned(runs, reference)
-    rows = compared[~compared["is_learned"]].sort_values("score", kind="stable")
-    if rows.empty:
-        return
+    unlearned = compared[compared["state"] != "learned"].sort_values("score", kind="stable")
+    if len(unlearned):
+        yield _describe_rows(unlearned, compared)
+    if "q" in compared and len(tested := compared[compared["q"].notna()]):
+        better = tested[(tested["q"] <= MOST_Q) & (tested["delta"] > 0)]
+        yield (
+            f"{format_fraction(len(better), len(tested), 'baselines').capitalize()} "
+            f"{'is' if len(better) == 1 else 'are'} significantly better than the best simple "
+            "reference on the same test instances (q ≤ 0.05)."
+        )
+
+
+def _describe_rows(unlearned: pd.DataFrame, compared: pd.DataFrame) -> str:
     has_models = compared["model"].nunique() > 1
-    named = [
-        f"{row['dataset']}/{row['target']}{' with ' + row['model'] if has_models else ''} "
-        f"({row['score']:.1f}; {LABELS[row['reference']]} {row['reference_score']:.1f})"
-        for row in rows.to_dict("records")
-    ]
-    count = format_fraction(len(rows), len(compared), "baselines")
-    verb = "does" if len(rows) == 1 else "do"
-    yield (
-        f"{count} {verb} not beat a reference that trains no language model, by their mean scores: "
-        f"{join_names(named)}. This study cannot say what transfers to these tasks; train for more "
-        "updates first (training.updates)."
+    named = [_describe_row(row, has_models) for row in unlearned.to_dict("records")]
+    count = format_fraction(len(unlearned), len(compared), "baselines")
+    verb = "does" if len(unlearned) == 1 else "do"
+    return (
+        f"{count.capitalize()} {verb} not beat a reference that trains no language model, by their "
+        f"mean scores: {join_names(named)}. This study cannot say what transfers to these tasks; "
+        "train for more updates first (training.updates)."
     )
+
+
+def _describe_row(row: dict[str, object], has_models: bool) -> str:
+    label = {**LABELS, **REFERENCES}[str(row["reference"])]
+    parts = [f"{row['score']:.1f}", f"{label} {row['reference_score']:.1f}"]
+    if "low" in row:
+        difference = format_with_interval(row["delta"], row["low"], row["high"], "+.1f")
+        parts.append(f"difference {difference}")
+    if row["state"] == "collapsed":
+        parts.append("collapsed to one answer")
+    model = f" with {row['model']}" if has_models else ""
+    return f"{row['dataset']}/{row['target']}{model} ({'; '.join(parts)})"
