@@ -35,13 +35,13 @@ def test_a_baseline_is_compared_with_the_best_reference_by_its_mean() -> None:
     rows = compared.set_index("target").to_dict("index")
     assert rows["topics"]["reference"] == "tfidf_logistic"
     assert (rows["topics"]["score"], rows["topics"]["n_runs"]) == (30.95, 2)
-    assert not rows["topics"]["is_learned"]
+    assert rows["topics"]["state"] == "not better"
     assert rows["acts"]["reference"] == "most_frequent"
-    assert not rows["acts"]["is_learned"], "equal is not better"
+    assert rows["acts"]["state"] == "not better", "equal is not better"
 
 
 def test_the_sentence_names_scores_references_and_what_to_do() -> None:
-    (sentence,) = describe_unlearned(runs(topics=(30.0,), acts=(61.0,)), REFERENCE)
+    (sentence,) = describe_unlearned(find_unlearned(runs(topics=(30.0,), acts=(61.0,)), REFERENCE))
     assert sentence.startswith("1 of 2 baselines does not beat a reference")
     assert "D/topics (30.0; TF-IDF, logistic regression 31.0)" in sentence
     assert "training.updates" in sentence
@@ -49,12 +49,12 @@ def test_the_sentence_names_scores_references_and_what_to_do() -> None:
 
 
 def test_nothing_is_said_if_all_have_learned_or_nothing_is_known() -> None:
-    assert not [*describe_unlearned(runs(topics=(50.0,), acts=(61.0,)), REFERENCE)]
-    assert not [*describe_unlearned(runs(topics=(0.0,)), pd.DataFrame())]
+    assert not [*describe_unlearned(find_unlearned(runs(topics=(50.0,), acts=(61.0,)), REFERENCE))]
+    assert not [*describe_unlearned(pd.DataFrame())]
 
 
 def test_models_are_named_if_there_are_several() -> None:
     several = pd.concat([runs(topics=(1.0,)), runs(topics=(50.0,)).assign(model="gpt")])
-    (sentence,) = describe_unlearned(several, REFERENCE)
+    (sentence,) = describe_unlearned(find_unlearned(several, REFERENCE))
     assert "1 of 2 baselines" in sentence
     assert "D/topics with bert (1.0;" in sentence
