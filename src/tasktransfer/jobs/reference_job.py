@@ -12,7 +12,7 @@ from tasktransfer.core.references import LIMIT_TEST, LIMIT_TRAIN, MODEL, SCORING
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import select_instances
-from tasktransfer.evaluation.numbers import measured
+from tasktransfer.evaluation.numbers import compute_measures
 from tasktransfer.evaluation.reference import Embed, choose_predictor
 from tasktransfer.files.progress import show_progress
 from tasktransfer.jobs import inputs
@@ -46,7 +46,7 @@ def predict_tasks(study: Study, node: Fit, made: Made) -> None:
         predictions = predict(task, train, test, node.seed)
         golds = [instance.target for instance in test]
         names = [*(metric.key for metric in task.metrics), "score"]
-        made.judged(name, measured(task, names, predictions, golds, [], scoring), len(test), "test")
+        made.judged(name, compute_measures(task, names, predictions, golds, [], scoring), len(test), "test")
         made.sizes[name]["train"] = len(train)
         made.rows += _build_rows(task, test, predictions)
 
@@ -55,7 +55,7 @@ def _create_embedder(study: Study, node: Fit) -> Embed | None:
     """Return a function that embeds texts with the node's model; None without a model."""
     if MODEL not in node.settings:
         return None
-    from tasktransfer.evaluation.features import features  # noqa: PLC0415  # imports torch
+    from tasktransfer.evaluation.features import compute_features  # noqa: PLC0415  # imports torch
 
     model = model_of(study, node)
     checkpoint = Path(study.base_model(model.name))
@@ -63,7 +63,7 @@ def _create_embedder(study: Study, node: Fit) -> Embed | None:
 
     def embed(texts: Sequence[str]) -> object:
         spec = model.as_released
-        return features(checkpoint, checkpoint, spec, texts, "mean", hardware, revision)
+        return compute_features(checkpoint, checkpoint, spec, texts, "mean", hardware, revision)
 
     return embed
 
