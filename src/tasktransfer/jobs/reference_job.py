@@ -46,7 +46,9 @@ def predict_tasks(study: Study, node: Fit, made: Made) -> None:
         predictions = predict(task, train, test, node.seed)
         golds = [instance.target for instance in test]
         names = [*(metric.key for metric in task.metrics), "score"]
-        made.judged(name, compute_measures(task, names, predictions, golds, [], scoring), len(test), "test")
+        made.judged(
+            name, compute_measures(task, names, predictions, golds, [], scoring), len(test), "test"
+        )
         made.sizes[name]["train"] = len(train)
         made.rows += _build_rows(task, test, predictions)
 

@@ -29,7 +29,7 @@ from tasktransfer.config.fields import DISTINCT, LIST, Seeds
 from tasktransfer.config.models import check_unique_names
 from tasktransfer.config.recipes import find_recipe
 from tasktransfer.config.training import OF_ROUNDS
-from tasktransfer.core.references import FROZEN, MOST_FREQUENT, REFERENCES, TFIDF
+from tasktransfer.core.references import REFERENCES
 from tasktransfer.core.specs import FAMILIES, ModelSpec, Reads, Rounds, Training
 from tasktransfer.core.validation import Problem
 from tasktransfer.designs.names import OneOf
@@ -140,9 +140,9 @@ class TransferConfig(CommonConfig):
         DISTINCT,
         AfterValidator(lambda names: tuple(name for name in REFERENCES if name in names)),
     ] = Field(
-        default=(MOST_FREQUENT, TFIDF, FROZEN),
-        description="simple predictors on the same instances, which show whether a baseline has "
-        "learned; an empty list for none",
+        default=(),
+        description="simple predictors on the same instances, each a fit with predictions, which "
+        "show with an interval whether a baseline has learned",
     )
     selectors: Annotated[
         tuple[SelectorName, ...],
