@@ -6,14 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
+
 from tasktransfer import metrics
+from tasktransfer.core.digests import digest_of
 from tasktransfer.core.nodes import Fit
+from tasktransfer.core.nodes.identity import SHORT
 from tasktransfer.core.references import LIMIT_TEST, LIMIT_TRAIN, MODEL, SCORING
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import select_instances
 from tasktransfer.evaluation.numbers import compute_measures
 from tasktransfer.evaluation.reference import Embed, choose_predictor
+from tasktransfer.files import replacing
 from tasktransfer.files.progress import show_progress
 from tasktransfer.jobs import inputs
 from tasktransfer.jobs.needs import model_of
@@ -54,18 +60,30 @@ def predict_tasks(study: Study, node: Fit, made: Made) -> None:
 
 
 def _create_embedder(study: Study, node: Fit) -> Embed | None:
-    """Return a function that embeds texts with the node's model; None without a model."""
+    """Return a function that embeds texts with the node's model; None without a model.
+
+    Embeddings are cached in the results folder, because several references read the same texts.
+    """
     if MODEL not in node.settings:
         return None
     from tasktransfer.evaluation.features import compute_features  # noqa: PLC0415  # imports torch
 
     model = model_of(study, node)
-    checkpoint = Path(study.base_model(model.name))
+    spec, checkpoint = model.as_released, Path(study.base_model(model.name))
     hardware, revision = inputs.hardware(study), study.revision(model.name)
+    cache = Path(study.config.results, "data", "embedded")
 
-    def embed(texts: Sequence[str]) -> object:
-        spec = model.as_released
-        return compute_features(checkpoint, checkpoint, spec, texts, "mean", hardware, revision)
+    def embed(texts: Sequence[str]) -> npt.NDArray[np.float64]:
+        key = digest_of([spec.identity, [*texts]])
+        file = cache / f"{key[:SHORT]}.npy"
+        if file.exists():
+            known: npt.NDArray[np.float64] = np.load(file, allow_pickle=False)
+            return known
+        vectors = compute_features(checkpoint, checkpoint, spec, texts, "mean", hardware, revision)
+        cache.mkdir(parents=True, exist_ok=True)
+        with replacing(file) as part, part.open("wb") as stream:
+            np.save(stream, vectors, allow_pickle=False)
+        return vectors
 
     return embed
 
