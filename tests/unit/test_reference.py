@@ -17,7 +17,7 @@ from tasktransfer.designs.transfer.reference import reference_rows
 from tasktransfer.designs.transfer.tables import reference
 from tasktransfer.encoding.encoded import select_indices
 from tasktransfer.errors import RecordError
-from tasktransfer.evaluation.reference import REFERENCES
+from tasktransfer.evaluation.reference import WITHOUT_MODEL
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_task_has_every_reference(cache: Path, dataset: str, tmp_path: Path) -> None:
     tasks = list(read_manifest(cache / dataset).tasks)
     rows = reference_rows(cache / dataset, tasks, Training())
-    assert Counter(rows["reference"]) == dict.fromkeys(REFERENCES, len(tasks))
+    assert Counter(rows["reference"]) == dict.fromkeys(WITHOUT_MODEL, len(tasks))
     assert rows["score"].between(0, 100).all()
     assert rows["synthetic"].all()
     assert rows.loc[rows["reference"] == "by_frequency", "deviation"].gt(0).any()

@@ -30,10 +30,13 @@ FEW_SOURCES = 3
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The size of a study: the values that are reduced if time is short."""
+    """The size of a study: the values that are reduced if time is short.
+
+    The number of updates is not among them. It comes from the recipe of the model's size, because
+    a model that has not learned its task shows nothing about transfer.
+    """
 
     seeds: int
-    epochs: int
     limit_train: int | None
     limit_dev: int | None
     limit_test: int | None
@@ -43,23 +46,23 @@ class Size:
         cuts = {"training": self.limit_train, "dev": self.limit_dev, "test": self.limit_test}
         listed = ", ".join(f"{cut:,} {split}" for split, cut in cuts.items() if cut)
         whole = f"at most {listed} instances per task" if listed else "all instances"
-        return f"{self.seeds} seeds, {self.epochs} epochs, {whole}, {self.max_length} tokens"
+        return f"{self.seeds} seeds, {whole}, {self.max_length} tokens"
 
 
 SIZES = (
-    Size(5, 20, None, None, None, 256),
-    Size(5, 15, 2000, 500, None, 256),
-    Size(5, 12, 1000, 300, 1000, 256),
-    Size(5, 10, 1000, 300, 1000, 128),
-    Size(5, 10, 600, 200, 600, 128),
-    Size(4, 8, 600, 200, 600, 128),
-    Size(4, 8, 400, 150, 400, 128),
-    Size(3, 6, 400, 150, 400, 128),
-    Size(3, 5, 300, 100, 300, 128),
-    Size(3, 4, 200, 100, 200, 128),
-    Size(3, 3, 100, 50, 150, 96),
+    Size(5, None, None, None, 256),
+    Size(5, 2000, 500, None, 256),
+    Size(5, 1000, 300, 1000, 256),
+    Size(5, 1000, 300, 1000, 128),
+    Size(4, 1000, 200, 600, 128),
+    Size(3, 1000, 200, 600, 128),
+    Size(3, 600, 150, 400, 128),
+    Size(3, 400, 100, 300, 96),
 )
-"""Sizes to try, largest first."""
+"""Sizes to try, largest first. All have at least three seeds, so that differences are tested."""
+
+REFERENCES = ["most_frequent", "tfidf_logistic", "frozen_logistic"]
+"""References of a new study: they take minutes, and show whether the baseline has learned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +135,8 @@ def write_study(wish: Wish, declared: Mapping[str, Any]) -> Written:
             return written
     assert written is not None
     raise ConfigError(
-        f"--hours: {wish.hours:g} h are too few; the smallest study with {written.sources} sources "
-        f"({written.size}) is forecast to take {written.hours:.2g} h, and may take "
+        f"--hours: {wish.hours:g} h are too few: training {Path(wish.model).name} on {target} "
+        f"alone ({written.size}) is forecast to take {written.hours:.2g} h, and may take "
         f"{FORECAST_MAY_MISS * written.hours:.2g} h; give more hours or a smaller model"
     )
 
@@ -152,7 +155,11 @@ def find_target(label: str, declared: Mapping[str, Any]) -> str:
 
 
 def _propose_sources(kind: str) -> Iterator[dict[str, list[str]]]:
-    """Yield dataset → FETA tasks: all classification tasks, those of the target's kind, a few."""
+    """Yield dataset → FETA tasks, fewer each time.
+
+    All classification tasks, those of the target's kind, a few, one per dataset, and none, so that
+    only the baseline and the references are left.
+    """
     classified = ("utterance_classification", "dialogue_classification", "multi_label")
 
     def tasks(dataset: Dataset, kinds: tuple[str, ...]) -> list[str]:
@@ -166,6 +173,7 @@ def _propose_sources(kind: str) -> Iterator[dict[str, list[str]]]:
     }
     yield {name: some[:FEW_SOURCES] for name, some in whole.items()}
     yield {name: some[:1] for name, some in whole.items()}
+    yield {}
 
 
 def _build_config(
@@ -181,6 +189,8 @@ def _build_config(
         for split, some in declared["files"].items()
     }
     own = {**declared, "files": {s: f[0] if len(f) == 1 else f for s, f in files.items()}}
+    if not sources:
+        own["tasks"] = {target: declared["tasks"][target]}
     tiny = wish.release is None
     limits = {
         key: value
@@ -189,7 +199,7 @@ def _build_config(
     }
     folder = Path(wish.model).expanduser().is_dir()
     return {
-        "study": f"what to train on before {wish.name}/{target}",
+        "study": f"{'what to train on before' if sources else 'a model for'} {wish.name}/{target}",
         "data": {"release": "tiny_world" if tiny else _from(wish.folder, wish.release or Path())},
         "datasets": {
             wish.name: own,
@@ -198,8 +208,7 @@ def _build_config(
                 for name, tasks in sources.items()
             },
         },
-        "targets": [f"{wish.name}/{target}"],
-        "sources": [f"{name}/*" for name in (wish.name, *sources)],
+        **(_list_pairs(wish.name, target, sources) if sources else {}),
         "models": [
             {
                 "name": Path(wish.model).name,
@@ -208,13 +217,17 @@ def _build_config(
                 "max_length": size.max_length,
             }
         ],
-        "algorithms": ["baseline", "pretrain_finetune"],
+        "references": [*REFERENCES],
+        "algorithms": ["baseline", "pretrain_finetune"] if sources else ["baseline"],
         "seeds": size.seeds,
-        "training": {
-            "epochs": size.epochs,
-            **({} if wish.model != "tiny" else {"learning_rate": 1e-3}),
-            **limits,
-        },
+        "training": {"recipe": "auto", **limits},
+    }
+
+
+def _list_pairs(name: str, target: str, sources: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    return {
+        "targets": [f"{name}/{target}"],
+        "sources": [f"{dataset}/*" for dataset in (name, *sources)],
     }
 
 
@@ -255,8 +268,7 @@ def _forecast(wish: Wish, config: dict[str, Any]) -> float:
 def _write(folder: Path, written: Written, wish: Wish) -> None:
     profile = "profiles/default/config.yaml"
     lines = (
-        f"Finds the best source task for {wish.name}. Written by `tasktransfer init`; the forecast "
-        "is",
+        f"{_describe_purpose(written, wish)}. Written by `tasktransfer init`; the forecast is",
         f"{written.hours:.2g} h on this machine. Size: {written.size}.",
         "",
         "  snakemake --cores all       run it; results/report.html begins with the answer",
@@ -273,6 +285,12 @@ def _write(folder: Path, written: Written, wish: Wish) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         with replace_file(file) as part:
             part.write_text(text, "utf-8")
+
+
+def _describe_purpose(written: Written, wish: Wish) -> str:
+    if written.sources:
+        return f"Finds the best source task for {wish.name}"
+    return f"Compares a model trained on {wish.name} with simple references"
 
 
 def find_release() -> Path | None:

@@ -158,6 +158,12 @@ def init(chosen: argparse.Namespace) -> None:
             file=sys.stderr,
         )
     print(f"{chosen.out / 'config.yaml'}: {written.sources} sources, {written.size}")
+    if not written.sources:
+        print(
+            f"note: in {hours:g} h there is no time for sources, so the study only compares a "
+            "trained baseline with simple references; give more --hours to compare sources",
+            file=sys.stderr,
+        )
     print(
         f"forecast: {written.hours:.2g} h on this machine (details: tasktransfer plan --calibrate)"
     )

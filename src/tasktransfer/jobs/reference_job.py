@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tasktransfer import metrics
-from tasktransfer.core.digests import digest_of
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes import Fit
 from tasktransfer.core.nodes.identity import SHORT
 from tasktransfer.core.references import LIMIT_TEST, LIMIT_TRAIN, MODEL, SCORING
@@ -74,7 +74,7 @@ def _create_embedder(study: Study, node: Fit) -> Embed | None:
     cache = Path(study.config.results, "data", "embedded")
 
     def embed(texts: Sequence[str]) -> npt.NDArray[np.float64]:
-        key = digest_of([spec.identity, [*texts]])
+        key = compute_digest([spec.identity, [*texts]])
         file = cache / f"{key[:SHORT]}.npy"
         if file.exists():
             known: npt.NDArray[np.float64] = np.load(file, allow_pickle=False)

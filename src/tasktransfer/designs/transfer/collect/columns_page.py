@@ -23,6 +23,7 @@ _TITLES = {
     "Tables that `tasktransfer collect` reads from the records": columns.TABLES,
     "Tables that `tasktransfer statistics` computes from them": columns.STATISTICS,
     "Additional table for prompted models": {outputs.PROMPTED[0]: columns.PROMPTED},
+    "Additional table for references": {outputs.REFERENCES[0]: columns.REFERENCES},
 }
 
 
