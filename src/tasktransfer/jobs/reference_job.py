@@ -19,7 +19,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import select_instances
 from tasktransfer.evaluation.numbers import compute_measures
 from tasktransfer.evaluation.reference import Embed, choose_predictor
-from tasktransfer.files import replacing
+from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.jobs import inputs
 from tasktransfer.jobs.needs import model_of
@@ -81,7 +81,7 @@ def _create_embedder(study: Study, node: Fit) -> Embed | None:
             return known
         vectors = compute_features(checkpoint, checkpoint, spec, texts, "mean", hardware, revision)
         cache.mkdir(parents=True, exist_ok=True)
-        with replacing(file) as part, part.open("wb") as stream:
+        with replace_file(file) as part, part.open("wb") as stream:
             np.save(stream, vectors, allow_pickle=False)
         return vectors
 
