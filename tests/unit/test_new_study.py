@@ -6,14 +6,17 @@ import os
 import pty
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from declared_files import dialogue, lines
 
-from tasktransfer.cli import main
-from tasktransfer.cli.new_study import find_target
+from tasktransfer.cli import main, new_study
+from tasktransfer.cli.new_study import SIZES, Size, Wish, find_target
+from tasktransfer.designs import load_config
 
 QUESTIONS = ("File with your dialogues", "Label to predict", "Model", "Time budget in hours")
 
@@ -107,3 +110,43 @@ def test_without_a_terminal_nothing_is_asked(
     file.write_text(lines([dialogue("a", number) for number in range(12)]))
     assert main(["init", "--file", str(file)]) == 2
     assert "--label: missing, and there is no terminal to ask at" in capsys.readouterr().err
+
+
+def test_every_size_has_seeds_to_test_and_none_shortens_the_training() -> None:
+    assert all(size.seeds >= 3 for size in SIZES)
+    assert not {"epochs", "updates"} & {field.name for field in fields(Size)}
+
+
+def write_for(hours: float, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Write a study, with a forecast of one hour per source and one for the baseline."""
+    file = folder / "own.jsonl"
+    file.write_text(lines([dialogue("a", number) for number in range(40)]))
+
+    def forecast(_: Wish, config: dict[str, Any]) -> float:
+        return float(sum(len(section["tasks"]) for section in config["datasets"].values()))
+
+    monkeypatch.setattr(new_study, "_forecast", forecast)
+    arguments = ["--file", str(file), "--label", "intent", "--model", "tiny"]
+    assert main(["init", *arguments, "--hours", str(hours), "--out", str(folder / "study")]) == 0
+    config: dict[str, Any] = yaml.safe_load((folder / "study" / "config.yaml").read_text())
+    return config
+
+
+def test_the_baseline_and_references_come_before_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = write_for(2.0, tmp_path, monkeypatch)
+    assert config["algorithms"] == ["baseline"]
+    assert [*config["datasets"]] == ["Own"] and [*config["datasets"]["Own"]["tasks"]] == ["intent"]
+    assert "frozen_logistic" in config["references"]
+    assert config["training"]["recipe"] == "auto" and "epochs" not in config["training"]
+    assert "there is no time for sources" in capsys.readouterr().err
+    assert load_config(tmp_path / "study" / "config.yaml").design == "transfer"
+
+
+def test_more_hours_give_sources_before_larger_samples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = write_for(500.0, tmp_path, monkeypatch)
+    assert "pretrain_finetune" in config["algorithms"]
+    assert len(config["datasets"]) == 3

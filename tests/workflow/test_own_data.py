@@ -66,7 +66,7 @@ def adapted(command: str) -> str:
     """Adapt a command to the local model and data, without downloads."""
     command = command.replace("--model ./all-MiniLM-L6-v2 --max-length 256", "--max-length 256")
     command = command.replace("./all-MiniLM-L6-v2", "tiny").replace("--release ./feta ", "")
-    return command.replace("--hours 0.3", "--hours 0.5 --cores 2")
+    return command.replace("--hours 2", "--hours 2 --cores 2")
 
 
 @pytest.fixture(scope="module")

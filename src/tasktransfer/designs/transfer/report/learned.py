@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -87,7 +88,7 @@ def _describe_rows(unlearned: pd.DataFrame, compared: pd.DataFrame) -> str:
     )
 
 
-def _describe_row(row: dict[str, object], has_models: bool) -> str:
+def _describe_row(row: Mapping[Any, Any], has_models: bool) -> str:
     label = {**LABELS, **REFERENCES}[str(row["reference"])]
     parts = [f"{row['score']:.1f}", f"{label} {row['reference_score']:.1f}"]
     if "low" in row:

@@ -81,7 +81,7 @@ def build_reference_table(collected: Collected) -> pd.DataFrame:
         best = max(scored, key=lambda name: _get_score(scored[name]))
         state, states = _judge(baseline, _get_score(scored[best]))
         for name, cell in scored.items():
-            estimate = baseline.cell.less(cell)
+            estimate = baseline.cell.subtract(cell)
             pairs.append(estimate)
             seeds = list(baseline.cell.trainings.seeds)
             rows.append(

@@ -1,0 +1,302 @@
+"""References as nodes: their plan, the predictors on embeddings, and the table with states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import yaml
+
+from tasktransfer.core.nodes import Fit
+from tasktransfer.core.plan import Plan
+from tasktransfer.core.references import FROZEN, MOST_FREQUENT, NEAREST, REFERENCES, TFIDF
+from tasktransfer.core.runs import Run
+from tasktransfer.data.cache import prepare
+from tasktransfer.datasets import get_task
+from tasktransfer.datasets.tiny_world import generate
+from tasktransfer.designs import open_study
+from tasktransfer.designs.transfer.runs import NO_MODEL, is_reference, transfer_runs
+from tasktransfer.designs.transfer.statistics.references import (
+    COLLAPSED,
+    LEARNED,
+    NOT_BETTER,
+    build_reference_table,
+)
+from tasktransfer.evaluation.reference import choose_predictor
+from tasktransfer.jobs.recorded_job import Made
+from tasktransfer.jobs.reference_job import predict_tasks
+from tasktransfer.results.collect import Collected
+from tasktransfer.results.rows import Row, read_rows, write_rows
+from tasktransfer.results.study import Study
+from tasktransfer.tasks.card import Instance
+
+TASKS = ["emotion_recognition", "dialogue_act_classification"]
+STUDY: dict[str, Any] = {
+    "study": "references",
+    "data": {"tiny_world": {"dialogues": 120}},
+    "datasets": {"DailyDialog": {"tasks": TASKS}},
+    "models": [
+        {"name": "bert", "family": "encoder", "checkpoint": "tiny"},
+        {"name": "lora", "family": "encoder", "checkpoint": "tiny", "adapter": {"kind": "lora"}},
+    ],
+    "algorithms": ["baseline"],
+    "seeds": 2,
+    "training": {"limit_train": 50, "limit_test": 40, "epochs": 1},
+}
+
+
+def open_changed(folder: Path, monkeypatch: pytest.MonkeyPatch, **keys: Any) -> Study:
+    monkeypatch.chdir(folder)
+    Path("study.yaml").write_text(yaml.safe_dump({**STUDY, **keys}))
+    return open_study("study.yaml")
+
+
+def list_references(plan: Plan) -> list[Run]:
+    return [run for run in plan.runs if is_reference(run)]
+
+
+def test_a_study_has_no_references_unless_it_names_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = open_changed(tmp_path, monkeypatch)
+    named = open_changed(tmp_path, monkeypatch, references=[*REFERENCES])
+    assert not list_references(plain.plan)
+    assert plain.config.digest == named.config.digest, "no other node changes"
+    assert [s.digest for s in plain.plan.stages] == [s.digest for s in named.plan.stages]
+    assert len(transfer_runs(named.plan)) == len(transfer_runs(plain.plan))
+
+
+def test_a_reference_is_one_fit_per_dataset_and_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = open_changed(tmp_path, monkeypatch, references=[NEAREST, MOST_FREQUENT, FROZEN]).plan
+    runs = {(run.variant, run.model): run.outcome for run in list_references(plan)}
+    assert [*runs] == [
+        (MOST_FREQUENT, NO_MODEL),
+        *((name, model) for name in (FROZEN, NEAREST) for model in ("bert", "lora")),
+    ]
+    fit = runs[FROZEN, "bert"]
+    assert isinstance(fit, Fit)
+    assert fit.tasks == (*TASKS,)
+    assert (fit.settings["limit_train"], fit.settings["limit_test"]) == (50, 40)
+    # An adapter changes what is trained, and not the checkpoint that is embedded with.
+    assert fit.digest == runs[FROZEN, "lora"].digest
+    assert set(runs[MOST_FREQUENT, NO_MODEL].settings) == {"limit_train", "limit_test"}  # type: ignore[union-attr]
+    assert len(plan.fits) == 3
+
+
+def test_spans_are_not_predicted_from_embeddings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    datasets = {"Friends": {"tasks": ["question_answering"]}}
+    keys: dict[str, Any] = {"references": [TFIDF, FROZEN], "datasets": datasets}
+    plan = open_changed(tmp_path, monkeypatch, **keys).plan
+    assert [run.variant for run in list_references(plan)] == [TFIDF]
+
+
+# --- predictors on embeddings ---------------------------------------------------------------------
+
+WORDS = ("good", "bad", "car", "bread")
+
+
+def embed(texts: Sequence[str]) -> Any:
+    """Count four words, and add a constant so that no embedding is zero."""
+    assert all(text.strip() for text in texts)
+    assert len(set(texts)) == len(texts), "each text is embedded once"
+    return np.array([[*(text.split().count(word) for word in WORDS), 0.1] for text in texts])
+
+
+def classified(text: str, label: str, before: str = "") -> Instance:
+    context = f"{before} {text}".strip()
+    return Instance(
+        id=text,
+        dialogue_id=text,
+        task=TASKS[0],
+        context=context,
+        query={},
+        options=(),
+        focus=len(context) - len(text),
+        target=(label,),
+    )
+
+
+TRAIN = [
+    classified("good car", "happiness"),
+    classified("good bread", "happiness"),
+    classified("bad car", "sadness"),
+    classified("bad bread", "sadness", before="a car"),
+]
+
+
+@pytest.mark.parametrize("name", [FROZEN, NEAREST])
+def test_labels_are_predicted_from_the_part_in_focus(name: str) -> None:
+    test = [classified("bad bad car car", "?"), classified("good", "?", before="bread")]
+    predict = choose_predictor(name, embed)
+    task = get_task("DailyDialog", TASKS[0])
+    assert predict(task, TRAIN, test, 0) == [("sadness",), ("happiness",)]
+
+
+def test_one_label_in_training_is_always_predicted() -> None:
+    task = get_task("DailyDialog", TASKS[0])
+    predict = choose_predictor(FROZEN, embed)
+    assert predict(task, TRAIN[:2], [TRAIN[3]], 0) == [("happiness",)]
+
+
+@pytest.mark.parametrize("name", [FROZEN, NEAREST])
+def test_the_option_that_shares_the_contexts_words_is_chosen(name: str) -> None:
+    task = get_task("DailyDialog", "adversarial_response_selection")
+    count = len(task.labels)
+
+    def choice(context: str, options: Sequence[str], gold: int) -> Instance:
+        return Instance(
+            id=context,
+            dialogue_id=context,
+            task=task.name,
+            context=context,
+            focus=0,
+            query={"question": "which"},
+            options=(*options, *["nothing"] * (count - len(options))),
+            target=(task.labels[gold],),
+        )
+
+    train = [
+        choice("car car", ["bread", "car"], 1),
+        choice("bread", ["bread", "car"], 0),
+        choice("good", ["bad", "good"], 1),
+        choice("bad", ["bad", "car"], 0),
+    ]
+    predict = choose_predictor(name, embed)
+    assert predict(task, train, [choice("bad bad", ["good", "bad"], 1)], 0) == [(task.labels[1],)]
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Results of a study: ``right`` returns the fraction of right answers of a run.
+
+    The other answers are wrong at random, or the first label if the fraction is 0.
+    """
+
+    study: Study
+    right: Callable[[Run, str], float]
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        return self.study.plan.runs
+
+    def rows(self, node: Any) -> pa.Table:
+        run = next(run for run in self.runs if node in run.judged)
+        tasks = node.tasks if isinstance(node, Fit) else node.tested
+        rows = [row for task in tasks for row in self._answer(run, task)]
+        folder = Path(self.study.folder(node))
+        folder.mkdir(parents=True, exist_ok=True)
+        dataset = node.data.name
+        return read_rows(
+            folder / "rows.parquet",
+            write_rows(folder, rows, digest=node.digest, dataset=dataset, file="rows.parquet"),
+        )
+
+    def _answer(self, run: Run, task: str) -> Iterator[Row]:
+        labels = get_task("DailyDialog", task).labels
+        share = self.right(run, task)
+        golds = np.random.default_rng(0).choice(labels, 100)
+        chance = np.random.default_rng(run.seed + 1)
+        is_right = chance.random(100) < share
+        for index, (gold, right) in enumerate(zip(golds, is_right, strict=True)):
+            wrong = labels[0] if share == 0 else str(chance.choice(labels))
+            answer = str(gold) if right else wrong
+            yield Row(index, task, f"i{index}", (answer,), (str(gold),), None, f"d{index // 2}")
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+    references = [MOST_FREQUENT, FROZEN]
+    return open_changed(tmp_path, monkeypatch, references=references, models=STUDY["models"][:1])
+
+
+def build_table(study: Study, right: Callable[[Run, str], float]) -> pd.DataFrame:
+    return build_reference_table(cast(Collected, Finished(study, right)))
+
+
+def test_a_baseline_is_compared_with_each_reference_in_pairs(study: Study) -> None:
+    shares = {FROZEN: 0.5, MOST_FREQUENT: 0.0, "": 0.9}
+    table = build_table(study, lambda run, _: shares[run.about.get("reference", "")])
+    assert len(table) == len(TASKS) * 2
+    assert table.groupby("target")["is_best"].sum().tolist() == [1, 1]
+    assert set(table.loc[table["is_best"], "reference"]) == {FROZEN}
+    assert (table["delta"] - (table["score"] - table["reference_score"])).abs().max() < 1e-9
+    assert (table["low"] < table["delta"]).all() and (table["delta"] < table["high"]).all()
+    assert (table["state"] == LEARNED).all() and table["n_seeds"].eq(2).all()
+    assert (table["q"] >= table["p"]).all()
+    assert [*table["states"].iloc[0]] == [LEARNED, LEARNED]
+
+
+def test_a_baseline_below_the_best_reference_has_not_learned(study: Study) -> None:
+    def right(run: Run, task: str) -> float:
+        if is_reference(run):
+            return 0.8 if run.variant == FROZEN else 0.0
+        return 0.6 if task == TASKS[0] else 0.95
+
+    states = build_table(study, right).groupby("target")["state"].unique()
+    assert [*states[TASKS[0]]] == [NOT_BETTER]
+    assert [*states[TASKS[1]]] == [LEARNED]
+
+
+def test_half_of_the_runs_with_one_answer_are_a_collapsed_cell(study: Study) -> None:
+    def right(run: Run, task: str) -> float:
+        if is_reference(run):
+            return 0.3
+        return 0.0 if run.seed == 0 and task == TASKS[0] else 0.9
+
+    table = build_table(study, right).drop_duplicates("target").set_index("target")
+    assert table.loc[TASKS[0], "state"] == COLLAPSED
+    assert table["states"].map(list).to_dict()[TASKS[0]] == [COLLAPSED, LEARNED]
+    assert table.loc[TASKS[1], "state"] == LEARNED
+
+
+def test_one_seed_has_no_q(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    models = STUDY["models"][:1]
+    one = open_changed(tmp_path, monkeypatch, references=[FROZEN], models=models, seeds=1)
+    table = build_table(one, lambda run, _: 0.4 if is_reference(run) else 0.9)
+    assert table["p"].notna().all() and table["q"].isna().all()
+
+
+def test_without_a_finished_reference_the_table_is_empty(study: Study) -> None:
+    none = build_reference_table(
+        cast(Collected, SimpleNamespace(study=study, runs=(), rows=lambda _: None))
+    )
+    assert none.empty
+    assert "state" in none
+
+
+# --- the job --------------------------------------------------------------------------------------
+
+
+def test_the_job_predicts_the_test_split_within_the_limits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = open_changed(tmp_path, monkeypatch, references=[TFIDF])
+    release = tmp_path / "world"
+    generate(release, dialogues=120)
+    prepare("DailyDialog", release, True, Path(study.instances("DailyDialog")))
+    (fit,) = study.plan.fits
+    made = Made()
+    predict_tasks(study, fit, made)
+    assert {task: sizes["test"] for task, sizes in made.sizes.items()} == {
+        TASKS[0]: 40,
+        TASKS[1]: 30,  # all that there are
+    }
+    assert max(sizes["train"] for sizes in made.sizes.values()) <= 50
+    assert len(made.rows) == 70
+    for task in TASKS:
+        score = made.results[task]["score"]
+        assert score is not None and score > 30, "the tiny world's words tell its labels"
