@@ -141,7 +141,8 @@ def test_the_baseline_and_references_come_before_sources(
     assert "frozen_logistic" in config["references"]
     assert config["training"]["recipe"] == "auto" and "epochs" not in config["training"]
     assert "there is no time for sources" in capsys.readouterr().err
-    assert load_config(tmp_path / "study" / "config.yaml").design == "transfer"
+    monkeypatch.chdir(tmp_path / "study")
+    assert load_config("config.yaml").design == "transfer"
 
 
 def test_more_hours_give_sources_before_larger_samples(
