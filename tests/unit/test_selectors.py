@@ -292,7 +292,7 @@ def test_a_selector_chooses_the_sources_of_several() -> None:
     assert {one["chosen_by"] for one in chosen} == {"size"}
     study = changed("multi_source", to={"mode": "auto", "choose_by": "logme"})
     study["multi_source"] |= {"sources_per_target": 1, "targets_per_dataset": 1}
-    assert "selectors does not name" in refusal(study)
+    assert "is not in selectors" in refusal(study)
     assert parse({**study, "selectors": ["logme"]}).multi_source.choose_by == "logme"
 
 
