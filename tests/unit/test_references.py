@@ -22,6 +22,8 @@ from tasktransfer.data.cache import prepare
 from tasktransfer.datasets import get_task
 from tasktransfer.datasets.tiny_world import generate
 from tasktransfer.designs import open_study
+from tasktransfer.designs.transfer.collect.columns import REFERENCES as REFERENCE_COLUMNS
+from tasktransfer.designs.transfer.commands import warn_unlearned
 from tasktransfer.designs.transfer.runs import NO_MODEL, is_reference, transfer_runs
 from tasktransfer.designs.transfer.statistics.references import (
     COLLAPSED,
@@ -35,6 +37,8 @@ from tasktransfer.jobs.reference_job import predict_tasks
 from tasktransfer.results.collect import Collected
 from tasktransfer.results.rows import Row, read_rows, write_rows
 from tasktransfer.results.study import Study
+from tasktransfer.tables.metadata import Metadata
+from tasktransfer.tables.store import write_frame
 from tasktransfer.tasks.card import Instance
 
 TASKS = ["emotion_recognition", "dialogue_act_classification"]
@@ -276,6 +280,22 @@ def test_without_a_finished_reference_the_table_is_empty(study: Study) -> None:
     )
     assert none.empty
     assert "state" in none
+
+
+def test_a_run_ends_with_a_warning_about_baselines_that_have_not_learned(study: Study) -> None:
+    assert warn_unlearned(study) == [], "no table"
+
+    def write(right: Callable[[Run, str], float]) -> None:
+        metadata = Metadata("references", "c" * 64, True, 4)
+        file = Path(study.tables, "references.parquet")
+        write_frame(file, build_table(study, right), REFERENCE_COLUMNS, metadata)
+
+    write(lambda run, task: 0.5 if is_reference(run) else 0.9)
+    assert warn_unlearned(study) == []
+    write(lambda run, task: 0.5 if is_reference(run) else 0.2 if task == TASKS[0] else 0.9)
+    first, *_ = warn_unlearned(study)
+    assert first.startswith("1 of 2 baselines does not beat a reference")
+    assert f"DailyDialog/{TASKS[0]}" in first and "difference" in first
 
 
 # --- the job --------------------------------------------------------------------------------------

@@ -92,7 +92,10 @@ def run(chosen: argparse.Namespace) -> None:
     )
     study = run_study(request)
     if not plain:
-        print(list_files_to_open(study, designs.design_of(study.config)), end="")
+        design = designs.design_of(study.config)
+        print(list_files_to_open(study, design), end="")
+        for warning in design.warnings(study):
+            print(f"warning: {escape_line(warning)}", file=sys.stderr)
 
 
 def run_study(request: Request) -> Study:

@@ -127,6 +127,20 @@ def statistics(study: Study) -> None:
     print(f"{time.perf_counter() - start:.1f} seconds")
 
 
+def warn_unlearned(study: Study) -> list[str]:
+    """Return a warning if baselines of a finished study do not beat a simple reference."""
+    file = Path(study.tables, "references.parquet")
+    if not file.exists():
+        return []
+    from tasktransfer.designs.transfer.collect.columns import REFERENCES
+    from tasktransfer.designs.transfer.report.learned import describe_unlearned
+    from tasktransfer.tables.store import read_frame
+
+    table, _ = read_frame(file, REFERENCES, "run `tasktransfer statistics` again")
+    best = table[table["is_best"]]
+    return [*describe_unlearned(best)] if (best["state"] != "learned").any() else []
+
+
 def explain(study: Study, words: Sequence[str], as_json: bool) -> str:
     """Trace a cell of a heatmap: its number, seeds, interval, records, trainings and commands.
 

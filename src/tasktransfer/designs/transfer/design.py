@@ -92,6 +92,7 @@ TRANSFER = Design(
     facts=lambda config: {"rules": config.rules},
     notes=_list_notes,
     refuse=refuse_leaks,
+    warnings=commands.warn_unlearned,
     rules=("submission.smk",),
     selectors=SELECTORS,
     tables_version=outputs.TABLES_VERSION,
