@@ -6,6 +6,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 from constructed_results import flaws, results_of, with_cells
 from matplotlib.axes import Axes
@@ -17,7 +18,7 @@ from record_factory import ALGORITHMS, Run, single_source_runs
 from tasktransfer.designs.transfer.collect.columns import PROMPTED
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.aggregate_transfer import plot_aggregate_transfer
-from tasktransfer.designs.transfer.figures.heatmap import plot_heatmap
+from tasktransfer.designs.transfer.figures.heatmap import UNLEARNED_LABEL, plot_heatmap
 from tasktransfer.designs.transfer.figures.multi_source_bars import plot_multi_source_bars
 from tasktransfer.designs.transfer.figures.one_dataset import select_dataset
 from tasktransfer.designs.transfer.racing import LEFT_LABEL, NO_INTERVAL
@@ -210,6 +211,26 @@ def test_cells_that_left_a_race_are_hatched_in_their_own_way(tmp_path: Path) -> 
     [dataset] = payload(results, "")["datasets"]
     marks = Counter(cell["mark"] for cell in dataset["cells"] if cell["state"] == "transfer")
     assert marks["left-race"] == 2
+    assert flaws(figure) == []
+
+
+def test_targets_whose_baseline_has_not_learned_are_dotted(tmp_path: Path) -> None:
+    results = study(tmp_path, set())
+    states = {"bert": {TASKS[1]: "not better", TASKS[2]: "learned"}, "t5": {}}
+    references = pd.DataFrame(
+        [
+            {"dataset": "DailyDialog", "model": model, "target": target, "state": state}
+            for model, of_model in states.items()
+            for target, state in of_model.items()
+        ]
+    )
+    figure = figure_of(replace(results, references=references))
+    bert, t5 = panels(figure)
+    assert cells_of(bert, "dotted") == [(0, 1), (1, 1), (2, 1)]
+    assert cells_of(t5, "dotted") == []
+    assert all(all(row) for row in grid(bert))  # their numbers are still there
+    assert UNLEARNED_LABEL in legend(figure)
+    assert UNLEARNED_LABEL not in legend(figure_of(results))
     assert flaws(figure) == []
 
 

@@ -35,9 +35,13 @@ QUESTION = (
 SCRIPTS = ("heatmap_model.js", "heatmap_words.js", "heatmap.js")
 """Scripts in load order: each uses those before it."""
 LENGTHS, MULTI_SOURCE, CONTROLS = "lengths", "multi_source", "shuffled_source"
-ASKED = "prompted"
+ASKED, LEARNED = "prompted", "references"
 FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
-    "heatmap": ("Improvement by transfer", ("runs", "missing", "cells", ASKED), "results"),
+    "heatmap": (
+        "Improvement by transfer",
+        ("runs", "missing", "cells", ASKED, LEARNED),
+        "results",
+    ),
     "transfer_graph": ("Transfer between tasks", ("cells",), "results"),
     "aggregate_transfer": ("Mean delta by source and target", ("missing", "cells"), "results"),
     MULTI_SOURCE: (

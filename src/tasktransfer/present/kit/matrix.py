@@ -29,6 +29,7 @@ HATCHED_LIGHTLY: dict[str, Any] = {
     "hatch": "|||",
     "linewidth": 0.0,
 }
+DOTTED: dict[str, Any] = {**HATCHED_LIGHTLY, "hatch": "...."}
 _INSET = 0.05
 _WHOLE = np.array([(0, 0), (1, 0), (1, 1), (0, 1)])
 _TIP = np.array([(0.64, 0.14), (0.86, 0.14), (0.86, 0.36)])
@@ -63,6 +64,16 @@ def hatch_lightly(axes: Axes, corners: Sequence[Corner]) -> None:
 def make_lightly_hatched_entry(label: str) -> Patch:
     """Return the legend's entry for lightly hatched cells."""
     return Patch(**HATCHED_LIGHTLY, label=label)
+
+
+def dot(axes: Axes, corners: Sequence[Corner]) -> None:
+    """Draw dots over cells that have no meaning by themselves; colour and number stay."""
+    _add_shapes(axes, corners, _WHOLE, "dotted", **DOTTED)
+
+
+def make_dotted_entry(label: str) -> Patch:
+    """Return the legend's entry for dotted cells."""
+    return Patch(**DOTTED, label=label)
 
 
 def draw_frame(axes: Axes, corners: Sequence[Corner]) -> None:

@@ -3,7 +3,8 @@
 Rows are sources and columns are targets. The diagonal shows the baseline's score, every other cell
 the relative improvement over it. Sources from other datasets are rows below the target dataset's
 own. Missing cells and cells outside the study have different hatchings and are never drawn as zero.
-Cells of pairs that left a race keep their colour and number under a third hatching. Cells that
+Cells of pairs that left a race keep their colour and number under a third hatching. Dots cover the
+columns of targets whose baseline does not beat a simple reference. Cells that
 survive false-discovery control are framed. Cells with one seed have a ring and never a frame,
 because their test does not cover other runs.
 """
@@ -59,6 +60,7 @@ Flags = np.ndarray[Any, np.dtype[np.bool_]]
 CELL = 0.42
 """Width and height of a cell, inches."""
 _PALE = "#f7f7f7"
+UNLEARNED_LABEL = "dotted: the baseline does not beat a simple reference"
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ class Panel:
     one score per target. ``partial`` marks cells (on the diagonal: baselines) with fewer seeds than
     planned, including none; ``tested`` marks cells with a q, ``significant`` those with q ≤ 0.05,
     ``one_training`` those with one seed, ``left_race`` those that a race gave no more seeds.
+    ``unlearned`` has one flag per target: its baselines do not beat a simple reference.
     """
 
     model: str
@@ -82,6 +85,7 @@ class Panel:
     tested: Flags
     left_race: Flags
     baseline: Floats
+    unlearned: Flags
 
     @property
     def empty(self) -> Flags:
@@ -109,9 +113,27 @@ def build_panels(results: Results, dataset: str) -> tuple[list[str], list[list[P
     names = results.metadata.order_names("algorithm", [*cells["algorithm"], *absent["algorithm"]])
     algorithms = [name for name in names if name != BASELINE]
     return tasks, [
-        [_build_panel(model, algorithm, tasks, runs, cells, absent) for algorithm in algorithms]
+        [
+            _build_panel(
+                *(model, algorithm, tasks, runs, cells, absent),
+                unlearned=np.isin(tasks, list_unlearned(results, dataset, model)),
+            )
+            for algorithm in algorithms
+        ]
         for model in models
     ]
+
+
+def list_unlearned(results: Results, dataset: str, model: str) -> list[str]:
+    """Return the targets whose baselines do not beat a simple reference; none without references.
+
+    See the column ``state`` of the table ``references``.
+    """
+    table = results.references
+    if table is None or table.empty:
+        return []
+    rows = table[(table["dataset"] == dataset) & (table["model"] == model)]
+    return list(dict.fromkeys(rows.loc[rows["state"] != "learned", "target"]))
 
 
 def _build_panel(
@@ -121,6 +143,7 @@ def _build_panel(
     runs: pd.DataFrame,
     cells: pd.DataFrame,
     absent: pd.DataFrame,
+    unlearned: Flags,
 ) -> Panel:
     shown = cells[(cells["model"] == model) & (cells["algorithm"] == algorithm)]
     gone = absent[(absent["model"] == model) & (absent["algorithm"] == algorithm)]
@@ -140,6 +163,7 @@ def _build_panel(
         left_race=left,
         tested=~np.isnan(_fill_matrix(shown, shown["q"], tasks)),
         baseline=own.groupby("target")["score"].mean().reindex(tasks).to_numpy(np.float64),
+        unlearned=unlearned,
     )
 
 
@@ -246,6 +270,7 @@ def _draw(
         cell_grid.write(axes, corner, text, scale * _choose_font_size(text), ink, **style)
     cell_grid.fill(axes, corners, [colour for _, colour, *_ in looks])
     cell_grid.hatch_lightly(axes, _list_corners(panel.left_race))
+    cell_grid.dot(axes, _list_corners(~panel.empty & panel.unlearned[None, :]))
     cell_grid.hatch_missing(axes, _list_corners(panel.empty & panel.partial))
     cell_grid.hatch_not_planned(axes, _list_corners(panel.empty & ~panel.partial))
     cell_grid.draw_frame(axes, _list_corners(panel.significant & ~panel.one_training))
@@ -311,6 +336,8 @@ def _build_legend_entries(every: list[Panel], limit: float) -> list[Artist]:
     )
     if any(one.left_race.any() for one in every):
         entries.append(cell_grid.make_lightly_hatched_entry(LEFT_LABEL))
+    if any((~one.empty & one.unlearned[None, :]).any() for one in every):
+        entries.append(cell_grid.make_dotted_entry(UNLEARNED_LABEL))
     if any(_mark_cells_beyond(one, limit).any() for one in every):
         entries.append(cell_grid.make_beyond_entry(limit, " %"))
     if any((np.isnan(one.improvement) & ~np.isnan(one.delta)).any() for one in every):
