@@ -83,7 +83,8 @@ def test_every_table_is_written_by_this_module() -> None:
     """Code that writes CSV with pandas or directly fails this test."""
     allowed = {
         "tables/csv_text.py",
-        "designs/empathetic/sources/tiny.py",  # dialogues in a release's own format
+        "designs/empathetic/sources/download.py",  # dialogues in the format of a corpus
+        "designs/empathetic/sources/tiny.py",
     }
     source = ROOT / "src" / "tasktransfer"
     writes = re.compile(r"\.to_csv\(|csv\.writer\(|DictWriter\(")

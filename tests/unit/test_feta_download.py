@@ -13,7 +13,7 @@ from archive_server import Server, serving
 from tasktransfer.cli import main
 from tasktransfer.datasets.download import CHECKSUMS, Archive, download, read_checksums
 from tasktransfer.datasets.feta.archive import list_official_files
-from tasktransfer.datasets.feta.download import ARCHIVES
+from tasktransfer.datasets.feta_download import ARCHIVES
 from tasktransfer.errors import DataError
 
 ARCHIVE = ARCHIVES[1]

@@ -55,7 +55,7 @@ def data_fetch(chosen: argparse.Namespace) -> None:
 def _find_archives(what: str) -> tuple[tuple[Archive, ...], Conversion | None]:
     """Return the archives of a corpus, and their conversion if the reader needs other files."""
     if what == "feta":
-        from tasktransfer.datasets.feta.download import ARCHIVES
+        from tasktransfer.datasets.feta_download import ARCHIVES
 
         return ARCHIVES, None
     if what == "empathetic":
