@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.designs.transfer.report.learned import describe_unlearned, find_unlearned
+from tasktransfer.designs.transfer.report.learned import compare_scores, describe_unlearned
 
 REFERENCE = pd.DataFrame(
     [
@@ -31,7 +31,7 @@ def runs(**scores: tuple[float, ...]) -> pd.DataFrame:
 
 
 def test_a_baseline_is_compared_with_the_best_reference_by_its_mean() -> None:
-    compared = find_unlearned(runs(topics=(30.0, 31.9), acts=(40.0,)), REFERENCE)
+    compared = compare_scores(runs(topics=(30.0, 31.9), acts=(40.0,)), REFERENCE)
     rows = compared.set_index("target").to_dict("index")
     assert rows["topics"]["reference"] == "tfidf_logistic"
     assert (rows["topics"]["score"], rows["topics"]["n_runs"]) == (30.95, 2)
@@ -41,7 +41,7 @@ def test_a_baseline_is_compared_with_the_best_reference_by_its_mean() -> None:
 
 
 def test_the_sentence_names_scores_references_and_what_to_do() -> None:
-    (sentence,) = describe_unlearned(find_unlearned(runs(topics=(30.0,), acts=(61.0,)), REFERENCE))
+    (sentence,) = describe_unlearned(compare_scores(runs(topics=(30.0,), acts=(61.0,)), REFERENCE))
     assert sentence.startswith("1 of 2 baselines does not beat a reference")
     assert "D/topics (30.0; TF-IDF, logistic regression 31.0)" in sentence
     assert "training.updates" in sentence
@@ -49,12 +49,12 @@ def test_the_sentence_names_scores_references_and_what_to_do() -> None:
 
 
 def test_nothing_is_said_if_all_have_learned_or_nothing_is_known() -> None:
-    assert not [*describe_unlearned(find_unlearned(runs(topics=(50.0,), acts=(61.0,)), REFERENCE))]
+    assert not [*describe_unlearned(compare_scores(runs(topics=(50.0,), acts=(61.0,)), REFERENCE))]
     assert not [*describe_unlearned(pd.DataFrame())]
 
 
 def test_models_are_named_if_there_are_several() -> None:
     several = pd.concat([runs(topics=(1.0,)), runs(topics=(50.0,)).assign(model="gpt")])
-    (sentence,) = describe_unlearned(find_unlearned(several, REFERENCE))
+    (sentence,) = describe_unlearned(compare_scores(several, REFERENCE))
     assert "1 of 2 baselines" in sentence
     assert "D/topics with bert (1.0;" in sentence

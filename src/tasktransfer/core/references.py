@@ -1,7 +1,7 @@
 """Names of simple predictors that a fine-tuned model's score should exceed.
 
-Each is a learner of a fit (``core.nodes.Fit``) that predicts the test splits of its tasks. The
-predictors themselves are in ``evaluation.reference``.
+Each is the ``learner`` of a ``core.nodes.Fit`` that predicts the test splits of its tasks. The
+predictors are in ``evaluation.reference`` and ``evaluation.embedded``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LIMIT_TRAIN, LIMIT_TEST = "limit_train", "limit_test"
 default."""
 
 
-def predicts(reference: str, kind: str) -> bool:
+def can_predict(reference: str, kind: str) -> bool:
     """Return whether a reference predicts tasks of a kind (``tasks.card.Kind``).
 
     Embeddings are not used for spans: every phrase of a context would have to be embedded.

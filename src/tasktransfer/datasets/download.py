@@ -1,9 +1,9 @@
 """Download published archives from their authors' addresses, and convert them if needed.
 
-A download resumes, is checked, and appears under its name only when it is complete. An archive has
-a known SHA-256, or its first download records one, which later downloads must have. A reader that
-expects other files than the archive holds gets them by conversion: each corpus module brings its
-own. Standard library only.
+An interrupted download resumes. It is checked, and gets its name only when it is complete. An
+archive has a known SHA-256, or its first download records one, which later downloads must have. A
+reader that expects other files than the archive holds gets them by conversion: each corpus module
+brings its own. Standard library only.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class Conversion:
     Attributes:
         archive: the archive.
         folder: name of the folder of the files.
-        version: version of ``write``, raised when it writes other files.
-        write: function from the archive and an empty folder to notes for the user.
+        version: version of ``write``; increase it when ``write`` writes other files.
+        write: function that writes an archive's files into an empty folder, and returns notes.
     """
 
     archive: Archive
@@ -205,7 +205,9 @@ def _compare(path: Path, archive: Archive, expected: str | None) -> None:
 
 
 def _download_rest(address: str, part: Path) -> None:
-    """Append what the server has beyond the bytes of ``part``.
+    """Append what the server has beyond the bytes of ``part``, or write the whole file again.
+
+    The server decides: some ignore the requested range.
 
     Raises:
         DataError: the answer is a web page or too large, or the address is not http or https.
@@ -246,7 +248,7 @@ def _append(answer: Any, part: Path, have: int, size: int) -> None:
 
 
 def _check(part: Path, archive: Archive, address: str) -> None:
-    """Raise DataError unless a download passes the archive's check; remove it then."""
+    """Remove a download that fails the archive's check, and raise DataError."""
     if archive.check is None:
         return
     try:

@@ -1,8 +1,8 @@
 """References on a model's embeddings: logistic regression and the nearest neighbour.
 
-Embeddings are mean-pooled states of a checkpoint that is not trained here. An instance has one of
-its query with the part in focus, and one of the context before it, if any. For the regression they
-are standardised by the training instances.
+Embeddings are mean-pooled states of a checkpoint before training. Each instance has up to two: one
+of the query joined with the part in focus, and one of the context before that part. Features of the
+regression have the mean 0 and variance 1 over the training instances.
 """
 
 from __future__ import annotations
@@ -44,12 +44,13 @@ def predict_nearest(
 ) -> Answers:
     """Copy the answer of the training instance with the largest cosine similarity.
 
-    For a choice, select the option that is most similar to the context.
+    It is the sum of the similarities of both embeddings; an empty text has the similarity 0. For a
+    choice, select the option that is most similar to the context.
     """
     if task.kind == "multiple_choice":
-        products = _multiply_options(embed, task, test)
+        products = _multiply_options(_normalise(embed), task, test)
         return [(task.labels[int(rows.sum(axis=1).argmax())],) for rows in products]
-    given, asked = _embed_instances(embed, task, train, test)
+    given, asked = _embed_instances(_normalise(embed), task, train, test)
     nearest = (asked @ given.T).argmax(axis=1)
     answers = [train[index].target for index in nearest]
     return [tuple(sorted(a)) for a in answers] if task.kind == "multi_label" else answers
@@ -68,19 +69,29 @@ def _embed_instances(
     return features[: len(train)], features[len(train) :]
 
 
+def _normalise(embed: Embed) -> Embed:
+    """Return a function that embeds texts as vectors of length 1."""
+
+    def embed_normalised(texts: Sequence[str]) -> Floats:
+        vectors = np.asarray(embed(texts), np.float64)
+        scaled: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        return scaled
+
+    return embed_normalised
+
+
 def _embed_distinct(embed: Embed, texts: Iterable[str]) -> Floats:
-    """Return embeddings of length 1, computed once per distinct text; 0 for an empty text."""
+    """Return an embedding per text, computed once per distinct text; zeros for an empty text."""
     texts = list(texts)
     distinct = [text for text in dict.fromkeys(texts) if text.strip()]
     vectors = np.asarray(embed(distinct), np.float64)
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     vectors = np.vstack([vectors, np.zeros(vectors.shape[1])])
     places = {text: index for index, text in enumerate(distinct)}
     return vectors[[places.get(text, len(distinct)) for text in texts]]
 
 
 def _standardise(given: Floats, asked: Floats) -> tuple[Floats, Floats]:
-    """Return features with the mean 0 and variance 1 that the first ones have."""
+    """Shift and scale both by the mean and standard deviation of the first features."""
     spread = given.std(axis=0)
     spread[spread == 0] = 1.0
     mean = given.mean(axis=0)
@@ -88,7 +99,7 @@ def _standardise(given: Floats, asked: Floats) -> tuple[Floats, Floats]:
 
 
 def _multiply_options(embed: Embed, task: Task, instances: Sequence[Instance]) -> list[Floats]:
-    """Return context times option per instance, each (options, size)."""
+    """Return the products of the embeddings of context and options, each (options, size)."""
     options = [build_option_texts(task, instance) for instance in instances]
     contexts = _embed_distinct(embed, [instance.context for instance in instances])
     flat = _embed_distinct(embed, [text for of_one in options for text in of_one])

@@ -141,8 +141,8 @@ class TransferConfig(CommonConfig):
         AfterValidator(lambda names: tuple(name for name in REFERENCES if name in names)),
     ] = Field(
         default=(),
-        description="simple predictors on the same instances, each a fit with predictions, which "
-        "show with an interval whether a baseline has learned",
+        description="simple predictors on the same instances; the report compares each baseline "
+        "with them, with an interval",
     )
     selectors: Annotated[
         tuple[SelectorName, ...],

@@ -27,7 +27,7 @@ from tasktransfer.designs.transfer.multi_source_section import SPLITS_THAT_CHOOS
 from tasktransfer.designs.transfer.pairs import homes, is_foreign, shorts_of
 from tasktransfer.designs.transfer.prompted import prompted_runs
 from tasktransfer.designs.transfer.racing import Race, choice_name, race_of
-from tasktransfer.designs.transfer.references import reference_runs
+from tasktransfer.designs.transfer.references import plan_reference_runs
 from tasktransfer.designs.transfer.runs import BASELINE, RunName, run_of
 from tasktransfer.designs.transfer.selection import SELECTION, MultiSource, read_selection
 from tasktransfer.designs.transfer.selectors.nodes import Studied, plan_selector_runs
@@ -127,7 +127,8 @@ def build(
         builder.add(run)
     for run in prompted_runs(config, given.data, given.models):
         builder.add(run)
-    for run in reference_runs(config.references, names, given.data, given.models, given.training):
+    simple = config.references
+    for run in plan_reference_runs(simple, names, given.data, given.models, given.training):
         builder.add(run)
     for stage in _plan_candidate_stages(config, builder, given):
         builder.expect(stage)

@@ -17,7 +17,7 @@ from tasktransfer.core.references import (
     MODEL,
     OF_A_MODEL,
     SCORING,
-    predicts,
+    can_predict,
 )
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Training
@@ -25,7 +25,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, REFERENCE, RunName
 
 
-def reference_runs(
+def plan_reference_runs(
     references: Sequence[str],
     names: Iterable[RunName],
     data: Mapping[str, Data],
@@ -49,7 +49,7 @@ def reference_runs(
             trained.setdefault(dataset, {})[model] = None
     for dataset, reference in product(tasks, references):
         kinds = {task: get_task(dataset, task).kind for task in tasks[dataset]}
-        known = tuple(task for task, kind in kinds.items() if predicts(reference, kind))
+        known = tuple(task for task, kind in kinds.items() if can_predict(reference, kind))
         for model in trained[dataset] if reference in OF_A_MODEL else (NO_MODEL,):
             spec = models.get(model)
             settings = _build_settings(training(dataset, next(iter(trained[dataset]))), spec)

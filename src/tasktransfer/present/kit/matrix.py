@@ -66,8 +66,8 @@ def make_lightly_hatched_entry(label: str) -> Patch:
     return Patch(**HATCHED_LIGHTLY, label=label)
 
 
-def dot(axes: Axes, corners: Sequence[Corner]) -> None:
-    """Draw dots over cells that have no meaning by themselves; colour and number stay."""
+def draw_dots(axes: Axes, corners: Sequence[Corner]) -> None:
+    """Draw dots over cells; their colour and number stay."""
     _add_shapes(axes, corners, _WHOLE, "dotted", **DOTTED)
 
 

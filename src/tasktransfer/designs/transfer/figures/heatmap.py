@@ -270,7 +270,7 @@ def _draw(
         cell_grid.write(axes, corner, text, scale * _choose_font_size(text), ink, **style)
     cell_grid.fill(axes, corners, [colour for _, colour, *_ in looks])
     cell_grid.hatch_lightly(axes, _list_corners(panel.left_race))
-    cell_grid.dot(axes, _list_corners(~panel.empty & panel.unlearned[None, :]))
+    cell_grid.draw_dots(axes, _list_corners(~panel.empty & panel.unlearned[None, :]))
     cell_grid.hatch_missing(axes, _list_corners(panel.empty & panel.partial))
     cell_grid.hatch_not_planned(axes, _list_corners(panel.empty & ~panel.partial))
     cell_grid.draw_frame(axes, _list_corners(panel.significant & ~panel.one_training))

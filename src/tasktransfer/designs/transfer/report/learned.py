@@ -28,11 +28,11 @@ def compare_with_best_reference(view: View) -> pd.DataFrame:
         table = view["references"]
         return table[table["is_best"]]
     if "reference" in view and len(view["reference"]) and len(view["runs"]):
-        return find_unlearned(view["runs"], view["reference"])
+        return compare_scores(view["runs"], view["reference"])
     return pd.DataFrame()
 
 
-def find_unlearned(runs: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
+def compare_scores(runs: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     """Compare baselines with the best reference by their mean scores, without an interval.
 
     Args:
@@ -55,9 +55,10 @@ def find_unlearned(runs: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
 
 
 def describe_unlearned(compared: pd.DataFrame) -> Iterator[str]:
-    """Yield sentences about the baselines that have not learned.
+    """Yield a sentence about the baselines that have not learned, if there are any.
 
-    Nothing is yielded if all have learned, or if no reference is known.
+    If references have intervals, a second sentence counts the baselines that are significantly
+    better. Nothing is yielded if no reference is known.
 
     Args:
         compared: result of ``compare_with_best_reference``.

@@ -34,8 +34,8 @@ from tasktransfer.tables.store import build_frame, write_frame
 LEARNED, NOT_BETTER, COLLAPSED = STATES = ("learned", "not better", "collapsed")
 """States of a baseline's runs and of their cell.
 
-- ``collapsed``: gives one answer to at least 99 % of the test split. A cell has collapsed if at
-  least half of its runs have.
+- ``collapsed``: gives one answer to at least 99 % of the test split, an empty set of labels
+  included. A cell has collapsed if at least half of its runs have.
 - ``not better``: the score (of a cell, the mean) is at most that of the best reference.
 - ``learned``: the score is above all references.
 """
@@ -45,7 +45,7 @@ Target = tuple[str, str, str]
 
 
 class _Baseline(NamedTuple):
-    """A target's baselines; ``states`` has one entry per seed, in the order of the seeds."""
+    """A target's baselines; ``collapsed`` has one flag per seed, in the order of the seeds."""
 
     cell: Cell
     collapsed: tuple[bool, ...]
@@ -130,7 +130,10 @@ def _judge(baseline: _Baseline, reference: float) -> tuple[str, list[str]]:
 
 
 def _score_references(collected: Collected) -> Mapping[tuple[Target, str], Cell]:
-    """Return (dataset, model, target) and reference → cell."""
+    """Return the cell of each pair (target, reference).
+
+    The model of a target is ``NO_MODEL`` if the reference reads no embeddings.
+    """
     cells = gather_cells(_list_references(collected))
     return {((key[0], key[1], key[2]), key[3]): cell for key, cell in cells.items()}
 
@@ -166,7 +169,7 @@ def _score_baselines(collected: Collected) -> Mapping[Target, _Baseline]:
         if not len(rows):
             continue
         scored.append((target, run.seed, _score_rows(collected, run, rows, target[2])))
-        collapsed[target][run.seed] = is_collapsed(rows["prediction"])
+        collapsed[target][run.seed] = is_collapsed(rows["prediction"], empty=True)
     return {
         (dataset, model, task): _Baseline(
             cell, tuple(collapsed[dataset, model, task][seed] for seed in cell.trainings.seeds)
