@@ -25,6 +25,7 @@ from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect.columns import REFERENCES as REFERENCE_COLUMNS
 from tasktransfer.designs.transfer.commands import warn_unlearned
 from tasktransfer.designs.transfer.runs import NO_MODEL, is_reference, transfer_runs
+from tasktransfer.designs.transfer.selectors.values import leave_out_unlearned
 from tasktransfer.designs.transfer.statistics.references import (
     COLLAPSED,
     LEARNED,
@@ -296,6 +297,21 @@ def test_a_run_ends_with_a_warning_about_baselines_that_have_not_learned(study: 
     first, *_ = warn_unlearned(study)
     assert first.startswith("1 of 2 baselines does not beat a reference")
     assert f"DailyDialog/{TASKS[0]}" in first and "difference" in first
+
+
+def test_selectors_are_not_judged_on_targets_that_are_not_learned(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def frame(*rows: tuple[str, ...], last: str) -> pd.DataFrame:
+        return pd.DataFrame(rows, columns=["dataset", "model", "target", last])
+
+    deltas = frame(("D", "m", "x", "a"), ("D", "m", "y", "a"), ("D", "n", "x", "b"), last="source")
+    assert leave_out_unlearned(deltas, None) is deltas
+    states = frame(("D", "m", "x", COLLAPSED), ("D", "n", "x", LEARNED), last="state")
+    left = leave_out_unlearned(deltas, states)
+    assert left[["model", "target"]].to_numpy().tolist() == [["m", "y"], ["n", "x"]]
+    assert "1 target(s) left out" in (said := capsys.readouterr().out)
+    assert "D/m/x" in said
 
 
 # --- the job --------------------------------------------------------------------------------------

@@ -129,14 +129,12 @@ def statistics(study: Study) -> None:
 
 def warn_unlearned(study: Study) -> list[str]:
     """Return a warning if baselines of a finished study do not beat a simple reference."""
-    file = Path(study.tables, "references.parquet")
-    if not file.exists():
-        return []
-    from tasktransfer.designs.transfer.collect.columns import REFERENCES
+    from tasktransfer.designs.transfer.collect.results import read_references
     from tasktransfer.designs.transfer.report.learned import describe_unlearned
-    from tasktransfer.tables.store import read_frame
 
-    table, _ = read_frame(file, REFERENCES, "run `tasktransfer statistics` again")
+    table = read_references(study)
+    if table is None:
+        return []
     best = table[table["is_best"]]
     return [*describe_unlearned(best)] if (best["state"] != "learned").any() else []
 

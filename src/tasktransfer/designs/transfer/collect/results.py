@@ -21,6 +21,7 @@ from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.tables import reference
 from tasktransfer.errors import RecordError
 from tasktransfer.present.view import View
+from tasktransfer.results.study import Study
 from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tables.store import read_frame, read_statistic_frame, write_frame
 
@@ -175,6 +176,15 @@ def read_results(folder: str | Path) -> Results:
         prompted=_read_additional_table(folder, outputs.PROMPTED[0]),
         references=_read_additional_table(folder, outputs.REFERENCES[0]),
     )
+
+
+def read_references(study: Study) -> pd.DataFrame | None:
+    """Read a study's table ``references``; None if the study has none.
+
+    Raises:
+        RecordError: it is damaged, or was written by another version.
+    """
+    return _read_additional_table(Path(study.tables), outputs.REFERENCES[0])
 
 
 def _read_additional_table(folder: Path, table: str) -> pd.DataFrame | None:

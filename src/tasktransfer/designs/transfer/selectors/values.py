@@ -20,7 +20,7 @@ from tasktransfer.core.nodes import Fit
 from tasktransfer.core.runs import Run
 from tasktransfer.core.selectors import COST, TOKENS, Selector
 from tasktransfer.datasets import get_task, resolve_task
-from tasktransfer.designs.transfer.collect.results import Tables, read_tables
+from tasktransfer.designs.transfer.collect.results import Tables, read_references, read_tables
 from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
 from tasktransfer.designs.transfer.pairs import Task
 from tasktransfer.designs.transfer.racing import race_of
@@ -95,9 +95,35 @@ def write_selection(study: Study) -> None:
     runs = [run for run in study.plan.runs if is_selector(run)]
     collected = gather(study, runs) if runs else None
     values = compute_values(config, tables, collected)
-    regret = compute_study_regret(tables, values)
+    learned = replace(tables, deltas=leave_out_unlearned(tables.deltas, read_references(study)))
+    regret = compute_study_regret(learned, values)
     for name, frame, columns in (("selectors", values, VALUES), ("regret", regret, REGRET)):
         write_frame(Path(study.tables, f"{name}.parquet"), frame, columns, metadata)
+
+
+def leave_out_unlearned(deltas: pd.DataFrame, references: pd.DataFrame | None) -> pd.DataFrame:
+    """Return the transfers to targets whose baselines beat all references.
+
+    A selector cannot be judged on a target that no model has learned. Prints the targets that are
+    left out.
+
+    Args:
+        deltas: columns of ``columns.DELTAS``.
+        references: columns of ``columns.REFERENCES``; None if the study has no references.
+    """
+    if references is None:
+        return deltas
+    names = ["dataset", "model", "target"]
+    unlearned = references.loc[references["state"] != "learned", names].drop_duplicates()
+    places = pd.MultiIndex.from_frame(unlearned)
+    is_left_out = pd.MultiIndex.from_frame(deltas[names]).isin(places)
+    if is_left_out.any():
+        targets = deltas.loc[is_left_out, names].drop_duplicates().agg("/".join, axis=1)
+        print(
+            f"regret: {len(targets)} target(s) left out, because their baselines do not beat a "
+            f"simple reference: {', '.join(targets)}"
+        )
+    return deltas[~is_left_out]
 
 
 def values_to_choose_by(study: Study, runs: Iterable[Run], tables: Tables) -> pd.DataFrame:
