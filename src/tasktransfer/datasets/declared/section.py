@@ -225,7 +225,7 @@ class TaskSection(Section):
         default=None, description="trait: field of its answer (multi_output)"
     )
     fields: dict[TaskKey, FieldPath] = Field(
-        default={}, description="name: field of a text that query or prompt name in braces"
+        default={}, description="name: field of a text, which `query` or `prompt` inserts as {name}"
     )
     query: str | None = Field(
         default=None, description="encoder input besides the dialogue, such as '{head} ; {tail}'"
