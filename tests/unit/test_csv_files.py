@@ -196,6 +196,16 @@ def test_a_first_dialogue_is_no_header(tmp_path: Path) -> None:
     assert "'weather' is in the same column below" in refusal(tmp_path, "it rains,weather", *MORE)
     numbers = refusal(tmp_path, "good,1", "bad,0", "fine,1", "worse,0", "best,1")
     assert "line 1: looks like data and no header: '1'" in numbers
+
+
+def test_a_columns_name_may_be_one_of_its_values(tmp_path: Path) -> None:
+    rows = "".join(f"d{n},speaker,hello {n}\nd{n},listener,yes {n}\n" for n in range(3))
+    (tmp_path / "a.csv").write_text(f"dialogue_id,speaker,text\n{rows}")
+    assert open_csv(tmp_path / "a.csv").columns == ("dialogue_id", "speaker", "text")
+    # Without another usual name, the first row may be a dialogue.
+    (tmp_path / "b.csv").write_text(f"d,speaker,hello\n{rows}")
+    with pytest.raises(DataError, match="looks like data and no header: 'speaker'"):
+        open_csv(tmp_path / "b.csv")
     long = opened(tmp_path, "this is a text of ten words and not a name,kind", *ROWS)
     assert any("is taken for a column's name" in note for note in long.notes)
 

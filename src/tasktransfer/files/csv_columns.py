@@ -19,6 +19,14 @@ MANY_ROWS, FEW_LABELS = 200, 60
 
 All labels of such a column are assumed to be known.
 """
+USUAL_NAMES = frozenset(
+    (
+        *("id", "dialogue_id", "dialog_id", "conversation_id", "conv_id", "turn", "turn_id"),
+        *("text", "utterance", "message", "content", "speaker", "role", "split", "timestamp"),
+        *("label", "intent", "emotion", "sentiment", "topic"),
+    )
+)
+"""Names of columns that are hardly ever values of a first row."""
 LONG_NAME_WORDS, LONG_NAME_CHARACTERS = 8, 80
 _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 
@@ -124,13 +132,20 @@ class Columns:
         return [place for place in self._unnamed if place not in self._filled]
 
     def data_in_header(self) -> str | None:
-        """Return a name that is also a repeated value of its column: the header is data then."""
+        """Return a name that is also a repeated value of its column: the header is data then.
+
+        One such name is accepted next to a usual name of a column, as in a column ``speaker`` with
+        the values ``speaker`` and ``listener``.
+        """
         if self.header == list(map(str, range(len(self.header)))):
             return None  # default names of pandas
-        for name, column in zip(self.header, self.columns, strict=True):
-            if name and column.repeats and name in column.values:
-                return name
-        return None
+        found = [
+            name
+            for name, column in zip(self.header, self.columns, strict=True)
+            if name and column.repeats and name in column.values
+        ]
+        usual = {name.casefold() for name in self.header if name not in found} & USUAL_NAMES
+        return None if not found or (len(found) == 1 and usual) else found[0]
 
     def long_names(self) -> list[str]:
         """Return names that are long enough to be texts of a first dialogue."""
