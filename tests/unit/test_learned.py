@@ -6,7 +6,11 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.designs.transfer.report.learned import compare_scores, describe_unlearned
+from tasktransfer.designs.transfer.report.learned import (
+    compare_scores,
+    describe_unlearned,
+    keep_learned,
+)
 
 REFERENCE = pd.DataFrame(
     [
@@ -51,6 +55,23 @@ def test_the_sentence_names_scores_references_and_what_to_do() -> None:
 def test_nothing_is_said_if_all_have_learned_or_nothing_is_known() -> None:
     assert not [*describe_unlearned(compare_scores(runs(topics=(50.0,), acts=(61.0,)), REFERENCE))]
     assert not [*describe_unlearned(pd.DataFrame())]
+
+
+def test_cells_of_targets_that_are_not_learned_get_no_recommendation() -> None:
+    names = ["dataset", "model", "target", "source"]
+    cells = pd.DataFrame([("D", "m", "x", "a"), ("D", "m", "y", "a")], columns=names)
+    compared = pd.DataFrame(
+        {
+            "dataset": ["D", "D"],
+            "model": ["m", "m"],
+            "target": ["x", "y"],
+            "state": ["not better", "learned"],
+            "q": [0.5, 0.01],
+        }
+    )
+    assert keep_learned(cells, compared)["target"].tolist() == ["y"]
+    assert keep_learned(cells, compared.drop(columns="q")) is cells, "scores without intervals"
+    assert keep_learned(cells, pd.DataFrame()) is cells
 
 
 def test_models_are_named_if_there_are_several() -> None:

@@ -11,6 +11,7 @@ from tasktransfer.designs.transfer.report.first_source import first_sources
 from tasktransfer.designs.transfer.report.learned import (
     compare_with_best_reference,
     describe_unlearned,
+    keep_learned,
 )
 from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
 from tasktransfer.present.sentences import (
@@ -30,8 +31,10 @@ def answer(view: View) -> list[str]:
     """Return sentences computed from ``cells`` (single sources) and ``summary``."""
     cells = view["cells"]
     one_label = CollapsedRuns(view["collapsed"])
-    unlearned = [*describe_unlearned(compare_with_best_reference(view))]
-    first = first_sources(cells, view["runs"], view["collapsed"])
+    compared = compare_with_best_reference(view)
+    unlearned = [*describe_unlearned(compared)]
+    # No source is recommended for a target that no baseline has learned.
+    first = first_sources(keep_learned(cells, compared), view["runs"], view["collapsed"])
     singles = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
     tested = singles[singles["q"].notna()]
     if tested.empty:

@@ -54,6 +54,23 @@ def compare_scores(runs: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     return compared.assign(state=is_better.map({True: "learned", False: NOT_BETTER}))
 
 
+def keep_learned(cells: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells of targets whose baselines have learned.
+
+    All cells are returned if the study has no references with intervals.
+
+    Args:
+        cells: columns of ``columns.CELLS``.
+        compared: result of ``compare_with_best_reference``.
+    """
+    if "q" not in compared:
+        return cells
+    names = ["dataset", "model", "target"]
+    unlearned = compared.loc[compared["state"] != "learned", names]
+    places = pd.MultiIndex.from_frame(unlearned)
+    return cells[~pd.MultiIndex.from_frame(cells[names]).isin(places)]
+
+
 def describe_unlearned(compared: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence about the baselines that have not learned, if there are any.
 
