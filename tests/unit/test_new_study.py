@@ -140,7 +140,7 @@ def test_the_baseline_and_references_come_before_sources(
     assert [*config["datasets"]] == ["Own"] and [*config["datasets"]["Own"]["tasks"]] == ["intent"]
     assert "frozen_logistic" in config["references"]
     assert config["training"]["recipe"] == "auto" and "epochs" not in config["training"]
-    assert "there is no time for sources" in capsys.readouterr().err
+    assert "leave no time for sources" in capsys.readouterr().err
     monkeypatch.chdir(tmp_path / "study")
     assert load_config("config.yaml").design == "transfer"
 

@@ -12,7 +12,7 @@ from tasktransfer.metrics.measures import spearman
 
 
 def test_a_response_of_the_tiny_world_says_nothing_by_itself(tmp_path: Path) -> None:
-    """Whether a response fits depends on the context.
+    """Check that the context decides if a response fits.
 
     The thing that it mentions reveals nothing, and the order of its words little. The rule of the
     domain gives the correct answer.

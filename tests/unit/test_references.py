@@ -16,7 +16,16 @@ import yaml
 
 from tasktransfer.core.nodes import Fit
 from tasktransfer.core.plan import Plan
-from tasktransfer.core.references import FROZEN, MOST_FREQUENT, NEAREST, REFERENCES, TFIDF
+from tasktransfer.core.references import (
+    COLLAPSED,
+    FROZEN,
+    LEARNED,
+    MOST_FREQUENT,
+    NEAREST,
+    NOT_BETTER,
+    REFERENCES,
+    TFIDF,
+)
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import prepare
 from tasktransfer.datasets import get_task
@@ -26,12 +35,7 @@ from tasktransfer.designs.transfer.collect.columns import REFERENCES as REFERENC
 from tasktransfer.designs.transfer.commands import warn_unlearned
 from tasktransfer.designs.transfer.runs import NO_MODEL, is_reference, transfer_runs
 from tasktransfer.designs.transfer.selectors.values import leave_out_unlearned
-from tasktransfer.designs.transfer.statistics.references import (
-    COLLAPSED,
-    LEARNED,
-    NOT_BETTER,
-    build_reference_table,
-)
+from tasktransfer.designs.transfer.statistics.references import build_reference_table
 from tasktransfer.evaluation.reference import choose_predictor
 from tasktransfer.jobs.recorded_job import Made
 from tasktransfer.jobs.reference_job import predict_tasks

@@ -160,7 +160,7 @@ def init(chosen: argparse.Namespace) -> None:
     print(f"{chosen.out / 'config.yaml'}: {written.sources} sources, {written.size}")
     if not written.sources:
         print(
-            f"note: in {hours:g} h there is no time for sources, so the study only compares a "
+            f"note: {hours:g} h leave no time for sources, so the study only compares a "
             "trained baseline with simple references; give more --hours to compare sources",
             file=sys.stderr,
         )

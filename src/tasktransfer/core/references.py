@@ -17,6 +17,15 @@ REFERENCES = {
 }
 """Learner → label."""
 
+LEARNED, NOT_BETTER, COLLAPSED = "learned", "not better", "collapsed"
+"""States of a baseline's runs and of their cell.
+
+- ``collapsed``: gives one answer to at least 99 % of the test split, an empty set of labels
+  included. A cell has collapsed if at least half of its runs have.
+- ``not better``: the score (of a cell, the mean) is at most that of the best reference.
+- ``learned``: the score is above all references.
+"""
+
 OF_A_MODEL = (FROZEN, NEAREST)
 """References that read a model's embeddings, so that each model of a study has its own."""
 

@@ -129,6 +129,7 @@ def statistics(study: Study) -> None:
 
 def warn_unlearned(study: Study) -> list[str]:
     """Return a warning if baselines of a finished study do not beat a simple reference."""
+    from tasktransfer.core.references import LEARNED
     from tasktransfer.designs.transfer.collect.results import read_references
     from tasktransfer.designs.transfer.report.learned import describe_unlearned
 
@@ -136,7 +137,7 @@ def warn_unlearned(study: Study) -> list[str]:
     if table is None:
         return []
     best = table[table["is_best"]]
-    return [*describe_unlearned(best)] if (best["state"] != "learned").any() else []
+    return [*describe_unlearned(best)] if (best["state"] != LEARNED).any() else []
 
 
 def explain(study: Study, words: Sequence[str], as_json: bool) -> str:

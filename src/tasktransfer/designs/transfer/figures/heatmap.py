@@ -25,6 +25,7 @@ from matplotlib.colors import Colormap, TwoSlopeNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from tasktransfer.core.references import LEARNED
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.asked_margin import (
     compute_height,
@@ -133,7 +134,7 @@ def list_unlearned(results: Results, dataset: str, model: str) -> list[str]:
     if table is None or table.empty:
         return []
     rows = table[(table["dataset"] == dataset) & (table["model"] == model)]
-    return list(dict.fromkeys(rows.loc[rows["state"] != "learned", "target"]))
+    return list(dict.fromkeys(rows.loc[rows["state"] != LEARNED, "target"]))
 
 
 def _build_panel(

@@ -7,14 +7,13 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.core.references import REFERENCES
+from tasktransfer.core.references import COLLAPSED, LEARNED, NOT_BETTER, REFERENCES
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.reference import LABELS
 from tasktransfer.present.sentences import MOST_Q, format_fraction, format_with_interval, join_names
 from tasktransfer.present.view import View
 
 _TARGET = ["dataset", "target"]
-NOT_BETTER = "not better"
 
 
 def compare_with_best_reference(view: View) -> pd.DataFrame:
@@ -51,7 +50,7 @@ def compare_scores(runs: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     best = best[[*_TARGET, "reference", "score"]].rename(columns={"score": "reference_score"})
     compared = means.reset_index().merge(best, on=_TARGET)
     is_better = compared["score"] > compared["reference_score"]
-    return compared.assign(state=is_better.map({True: "learned", False: NOT_BETTER}))
+    return compared.assign(state=is_better.map({True: LEARNED, False: NOT_BETTER}))
 
 
 def keep_learned(cells: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
@@ -66,7 +65,7 @@ def keep_learned(cells: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
     if "q" not in compared:
         return cells
     names = ["dataset", "model", "target"]
-    unlearned = compared.loc[compared["state"] != "learned", names]
+    unlearned = compared.loc[compared["state"] != LEARNED, names]
     places = pd.MultiIndex.from_frame(unlearned)
     return cells[~pd.MultiIndex.from_frame(cells[names]).isin(places)]
 
@@ -82,7 +81,7 @@ def describe_unlearned(compared: pd.DataFrame) -> Iterator[str]:
     """
     if compared.empty:
         return
-    unlearned = compared[compared["state"] != "learned"].sort_values("score", kind="stable")
+    unlearned = compared[compared["state"] != LEARNED].sort_values("score", kind="stable")
     if len(unlearned):
         yield _describe_rows(unlearned, compared)
     if "q" in compared and len(tested := compared[compared["q"].notna()]):
@@ -112,7 +111,7 @@ def _describe_row(row: Mapping[Any, Any], has_models: bool) -> str:
     if "low" in row:
         difference = format_with_interval(row["delta"], row["low"], row["high"], "+.1f")
         parts.append(f"difference {difference}")
-    if row["state"] == "collapsed":
+    if row["state"] == COLLAPSED:
         parts.append("collapsed to one answer")
     model = f" with {row['model']}" if has_models else ""
     return f"{row['dataset']}/{row['target']}{model} ({'; '.join(parts)})"

@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tasktransfer.core.nodes import Fit
+from tasktransfer.core.references import LEARNED
 from tasktransfer.core.runs import Run
 from tasktransfer.core.selectors import COST, TOKENS, Selector
 from tasktransfer.datasets import get_task, resolve_task
@@ -114,7 +115,7 @@ def leave_out_unlearned(deltas: pd.DataFrame, references: pd.DataFrame | None) -
     if references is None:
         return deltas
     names = ["dataset", "model", "target"]
-    unlearned = references.loc[references["state"] != "learned", names].drop_duplicates()
+    unlearned = references.loc[references["state"] != LEARNED, names].drop_duplicates()
     places = pd.MultiIndex.from_frame(unlearned)
     is_left_out = pd.MultiIndex.from_frame(deltas[names]).isin(places)
     if is_left_out.any():

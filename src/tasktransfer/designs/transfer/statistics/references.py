@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.core.nodes import Fit
+from tasktransfer.core.references import COLLAPSED, LEARNED, NOT_BETTER
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect.columns import REFERENCES
@@ -30,15 +31,6 @@ from tasktransfer.stats.cells import NO_SEED, Cell, Scored, gather_cells, score_
 from tasktransfer.stats.collapsed import is_collapsed
 from tasktransfer.stats.false_discovery import compute_q_values
 from tasktransfer.tables.store import build_frame, write_frame
-
-LEARNED, NOT_BETTER, COLLAPSED = STATES = ("learned", "not better", "collapsed")
-"""States of a baseline's runs and of their cell.
-
-- ``collapsed``: gives one answer to at least 99 % of the test split, an empty set of labels
-  included. A cell has collapsed if at least half of its runs have.
-- ``not better``: the score (of a cell, the mean) is at most that of the best reference.
-- ``learned``: the score is above all references.
-"""
 
 Target = tuple[str, str, str]
 """Dataset, model and target."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from tasktransfer.core.references import MOST_FREQUENT, REFERENCES, TFIDF
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replace_file
 
@@ -29,9 +30,9 @@ COLUMNS = {
 """Meanings of the columns."""
 
 LABELS = {
-    "most_frequent": "most frequent answer",
+    MOST_FREQUENT: REFERENCES[MOST_FREQUENT],
     "by_frequency": "answers by frequency",
-    "tfidf_logistic": "TF-IDF, logistic regression",
+    TFIDF: REFERENCES[TFIDF],
 }
 
 
