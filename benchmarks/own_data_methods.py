@@ -1,0 +1,177 @@
+"""Compare fine-tuning with simple references on a user's own dialogues, at several sizes.
+
+    python -m benchmarks.own_data_methods FOLDER --study STUDY.yaml
+    python -m benchmarks.own_data_methods FOLDER --dialogue ../shared/dialogue \\
+        --model models/all-MiniLM-L6-v2
+
+The first form compares methods on the target of a study, such as ``tasktransfer init`` writes. The
+second form uses dialogues of EmpatheticDialogues with the emotion of the situation as their label.
+
+For each size, runs one study: the target's baseline with the recipe of its model, and the
+references, on the same training instances (the first ones of the training split). The dev split
+that chooses the best round of a baseline is limited to a fifth of the size, because a user with 50
+labelled dialogues has no 500 others for this purpose.
+
+Prints one line per size and method, and writes FOLDER/own-data.csv: measures on the test split in
+percent (means over seeds), their standard deviation over seeds, the paired difference of the
+baseline from each reference with its interval, the states of the seeds, and seconds per training.
+Finished trainings are not repeated. A training of MiniLM takes three to six minutes of one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+import tasktransfer as tt
+from benchmarks.recipe_search import SPLITS, write_own_data
+from tasktransfer.core.references import REFERENCES
+from tasktransfer.files import replace_file
+from tasktransfer.results.records import read_record
+from tasktransfer.results.state import RECORD
+
+FINE_TUNED = "fine-tuned"
+LIMIT_TEST = 500
+MAX_LENGTH = 192
+"""Maximum tokens per dialogue in the second form. No dialogue of EmpatheticDialogues is longer."""
+
+Document = dict[str, Any]
+
+
+def build_empathetic_study(folder: Path, dialogue: Path, model: Path) -> Document:
+    """Return the config of a study on dialogues of EmpatheticDialogues."""
+    own = write_own_data(dialogue.resolve(), folder.resolve())
+    return {
+        "study": "own data",
+        "datasets": {
+            "Own": {
+                "files": {split: str(own / f"{name}.jsonl") for split, name in SPLITS.items()},
+                "dialogue": {"turns": "messages", "text": "text", "speaker": "speaker", "id": "id"},
+                "tasks": {"emotion": {"kind": "dialogue_classification", "label": "emotion"}},
+            }
+        },
+        "targets": ["Own/emotion"],
+        "models": [
+            {
+                "name": model.name,
+                "family": "encoder",
+                "checkpoint": str(model.resolve()),
+                "max_length": MAX_LENGTH,
+            }
+        ],
+    }
+
+
+def reduce_study(document: Document, size: int, seeds: int) -> Document:
+    """Return a study of the target's baseline and the references at one size, without sources."""
+    [target] = document["targets"]
+    dataset, task = target.split("/")
+    declared = document["datasets"][dataset]
+    training = document.get("training", {})
+    return {
+        "study": "fine-tuning next to references",
+        **({"data": document["data"]} if "data" in document else {}),
+        "datasets": {dataset: {**declared, "tasks": {task: declared["tasks"][task]}}},
+        "models": document["models"],
+        "algorithms": ["baseline"],
+        "references": [*REFERENCES],
+        "seeds": seeds,
+        "training": {
+            "recipe": "auto",
+            "limit_train": size,
+            "limit_dev": max(20, size // 5),
+            "limit_test": training.get("limit_test", LIMIT_TEST),
+        },
+    }
+
+
+def run_study(folder: Path, document: Document, cores: int) -> None:
+    """Run a study in its folder; finished jobs are not repeated."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config = folder / "study.yaml"
+    config.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    command = ["tasktransfer", "run", config.name, "--cores", str(cores)]
+    with (folder / "run.log").open("a", encoding="utf-8") as log:
+        subprocess.run(command, cwd=folder, check=True, stdout=log, stderr=log)
+
+
+def read_methods(folder: Path, size: int) -> pd.DataFrame:
+    """Return one row per method of a finished study."""
+    tables = tt.load_results(folder / "results")
+    fits = {
+        record["node"]["identity"]["learner"]: record
+        for record in map(read_record, sorted(folder.glob(f"results/fits/**/{RECORD}")))
+    }
+    rows: list[dict[str, Any]] = []
+    for keys, group in tables["references"].groupby(["dataset", "model", "target"], sort=False):
+        about = {"size": size, **dict(zip(("dataset", "model", "target"), keys, strict=True))}
+        rows.append({**about, "method": FINE_TUNED, **describe_trainings(tables, about, group)})
+        for row in group.to_dict("records"):
+            result = fits[row["reference"]]["results"][about["target"]]
+            rows.append(
+                {
+                    **about,
+                    "method": row["reference"],
+                    **result["measures"],
+                    **{f"fine_tuned_{key}": row[key] for key in ("delta", "low", "high", "q")},
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def describe_trainings(
+    tables: tt.Results, about: Mapping[str, Any], references: pd.DataFrame
+) -> dict[str, Any]:
+    """Return means and standard deviations of the baseline's measures, and the seeds' states."""
+    chosen = select_rows(tables.scores, about)
+    measures = chosen[chosen["split"] == "test"].groupby("metric")["value"]
+    seconds = select_rows(tables.runs, about)["seconds"]
+    return {
+        **measures.mean().to_dict(),
+        **measures.std().add_prefix("sd_").to_dict(),
+        "states": " ".join(references["states"].iloc[0]),
+        "seconds": seconds.mean(),
+    }
+
+
+def select_rows(frame: pd.DataFrame, about: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the rows of a target's baselines."""
+    same = (frame["dataset"] == about["dataset"]) & (frame["model"] == about["model"])
+    return frame[same & (frame["target"] == about["target"]) & (frame["algorithm"] == "baseline")]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the command line, run the missing studies and print the comparison."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path, help="folder for the studies and the table")
+    parser.add_argument("--study", type=Path, help="config of a study of own data")
+    parser.add_argument("--dialogue", type=Path, help="folder that has empathetic_dialogues/")
+    parser.add_argument("--model", type=Path, help="folder of a checkpoint, with --dialogue")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[50, 300, 1000])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--cores", type=int, default=1)
+    chosen = parser.parse_args(arguments)
+    if chosen.study is None and not (chosen.dialogue and chosen.model):
+        parser.error("name --study, or both --dialogue and --model")
+    if chosen.study:
+        document = yaml.safe_load(chosen.study.read_text(encoding="utf-8"))
+    else:
+        document = build_empathetic_study(chosen.folder, chosen.dialogue, chosen.model)
+    frames = []
+    for size in chosen.sizes:
+        folder = chosen.folder / str(size)
+        run_study(folder, reduce_study(document, size, chosen.seeds), chosen.cores)
+        frames.append(read_methods(folder, size))
+        with replace_file(chosen.folder / "own-data.csv") as part:
+            pd.concat(frames).round(2).to_csv(part, index=False)
+    print(pd.concat(frames).round(1).to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()
