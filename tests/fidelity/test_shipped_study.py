@@ -97,14 +97,13 @@ def test_the_standard_error_of_a_share_of_right_answers_is_the_closed_form(
     assert row.standard_error == pytest.approx(0.632, abs=0.0005)
 
 
-def test_its_records_are_those_of_126_trainings_re_keyed(pack: Pack, study: Study) -> None:
-    """They were packed before the two trainings of a pair became one."""
-    assert len(pack.table) == 126
+def test_its_108_trainings_are_126_runs(pack: Pack, study: Study) -> None:
+    """A training on two tasks serves a run for each of them."""
+    assert len(pack.table) == 108
     records = [read_record(path) for path in Path(study.config.results).rglob("metrics.json")]
     assert {record["node"]["digest"] for record in records} == {s.digest for s in study.plan.stages}
     assert len(records) == 108
-    chosen = sum(len(record["training"]["selections"]) for record in records)
-    assert chosen == 126
+    assert sum(len(record["training"]["selections"]) for record in records) == 126
 
 
 def test_its_inputs_are_those_at_hand(pack: Pack, shared: Path) -> None:
@@ -116,7 +115,7 @@ def test_its_inputs_are_those_at_hand(pack: Pack, shared: Path) -> None:
 def test_answers_are_labels_and_nothing_else_is_text(pack: Pack) -> None:
     for row in pack.table.to_pylist():
         dataset = parse_record(Path(row["path"]), row["record"].encode())["node"]["dataset"]
-        for told in row["predictions"]:
+        for told in row["rows"]:
             labels = get_task(dataset, told["task"]).labels
             assert {*told["prediction"], *told["gold"]} <= set(labels)
             assert len(told["instance_id"]) < 60 and " " not in told["instance_id"]
