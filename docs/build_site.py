@@ -1,15 +1,17 @@
 """Collect the pages of the documentation site (`make docs`).
 
 The pages come from this folder. Links that lead out of it point to the repository if its address is
-set (``[project.urls]`` in pyproject.toml), otherwise they become file names. The reference pages
-are generated from the code: commands from their parser, config keys from the JSON schema, columns
-from their descriptions, tasks from their cards, the library from docstrings.
+set (``[project.urls]`` in pyproject.toml). Otherwise the site gets a page for each linked file, in
+the folder ``files``. The reference pages are generated from the code: commands from their parser,
+config keys from the JSON schema, columns from their descriptions, tasks from their cards, the
+library from docstrings.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shutil
 import sys
@@ -17,9 +19,11 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+
+from config_reference import keys
 
 from tasktransfer.cli import make_parser
+from tasktransfer.cli.groups import GROUPS
 from tasktransfer.cli.parsers import iterate_parsers
 from tasktransfer.datasets import PACKAGE
 from tasktransfer.designs.empathetic import columns as empathetic
@@ -64,6 +68,9 @@ LIBRARY = (
 )
 """Modules for plugins and notebooks."""
 
+LANGUAGES = {".py": "python", ".yaml": "yaml", ".json": "json", ".sh": "bash"}
+"""Language of a file's code block by suffix."""
+
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!https?:|#|mailto:)([^)\s#]+)(#[^)\s]*)?\)")
 
 
@@ -71,14 +78,16 @@ def main() -> int:
     """Rebuild the folder."""
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
-    shutil.copytree(DOCS / "images", OUT / "images")
+    for folder in ("images", "stylesheets"):
+        shutil.copytree(DOCS / folder, OUT / folder)
+    linked: set[Path] = set()
     for page in sorted(DOCS.rglob("*.md")):
-        place = OUT / page.relative_to(DOCS)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(with_links(page.read_text("utf-8"), page), "utf-8")
+        _write(page_of(page), with_links(page.read_text("utf-8"), page, linked))
+    copy_files(linked)
     decisions = sorted(path for path in (DOCS / "decisions").glob("*.md"))
     lines = [f"- [{_title(path)}]({path.name})" for path in decisions]
     _write("decisions/index.md", "# Decisions\n\nReasons for each design decision.\n", lines)
+    os.environ["COLUMNS"] = "82"  # argparse wraps its help two columns before the terminal's end
     _write("reference/commands.md", "# Commands\n", commands(make_parser()))
     for design, schema in CONFIGS.items():
         read = json.loads((ROOT / "workflow" / "schemas" / schema).read_text("utf-8"))
@@ -99,36 +108,95 @@ def address() -> str | None:
     return None if found is None else str(found).rstrip("/")
 
 
-def with_links(text: str, page: Path) -> str:
-    """Return the text with links out of the folder changed to web addresses or file names."""
+def with_links(text: str, page: Path, linked: set[Path]) -> str:
+    """Return the text with links out of the folder changed to addresses that work on the site.
+
+    Args:
+        text: the page's text.
+        page: the page's file in the repository.
+        linked: files and folders that need a page on the site; linked ones are added.
+    """
+    web = address()
 
     def replaced(link: re.Match[str]) -> str:
-        target = (page.parent / link[2]).resolve()
-        if target.is_relative_to(DOCS):
-            is_name = re.fullmatch(r"(docs/)?[\w/-]+\.md", link[1])
-            return f"[{_title(target)}]({link[2]}{link[3] or ''})" if is_name else link[0]
-        name = target.relative_to(ROOT).as_posix()
-        if web := address():
-            return f"[{link[1]}]({web}/blob/main/{name})"
-        return link[1] if name in link[1] else f"{link[1]} (`{name}`)"
+        target, anchor = (page.parent / link[2]).resolve(), link[3] or ""
+        if not target.is_relative_to(DOCS):
+            if web:
+                return f"[{link[1]}]({web}/blob/main/{target.relative_to(ROOT).as_posix()}{anchor})"
+            linked.add(target)
+        is_name = re.fullmatch(r"(\.\./|docs/)*[\w/-]+\.md", link[1])
+        text = _title(target) if is_name and target.is_relative_to(DOCS) else link[1]
+        start = Path(page_of(page)).parent
+        return f"[{text}]({Path(os.path.relpath(page_of(target), start)).as_posix()}{anchor})"
 
     return LINK.sub(replaced, text)
+
+
+def page_of(path: Path) -> str:
+    """Return the site's page for a page of the documentation, or for a file of the repository."""
+    if path.is_relative_to(DOCS):
+        return path.relative_to(DOCS).as_posix()
+    name = path.relative_to(ROOT).as_posix()
+    return f"files/{name}" if path.suffix == ".md" else f"files/{name}.md"
+
+
+def copy_files(linked: set[Path]) -> None:
+    """Write a page for each linked file or folder of the repository, and for those they link to."""
+    done: set[Path] = set()
+    while rest := sorted(linked - done):
+        for path in rest:
+            _write(page_of(path), file_page(path, linked))
+        done.update(rest)
+
+
+def file_page(path: Path, linked: set[Path]) -> str:
+    """Return the page of a file or folder of the repository."""
+    if path.suffix == ".md":
+        return with_links(path.read_text("utf-8"), path, linked)
+    head = f"# {path.name}\n\n`{path.relative_to(ROOT).as_posix()}` in the repository:\n"
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.is_file())
+        linked.update(files)
+        lines = [f"- [{file.name}]({path.name}/{Path(page_of(file)).name})" for file in files]
+        return "\n".join([head, *lines])
+    if path.suffix == ".ipynb":
+        cells = json.loads(path.read_text("utf-8"))["cells"]
+        parts = [
+            _fence(source, "python") if kind == "code" else with_links(source, path, linked)
+            for source, kind in (("".join(cell["source"]), cell["cell_type"]) for cell in cells)
+        ]
+        return "\n\n".join([head, *parts])
+    return f"{head}\n{_fence(path.read_text('utf-8'), LANGUAGES.get(path.suffix, 'text'))}"
+
+
+def _fence(text: str, language: str) -> str:
+    return f"````{language}\n{text.rstrip()}\n````"
 
 
 def _title(page: Path) -> str:
     return page.read_text("utf-8").splitlines()[0].lstrip("# ")
 
 
-def _write(name: str, head: str, lines: Iterable[str]) -> None:
+def _write(name: str, head: str, lines: Iterable[str] = ()) -> None:
     place = OUT / name
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text("\n".join([head, *lines]) + "\n", "utf-8")
+    place.write_text("\n".join([head, *lines]).rstrip() + "\n", "utf-8")
 
 
 def commands(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """Yield a section with the help of each command."""
-    for name, sub in islice(iterate_parsers(parser), 1, None):
-        yield f"## {name}\n\n```text\n{sub.format_help().rstrip()}\n```\n"
+    """Yield the help of each command, by group as in the help of ``tasktransfer``."""
+    helps = dict(islice(iterate_parsers(parser), 1, None))
+    grouped = {name for names in GROUPS.values() for name in names}
+    steps = tuple(name for name in helps if name.split()[0] not in grouped)
+    yield "`tasktransfer --help` lists these groups. Each section is the output of `--help`.\n"
+    for title, names in {**GROUPS, "Steps": steps}.items():
+        yield f"## {title}\n"
+        if title == "Steps":
+            yield "The workflow runs these steps. You can run one as `tasktransfer job STEP`.\n"
+        for first in names:
+            for name, sub in helps.items():
+                if name == first or name.startswith(f"{first} "):
+                    yield f"### {name}\n\n```text\n{sub.format_help().rstrip()}\n```\n"
 
 
 def tasks() -> Iterator[str]:
@@ -142,56 +210,6 @@ def tasks() -> Iterator[str]:
             cells = (name, card.kind.replace("_", " "), card.citation, card.licence)
             yield f"| {' | '.join(cells)} |"
         yield ""
-
-
-def keys(schema: dict[str, Any]) -> Iterator[str]:
-    """Yield tables of the config's keys and of its sections' keys."""
-    yield from _table("The config", schema)
-    for name, part in sorted(schema.get("$defs", {}).items()):
-        if "properties" in part:
-            yield from _table(name, part)
-
-
-def _table(title: str, part: dict[str, Any]) -> Iterator[str]:
-    yield f"## {title}\n"
-    yield f"{' '.join(part.get('description', '').split())}\n"
-    yield "| key | type | default | meaning |"
-    yield "|---|---|---|---|"
-    for name, key in part["properties"].items():
-        meaning = " ".join(str(key.get("description", "")).split())
-        cells = (f"`{name}`", type_of(key), _default(key), meaning)
-        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-    yield ""
-
-
-def _default(key: dict[str, Any]) -> str:
-    """Return a key's default as text. The keys of a section have a table of their own."""
-    if "default" not in key:
-        return "required"
-    if "$ref" in key and isinstance(key["default"], dict):
-        return "its keys' own"
-    return f"`{json.dumps(key['default'], ensure_ascii=False)}`"
-
-
-def type_of(key: dict[str, Any]) -> str:
-    """Return a key's type as text, with links to sections of the config."""
-    if "$ref" in key:
-        name = key["$ref"].rpartition("/")[2]
-        return f"[{name}](#{name.lower()})"
-    if "const" in key:
-        return f"`{json.dumps(key['const'])}`"
-    if "enum" in key:
-        return ", ".join(f"`{json.dumps(value)}`" for value in key["enum"])
-    several = key.get("anyOf") or key.get("oneOf")
-    if several:
-        return " or ".join(dict.fromkeys(type_of(each) for each in several))
-    if key.get("type") == "array":
-        return f"list of {type_of(key['items'])}" if key.get("items") else "list"
-    if key.get("type") == "object":
-        values = key.get("additionalProperties")
-        return f"names to {type_of(values)}" if isinstance(values, dict) else "mapping"
-    kinds = key.get("type", "any value")
-    return kinds if isinstance(kinds, str) else " or ".join(kinds)
 
 
 if __name__ == "__main__":
