@@ -114,8 +114,8 @@ OWN: dict[str, list[tuple[str, Any, str]]] = {
         ("retrieval.model", "writer", "name a model of family dual_encoder"),
         ("classifier.model", "nobody", "unknown model 'nobody'"),
         ("classifier", MISSING, "needs the section classifier"),
-        ("models.2.beside", "reader", "has a model beside it too"),
-        ("models.3.beside", "nobody", "unknown model 'nobody'"),
+        ("models.2.second_encoder", "reader", "has a second encoder too"),
+        ("models.3.second_encoder", "nobody", "unknown model 'nobody'"),
         ("models.2.checkpoint", "built", "cannot be built"),
         ("models.0.architecture.layers", 10**6, "expected a number of 100 at most"),
         ("models.0.architecture.heads", 7, "does not divide hidden (64)"),
@@ -185,7 +185,7 @@ def cases() -> Iterator[Case]:
         for number, (key, value, said) in enumerate([*COMMON, *own]):
             text = yaml.safe_dump(changed(study, key, value), sort_keys=False)
             # For a missing section or a cycle, the message names the key that needs it.
-            named = _written(key) if value is not MISSING and "beside" not in key else ""
+            named = _written(key) if value is not MISSING and "second_encoder" not in key else ""
             yield Case(f"{design} {number}: {_written(key)}", text, (named, said))
     for (name, (end, said)), design in zip(BROKEN.items(), [*OWN] * len(BROKEN), strict=False):
         text = yaml.safe_dump(base(design), sort_keys=False)
@@ -200,12 +200,12 @@ def _of_several_keys() -> Iterator[Case]:
     )
     circle = base("empathetic")
     circle["models"] += [
-        {"name": "one", **TINY, "beside": "two"},
-        {"name": "two", **TINY, "beside": "one"},
+        {"name": "one", **TINY, "second_encoder": "two"},
+        {"name": "two", **TINY, "second_encoder": "one"},
     ]
     for name, study, named in (
         ("a corpus without a probe", both, ("corpora[1]", "names no probe of PersonaChat")),
-        ("a circle of models", circle, ("models[4].beside", "has a model beside it too")),
+        ("a circle of models", circle, ("models[4].second_encoder", "has a second encoder too")),
         (
             "empathetic: too many runs",
             changed(base("empathetic"), "seeds", 1000),

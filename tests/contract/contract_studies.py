@@ -18,7 +18,14 @@ DESIGN_FILE = Path(__file__).resolve().parents[1] / "toy_design.py"
 TINY = {"name": "tiny", "family": "encoder", "checkpoint": "tiny", "max_length": 64}
 TINY_WORLD = {"release": "tiny_world", "tiny_world": {"dialogues": 120}}
 LSTM = {"kind": "lstm", "embedding": 8, "units": 8}
-BUILT = {"layers": 1, "hidden": 16, "heads": 2, "feed_forward": 16, "positions": 64, "words": 500}
+BUILT = {
+    "layers": 1,
+    "hidden": 16,
+    "heads": 2,
+    "feed_forward": 16,
+    "positions": 64,
+    "vocabulary_size": 500,
+}
 
 STUDIES: dict[str, dict[str, Any]] = {
     "transfer": {

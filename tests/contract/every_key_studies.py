@@ -111,7 +111,7 @@ ACROSS: dict[str, Any] = {
 }  # fmt: skip
 
 BUILT = {"layers": 1, "hidden": 16, "heads": 2, "feed_forward": 24, "positions": 80,
-         "words": 400, "vectors": "vectors.txt"}  # fmt: skip
+         "vocabulary_size": 400, "vectors": "vectors.txt"}  # fmt: skip
 WRITER = {"family": "encoder_decoder", "checkpoint": "built", "max_length": 32}
 RETRIEVER = {"family": "dual_encoder", "checkpoint": "built", "max_length": 32,
              "architecture": BUILT}  # fmt: skip
@@ -130,10 +130,10 @@ EMPATHETIC: dict[str, Any] = {
              "releases": {"ReplyPairs": "pairs", "Newsgroups": "news"}},
     "models": [
         {**RETRIEVER, "name": "retriever"},
-        {**RETRIEVER, "name": "retriever-beside", "beside": "reader"},
+        {**RETRIEVER, "name": "retriever-beside", "second_encoder": "reader"},
         {**WRITER, "name": "writer", "architecture": {**BUILT, "decoder_layers": 1}},
         {**WRITER, "name": "writer-beside", "architecture": {**BUILT, "decoder_layers": 1},
-         "beside": "reader"},
+         "second_encoder": "reader"},
         {**WRITER, "name": "large", "architecture": {**BUILT, "decoder_layers": 2}},
         {**ENCODER, "name": "reader"},
     ],
@@ -146,15 +146,15 @@ EMPATHETIC: dict[str, Any] = {
     "retrieval": {**SHORT, "model": "retriever", "ensemble": "retriever-beside",
                   "methods": ["pretrained", "base", "multitask", "emoprepend-1",
                               "topicprepend-1", "ensemble-tuned"]},
-    "generation": {**SHORT, "model": "writer", "large": "large", "ensemble": "writer-beside",
+    "generation": {**SHORT, "model": "writer", "large_model": "large", "ensemble": "writer-beside",
                    "methods": ["base", "base-large", "ensemble-plain"]},
     "classifier": {**SHORT, "model": "reader"},
     "pretraining": {**SHORT, "dataset": "ReplyPairs", "retrieval": True},
     "emotions": {"learning_rate": 0.3, "epochs": 2},
     "topics": {"learning_rate": 0.2, "epochs": 2, "dataset": "Newsgroups"},
     "evaluation": {"block": 10, "shuffles": 3, "pools": ["R"], "pool_words": 15, "limit": 20,
-                   "limit_written": 4, "limit_pool": 30,
-                   "decoding": {"groups": 2, "beams": 1, "penalty": 0.3, "longest": 6}},
+                   "limit_generated": 4, "limit_pool": 30,
+                   "decoding": {"groups": 2, "beams": 1, "diversity_penalty": 0.3, "max_words": 6}},
     "controls": ["gold", "random"],
     "release_compat": True,
     "checkpoints": {"keep": "all"},

@@ -31,7 +31,7 @@ from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.setup import Setup
 
 SMALL = ArchitectureConfig(
-    layers=1, decoder_layers=1, hidden=16, heads=2, feed_forward=32, words=40
+    layers=1, decoder_layers=1, hidden=16, heads=2, feed_forward=32, vocabulary_size=40
 )
 REPLY = Task("reply", "R", "D", "reply", (), (MetricSpec("bleu"),), "", Prompt("", 8), "", "", "")
 LABELS = tuple(f"l{number}" for number in range(32))

@@ -287,7 +287,10 @@ def changed_model(name: str, **changes: object) -> list[dict[str, object]]:
             r"retrieval\.model: 'writer' is of family encoder_dec",
         ),
         ({"classifier": None}, r"'ensemble-tuned' needs the section classifier"),
-        ({"generation": {"methods": ["base-large"]}}, r"'base-large' needs generation\.large"),
+        (
+            {"generation": {"methods": ["base-large"]}},
+            r"'base-large' needs generation\.large_model",
+        ),
         (
             {"evaluation": {"limit": 19}},
             r"evaluation\.limit: is 19, less than evaluation\.block \(20\), so no block",
@@ -297,8 +300,8 @@ def changed_model(name: str, **changes: object) -> list[dict[str, object]]:
             r"controls: are emoprepend-1 with other labels, and no setting has that method",
         ),
         (
-            {"models": changed_model("retriever-beside-reader", beside="reader2")},
-            r"retrieval\.ensemble: 'retriever-beside-reader' has 'reader2' beside it, and class",
+            {"models": changed_model("retriever-beside-reader", second_encoder="reader2")},
+            r"retrieval\.ensemble: 'retriever-beside-reader' has the second_encoder 'reader2'",
         ),
         (
             {"models": changed_model("retriever-beside-reader", layers=2)},

@@ -32,7 +32,7 @@ def planned(preset: str, **changes: Any) -> tuple[EmpatheticConfig, Any]:
     assert isinstance(config, EmpatheticConfig)
     specs: dict[str, ModelSpec] = {}
     for model in config.models:
-        beside = specs.get(model.beside) if model.beside else None
+        beside = specs.get(model.second_encoder) if model.second_encoder else None
         weights = f"w-{model.architecture or model.checkpoint}"
         specs[model.name] = ModelSpec(model.name, model.family, weights, model.max_length, beside)
     data = {name: f"r-{name}" for name in config.dataset_names}

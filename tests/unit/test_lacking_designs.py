@@ -40,7 +40,14 @@ PROBES: dict[str, Any] = {
     "models": [{"name": "L", "family": "encoder_decoder", "architecture": LSTM}],
     "probes": {"word_vectors": "corpora/own_words/vectors.txt"},
 }
-SMALL = {"layers": 1, "hidden": 8, "heads": 2, "feed_forward": 8, "positions": 51, "words": 100}
+SMALL = {
+    "layers": 1,
+    "hidden": 8,
+    "heads": 2,
+    "feed_forward": 8,
+    "positions": 51,
+    "vocabulary_size": 100,
+}
 EMPATHETIC: dict[str, Any] = {
     "study": "e",
     "design": "empathetic",

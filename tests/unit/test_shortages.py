@@ -25,7 +25,14 @@ from tasktransfer.operate.lacking import list_missing_inputs, refuse_lacking
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import SPLITS, Instance
 
-BUILT = {"layers": 1, "hidden": 8, "heads": 2, "feed_forward": 8, "positions": 51, "words": 100}
+BUILT = {
+    "layers": 1,
+    "hidden": 8,
+    "heads": 2,
+    "feed_forward": 8,
+    "positions": 51,
+    "vocabulary_size": 100,
+}
 EMPATHETIC: dict[str, Any] = {
     "study": "e",
     "design": "empathetic",

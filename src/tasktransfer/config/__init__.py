@@ -23,6 +23,7 @@ from tasktransfer.config.models import (
     ModelConfig,
 )
 from tasktransfer.config.overrides import list_leaf_paths, replace_keys
+from tasktransfer.config.renamed_keys import RENAMED
 from tasktransfer.config.sections import (
     ALL,
     TINY_WORLD,
@@ -126,7 +127,8 @@ def _collect_problems(
 ) -> Iterator[Problem]:
     """Yield the problems of a validation, without keys for which YAML reports a problem."""
     reported = {problem.path for problem in document.problems}
-    for problem in islice(list_problems(error, document.value, make_schema), MAX_PROBLEMS):
+    problems = list_problems(error, document.value, make_schema, renamed=RENAMED)
+    for problem in islice(problems, MAX_PROBLEMS):
         if problem.path not in reported:
             yield problem
 

@@ -45,7 +45,7 @@ class ArchitectureConfig(Section):
     positions: int = Field(
         default=1000, ge=16, le=100_000, description="maximum sequence length in tokens"
     )
-    words: int = Field(
+    vocabulary_size: int = Field(
         default=250_000,
         ge=10,
         le=10_000_000,

@@ -23,6 +23,7 @@ from tasktransfer.config.fields import (
 )
 from tasktransfer.config.models import EndpointConfig, ModelConfig, check_unique_names
 from tasktransfer.config.places import check_results_folder
+from tasktransfer.config.renamed_keys import restore_old_names
 from tasktransfer.config.training import TrainingConfig
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.validation import Problem, describe_unknown, refuse
@@ -207,10 +208,10 @@ class CommonConfig(Section):
     def content(self) -> dict[str, Any]:
         """Return the content of the digest.
 
-        Keys that were added later are omitted at their default, so that older studies keep their
-        digests.
+        Keys that were added later are omitted at their default, and renamed keys have their old
+        names, so that older studies keep their digests.
         """
-        content = self.model_dump()
+        content: dict[str, Any] = restore_old_names(self.model_dump())
         for key in ("design", "plugins"):
             if content[key] == type(self).model_fields[key].default:
                 del content[key]

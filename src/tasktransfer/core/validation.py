@@ -7,7 +7,7 @@ the JSON schema that pydantic generates for the same types.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from difflib import get_close_matches
@@ -109,7 +109,11 @@ def find_wrong_type(adapter: TypeAdapter[Any], value: Any) -> str | None:
 
 
 def list_problems(
-    error: ValidationError, value: Any, schema: Callable[[], Schema], path: str = ""
+    error: ValidationError,
+    value: Any,
+    schema: Callable[[], Schema],
+    path: str = "",
+    renamed: Mapping[str, str] | None = None,
 ) -> Iterator[Problem]:
     """Yield the problems of ``value``, each once.
 
@@ -119,6 +123,7 @@ def list_problems(
         value: the validated value.
         schema: function that returns the JSON schema of the type, with keys and descriptions.
         path: key path of the value.
+        renamed: path of an old key, with ``[]`` for the items of a list → new name of the key.
     """
     by_key_path: dict[KeyPath, list[ErrorDetails]] = {}
     for details in error.errors(include_url=False, include_input=False):
@@ -128,9 +133,9 @@ def list_problems(
     for key_path, several in by_key_path.items():
         if key_path not in outer:
             own = [each for each in several if each["type"] not in _OF_ANOTHER_TYPE] or several
-            yield from _describe_problems(
-                own, key_path, value, root, _format_path(path, key_path, value)
-            )
+            place = _format_path(path, key_path, value)
+            new_name = (renamed or {}).get(re.sub(r"\[\d+\]", "[]", place))
+            yield from _describe_problems(own, key_path, value, root, place, new_name)
 
 
 def _extract_key_path(details: ErrorDetails, value: Any) -> KeyPath:
@@ -157,7 +162,12 @@ def _format_path(path: str, key_path: KeyPath, value: Any) -> str:
 
 
 def _describe_problems(
-    several: list[ErrorDetails], key_path: KeyPath, value: Any, root: Schema, path: str
+    several: list[ErrorDetails],
+    key_path: KeyPath,
+    value: Any,
+    root: Schema,
+    path: str,
+    new_name: str | None,
 ) -> Iterator[Problem]:
     first = several[0]
     if first["type"] == _SEVERAL:
@@ -172,14 +182,23 @@ def _describe_problems(
         yield Problem(path, ": ".join(["is missing", *helps[:1]]))
     elif first["type"] in ("extra_forbidden", "invalid_key") or first["loc"][-1:] == ("[key]",):
         keys = [key for node in _find_nodes(root, key_path[:-1]) for key in _list_keys(node)]
-        yield Problem(path, describe_unknown("key", key_path[-1], keys))
+        if new_name in keys:
+            shown = show(_get_value(value, key_path))
+            yield Problem(path, f"was renamed to {new_name}: write {new_name}: {shown}")
+        else:
+            yield Problem(path, describe_unknown("key", key_path[-1], keys))
     else:
-        for part in key_path:
-            value = value[part]
+        value = _get_value(value, key_path)
         expected = " or ".join(dict.fromkeys(map(_describe_expectation, several)))
         yield Problem(
             path, f"found {show(value)}, expected {expected}{_format_advice(several, value)}"
         )
+
+
+def _get_value(value: Any, key_path: KeyPath) -> Any:
+    for part in key_path:
+        value = value[part]
+    return value
 
 
 _OF_ANOTHER_TYPE = {

@@ -17,6 +17,7 @@ from typing import Any
 from tasktransfer.config import BUILT, TINY, ArchitectureConfig, CommonConfig, ModelConfig
 from tasktransfer.config.model_sizes import find_size, list_cached_folders, read_size
 from tasktransfer.config.places import expand_path, has_hub_form, is_gguf
+from tasktransfer.config.renamed_keys import restore_old_names
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS
@@ -284,7 +285,7 @@ class _Inputs:
 
     def _recipe(self, name: str, architecture: ArchitectureConfig) -> dict[str, Any]:
         """Return the recipe of a built model, including the texts that define its vocabulary."""
-        recipe = architecture.model_dump()
+        recipe = restore_old_names(architecture.model_dump(), "models[].architecture")
         vectors = recipe.pop("vectors")
         if vectors is not None:
             if not Path(expand_path(vectors)).is_file():

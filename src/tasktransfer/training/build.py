@@ -44,7 +44,7 @@ def build(
             width, or ``out`` contains something else.
     """
     with replace_folder(out, MAKER) as folder:
-        tokenizer = build_tokenizer(_iterate_texts(instances), architecture.words, labels)
+        tokenizer = build_tokenizer(_iterate_texts(instances), architecture.vocabulary_size, labels)
         config = build_config(architecture, len(tokenizer))
         config.save_pretrained(folder)
         tokenizer.save_pretrained(folder)

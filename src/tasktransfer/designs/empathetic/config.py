@@ -80,20 +80,22 @@ class EmpatheticModel(ModelConfig):
     architecture: ArchitectureConfig | None = Field(
         default=None, description="architecture of the model, if checkpoint is 'built'"
     )
-    beside: ModelName | None = Field(
+    second_encoder: ModelName | None = Field(
         default=None,
         description="another model of the study, whose encoder is added to this model",
     )
 
-    @field_validator("beside")
+    @field_validator("second_encoder")
     @classmethod
-    def _refuse_adapter_with_beside(cls, beside: str | None, info: ValidationInfo) -> str | None:
-        if beside is not None and info.data.get("adapter") is not None:
+    def _refuse_adapter_with_second_encoder(
+        cls, second_encoder: str | None, info: ValidationInfo
+    ) -> str | None:
+        if second_encoder is not None and info.data.get("adapter") is not None:
             raise ValueError(
                 "a model with an adapter is saved without its second encoder: remove adapter or "
-                "beside"
+                "second_encoder"
             )
-        return beside
+        return second_encoder
 
     @field_validator("checkpoint")
     @classmethod
@@ -134,14 +136,14 @@ class EmpatheticModel(ModelConfig):
 
     @property
     def second(self) -> str | None:
-        return self.beside
+        return self.second_encoder
 
 
 class EmpatheticTraining(TrainingConfig):
     """Default hyperparameters of every training of the study; sections may override them."""
 
     without_effect: ClassVar[Mapping[str, str]] = {
-        "limit_test": "set evaluation.limit, evaluation.limit_written or evaluation.limit_pool",
+        "limit_test": "set evaluation.limit, evaluation.limit_generated or evaluation.limit_pool",
         "task_weighting": "remove it, because no training mixes batches of several tasks",
         "loss_on": "remove it, because no decoder is trained",
         "fidelity.weighting_when_finetuning": "remove it, because no fine-tuning follows a "
@@ -194,7 +196,8 @@ class SettingConfig(Overrides):
     model: ModelName = Field(description="name of the model (in models) that is trained")
     ensemble: ModelName | None = Field(
         default=None,
-        description="name of the same model with the classifier's encoder beside it, for ensembles",
+        description="name of the same model with the classifier as its second_encoder, for "
+        "ensembles",
     )
     methods: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         description="methods to train, see docs/empathetic.md"
@@ -204,7 +207,7 @@ class SettingConfig(Overrides):
 class GenerationConfig(SettingConfig):
     """Methods and models of generation."""
 
-    large: ModelName | None = Field(
+    large_model: ModelName | None = Field(
         default=None, description="name of the model with one more layer"
     )
 
@@ -255,11 +258,11 @@ class DecodingConfig(Section):
 
     groups: int = Field(default=3, ge=1, le=100, description="number of beam groups")
     beams: int = Field(default=2, ge=1, le=100, description="number of beams per group")
-    penalty: Annotated[float, Field(ge=0, le=100), NUMBER] = Field(
+    diversity_penalty: Annotated[float, Field(ge=0, le=100), NUMBER] = Field(
         default=0.5,
         description="diversity penalty of a word, per earlier group that chose it at this step",
     )
-    longest: int = Field(
+    max_words: int = Field(
         default=40, ge=1, le=1000, description="maximum number of words of a reply"
     )
 
@@ -284,7 +287,7 @@ class EvaluationConfig(Section):
         description="maximum number of test replies, for P@1 in whole blocks of consecutive "
         "replies; null for all",
     )
-    limit_written: Count | None = Field(
+    limit_generated: Count | None = Field(
         default=None, description="maximum number of test replies to generate; null for limit"
     )
     limit_pool: Count | None = Field(
@@ -298,7 +301,7 @@ class EvaluationConfig(Section):
     @property
     def cuts(self) -> str:
         """The limits as text for captions; empty if there are none."""
-        limits = {name: getattr(self, name) for name in ("limit", "limit_written", "limit_pool")}
+        limits = {name: getattr(self, name) for name in ("limit", "limit_generated", "limit_pool")}
         listed = (f"evaluation.{name} {n}" for name, n in limits.items() if n is not None)
         return ", ".join(listed)
 

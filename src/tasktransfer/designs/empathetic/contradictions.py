@@ -29,12 +29,12 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
         if classifier:
             yield from _check_family("classifier.model", classifier.model, "encoder", models)
         for index, model in enumerate(models.values()):
-            if model.beside is not None:
-                path = f"models[{index}].beside"
-                yield from _check_family(path, model.beside, "encoder", models)
-                if getattr(models.get(model.beside), "beside", None) is not None:
-                    remedy = "has a model beside it too: name a model without beside"
-                    yield Problem(path, f"{model.beside!r} {remedy}")
+            if model.second_encoder is not None:
+                path = f"models[{index}].second_encoder"
+                yield from _check_family(path, model.second_encoder, "encoder", models)
+                if getattr(models.get(model.second_encoder), "second_encoder", None) is not None:
+                    remedy = "has a second encoder too: name a model without second_encoder"
+                    yield Problem(path, f"{model.second_encoder!r} {remedy}")
     if "retrieval" in parts and not (parts["retrieval"] or parts.get("generation")):
         yield Problem("retrieval", "is missing, and so is generation: give one of them")
     yield from _check_evaluation(parts)
@@ -80,7 +80,7 @@ def _check_setting(
     name: str, section: Any, models: Mapping[str, Any], parts: Parts
 ) -> Iterator[Problem]:
     yield from _check_family(f"{name}.model", section.model, FAMILIES[name], models)
-    for key in ("ensemble", "large"):
+    for key in ("ensemble", "large_model"):
         other = getattr(section, key, None)
         if other is not None:
             yield from _check_family(f"{name}.{key}", other, FAMILIES[name], models)
@@ -95,8 +95,8 @@ def _check_setting(
             )
         if method.startswith("ensemble") and parts.get("classifier") is None:
             yield Problem(path, f"{method!r} needs the section classifier: give its model")
-        if method.endswith("large") and section.large is None:
-            yield Problem(path, f"{method!r} needs {name}.large: name the larger model")
+        if method.endswith("large") and section.large_model is None:
+            yield Problem(path, f"{method!r} needs {name}.large_model: name the larger model")
     ensembles = [method for method in section.methods if method.startswith("ensemble")]
     if ensembles:
         yield from _check_ensemble(name, section, ensembles[0], models, parts.get("classifier"))
@@ -126,22 +126,23 @@ def _check_ensemble(
 ) -> Iterator[Problem]:
     """Yield problems of an ensemble's model, which must be Base with the classifier's encoder."""
     path, joined, own = f"{name}.ensemble", models.get(section.ensemble), models.get(section.model)
-    if joined is None or joined.beside is None:
+    if joined is None or joined.second_encoder is None:
         if joined is not None or section.ensemble is None:
-            yield Problem(path, f"{method!r} needs a model with the classifier beside it: name one")
+            message = f"{method!r} needs a model whose second_encoder is the classifier: name one"
+            yield Problem(path, message)
         return
-    if classifier and joined.beside != classifier.model:
+    if classifier and joined.second_encoder != classifier.model:
         yield Problem(
             path,
-            f"{joined.name!r} has {joined.beside!r} beside it, and classifier.model is "
-            f"{classifier.model!r}: name the same model in both",
+            f"{joined.name!r} has the second_encoder {joined.second_encoder!r}, and "
+            f"classifier.model is {classifier.model!r}: name the same model in both",
         )
     for key in ("checkpoint", "revision", "max_length", "architecture"):
         values = [getattr(model, key) for model in (joined, own) if model is not None]
         if values[1:] and values[0] != values[1]:
             yield Problem(
                 path,
-                f"{joined.name!r} is Base with a classifier beside it, but its {key} differs from "
+                f"{joined.name!r} is Base with a second encoder, but its {key} differs from "
                 f"that of {section.model!r}: give both the same",
             )
             return

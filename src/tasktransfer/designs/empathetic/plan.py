@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
+from tasktransfer.config.renamed_keys import restore_old_names
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Pool, Start
 from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
@@ -109,7 +110,7 @@ class _Seed:
         large = method.endswith("-large")
         name = section.model
         if large and isinstance(section, GenerationConfig):
-            name = str(section.large)
+            name = str(section.large_model)
         begin = self._pretrained(setting, section, name)
         plain = method.removesuffix("-large")
         prepend = parse_prepend(plain)
@@ -319,8 +320,11 @@ class _Seed:
     ) -> tuple[Evaluation, ...]:
         evaluation = self.config.evaluation
         limit = {"limit": evaluation.limit} if evaluation.limit else {}
-        most = evaluation.limit_written or evaluation.limit
-        decoding = evaluation.decoding.model_dump() | ({"limit": most} if most else {})
+        most = evaluation.limit_generated or evaluation.limit
+        section = evaluation.decoding.model_dump()
+        decoding = restore_old_names(section, "evaluation.decoding")
+        if most:
+            decoding["limit"] = most
         return (
             Evaluation(outcome, data, REPLY.name, PERPLEXITY, settings=limit),
             Evaluation(outcome, data, REPLY.name, ("bleu",), settings=decoding),

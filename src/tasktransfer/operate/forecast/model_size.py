@@ -74,8 +74,8 @@ def _find_model_size(study: Study, name: str) -> ModelSize:
     if made is not None:
         layer = 4 * made.hidden**2 + 2 * made.hidden * made.feed_forward
         layers = made.layers + made.decoder_layers
-        parameters = made.words * made.hidden + layers * layer
-        words = made.words
+        words = made.vocabulary_size
+        parameters = words * made.hidden + layers * layer
         return ModelSize(
             parameters, made.hidden, layers, words, "its recipe", written=REPLIES_SHARE
         )

@@ -1,0 +1,48 @@
+"""Config keys that have another name than in earlier versions.
+
+Config files use the new names, and an old name is refused with the new one. Digests use the old
+names, so that studies and results keep theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasktransfer.core.validation import extend_path
+
+RENAMED: Mapping[str, str] = {
+    "evaluation.decoding.longest": "max_words",
+    "evaluation.decoding.penalty": "diversity_penalty",
+    "evaluation.limit_written": "limit_generated",
+    "generation.large": "large_model",
+    "models[].architecture.words": "vocabulary_size",
+    "models[].beside": "second_encoder",
+}
+"""Path of the old key → new name of the key. ``[]`` stands for the items of a list."""
+
+
+def get_new_path(old: str) -> str:
+    """Return the path of a renamed key under its new name."""
+    return extend_path(old.rpartition(".")[0], RENAMED[old])
+
+
+_OLD_NAMES = {get_new_path(old): old.rpartition(".")[2] for old in RENAMED}
+"""Path of the new key → name of the key in digests."""
+
+
+def restore_old_names(content: Any, path: str = "") -> Any:
+    """Return the content of a config or section with the names that its keys have in digests.
+
+    Args:
+        path: path of the section in the config; empty for the whole config.
+    """
+    if isinstance(content, Mapping):
+        restored = {}
+        for key, value in content.items():
+            below = extend_path(path, str(key))
+            restored[_OLD_NAMES.get(below, key)] = restore_old_names(value, below)
+        return restored
+    if isinstance(content, list | tuple):
+        return type(content)(restore_old_names(item, f"{path}[]") for item in content)
+    return content
