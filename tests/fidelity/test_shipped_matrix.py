@@ -141,7 +141,7 @@ def test_two_tasks_are_not_learnt(results: Results) -> None:
 
 def test_its_cuts_are_in_its_tables(results: Results) -> None:
     assert results.metadata.cuts == (
-        "limit_train 500, limit_dev 200, asked.limit_test 200, training.limit_test 1200"
+        "limit_train 500, limit_dev 200, prompted.limit_test 200, training.limit_test 1200"
     )
 
 

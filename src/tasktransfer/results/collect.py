@@ -122,11 +122,11 @@ class Collected:
 
         If a key has several values, the section of the config is added to its name.
         """
-        limits = {
+        limits = _name_once(
             (tuple(key.split(".")), limit)
             for record in self.records.values()
             for key, limit in record["provenance"].get("cuts", {}).items()
-        }
+        )
         values = Counter(key for key, _ in {(path[-1], limit) for path, limit in limits})
         named = {
             (path[-1], ".".join(path[-2:] if values[path[-1]] > 1 else path[-1:]), limit)
@@ -251,6 +251,24 @@ def gather(study: Study, runs: Iterable[Run] | None = None) -> Collected:
         (*reading.problems, *find_misplaced(study, reading.nodes)),
         reading.test_sets,
     )
+
+
+_SECTIONS = {"asked": "prompted"}
+"""Section of an identity → section of the config, if their names differ."""
+
+
+def _name_once(
+    limits: Iterable[tuple[tuple[str, ...], int]],
+) -> set[tuple[tuple[str, ...], int]]:
+    """Return one key path for each key and limit: that of ``training``, if it has one.
+
+    References read the limits of the trainings, under a key of their own.
+    """
+    named: dict[tuple[str, int], tuple[str, ...]] = {}
+    for path, limit in sorted(limits, key=lambda item: (item[0][-2:-1] != ("training",), item)):
+        shown = tuple(_SECTIONS.get(part, part) for part in path)
+        named.setdefault((path[-1], limit), shown)
+    return {(path, limit) for (_, limit), path in named.items()}
 
 
 def _select_nodes(study: Study, runs: Iterable[Run] | None) -> tuple[Node, ...]:

@@ -120,6 +120,10 @@ def statistics(study: Study) -> None:
         from tasktransfer.designs.transfer.statistics.references import write_references
 
         write_references(study)
+    if config.planned_controls:
+        from tasktransfer.designs.transfer.statistics.control_summary import write_control_summary
+
+        write_control_summary(study)
     if transfer_config(study).selectors:
         from tasktransfer.designs.transfer.selectors.values import write_selection
 

@@ -47,7 +47,7 @@ from tasktransfer.designs.transfer.config_sections import (
     TransferTraining,
     training_on,
 )
-from tasktransfer.designs.transfer.controls import CONTROLS
+from tasktransfer.designs.transfer.controls import CONTROLS, LONGER_BASELINE
 from tasktransfer.designs.transfer.dataset_section import (
     DatasetConfig,
     DatasetSection,
@@ -132,7 +132,8 @@ class TransferConfig(CommonConfig):
     ] = Field(
         default=(),
         description="controls with which every single-source transfer is compared, in addition to "
-        "the baseline",
+        "the baseline; default: longer_baseline in studies of multitask_finetune with a recipe, "
+        "otherwise none",
     )
     references: Annotated[
         tuple[ReferenceName, ...],
@@ -226,6 +227,18 @@ class TransferConfig(CommonConfig):
         return tuple(seed for seed in self.baseline_seeds or () if seed not in self.seeds)
 
     @property
+    def planned_controls(self) -> tuple[str, ...]:
+        """The controls of the file, or ``longer_baseline`` by default for multitask_finetune.
+
+        Reproductions have no default control. Neither have races, which no control can join.
+        """
+        if "controls" in self.model_fields_set:
+            return self.controls
+        learns = self.training.recipe is not None and self.racing is None
+        trains_longer = "multitask_finetune" in self.algorithms and self.rules != "challenge"
+        return (LONGER_BASELINE,) if learns and trains_longer else ()
+
+    @property
     def needs_model_sizes(self) -> bool:
         """True if the study uses a recipe, which depends on model sizes."""
         return self.training.recipe is not None
@@ -275,7 +288,8 @@ class TransferConfig(CommonConfig):
                     del entry[key]
         if not content["data"]["releases"]:  # came later
             del content["data"]["releases"]
-        if not self.controls:
+        content["controls"] = self.planned_controls
+        if not self.planned_controls:
             del content["controls"]
         del content["references"]  # came later, and changes no other node
         if not self.selectors:  # came later

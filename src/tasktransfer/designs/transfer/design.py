@@ -39,10 +39,11 @@ def _list_statistics(study: Study) -> tuple[str, ...]:
     config = transfer_config(study)
     asked = outputs.PROMPTED if config.prompted else ()
     simple = outputs.REFERENCES if _has_references(study) else ()
+    controlled = outputs.CONTROL_SUMMARY if config.planned_controls else ()
     more = outputs.SELECTION if config.selectors else ()
     race = (outputs.RACE,) if config.racing else ()
     mixed = (outputs.MIXING,) if config.multi_source.mixes else ()
-    return (*outputs.STATISTICS, *asked, *simple, *more, *race, *mixed)
+    return (*outputs.STATISTICS, *asked, *simple, *controlled, *more, *race, *mixed)
 
 
 def _has_references(study: Study) -> bool:

@@ -47,6 +47,9 @@ PROMPTED = ("prompted",)
 REFERENCES = ("references",)
 """Additional table for studies with references (``statistics.references``)."""
 
+CONTROL_SUMMARY = ("control_summary",)
+"""Additional table for studies with controls (``statistics.control_summary``)."""
+
 RACE = "race"
 """Additional table for studies whose pairs race (``statistics.race``)."""
 

@@ -363,7 +363,7 @@ def _list_run_names(config: TransferConfig, selected: Iterable[MultiSource]) -> 
                 of_pairs = {target for _, target in dataset.pairs}
                 studied = [task for task in dataset.tasks if task in of_pairs]
                 for control, sources, target in control_runs(
-                    config.controls, studied, dataset.pairs
+                    config.planned_controls, studied, dataset.pairs
                 ):
                     yield dataset.name, model.name, control, sources, target, seed
 

@@ -361,6 +361,19 @@ REFERENCES: Columns = (
 )
 """Columns of the additional table of ``statistics`` for studies with references."""
 
+CONTROL_SUMMARY: Columns = (
+    *_GROUP,
+    ("control", pa.string(), "self_transfer, longer_baseline or shuffled_source"),
+    ("n_pairs", pa.int64(), "source-target pairs with a run of the control"),
+    ("n_seeds", pa.int64(), "seeds with both the transfer run and the control's"),
+    ("mean", pa.float64(), "score of the transfer - score of the control, mean over pairs, points"),
+    ("low", pa.float64(), "lower end of its 95 % interval over seeds and dialogues; NaN: one seed"),
+    ("high", pa.float64(), "upper end"),
+    ("p", pa.float64(), "two-sided p of a mean of 0; NaN: no test"),
+    ("q", pa.float64(), "p adjusted for all rows (false-discovery control)"),
+)
+"""Columns of the additional table of ``statistics`` for studies with controls."""
+
 STATISTICS: dict[str, Columns] = dict(
     zip(
         outputs.STATISTICS,
@@ -373,7 +386,13 @@ STATISTICS: dict[str, Columns] = dict(
 )
 """Tables that ``statistics`` computes from them."""
 
-ALL = TABLES | STATISTICS | {outputs.PROMPTED[0]: PROMPTED, outputs.REFERENCES[0]: REFERENCES}
+ALL = {
+    **TABLES,
+    **STATISTICS,
+    outputs.PROMPTED[0]: PROMPTED,
+    outputs.REFERENCES[0]: REFERENCES,
+    outputs.CONTROL_SUMMARY[0]: CONTROL_SUMMARY,
+}
 
 
 def names(table: str) -> list[str]:

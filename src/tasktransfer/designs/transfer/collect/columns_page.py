@@ -24,6 +24,7 @@ _TITLES = {
     "Tables that `tasktransfer statistics` computes from them": columns.STATISTICS,
     "Additional table for prompted models": {outputs.PROMPTED[0]: columns.PROMPTED},
     "Additional table for references": {outputs.REFERENCES[0]: columns.REFERENCES},
+    "Additional table for controls": {outputs.CONTROL_SUMMARY[0]: columns.CONTROL_SUMMARY},
 }
 
 

@@ -70,6 +70,7 @@ class Results:
     ``data.stats.length_distributions``); None if the dialogues were never prepared.
     ``reference``: scores of simple predictors (``tables.reference``); None if not computed.
     ``references``: baselines next to references (``statistics.references``); None without any.
+    ``control_summary``: means over pairs next to controls (``statistics.control_summary``).
     ``prompted``: scores of prompted models (``statistics.prompted``); None without such models.
     """
 
@@ -80,9 +81,11 @@ class Results:
     reference: pd.DataFrame | None = None
     prompted: pd.DataFrame | None = None
     references: pd.DataFrame | None = None
+    control_summary: pd.DataFrame | None = None
 
 
 LENGTHS, REFERENCED, ASKED, LEARNED = "lengths", "reference", "prompted", "references"
+CONTROLLED = "control_summary"
 """Frames that only some studies have: dialogues were available, or such runs are planned."""
 
 
@@ -96,6 +99,7 @@ def frames_in(results: Results) -> dict[str, pd.DataFrame]:
         REFERENCED: absent if results.reference is None else results.reference,
         ASKED: absent if results.prompted is None else results.prompted,
         LEARNED: absent if results.references is None else results.references,
+        CONTROLLED: absent if results.control_summary is None else results.control_summary,
     }
 
 
@@ -116,6 +120,7 @@ def results_of(view: View) -> Results:
         reference=given(REFERENCED),
         prompted=given(ASKED),
         references=given(LEARNED),
+        control_summary=given(CONTROLLED),
     )
 
 
@@ -175,6 +180,7 @@ def read_results(folder: str | Path) -> Results:
         reference=reference.read(folder / Path(outputs.REFERENCE).name),
         prompted=_read_additional_table(folder, outputs.PROMPTED[0]),
         references=_read_additional_table(folder, outputs.REFERENCES[0]),
+        control_summary=_read_additional_table(folder, outputs.CONTROL_SUMMARY[0]),
     )
 
 

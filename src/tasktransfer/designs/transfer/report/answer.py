@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.results import CONTROLLED
 from tasktransfer.designs.transfer.report.collapsed_runs import CollapsedRuns
 from tasktransfer.designs.transfer.report.first_source import first_sources
 from tasktransfer.designs.transfer.report.learned import (
@@ -13,6 +15,7 @@ from tasktransfer.designs.transfer.report.learned import (
     describe_unlearned,
     keep_learned,
 )
+from tasktransfer.designs.transfer.report.longer_training import describe_longer_training
 from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
 from tasktransfer.present.sentences import (
     MOST_Q,
@@ -41,7 +44,11 @@ def answer(view: View) -> list[str]:
         once = " (with one run each, the variation between runs is unknown)"
         return [*unlearned, *(first or [f"{NOTHING[:-1]}{once if len(singles) else ''}."])]
     averages = _describe_averages(view["summary"], tested, one_label)
-    return [*unlearned, *first, *_describe_significant_cells(tested, view, one_label), *averages]
+    has_controls = CONTROLLED in view and len(view[CONTROLLED])
+    controlled = view[CONTROLLED] if has_controls else columns.frame(CONTROLLED, [])
+    longer = describe_longer_training(controlled, view["summary"])
+    cells_found = _describe_significant_cells(tested, view, one_label)
+    return [*unlearned, *first, *cells_found, *averages, *longer]
 
 
 def _describe_significant_cells(

@@ -31,6 +31,7 @@ def control_tables(results: Results) -> list[HtmlTable]:
     tables = [
         *_list_reference_tables(results),
         _build_top1_table(statistics.top1),
+        *_list_control_summaries(results),
         _build_verdict_table(statistics.controls),
         _build_cell_table(statistics.controls),
         _build_collapsed_table(statistics.collapsed),
@@ -127,6 +128,34 @@ def _build_top1_table(frame: pd.DataFrame) -> HtmlTable:
         ),
         keys=3,
     )
+
+
+def _list_control_summaries(results: Results) -> list[HtmlTable]:
+    """Return the table of mean differences from controls, if the study has controls."""
+    if results.control_summary is None:
+        return []
+    table = build_table(
+        "control-summary",
+        "Average effects over controls",
+        "Score of the transfer minus score of the control, mean over pairs, points, with its 95 % "
+        "interval over seeds and dialogues; q is adjusted over all rows. longer_baseline trains on "
+        "the target alone for twice the baseline's updates, about as long as multitask → fine-tune "
+        "does.",
+        results.control_summary.assign(
+            named=results.control_summary["control"].str.replace("_", " ")
+        ),
+        (
+            *_GROUP,
+            text("named", "Control"),
+            number("n_pairs", "Pairs", "d"),
+            number("n_seeds", "Seeds", "d"),
+            number("mean", "Δ", "+.2f"),
+            interval("low", "high", "interval", "+.2f"),
+            number("q", "q", ".3f"),
+        ),
+        keys=4,
+    )
+    return [table]
 
 
 def _build_verdict_table(frame: pd.DataFrame) -> HtmlTable:

@@ -59,7 +59,7 @@ def control_cells(tables: Tables, root: Path, previous: pd.DataFrame | None = No
     parts = [
         cells(part, root, earlier).assign(control=control)
         for control in CONTROLS
-        for part in _replace_baselines(control, tables)
+        for part in replace_baselines(control, tables)
     ]
     if not parts:
         return frame("control_cells", [])
@@ -111,7 +111,7 @@ def controls(over: pd.DataFrame, heatmap_cells: pd.DataFrame, names: Sequence[st
     return frame("controls", wanted_columns.itertuples(index=False, name=None))
 
 
-def _replace_baselines(control: str, tables: Tables) -> Iterator[Tables]:
+def replace_baselines(control: str, tables: Tables) -> Iterator[Tables]:
     """Yield tables whose baselines are a control's runs.
 
     A target has one baseline, so a control with one run per source yields one set of tables per

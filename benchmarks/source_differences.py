@@ -1,0 +1,135 @@
+"""Test whether the sources of a target differ: do their differences repeat with other data?
+
+    python -m benchmarks.source_differences results/minilm-matrix
+
+For each dataset and algorithm, the score of each source on a target is compared with the mean of
+the target's other sources, once with one seed on one half of the test dialogues, and once with
+another seed on the other half. Neither training randomness nor test dialogues are shared, so a
+positive covariance of the two means that sources differ. The p value is from permutations of the
+sources within each target in one of the two (one-sided). The baseline cancels out, because all
+sources of a target and seed share it. A target whose mean is far from the others does not count for
+more than its own differences, but a target with large differences does; the table names it.
+
+Prints one row per dataset, model and algorithm: covariance, correlation, p value, number of
+targets, and the target that contributes most with its fraction of the covariance.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tasktransfer.designs.transfer.collect.results import Tables, read_tables
+from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue, by_dialogue
+
+PERMUTATIONS = 9999
+Floats = npt.NDArray[np.float64]
+
+
+def center_sources(
+    runs: pd.DataFrame, scored: ByDialogue, seed: int, sources: list[str]
+) -> Floats | None:
+    """Return each source's score minus their mean, (halves, splits, sources).
+
+    None if a source has no run with this seed.
+    """
+    of_seed = runs[runs["seed"] == seed].set_index("source")
+    if not set(sources) <= set(of_seed.index):
+        return None
+    names = [tuple(of_seed.loc[source, ["model", "digest"]]) for source in sources]
+    if not all(name in scored.halves for name in names):
+        return None
+    scores = np.stack([scored.halves[name] for name in names], axis=-1)
+    return np.asarray(scores - scores.mean(axis=-1, keepdims=True))
+
+
+def collect_pairs(runs: pd.DataFrame, scored: ByDialogue) -> Iterator[tuple[Floats, Floats]]:
+    """Yield a target's centred scores for each ordered pair of seeds, (splits, sources) each.
+
+    The first is from one seed on the first half of the dialogues, the second from another seed on
+    the second half.
+    """
+    sources = sorted(runs["source"].unique())
+    seeds = sorted(runs["seed"].unique())
+    centred = {seed: center_sources(runs, scored, seed, sources) for seed in seeds}
+    for a, b in permutations(seeds, 2):
+        first, second = centred[a], centred[b]
+        if first is not None and second is not None and len(sources) > 2:
+            yield first[0], second[1]
+
+
+def compare_sources(tables: Tables, scored: dict[tuple[str, str], ByDialogue]) -> pd.DataFrame:
+    """Return one row per dataset, model and algorithm."""
+    single = tables.runs[(tables.runs["n_sources"] == 1)]
+    rows = []
+    for (dataset, model, algorithm), group in single.groupby(
+        ["dataset", "model", "algorithm"], sort=False
+    ):
+        pairs = {
+            str(target): list(collect_pairs(runs, scored[dataset, target]))
+            for target, runs in group.groupby("target")
+            if (dataset, target) in scored
+        }
+        pairs = {target: found for target, found in pairs.items() if found}
+        if pairs:
+            rows.append((dataset, model, algorithm, *test_covariance(pairs)))
+    names = ["dataset", "model", "algorithm", "covariance", "correlation", "p", "targets"]
+    return pd.DataFrame(rows, columns=[*names, "most", "fraction", "p_without"])
+
+
+def test_covariance(
+    pairs: dict[str, list[tuple[Floats, Floats]]],
+) -> tuple[float, float, float, int, str, float, float]:
+    """Return the columns of a row from ``covariance`` on."""
+    products = {target: [multiply(*pair) for pair in found] for target, found in pairs.items()}
+    each = {target: np.mean([p.trace() for p in found]) for target, found in products.items()}
+    total = sum(each.values())
+    spread = sum(
+        np.mean([np.sqrt((a * a).sum(1).mean() * (b * b).sum(1).mean()) for a, b in found])
+        for found in pairs.values()
+    )
+    most = max(each, key=lambda target: each[target])
+    cells = sum(found[0][0].shape[1] for found in pairs.values())
+    rest = {target: found for target, found in products.items() if target != most}
+    return (
+        *(float(total) / cells, float(total / spread), compute_p(products), len(pairs)),
+        *(most, float(each[most] / total), compute_p(rest)),
+    )
+
+
+def multiply(a: Floats, b: Floats) -> Floats:
+    """Return the products of each source's a with each source's b, mean over splits."""
+    return np.asarray(np.einsum("ks,kt->st", a, b) / len(a))
+
+
+def compute_p(products: dict[str, list[Floats]]) -> float:
+    """Return the one-sided p value of the sum of traces, permuting the sources of each target."""
+    random = np.random.default_rng(0)
+    observed = sum(np.mean([p.trace() for p in found]) for found in products.values())
+    sums = np.zeros(PERMUTATIONS)
+    for found in products.values():
+        mean = np.mean(found, axis=0)
+        sources = len(mean)
+        order = random.permuted(np.tile(np.arange(sources), (PERMUTATIONS, 1)), axis=1)
+        sums += mean[np.arange(sources), order].sum(axis=1)
+    return float((1 + (sums >= observed - 1e-12).sum()) / (1 + PERMUTATIONS))
+
+
+def main() -> None:
+    """Read a study's results and print the comparison."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("results", type=Path, help="results folder of a transfer study")
+    chosen = parser.parse_args()
+    tables, _ = read_tables(chosen.results / "tables")
+    found = compare_sources(tables, by_dialogue(tables, chosen.results))
+    print(found.round(3).to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()

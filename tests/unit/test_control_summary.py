@@ -1,0 +1,166 @@
+"""Average effects over controls, the default control, and the sentences that use them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+from study_records import write_records
+from tasktransfer.core.runs import Run
+from tasktransfer.designs import open_study
+from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.collect import tables_of
+from tasktransfer.designs.transfer.collect.results import Tables
+from tasktransfer.designs.transfer.controls import LONGER_BASELINE
+from tasktransfer.designs.transfer.report.longer_training import (
+    LONGER_ALGORITHM,
+    describe_longer_training,
+)
+from tasktransfer.designs.transfer.runs import is_control
+from tasktransfer.designs.transfer.statistics.control_summary import summarise_controls
+from tasktransfer.results.collect import gather
+from tasktransfer.results.study import Study
+
+TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
+STUDY: dict[str, Any] = {
+    "study": "longer",
+    "datasets": {"DailyDialog": {"tasks": TASKS}},
+    "models": [{"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny"}],
+    "algorithms": ["pretrain_finetune", "multitask_finetune"],
+    "controls": ["self_transfer", "longer_baseline", "shuffled_source"],
+    "seeds": 4,
+}
+
+
+def open_changed(folder: Path, monkeypatch: pytest.MonkeyPatch, **keys: Any) -> Study:
+    monkeypatch.chdir(folder)
+    given = {key: value for key, value in {**STUDY, **keys}.items() if value is not None}
+    Path("study.yaml").write_text(yaml.safe_dump(given))
+    return open_study("study.yaml")
+
+
+def list_controls(study: Study) -> set[str]:
+    return {run.method for run in study.plan.runs if is_control(run)}
+
+
+# --- the default control ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("keys", "planned"),
+    [
+        ({"training": {"recipe": "auto"}}, {LONGER_BASELINE}),
+        ({"training": {"recipe": "auto"}, "controls": []}, set()),
+        ({"training": {"recipe": "auto"}, "controls": ["self_transfer"]}, {"self_transfer"}),
+        ({"training": {"recipe": "auto"}, "algorithms": ["pretrain_finetune"]}, set()),
+        ({"training": {"recipe": "auto"}, "racing": {"seeds": [2, 4], "keep": [0.5]}}, set()),
+        ({}, set()),
+        ({"training": {"fidelity": "paper"}}, set()),
+    ],
+)
+def test_studies_with_a_recipe_have_a_longer_baseline_by_default(
+    keys: dict[str, Any], planned: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = open_changed(tmp_path, monkeypatch, **{"controls": None, **keys})
+    assert list_controls(study) == planned
+
+
+def test_a_default_control_has_the_digest_of_a_named_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = {"training": {"recipe": "auto"}}
+    unnamed = open_changed(tmp_path, monkeypatch, controls=None, **recipe)
+    named = open_changed(tmp_path, monkeypatch, controls=[LONGER_BASELINE], **recipe)
+    assert unnamed.config.digest == named.config.digest
+    assert [s.digest for s in unnamed.plan.stages] == [s.digest for s in named.plan.stages]
+
+
+# --- the table ----------------------------------------------------------------------------------
+
+
+def imitate_quality(run: Run) -> float:
+    """Return scores in which longer training alone explains the gain of an algorithm."""
+    return 0.8 if run.method in (LONGER_BASELINE, LONGER_ALGORITHM) else 0.4
+
+
+@pytest.fixture
+def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tables:
+    study = open_changed(tmp_path, monkeypatch)
+    write_records(study, imitate_quality)
+    return tables_of(gather(study))
+
+
+def test_a_gain_of_longer_training_is_no_gain_over_a_longer_baseline(tables: Tables) -> None:
+    frame = summarise_controls(tables, Path("results"))
+    assert list(frame.columns) == columns.names("control_summary")
+    rows = frame.set_index(["algorithm", "control"])
+    longer = rows.loc[(LONGER_ALGORITHM, LONGER_BASELINE)]
+    assert (longer["n_pairs"], longer["n_seeds"]) == (6, 4)
+    assert longer["low"] < 0 < longer["high"]
+    itself = rows.loc[(LONGER_ALGORITHM, "self_transfer")]
+    assert itself["low"] > 10
+    assert itself["q"] <= 0.05
+    assert rows.loc[("pretrain_finetune", LONGER_BASELINE), "high"] < -10
+
+
+def test_the_mean_is_that_of_transfers_minus_controls(tables: Tables) -> None:
+    frame = summarise_controls(tables, Path("results")).set_index(["algorithm", "control"])
+    for (algorithm, control), row in frame.iterrows():
+        transfers = tables.runs[tables.runs["algorithm"] == algorithm]
+        runs = tables.control_runs[tables.control_runs["algorithm"] == control]
+        keys = ["target", "seed", *(["source"] if control == "shuffled_source" else [])]
+        both = transfers.merge(runs[[*keys, "score"]], on=keys, suffixes=("", "_of_control"))
+        differences = both["score"] - both["score_of_control"]
+        pairs = differences.groupby([both["source"], both["target"]]).mean()
+        assert row["mean"] == pytest.approx(pairs.mean())
+        assert row["low"] < row["mean"] < row["high"]
+
+
+def test_one_seed_has_no_interval(tables: Tables) -> None:
+    first = Tables(
+        **{
+            name: frame[frame["seed"] == 0] if "seed" in frame else frame
+            for name, frame in vars(tables).items()
+        }
+    )
+    frame = summarise_controls(first, Path("results"))
+    assert len(frame)
+    assert frame[["low", "high", "p", "q"]].isna().all(axis=None)
+
+
+def test_without_runs_of_controls_there_are_no_rows(tables: Tables) -> None:
+    without = Tables(**{**vars(tables), "control_runs": tables.control_runs.iloc[:0]})
+    assert summarise_controls(without, Path("results")).empty
+
+
+# --- the answer ---------------------------------------------------------------------------------
+
+NO_CONTROLS = columns.frame("control_summary", [])
+
+
+def make_means(mean: float, q: float) -> pd.DataFrame:
+    return pd.DataFrame({"algorithm": [LONGER_ALGORITHM], "mean": [mean], "joint_q": [q]})
+
+
+def test_the_answer_names_the_effect_over_a_longer_baseline(tables: Tables) -> None:
+    frame = summarise_controls(tables, Path("results"))
+    (sentence,) = describe_longer_training(frame, make_means(9.0, 0.001))
+    assert "(longer_baseline), its mean effect with tiny-bert on DailyDialog is " in sentence
+    assert sentence.endswith("points over 6 pairs, not significantly different from 0.")
+
+
+@pytest.mark.parametrize(("mean", "q", "warns"), [(2.5, 0.01, True), (2.5, 0.2, False)])
+def test_a_gain_without_the_control_is_followed_by_a_warning(
+    mean: float, q: float, warns: bool
+) -> None:
+    sentences = [*describe_longer_training(NO_CONTROLS, make_means(mean, q))]
+    assert len(sentences) == warns
+    assert all("may come from longer training alone" in each for each in sentences)
+
+
+def test_a_loss_needs_no_warning() -> None:
+    assert not [*describe_longer_training(NO_CONTROLS, make_means(-2.5, 0.01))]
