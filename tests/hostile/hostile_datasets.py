@@ -206,17 +206,17 @@ case(
     "one cell more in every row",
     REFUSED,
     raw("d.csv", joined([table()[0], *([*row, "x"] for row in table()[1:])])),
-    "line 2",
+    "d.csv:2",
 )
 case(
-    "one cell more in a row", REFUSED, raw("d.csv", changed(9, lambda row: [*row, "x"])), "line 10"
+    "one cell more in a row", REFUSED, raw("d.csv", changed(9, lambda row: [*row, "x"])), "d.csv:10"
 )
-case("one cell less in a row", REFUSED, raw("d.csv", changed(9, lambda row: row[:2])), "line 10")
+case("one cell less in a row", REFUSED, raw("d.csv", changed(9, lambda row: row[:2])), "d.csv:10")
 case(
     "comma in a text without quotes",
     REFUSED,
     raw("d.csv", changed(9, lambda row: [row[0], "a, b", row[2]])),
-    "line 10",
+    "d.csv:10",
 )
 case(
     "quotation mark left open",
@@ -337,7 +337,7 @@ case(
     "a key twice",
     REFUSED,
     raw("d.jsonl", GOOD.replace('"id": "d3"', '"id": "x", "id": "d3"')),
-    "line 4",
+    "d.jsonl:4",
 )
 case(
     "a key twice in an object of JSON",
@@ -397,9 +397,9 @@ case(
     "a bad line in the middle",
     REFUSED,
     raw("d.jsonl", GOOD.replace('{"id": "d7"', '{"id" "d7"')),
-    "line 8",
+    "d.jsonl:8",
 )
-case("a list among the lines", REFUSED, raw("d.jsonl", GOOD + "[1, 2]\n"), "line 41")
+case("a list among the lines", REFUSED, raw("d.jsonl", GOOD + "[1, 2]\n"), "d.jsonl:41")
 case("several objects on a line", REFUSED, raw("d.jsonl", GOOD.replace("\n", " ", 1)))
 case("a JSON list in .jsonl", None, raw("d.jsonl", json.dumps(dialogues())))
 case("JSON lines in .json", None, raw("d.json", GOOD))

@@ -115,7 +115,7 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
         try:
             row = json_text.loads(line)
         except ValueError as error:
-            raise DataError(f"{file}, line {number}: broken JSON ({error}); mend it") from error
+            raise DataError(f"{file}:{number}: broken JSON ({error}); mend it") from error
         yield row
 
 

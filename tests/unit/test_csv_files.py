@@ -107,9 +107,9 @@ def test_line_ends_and_a_byte_order_mark_are_no_text(end: str, tmp_path: Path) -
 
 def test_a_long_cell_is_read_and_a_longer_one_refused(tmp_path: Path) -> None:
     assert cells(opened(tmp_path, "text,label", "x" * 200_000 + ",y"))[0][0] == "x" * 200_000
-    assert "line 2: is longer" in refusal(tmp_path, "text,label", "x" * MAX_LENGTH + ",y")
+    assert ":2: is longer" in refusal(tmp_path, "text,label", "x" * MAX_LENGTH + ",y")
     message = refusal(tmp_path, "text,label", '"x', *["y"] * MAX_LINES, '",z')
-    assert "line 2, column 1: a quotation mark left open" in message
+    assert ":2:1: a quotation mark left open" in message
 
 
 # --- the dialect ----------------------------------------------------------------------------------
@@ -142,22 +142,22 @@ def test_between_tabs_quotation_marks_may_be_text(tmp_path: Path) -> None:
     assert "quotation marks are read as text" in file.notes[1] and "line 2" in file.notes[1]
     # Marks that are doubled show that a program enclosed the cells: the first line is damaged.
     doubled = refusal(tmp_path, "text\tlabel", *lines[:1], '"a ""b"" c"\tx', name="t.tsv")
-    assert "line 2, column 5: a quotation mark ends a cell within a text" in doubled
+    assert ":2:5: a quotation mark ends a cell within a text" in doubled
     labels = [*lines[:1], *(f'text {n}\t"x"' for n in range(4))]
-    assert "line 2" in refusal(tmp_path, "text\tlabel", *labels, name="t.tsv")
+    assert ":2" in refusal(tmp_path, "text\tlabel", *labels, name="t.tsv")
 
 
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ('"he said \\"no, never\\" twice",x', "line 3, column 11: a quotation mark after a back"),
-        ('"Yes" he said,x', "line 3, column 5: a quotation mark ends a cell within a text"),
-        ('"never ends,x', "line 3, column 1: a quotation mark left open (never closed)"),
-        ('hello, "x"', "line 3, column 7: blanks before a quotation mark"),
-        ("one, two,x", "line 3: 3 columns, and line 1 names 2 ('text, label'; commas between"),
-        ("alone", "line 3: 1 columns"),
-        ("text,label", "line 3: names the columns again, as line 1"),
-        ("nul \0,x", "line 3: is not UTF-8 text but UTF-16 or binary"),
+        ('"he said \\"no, never\\" twice",x', ":3:11: a quotation mark after a back"),
+        ('"Yes" he said,x', ":3:5: a quotation mark ends a cell within a text"),
+        ('"never ends,x', ":3:1: a quotation mark left open (never closed)"),
+        ('hello, "x"', ":3:7: blanks before a quotation mark"),
+        ("one, two,x", ":3: 3 columns, and line 1 names 2 ('text, label'; commas between"),
+        ("alone", ":3: 1 columns"),
+        ("text,label", ":3: names the columns again, as line 1"),
+        ("nul \0,x", ":3: is not UTF-8 text but UTF-16 or binary"),
     ],
 )
 def test_a_row_that_does_not_fit_is_refused_with_its_place(
@@ -168,7 +168,7 @@ def test_a_row_that_does_not_fit_is_refused_with_its_place(
 
 def test_a_cell_more_in_every_row_shifts_no_column(tmp_path: Path) -> None:
     message = refusal(tmp_path, "text,label", *(f"{n},{row}" for n, row in enumerate(ROWS)))
-    assert "line 2 (lines 2, 3, 4): 3 columns" in message and "name the first column" in message
+    assert ":2 (lines 2, 3, 4): 3 columns" in message and "name the first column" in message
 
 
 # --- the header -----------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ def test_another_column_without_a_name_is_refused_unless_it_is_empty(tmp_path: P
 def test_a_first_dialogue_is_no_header(tmp_path: Path) -> None:
     assert "'weather' is in the same column below" in refusal(tmp_path, "it rains,weather", *MORE)
     numbers = refusal(tmp_path, "good,1", "bad,0", "fine,1", "worse,0", "best,1")
-    assert "line 1: looks like data and no header: '1'" in numbers
+    assert ":1: looks like data and no header: '1'" in numbers
 
 
 def test_a_columns_name_may_be_one_of_its_values(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_names_below_a_header_are_no_data(tmp_path: Path) -> None:
     assert opened(tmp_path, "0,1", "a,1", "b,0", "c,1", "d,0").columns == ("0", "1")
     with pytest.raises(DataError, match="two columns are named 'text'"):
         opened(tmp_path, "text, text", *ROWS)
-    with pytest.raises(DataError, match="line 1: the file is empty"):
+    with pytest.raises(DataError, match=":1: the file is empty"):
         opened(tmp_path)
 
 

@@ -123,7 +123,7 @@ def test_a_name_that_dialogues_share_is_no_label(tmp_path: Path) -> None:
     file.write_text(lines([{**row, "ticket_id": n % 6} for n, row in enumerate(world())]))
     checked = check_files([file], "Own")
     assert "ticket_id" not in declared(checked)["tasks"]
-    assert "line 7: dialogue '0' is already at" in checked.problems[0]
+    assert ":7: dialogue '0' is already at" in checked.problems[0]
     assert name_of([file]) == "Shop"
 
 
@@ -152,18 +152,18 @@ def test_all_that_is_wrong_is_told_with_lines(tmp_path: Path) -> None:
     checked = check_files([train, test], "Own", limit=5)
     found = "\n".join(checked.problems)
     for words in (
-        "train.jsonl, line 4, messages[0].content: found None, expected a text",
-        "train.jsonl, line 6: not valid JSON",
-        "train.jsonl, line 8: intent of task intent is missing, null or empty",
-        "train.jsonl, line 21: dialogue 'all-0' is already at",
-        "test.jsonl, line 1: label 'other' of intent is in test but not in train",
-        "test.jsonl, line 2: the dialogue of test is also in train, judged by its text",
+        "train.jsonl:4, messages[0].content: found None, expected a text",
+        "train.jsonl:6: not valid JSON",
+        "train.jsonl:8: intent of task intent is missing, null or empty",
+        "train.jsonl:21: dialogue 'all-0' is already at",
+        "test.jsonl:1: label 'other' of intent is in test but not in train",
+        "test.jsonl:2: the dialogue of test is also in train, judged by its text",
     ):
         assert words in found
     assert len(checked.problems) == 6
     notes = "\n".join(checked.notes)
     for words in (
-        "line 1: begins with a byte order mark",
+        ":1: begins with a byte order mark",
         "21 of 21 lines end in CRLF",
         "empty lines 10; skipped",
         "are longer than 5 tokens",
@@ -176,7 +176,7 @@ def test_duplicates_and_numbers_are_told(tmp_path: Path) -> None:
     file = tmp_path / "own.jsonl"
     file.write_text(lines([*rows, {**rows[0], "ticket_id": "again"}]))
     checked = check_files([file], "Own")
-    assert any("line 13: says the same as" in note for note in checked.notes)
+    assert any(":13: says the same as" in note for note in checked.notes)
     assert "numbers in the file" in checked.text
 
 
@@ -226,10 +226,8 @@ def test_short_texts_may_be_in_two_splits_and_long_lists_are_cut(tmp_path: Path)
         (tmp_path / f"{split}.jsonl").write_text(lines(rows))
     checked = check_files([tmp_path / "train.jsonl", tmp_path / "test.jsonl"], "Own")
     (problem,) = checked.problems
-    assert (
-        "test.jsonl, line 41: the dialogue of test is also in train, judged by its text" in problem
-    )
-    assert "line 1: says the same as" in checked.notes[0] and "fewer than 12" in checked.notes[0]
+    assert "test.jsonl:41: the dialogue of test is also in train, judged by its text" in problem
+    assert ":1: says the same as" in checked.notes[0] and "fewer than 12" in checked.notes[0]
     assert checked.notes[20] == "and 20 more such dialogues"
     assert "82 of 82 dialogues have one turn" in checked.notes[21]
 
@@ -268,4 +266,4 @@ def test_the_command_ends_with_the_code_of_damaged_data(
     assert main(["data", "check", str(file)]) == 3
     printed = capsys.readouterr()
     assert yaml.safe_load(printed.out)["datasets"]["Own"]["dialogue"] == TURNS
-    assert "own.jsonl, line 13: not valid JSON" in printed.err
+    assert "own.jsonl:13: not valid JSON" in printed.err

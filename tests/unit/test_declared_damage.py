@@ -72,45 +72,41 @@ chosen = {"options": ["no", "yes"], "a": 1}
 CASES: dict[str, Case] = {
     "empty": Case(b"", "train.jsonl", "has no rows"),
     "blank lines alone": Case(b"\n\n", "train.jsonl", "has no rows"),
-    "broken line": Case(lines(*good()) + b'{"id": \n', "line 7", "not valid JSON", "fix the line"),
-    "cut off": Case(lines(*good())[:-9], "line 6", "not valid JSON"),
-    "a list in a line": Case(lines(*good(), [1]), "line 7", "expected an object"),
-    "a text in a line": Case(lines(*good(), "hello"), "line 7", "expected an object"),
-    "half of a character": Case(lines(*good()) + b'{"id": "\\ud800"}\n', "line 7", "surrogate"),
-    "nested without end": Case(b"[" * 100_000 + b"\n", "line 1", "nested too deeply"),
-    "latin-1": Case(lines(*good()) + b'{"id": "caf\xe9"}\n', "line 7", "not UTF-8", "save it as"),
-    "utf-16": Case(
-        lines(*good()).decode().encode("utf-16"), "line 1", "UTF-16", "save it as UTF-8"
-    ),
-    "nul bytes": Case(b"\0" * 200, "line 1", "binary"),
-    "no turns": Case(with_third(messages=None), "line 3", "messages", "expected a list"),
-    "empty turns": Case(with_third(messages=[]), "line 3", "holds no turn", "remove the dialogue"),
-    "turns of numbers": Case(with_third(messages=[1]), "line 3", "messages[0]", "object"),
+    "broken line": Case(lines(*good()) + b'{"id": \n', ":7", "not valid JSON", "fix the line"),
+    "cut off": Case(lines(*good())[:-9], ":6", "not valid JSON"),
+    "a list in a line": Case(lines(*good(), [1]), ":7", "expected an object"),
+    "a text in a line": Case(lines(*good(), "hello"), ":7", "expected an object"),
+    "half of a character": Case(lines(*good()) + b'{"id": "\\ud800"}\n', ":7", "surrogate"),
+    "nested without end": Case(b"[" * 100_000 + b"\n", ":1", "nested too deeply"),
+    "latin-1": Case(lines(*good()) + b'{"id": "caf\xe9"}\n', ":7", "not UTF-8", "save it as"),
+    "utf-16": Case(lines(*good()).decode().encode("utf-16"), ":1", "UTF-16", "save it as UTF-8"),
+    "nul bytes": Case(b"\0" * 200, ":1", "binary"),
+    "no turns": Case(with_third(messages=None), ":3", "messages", "expected a list"),
+    "empty turns": Case(with_third(messages=[]), ":3", "holds no turn", "remove the dialogue"),
+    "turns of numbers": Case(with_third(messages=[1]), ":3", "messages[0]", "object"),
     "text is null": Case(
-        with_third(messages=[{"role": "a", "content": None}]), "line 3", "expected a text"
+        with_third(messages=[{"role": "a", "content": None}]), ":3", "expected a text"
     ),
     "text is a number": Case(
-        with_third(messages=[{"role": "a", "content": 7}]), "line 3", "expected a text"
+        with_third(messages=[{"role": "a", "content": 7}]), ":3", "expected a text"
     ),
     "text is empty": Case(
         with_third(messages=[{"role": "a", "content": " "}]),
-        "line 3",
+        ":3",
         "is empty",
         "remove the turn",
     ),
     "speaker is a list": Case(
-        with_third(messages=[{"role": ["a", 1], "content": "hi"}]), "line 3", "expected a name"
+        with_third(messages=[{"role": ["a", 1], "content": "hi"}]), ":3", "expected a name"
     ),
-    "no name": Case(with_third(id=None), "line 3", "expected the dialogue's name"),
-    "name is an object": Case(with_third(id={}), "line 3", "expected the dialogue's name"),
-    "name twice": Case(lines(*good(), row(0)), "line 7", "'d0' is already at", "line 1"),
+    "no name": Case(with_third(id=None), ":3", "expected the dialogue's name"),
+    "name is an object": Case(with_third(id={}), ":3", "expected the dialogue's name"),
+    "name twice": Case(lines(*good(), row(0)), ":7", "'d0' is already at", ":1"),
     "label is null": Case(
-        with_third(intent=None), "line 3", "is missing, null or empty", "missing: skip"
+        with_third(intent=None), ":3", "is missing, null or empty", "missing: skip"
     ),
-    "label is a list": Case(
-        with_third(intent=["x", "y"]), "line 3", "expected a label", "multi_label"
-    ),
-    "label is NaN": Case(with_third(intent=float("nan")), "line 3", "found nan"),
+    "label is a list": Case(with_third(intent=["x", "y"]), ":3", "expected a label", "multi_label"),
+    "label is NaN": Case(with_third(intent=float("nan")), ":3", "found nan"),
     "labels differ in case": Case(with_third(intent="X"), "differs from", "use one spelling"),
     "one label": Case(
         lines(*(row(n, intent="x") for n in range(6))),
@@ -126,28 +122,28 @@ CASES: dict[str, Case] = {
         with_third(intent="zz"), "train.jsonl:3", "not in the list of labels", labels=["x", "y"]
     ),
     "dialogue in two splits": Case(
-        lines(*good(), row(90)), "'d90' is in test and in train", "test.jsonl, line 1", "keep it in"
+        lines(*good(), row(90)), "'d90' is in test and in train", "test.jsonl:1", "keep it in"
     ),
     "text in two splits": Case(
         lines(*good(), row(50, messages=[{"role": "a", "content": "so many words " * 6}])),
-        *("says the same", "test.jsonl, line 7", "train.jsonl, line 7"),
+        *("says the same", "test.jsonl:7", "train.jsonl:7"),
         test=TEST + lines(row(51, messages=[{"role": "b", "content": "So many words. " * 6}])),
     ),
     "answer that is not there": Case(
         lines(row(0, **asked), row(1, **{**asked, "a": "bye"})),
-        *("line 2", "'bye' is not in the dialogue", "word for word"),
+        *(":2", "'bye' is not in the dialogue", "word for word"),
         test=lines(row(90, **asked)),
         **Q,
     ),
     "question is missing": Case(
         lines(row(0, **asked), row(1, a="hello")),
-        *("line 2", "q: found None, expected a text"),
+        *(":2", "q: found None, expected a text"),
         test=lines(row(90, **asked)),
         **Q,
     ),
     "no such option": Case(
         lines(row(0, **chosen), row(1, options=["a", "b"], a=2)),
-        *("line 2", "neither an option", "0 to 1"),
+        *(":2", "neither an option", "0 to 1"),
         test=lines(row(90, **chosen)),
         **C,
     ),
@@ -158,19 +154,22 @@ CASES: dict[str, Case] = {
         **C,
     ),
     "rating off its scale": Case(
-        lines(row(0, intent=1), row(1, intent=9)), "line 2", "1 to 5", kind="rating", scale=[1, 5]
+        lines(row(0, intent=1), row(1, intent=9)), ":2", "1 to 5", kind="rating", scale=[1, 5]
     ),
     "json is cut off": Case(
-        json.dumps(good(), indent=1).encode()[:-20], "broken JSON", "line", name="train.json"
+        json.dumps(good(), indent=1).encode()[:-20],
+        "broken JSON",
+        "train.json:96:1",
+        name="train.json",
     ),
-    "json of a number": Case(b"7", "line 1", "expected a list of objects", name="train.json"),
-    "csv without a name": flat(csv("id,,text", *ROWS[1:]), "line 1", "an empty name"),
-    "csv with a name twice": flat(csv("id,text,text", *ROWS[1:]), "line 1", "two columns"),
-    "csv with a column more": flat(csv(*ROWS, "d4,a,b,x"), "line 6", "4 columns", "in quotes"),
-    "csv with a column less": flat(csv(*ROWS, "d4,a"), "line 6", "2 columns"),
-    "csv with an open quote": flat(csv(*ROWS, 'd4,"a,x'), "line 6", "quotation mark left open"),
-    "csv apart": flat(csv(*ROWS, "d0,again,x"), "line 6", "apart from each other", "sort the file"),
-    "csv of two labels": flat(csv(*ROWS, "d3,more,x"), "line 6", "'y' before", "one answer"),
+    "json of a number": Case(b"7", ":1", "expected a list of objects", name="train.json"),
+    "csv without a name": flat(csv("id,,text", *ROWS[1:]), ":1", "an empty name"),
+    "csv with a name twice": flat(csv("id,text,text", *ROWS[1:]), ":1", "two columns"),
+    "csv with a column more": flat(csv(*ROWS, "d4,a,b,x"), ":6", "4 columns", "in quotes"),
+    "csv with a column less": flat(csv(*ROWS, "d4,a"), ":6", "2 columns"),
+    "csv with an open quote": flat(csv(*ROWS, 'd4,"a,x'), ":6", "quotation mark left open"),
+    "csv apart": flat(csv(*ROWS, "d0,again,x"), ":6", "apart from each other", "sort the file"),
+    "csv of two labels": flat(csv(*ROWS, "d3,more,x"), ":6", "'y' before", "one answer"),
     "no Parquet": Case(b"PAR1" + b"\0" * 50, "train.parquet", "write it", name="train.parquet"),
     "no Arrow": Case(b"ARROW1" + b"\1" * 50, "train.arrow", "write it", name="train.arrow"),
     "no gzip": Case(b"hello", "is not compressed", "remove .gz", name="train.jsonl.gz"),

@@ -214,7 +214,7 @@ def test_texts_with_different_answers_are_told_with_lines(tmp_path: Path) -> Non
     )
     checked = check_files([tmp_path / "own.jsonl"], "Own")
     (note,) = (note for note in checked.notes if "'c' here and 'b' there" in note)
-    assert "line 31: says the same as" in note and "line 5, and mood is" in note
+    assert ":31: says the same as" in note and ":5, and mood is" in note
     assert not checked.problems
 
 

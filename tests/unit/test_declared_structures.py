@@ -25,7 +25,7 @@ Row = dict[str, Any]
 def read(rows: list[Row], /, **section: Any) -> list[DeclaredDialogue]:
     """Read the dialogues of rows from the lines of a file."""
     listed = [
-        SourceRow(number, row, Location("own.jsonl", row=f"line {number}"))
+        SourceRow(number, row, Location("own.jsonl", line=number))
         for number, row in enumerate(rows, start=1)
     ]
     return list(read_dialogues(listed, DialogueSection.model_validate(section), "train"))
@@ -75,7 +75,7 @@ def test_one_row_of_a_dialogue_may_have_its_answer() -> None:
 def test_missing_answers_are_refused_with_the_value(value: Any) -> None:
     task = {**SKIPS, "missing": "refuse", "missing_values": ["nan"]}
     with pytest.raises(
-        DataError, match=r"line 1: mood of task task .*\(found '?nan'?\).*missing: skip"
+        DataError, match=r":1: mood of task task .*\(found '?nan'?\).*missing: skip"
     ):
         answers([{"text": "a", "mood": value}], task, text="text")
 
@@ -92,7 +92,7 @@ def test_the_number_of_an_option_may_be_that_of_a_table() -> None:
 
 @pytest.mark.parametrize("per", ["split", "file"])
 def test_names_of_a_split_or_a_file_begin_with_it(per: str) -> None:
-    rows = [SourceRow(1, {"text": "a", "id": 7}, Location("own.jsonl", row="line 1"))]
+    rows = [SourceRow(1, {"text": "a", "id": 7}, Location("own.jsonl", line=1))]
     section = DialogueSection.model_validate({"text": "text", "id": {"field": "id", "per": per}})
     (dialogue,) = read_dialogues(rows, section, "dev2", "dev")
     assert dialogue.id == {"split": "dev-7", "file": "dev2-7"}[per]
@@ -127,7 +127,7 @@ def test_turns_are_sorted_by_a_field(positions: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ([1, None], "line 1, talk[1].at: is missing"),
+        ([1, None], ":1, talk[1].at: is missing"),
         ([1, "x"], "cannot be sorted"),
         (["9:59 AM", "1:00 PM"], "cannot be sorted"),
         (["3/1/2024", "1/2/2024"], "cannot be sorted"),
@@ -256,7 +256,7 @@ def test_a_row_may_have_several_dialogues() -> None:
     rows = [{"episode": "e1", "scenes": scenes}]
     found = read(rows, **section)
     assert [(d.id, d.context) for d in found] == [("s1", "Ann, Bob: hi"), ("s2", "Ann: bye")]
-    assert [d.location.row for d in found] == ["line 1.1", "line 1.2"]
+    assert [d.location.place for d in found] == [f"own.jsonl:1, item {n}" for n in (1, 2)]
     task = {"kind": "dialogue_classification", "label": "mood"}
     assert [label for _, label in answers(rows, task, **section)] == ["calm", "sad"]
     del section["id"]

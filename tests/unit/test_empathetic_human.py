@@ -19,7 +19,7 @@ def test_ratings_become_means_with_errors(tmp_path: Path) -> None:
     (rated,) = read_ratings(file)
     assert (rated.ratings, rated.mean["empathy"], rated.error["empathy"]) == (2, 3.0, 1.0)
     file.write_text(f"{head}Base,1,a,6,3,5\n")
-    with pytest.raises(DataError, match="line 2: empathy is '6'; give 1 to 5"):
+    with pytest.raises(DataError, match=":2: empathy is '6'; give 1 to 5"):
         read_ratings(file)
 
 
@@ -37,7 +37,7 @@ def test_choices_become_ratios(tmp_path: Path) -> None:
     sum_up(None, file, tmp_path / "out")
     assert (tmp_path / "out" / "choices.csv").read_text().splitlines()[1] == "A,,inf,"
     file.write_text("first,second,instance,rater,choice\nA,B,1,r,both\n")
-    with pytest.raises(DataError, match="line 2: choice 'both'; write first, second"):
+    with pytest.raises(DataError, match=":2: choice 'both'; write first, second"):
         read_choices(file)
 
 

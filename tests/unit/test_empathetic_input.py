@@ -200,7 +200,7 @@ def test_an_unknown_label(world: Path) -> None:
 def test_a_dialogue_in_two_splits(world: Path) -> None:
     with splits(world).open("a") as lines:
         lines.write("tiny:0,test\n")
-    wanted = r"split\.csv, line 202: dialogue tiny:0 is in \w+ already, now in test; keep one line"
+    wanted = r"split\.csv:202: dialogue tiny:0 is in \w+ already, now in test; keep one line"
     with pytest.raises(DataError, match=wanted):
         OPEN(world, False)
 
@@ -228,19 +228,19 @@ def test_tables_of_dialogues_are_kept_where_they_are_gone_and_not_where_they_are
 
 def test_an_odd_number_of_columns(world: Path) -> None:
     changed(afraid(world), lambda rows: rows[1].append("more"))
-    with pytest.raises(DataError, match=r"afraid\.csv, line 2: 5 columns, .* names 4 \('Dialog_ID"):
+    with pytest.raises(DataError, match=r"afraid\.csv:2: 5 columns, .* names 4 \('Dialog_ID"):
         OPEN(world, False)
 
 
 def test_an_empty_utterance(world: Path) -> None:
     changed(afraid(world), lambda rows: rows[2].__setitem__(3, "  "))
-    with pytest.raises(DataError, match=r"afraid\.csv, line 3: Text is empty; give the words"):
+    with pytest.raises(DataError, match=r"afraid\.csv:3: Text is empty; give the words"):
         OPEN(world, False)
 
 
 def test_turns_that_do_not_alternate(world: Path) -> None:
     changed(afraid(world), lambda rows: rows[2].__setitem__(2, "listener"))
-    with pytest.raises(DataError, match=r"line 3: Actor 'listener', expected 'speaker'"):
+    with pytest.raises(DataError, match=r":3: Actor 'listener', expected 'speaker'"):
         OPEN(world, False)
 
 
@@ -249,7 +249,7 @@ def test_a_folder_of_pairs_without_its_files(tmp_path: Path) -> None:
         REPLY_PAIRS.reader.open(tmp_path, False)
     for split in SPLITS:
         (tmp_path / f"{split}.tsv").write_text("hello\thi\nonly one\n")
-    with pytest.raises(DataError, match=r"line 2: expected a context, a tab and a reply"):
+    with pytest.raises(DataError, match=r":2: expected a context, a tab and a reply"):
         REPLY_PAIRS.reader.open(tmp_path, False)
 
 

@@ -46,7 +46,7 @@ def test_what_can_be_seen_stays(text: str) -> None:
 
 
 def test_a_location_is_one_line() -> None:
-    error = Location("a\nerror: b.csv", row="line 1").at("x\ny").error("found 1")
+    error = Location("a\nerror: b.csv", line=1).at("x\ny").error("found 1")
     assert "\n" not in str(error)
 
 

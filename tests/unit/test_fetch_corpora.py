@@ -320,7 +320,7 @@ def test_other_contents_of_empathetic_dialogues_are_refused(
 @pytest.mark.parametrize(
     ("file", "content", "problem"),
     [
-        ("data.json", "[]", "(data.json), line 1: broken JSON"),
+        ("data.json", "[]", "(data.json):1: broken JSON"),
         ("data.json", "{}", "contains no dialogue of train"),
         ("dialogue_acts.json", "[]", "expected an object"),
         ("testListFile.json", None, "is in both lists"),

@@ -95,7 +95,7 @@ def test_a_whole_dialogue_is_printed_and_escaped(
     printed = capsys.readouterr().out
     assert yaml.safe_load(printed)["datasets"]["Own"]["dialogue"]["turns"] == "messages"
     shown = [line for line in printed.splitlines() if line.startswith("# ")]
-    assert f"a dialogue as it is read ({file}, line 1)" in shown[1]
+    assert f"a dialogue as it is read ({file}:1)" in shown[1]
     assert shown[2] == "#    1 user: my parcel 0 has not come yet  [mood: calm]"
     assert r"red \x1b[31m and\nnew line long" in shown[3] and len(shown[3]) < 400
     assert shown[6] == "#      topic: billing" and "\x1b" not in printed
@@ -128,7 +128,7 @@ def test_an_empty_turn_of_few_is_a_problem_with_a_remedy(tmp_path: Path) -> None
         return {"messages": made, "topic": topic(number)}
 
     (problem,) = check(tmp_path, "own.jsonl", as_lines(row)).problems
-    assert "line 8, messages[2].content: is empty" in problem and "skip: empty" in problem
+    assert ":8, messages[2].content: is empty" in problem and "skip: empty" in problem
 
 
 def test_an_order_that_the_file_has_is_left_alone(tmp_path: Path) -> None:

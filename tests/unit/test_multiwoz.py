@@ -90,7 +90,7 @@ def test_a_corpus_too_small_to_split_is_refused(tmp_path: Path) -> None:
 def test_no_json_is_refused(tmp_path: Path) -> None:
     read(tmp_path, GOOD)
     (tmp_path / "multiwoz20" / "test.json").write_text("{")
-    with pytest.raises(DataError, match=r"test\.json, line 1, column 2: broken JSON"):
+    with pytest.raises(DataError, match=r"test\.json:1:2: broken JSON"):
         MULTIWOZ.reader.open(tmp_path, False)
 
 
@@ -140,12 +140,12 @@ CHAT = "1 your persona: i like cats .\n2 hello there\thi you\n3 good ?\tyes .\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (CHAT.replace("3 good", "5 good"), r"line 3: a turn out of order, found 5, expected 3"),
+        (CHAT.replace("3 good", "5 good"), r":3: a turn out of order, found 5, expected 3"),
         (
             CHAT.replace("\thi you", ""),
-            "line 2: 'hello there' is not an utterance, a tab and an answer",
+            ":2: 'hello there' is not an utterance, a tab and an answer",
         ),
-        ("x y\n", "line 1: 'x y' has no number"),
+        ("x y\n", ":1: 'x y' has no number"),
         (CHAT, "found 1 dialogues, too few to split"),
     ],
 )

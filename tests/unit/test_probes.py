@@ -198,7 +198,7 @@ def test_ties_of_a_users_judgements(tmp_path: Path) -> None:
     assert read_judgements(file).tolist() == [True, False, True, False]
     file.write_text("id,answer\n1,tie\n")
     with pytest.raises(
-        DataError, match=r"judgements\.csv, line 1: no column choice; columns .id, answer"
+        DataError, match=r"judgements\.csv:1: no column choice; columns .id, answer"
     ):
         read_judgements(file)
     with pytest.raises(DataError, match=r"none\.csv: is missing; put"):
@@ -213,7 +213,7 @@ def test_agreement_by_word_vectors_by_hand(tmp_path: Path) -> None:
     # (1, 0) - (0, 1): mean square 1. (2, 2) - nothing: 4.
     assert score_agreement([("cat", "dog"), ("hot", "unheard of")], vectors) == -2.5
     file.write_text("cat 1 0\ndog 0 1 2\n")
-    with pytest.raises(DataError, match=r"vectors\.txt, line 2: found 'dog 0 1 2', expected"):
+    with pytest.raises(DataError, match=r"vectors\.txt:2: found 'dog 0 1 2', expected"):
         read_vectors(file)
 
 

@@ -340,7 +340,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
         lambda t: t.ids.update({TRAIN: ["a", "zzz"], FEW_TRAIN: ["a", "zzz"]}),
         (FEW_TRAIN, "'zzz'", "TLiDB_Friends.json"),
     ),
-    "id twice": ("Friends", ids(TRAIN, ["a", "b", "", "a"]), (TRAIN, "line 4", "'a'", "line 1")),
+    "id twice": ("Friends", ids(TRAIN, ["a", "b", "", "a"]), (TRAIN, ":4", "'a'", "line 1")),
     "no ids": ("Friends", ids(DEV, ["", " "]), (DEV, "lists no dialogue")),
 }
 

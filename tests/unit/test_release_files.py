@@ -17,7 +17,7 @@ TRAIN, DEV = "TTiDB_train_ids.txt", "TTiDB_dev_ids.txt"
 def test_broken_json_names_line_and_column(tmp_path: Path) -> None:
     folder = tiny_release("Friends").write(tmp_path)
     (folder / "TLiDB_Friends.json").write_text('{"metadata": {},\n "data": [1, }')
-    with pytest.raises(DataError, match=r"TLiDB_Friends\.json, line 2, column 14: broken JSON"):
+    with pytest.raises(DataError, match=r"TLiDB_Friends\.json:2:14: broken JSON"):
         load_release(tmp_path, "Friends")
 
 

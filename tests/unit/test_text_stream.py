@@ -71,16 +71,16 @@ def test_pipes_and_devices_are_refused_at_once(
 @pytest.mark.parametrize(
     ("name", "before", "unit", "told"),
     [
-        ("a.jsonl", b"", b"\n", f"line {MAX_EMPTY_RUN + 1}: 10,001 lines are empty"),
-        ("a.csv", b"text,label\n", b"\n", f"line {MAX_EMPTY_RUN + 2}: 10,001 lines are empty"),
-        ("a.csv", b"text,label\n", b",\n", f"line {MAX_EMPTY_RUN + 2}: 10,001 lines are empty"),
+        ("a.jsonl", b"", b"\n", f":{MAX_EMPTY_RUN + 1}: 10,001 lines are empty"),
+        ("a.csv", b"text,label\n", b"\n", f":{MAX_EMPTY_RUN + 2}: 10,001 lines are empty"),
+        ("a.csv", b"text,label\n", b",\n", f":{MAX_EMPTY_RUN + 2}: 10,001 lines are empty"),
         ("a.json", b"[", b"\n", "consecutive spaces and line breaks"),
         ("a.json", b'{"data": [', b" ", "consecutive spaces and line breaks"),
-        ("a.jsonl", b"", b" ", f"line 1: is longer than {MAX_LENGTH:,} characters"),
-        ("a.csv", b"text,label\n", b"x", "line 2: is longer"),
-        ("a.json", b'["', b"x", "line 1: a value of more than"),
+        ("a.jsonl", b"", b" ", f":1: is longer than {MAX_LENGTH:,} characters"),
+        ("a.csv", b"text,label\n", b"x", ":2: is longer"),
+        ("a.json", b'["', b"x", ":1: a value of more than"),
         ("a.json", b"", b"[", "nested too deeply"),
-        ("a.jsonl", b'{"a":', b"[", "line 1: is longer"),
+        ("a.jsonl", b'{"a":', b"[", ":1: is longer"),
     ],
 )
 def test_content_without_end_is_refused_early(
@@ -171,17 +171,17 @@ def test_json_is_read_whatever_its_lines(text: str, ending: str, tmp_path: Path)
         (
             "a.jsonl",
             '{"a": 1}\n{"a": 1, "b": {"c": 1, "c": 2}}',
-            "line 2: not valid JSON (the key 'c' is",
+            ":2: not valid JSON (the key 'c' is",
         ),
-        ("a.json", '[{"a": 1},\n{"a": 1,\n"a": 2}]', "line 3, column 1: broken JSON (the key 'a'"),
-        ("a.json", '{"d1": {"t": 1},\n"d2": {"t": 2},\n"d1": {"t": 3}}', "line 3"),
-        ("a.json", '{"data": [{"a": 1}],\n"data": [{"a": 2}]}', "line 2"),
+        ("a.json", '[{"a": 1},\n{"a": 1,\n"a": 2}]', ":3:1: broken JSON (the key 'a'"),
+        ("a.json", '{"d1": {"t": 1},\n"d2": {"t": 2},\n"d1": {"t": 3}}', ":3"),
+        ("a.json", '{"data": [{"a": 1}],\n"data": [{"a": 2}]}', ":2"),
         ("a.json", '[{"a": 1}, {"\\u0061": 1, "a": 2}]', "the key 'a' is there already"),
-        ("a.json", '[{"a": 1}]\n[{"a": 2}]', "line 2: another value follows the first"),
-        ("a.jsonl", "[1]\n[2]", "line 1: found [1], expected an object"),
+        ("a.json", '[{"a": 1}]\n[{"a": 2}]', ":2: another value follows the first"),
+        ("a.jsonl", "[1]\n[2]", ":1: found [1], expected an object"),
         ("a.jsonl", '{"a": 1},\n{"a": 2},', "remove the comma after the object"),
         ("a.jsonl", "{'a': 1}\n{'a': 2}", "write the line with json.dumps"),
-        ("a.json", '[{"a": 1},', "line 1"),
+        ("a.json", '[{"a": 1},', ":1"),
         ("a.json", '[{"a": 1} {"a": 2}]', "expected ',' or ']'"),
         ("a.json", "[[1, 2], [3, 4]]", "item 1: found [1, 2], expected an object in braces"),
         ("a.json", '{"a": ' + "9" * 5000 + "}", "thousands of digits"),
@@ -215,7 +215,7 @@ def test_pieces_may_end_anywhere(
         (tmp_path / "a.json").write_text(text)
         assert rows(tmp_path / "a.json") == odd
     (tmp_path / "a.json").write_text("[\n{},\n{},\n\n  {]")
-    assert "line 5, column 4: broken JSON" in refusal(tmp_path / "a.json")
+    assert ":5:4: broken JSON" in refusal(tmp_path / "a.json")
 
 
 @pytest.mark.parametrize("orient", ["columns", "split", "values", "records", "index", "table"])

@@ -236,7 +236,7 @@ def test_pairs_are_rated_by_each_expert_and_the_panel(
     with file.open("a") as lines:
         lines.write('{"context": ["Hello."], "response": ""}\n')
     assert main(["rate", "--config", study.config_file, str(file)]) != 0
-    assert "pairs.jsonl, line 3, response: is empty; give its words" in capsys.readouterr().err
+    assert "pairs.jsonl:3, response: is empty; give its words" in capsys.readouterr().err
     file.write_text("")
     assert main(["rate", "--config", study.config_file, str(file)]) != 0
     assert "pairs.jsonl: has no pairs; give one JSON object per line" in capsys.readouterr().err

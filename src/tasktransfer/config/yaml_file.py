@@ -19,6 +19,7 @@ import yaml
 
 from tasktransfer.core.validation import MAX_PROBLEMS, Problem, extend_path, show
 from tasktransfer.errors import ConfigError
+from tasktransfer.files.locations import format_location
 from tasktransfer.files.regular import open_regular
 
 MAX_BYTES = 2**20
@@ -71,8 +72,10 @@ class Document:
         """Return one error with all problems, each with its line, sorted by line."""
         distinct = dict.fromkeys([*self.problems, *problems])
         ordered = sorted(distinct, key=lambda problem: self.lines.get(problem.path, math.inf))
-        lines = {path: f":{line}" for path, line in self.lines.items()}
-        texts = [f"{self.file}{lines.get(problem.path, '')}: {problem}" for problem in ordered]
+        texts = [
+            f"{format_location(self.file, self.lines.get(problem.path))}: {problem}"
+            for problem in ordered
+        ]
         if len(texts) == 1:
             return ConfigError(texts[0])
         count = f"{len(texts)} problems{' or more' if len(texts) >= MAX_PROBLEMS else ''}"
@@ -97,8 +100,7 @@ def read(path: Path) -> Document:
     try:
         return _parse_document(_read_text(path), str(path))
     except _UnreadableError as error:
-        where = f"{path}:{error.line}" if error.line else str(path)
-        raise ConfigError(f"{where}: {error}") from error
+        raise ConfigError(f"{format_location(path, error.line)}: {error}") from error
 
 
 def parse_value(text: str, source: str) -> Any:

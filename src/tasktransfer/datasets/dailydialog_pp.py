@@ -64,7 +64,7 @@ def read_contexts(
                 context.group,
                 split,
                 " ".join(context.said),
-                f"{context.location.file}, {context.location.row}",
+                context.location.place,
             )
             for split, some in read.items()
             for context in some

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import decode_utf8, read_from_tar
+from tasktransfer.files.locations import format_location
 
 
 def read_dstc7_contexts(file: Path) -> dict[str, str]:
@@ -24,7 +25,7 @@ def read_dstc7_table(file: Path, name: str, columns: Sequence[str]) -> Iterator[
     head, *rows = read_dstc7_lines(file, name)
     if missing := [column for column in columns if column not in head]:
         raise DataError(
-            f"{file}, {name}, line 1: no column {', '.join(missing)}; found "
+            f"{format_location(f'{file} ({name})', 1)}: no column {', '.join(missing)}; found "
             f"{', '.join(head)!r:.80}; copy the archive again"
         )
     places = [head.index(column) for column in columns]

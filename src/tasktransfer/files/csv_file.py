@@ -29,6 +29,7 @@ from tasktransfer.files.csv_records import (
     read_records,
     split_leniently,
 )
+from tasktransfer.files.locations import format_location
 from tasktransfer.files.text_stream import TextLines, format_numbers
 
 SAMPLE_LINES = 500
@@ -78,10 +79,8 @@ class CsvFile:
             for record in records:
                 cells = record.cells
                 if len(cells) != self.width:
-                    raise DataError(
-                        f"{self.path}, line {record.line}: has changed while it was read; start "
-                        "again"
-                    )
+                    where = format_location(self.path, record.line)
+                    raise DataError(f"{where}: has changed while it was read; start again")
                 if any(cells):
                     named = len(self.places) < self.width
                     yield record.line, [cells[i] for i in self.places] if named else cells
@@ -218,9 +217,10 @@ class _Look:
         if self.broken is not None:
             return _build_csv_error(self.path, self.dialect, self.broken)
         return DataError(
-            f"{self.path}, line {min(self.joined.first)}: two quotation marks enclose what looks "
-            f"like several rows ({self.dialect}); remove them or double them, or if they are right "
-            f"write the file as JSON lines: {_format_conversion_command(self.path, self.dialect)}"
+            f"{format_location(self.path, min(self.joined.first))}: two quotation marks enclose "
+            f"what looks like several rows ({self.dialect}); remove them or double them, or if "
+            "they are right write the file as JSON lines: "
+            f"{_format_conversion_command(self.path, self.dialect)}"
         )
 
     def _build_width_error(self) -> DataError:
@@ -235,8 +235,8 @@ class _Look:
                 "quotes"
             )
         return DataError(
-            f"{self.path}, line {self.wrong.first[0]}{others}: {found} columns, and line "
-            f"{self.header_line} names {width} ({', '.join(self.columns.header)!r:.60}; "
+            f"{format_location(self.path, self.wrong.first[0])}{others}: {found} columns, and "
+            f"line {self.header_line} names {width} ({', '.join(self.columns.header)!r:.60}; "
             f"{self.dialect}); {remedy}"
         )
 
@@ -273,7 +273,7 @@ class _Look:
         return max((",", ";", "\t"), key=self.header_text.count)
 
     def _refuse_header(self, names: tuple[str, ...]) -> None:
-        location = f"{self.path}, line {self.header_line}"
+        location = format_location(self.path, self.header_line)
         listed = f"{', '.join(self.columns.header)!r:.80}"
         if not self.header:
             raise DataError(
@@ -292,8 +292,8 @@ class _Look:
                 raise DataError(f"{location}: two columns are named {name!r}; rename one")
         if self.repeated.count:
             raise DataError(
-                f"{self.path}, line {self.repeated.first[0]}: names the columns again, as line "
-                f"{self.header_line}; remove the line (were files joined?)"
+                f"{format_location(self.path, self.repeated.first[0])}: names the columns again, "
+                f"as line {self.header_line}; remove the line (were files joined?)"
             )
         if (value := self.columns.data_in_header()) is not None:
             raise DataError(
@@ -311,8 +311,8 @@ class _Look:
             yield f"{self.path}: {empty} columns without a name are empty; skipped"
         for name in self.columns.long_names()[:1]:
             yield (
-                f"{self.path}, line {self.header_line}: {name!r:.60} is taken for a column's name; "
-                "if it is data, put a line with names before it"
+                f"{format_location(self.path, self.header_line)}: {name!r:.60} is taken for a "
+                "column's name; if it is data, put a line with names before it"
             )
         if self.several_lines.count:
             yield (
@@ -347,7 +347,7 @@ def _read_records(lines: TextLines, dialect: Dialect, header_line: int) -> Itera
 
 
 def _build_csv_error(path: Path, dialect: Dialect, error: BrokenError) -> DataError:
-    location = f"{path}, line {error.line}, column {error.column}"
+    location = format_location(path, error.line, error.column)
     return DataError(f"{location}: {error.problem} ({dialect}); {error.remedy}")
 
 

@@ -20,6 +20,7 @@ from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 from tasktransfer.files.csv_file import open_csv
 from tasktransfer.files.fields import Location, Table
+from tasktransfer.files.locations import format_location
 from tasktransfer.files.regular import open_regular
 from tasktransfer.files.safe_zip import Limits, UnsafeZipError, check_zip
 from tasktransfer.files.text_stream import MAX_LENGTH, MAX_RATIO, RATIO_FREE_BYTES, TextLines
@@ -114,8 +115,8 @@ def decode_utf8(content: bytes, file: str | Path) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise DataError(
-            f"{file}, line {line}: is not UTF-8 text (byte 0x{content[error.start]:02x} at "
-            f"{error.start:,}; Latin-1?); save it as UTF-8"
+            f"{format_location(file, line)}: is not UTF-8 text (byte "
+            f"0x{content[error.start]:02x} at {error.start:,}; Latin-1?); save it as UTF-8"
         ) from None
 
 
@@ -145,8 +146,8 @@ def parse_json(content: bytes, file: str | Path, remedy: str = "fetch the file a
         return json_text.loads(text)
     except json.JSONDecodeError as error:
         what = "the file is empty" if not text.strip() else f"broken JSON ({error.msg})"
-        location = f"line {error.lineno}, column {error.colno}"
-        raise DataError(f"{file}, {location}: {what}; {remedy}") from None
+        location = format_location(file, error.lineno, error.colno)
+        raise DataError(f"{location}: {what}; {remedy}") from None
     except ValueError as error:
         raise DataError(f"{file}: not valid JSON: {error}; {remedy}") from None
 
@@ -185,7 +186,7 @@ def read_json_lines(
     for number, line in read_lines(file):
         if not line.strip():
             continue
-        location = Location(str(file), row=f"line {number}", remedy=remedy)
+        location = Location(str(file), line=number, remedy=remedy)
         try:
             value = json_text.loads(line)
         except ValueError as error:
@@ -217,7 +218,7 @@ def read_csv_rows(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, lis
     csv = open_csv(file)
     if missing := [column for column in columns if column not in csv.columns]:
         raise DataError(
-            f"{file}, line {csv.header_line}: no column {', '.join(missing)}; columns "
+            f"{format_location(file, csv.header_line)}: no column {', '.join(missing)}; columns "
             f"{', '.join(csv.columns)!r:.80} ({csv.dialect}), expected {', '.join(columns)}; fix "
             "the first line"
         )

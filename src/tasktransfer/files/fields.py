@@ -11,16 +11,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tasktransfer.errors import DataError, escape_line
+from tasktransfer.files.locations import format_location
 
 Table = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """The location of a value in a release: file, row or line, dialogue, instance, and key path.
+    """The location of a value in a release: file, line or row, dialogue, instance, and key path.
 
     Attributes:
+        row: description of a row without a line of its own, such as ``row 12`` or ``item 3``. With
+            ``line``, an item in that line.
         remedy: end of every message about the location, empty if each problem has its own remedy.
+        line: line number in the file from 1, None if it is unknown.
     """
 
     file: str
@@ -29,6 +33,7 @@ class Location:
     path: str = ""
     row: str = ""
     remedy: str = ""
+    line: int | None = None
 
     def at(self, key: str | int) -> Location:
         """Return the location of a member of the value."""
@@ -36,25 +41,42 @@ class Location:
             path = f"{self.path}[{key}]"
         else:
             path = f"{self.path}.{key}" if self.path else key
-        return Location(self.file, self.dialogue, self.instance, path, self.row, self.remedy)
+        return Location(
+            *(self.file, self.dialogue, self.instance, path, self.row, self.remedy, self.line)
+        )
 
     def of_instance(self, instance: str) -> Location:
         """Return the location as part of the annotation ``instance``."""
-        return Location(self.file, self.dialogue, instance, self.path, self.row, self.remedy)
+        return Location(
+            *(self.file, self.dialogue, instance, self.path, self.row, self.remedy, self.line)
+        )
 
     def of_row(self, row: str) -> Location:
         """Return the location of a row, without a key path."""
-        return Location(self.file, self.dialogue, self.instance, "", row, self.remedy)
+        return Location(*(self.file, self.dialogue, self.instance, "", row, self.remedy, self.line))
+
+    def of_item(self, number: int) -> Location:
+        """Return the location of an item of the row, numbered from 1."""
+        return self.of_row(f"{self.row}.{number}" if self.row else f"item {number}")
 
     @property
     def place(self) -> str:
-        """File and row, on one line."""
-        return escape_line(f"{self.file}, {self.row}" if self.row else self.file)
+        """File with line or row, on one line."""
+        place = format_location(self.file, self.line)
+        return escape_line(f"{place}, {self.row}" if self.row else place)
+
+    @property
+    def number(self) -> str:
+        """Number of the line or row, ``12``; of the third item in it, ``12.3``."""
+        inner = self.row.rpartition(" ")[2]
+        if self.line is None:
+            return inner
+        return f"{self.line}.{inner}" if inner else str(self.line)
 
     def error(self, problem: str, remedy: str = "") -> DataError:
         """Return a DataError that names this location, with ``remedy`` or the location's remedy."""
         parts = [
-            self.file,
+            format_location(self.file, self.line),
             self.row,
             f"dialogue {self.dialogue!r}" if self.dialogue else "",
             f"instance {self.instance!r}" if self.instance else "",

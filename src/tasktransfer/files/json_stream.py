@@ -14,6 +14,7 @@ from typing import Any, TextIO
 
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
+from tasktransfer.files.locations import format_location
 from tasktransfer.files.text_stream import MAX_LENGTH, open_text
 
 CHUNK = 2**20
@@ -144,19 +145,19 @@ class JsonCursor:
 
     def error(self, problem: str, remedy: str) -> DataError:
         """Return an error with the line of the cursor."""
-        return DataError(f"{self._path}, line {self.line}: {problem}; {remedy}")
+        return DataError(f"{format_location(self._path, self.line)}: {problem}; {remedy}")
 
     def _broken(self, error: json.JSONDecodeError) -> DataError:
         self._count(error.pos)
         what = "the file is empty" if not self._buffer.strip() else f"broken JSON ({error.msg})"
-        location = f"line {self._line}, column {self._column}"
-        return DataError(f"{self._path}, {location}: {what}; fix it")
+        location = format_location(self._path, self._line, self._column)
+        return DataError(f"{location}: {what}; fix it")
 
     def _too_long(self) -> TooLongError:
         beginning = self._buffer[self._at : self._at + 40]
         return TooLongError(
-            f"{self._path}, line {self.line}: a value of more than {MAX_LENGTH:,} characters, or a "
-            f"broken one, begins with {beginning!r}; write one object per row, as "
+            f"{format_location(self._path, self.line)}: a value of more than {MAX_LENGTH:,} "
+            f"characters, or a broken one, begins with {beginning!r}; write one object per row, as "
             "pandas.to_json(orient='records', lines=True) does"
         )
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, TextIO
 
 from tasktransfer.errors import DataError
+from tasktransfer.files.locations import format_location
 from tasktransfer.files.regular import open_regular
 
 MAX_LENGTH = 8 * 2**20
@@ -91,13 +92,15 @@ class TextLines:
             self._first_empty.append(line)
         if self._run > MAX_EMPTY_RUN or self._empty > MAX_EMPTY_LINES:
             count = self._run if self._run > MAX_EMPTY_RUN else self._empty
-            raise DataError(f"{self.path}, line {line}: {count:,} lines are empty; remove them")
+            where = format_location(self.path, line)
+            raise DataError(f"{where}: {count:,} lines are empty; remove them")
 
     def notes(self) -> list[str]:
         """Return notes for the user about the lines that were read."""
         notes = []
         if self._has_mark:
-            notes.append(f"{self.path}, line 1: begins with a byte order mark; skipped")
+            where = format_location(self.path, 1)
+            notes.append(f"{where}: begins with a byte order mark; skipped")
         if self._crlf:
             counts = f"{self._crlf:,} of {self._lines:,} lines"
             notes.append(f"{self.path}: {counts} end in CRLF; read as line ends")
@@ -212,18 +215,20 @@ def refuse_encoding(path: Path) -> None:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
                 raise DataError(
-                    f"{path}, line {number}: is not UTF-8 text (byte 0x{line[error.start]:02x} at "
-                    f"{error.start:,} of the line; Latin-1?); save it as UTF-8"
+                    f"{format_location(path, number)}: is not UTF-8 text (byte "
+                    f"0x{line[error.start]:02x} at {error.start:,} of the line; Latin-1?); save it "
+                    "as UTF-8"
                 ) from None
 
 
 def _build_binary_error(path: Path, line: int) -> DataError:
     return DataError(
-        f"{path}, line {line}: is not UTF-8 text but UTF-16 or binary; save it as UTF-8"
+        f"{format_location(path, line)}: is not UTF-8 text but UTF-16 or binary; save it as UTF-8"
     )
 
 
 def _build_length_error(path: Path, line: int) -> DataError:
     return DataError(
-        f"{path}, line {line}: is longer than {MAX_LENGTH:,} characters; write one row per line"
+        f"{format_location(path, line)}: is longer than {MAX_LENGTH:,} characters; write one row "
+        "per line"
     )

@@ -18,6 +18,7 @@ from tasktransfer.config.places import expand_path
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.errors import DataError
 from tasktransfer.files import Maker, replace_folder
+from tasktransfer.files.locations import format_location
 from tasktransfer.models.built import BUILT_FILE, VECTORS_FILE
 
 MAKER = Maker("built model", BUILT_FILE, "weights")
@@ -156,8 +157,9 @@ def _write_vectors(file: Path, vocabulary: dict[str, int], width: int, folder: P
                     continue
                 if len(values) != width:
                     raise DataError(
-                        f"{file}, line {number}: {len(values)} numbers, and architecture.hidden is "
-                        f"{width}; give vectors of this width, or change architecture.hidden"
+                        f"{format_location(file, number)}: {len(values)} numbers, and "
+                        f"architecture.hidden is {width}; give vectors of this width, or "
+                        "change architecture.hidden"
                     )
                 rows.append(vocabulary[word])
                 vectors.append(np.array(values, np.float32))

@@ -15,6 +15,7 @@ from tasktransfer.files.data_files import (
     read_from_zip,
 )
 from tasktransfer.files.fields import Location, as_table, collect_texts, get_name, iterate_tables
+from tasktransfer.files.locations import format_location
 
 RELEASE = "TLiDB_DailyDialog"
 SPLITS_OF = {"train": ("train",), "valid": ("dev",), "test": ("test",), "valid+test": ()}
@@ -68,11 +69,10 @@ def _read_utterances(file: Path) -> list[tuple[str, tuple[str, ...]]]:
 def _read_splits(file: Path) -> dict[str, str]:
     splits: dict[str, str] = {}
     for line, (name, split) in read_csv_rows(file, ("dialogue_id", "split")):
+        where = format_location(file, line)
         if split not in SPLITS_OF:
-            raise DataError(
-                f"{file}, line {line}: split {split!r}; write one of {', '.join(SPLITS_OF)}"
-            )
+            raise DataError(f"{where}: split {split!r}; write one of {', '.join(SPLITS_OF)}")
         if name in splits:
-            raise DataError(f"{file}, line {line}: {name} is also in an earlier line; keep one")
+            raise DataError(f"{where}: {name} is also in an earlier line; keep one")
         splits[name] = split
     return splits

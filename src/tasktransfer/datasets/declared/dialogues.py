@@ -132,7 +132,7 @@ def _read_inner_rows(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow
                 raise location.error(f"found {show_value(lists)}, expected a list of rows")
             for item in items:
                 number += 1
-                inner = row.location.of_row(f"{row.location.row}.{number}")
+                inner = row.location.of_item(number)
                 if not isinstance(item, Mapping):
                     raise inner.at(path).error(
                         f"found {show_value(item)}, expected an object in braces"
@@ -210,7 +210,7 @@ def _read_name(row: SourceRow, section: DialogueSection) -> str:
 def _make_dialogue(
     row: SourceRow, turns: Sequence[tuple[Any, Location]], section: DialogueSection, name: str
 ) -> DeclaredDialogue:
-    number = row.location.row.rpartition(" ")[2]
+    number = row.location.number
     named = f"{name}-{number}" if section.id is None else f"{name}{_read_name(row, section)}"
     made: list[Turn] = []
     empty: list[tuple[Any, Location]] = []
@@ -402,4 +402,4 @@ def get_value(values: Any, field: str, location: Location) -> Any:
 
 def format_row(location: Location) -> str:
     """Return the location of a dialogue or turn in names of instances: ``train.jsonl:12``."""
-    return f"{Path(location.file).name}:{location.row.rpartition(' ')[2]}"
+    return f"{Path(location.file).name}:{location.number}"

@@ -88,7 +88,7 @@ def _has_several_objects(path: Path) -> bool:
 def _read_sequence(path: Path, cursor: JsonCursor) -> Iterator[SourceRow]:
     while cursor.peek():
         line = cursor.line
-        location = Location(str(path), row=f"line {line}", remedy="fix the line")
+        location = Location(str(path), line=line, remedy="fix the line")
         value = cursor.value()
         yield make_row(line, value, location)
 

@@ -21,7 +21,6 @@ def format_dialogue(dialogue: DeclaredDialogue, readers: Sequence[TaskReader]) -
 
     Each turn has its speaker and the answers about it. Answers about the whole dialogue follow.
     """
-    place = f"{dialogue.location.file}, {dialogue.location.row}"
     about: dict[int, list[str]] = {}
     whole: list[str] = []
     starts = {turn.start for turn in dialogue.turns}
@@ -38,7 +37,7 @@ def format_dialogue(dialogue: DeclaredDialogue, readers: Sequence[TaskReader]) -
         ]
         if len(others) > MOST_ANSWERS:
             whole.append(f"{reader.name}: and {len(others) - MOST_ANSWERS:,} more")
-    lines = [f"a dialogue as it is read ({place}):"]
+    lines = [f"a dialogue as it is read ({dialogue.location.place}):"]
     for number, turn in enumerate(dialogue.turns[:MOST_TURNS], start=1):
         speaker = f"{turn.speaker}: " if turn.speaker else ""
         answers = f"  [{'; '.join(about[turn.start])}]" if turn.start in about else ""

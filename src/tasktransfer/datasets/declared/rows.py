@@ -65,7 +65,7 @@ def _read_json_lines(
         if not text:
             lines.skip_empty(number)
             continue
-        location = Location(str(path), row=f"line {number}", remedy="fix the line")
+        location = Location(str(path), line=number, remedy="fix the line")
         try:
             row = _parse_line(number, text, location)
         except DataError as error:
@@ -101,7 +101,7 @@ def _read_csv_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
     notes += file.notes
     for line, cells in file.rows():
         values: dict[str, object] = dict(zip(file.columns, cells, strict=True))
-        yield SourceRow(line, values, Location(str(path), row=f"line {line}", remedy=FIX))
+        yield SourceRow(line, values, Location(str(path), line=line, remedy=FIX))
 
 
 def _read_table_rows(file: DataFile, notes: list[str]) -> Iterator[SourceRow]:

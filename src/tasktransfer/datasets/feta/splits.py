@@ -12,6 +12,7 @@ from tasktransfer.datasets.feta.archive import (
     name_json_file,
 )
 from tasktransfer.errors import DataError
+from tasktransfer.files.locations import format_location
 from tasktransfer.tasks.card import SPLITS
 
 
@@ -100,7 +101,8 @@ def _parse_ids(source: Source, name: str, content: bytes) -> tuple[str, ...]:
             continue
         if dialogue in seen:
             raise DataError(
-                f"{where}, line {number}: dialogue {dialogue!r} is already in line {seen[dialogue]}"
+                f"{format_location(where, number)}: dialogue {dialogue!r} is already in line "
+                f"{seen[dialogue]}"
             )
         seen[dialogue] = number
     if not seen:

@@ -27,6 +27,7 @@ from tasktransfer.datasets.reply_pairs import (
 )
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import read_lines
+from tasktransfer.files.locations import format_location
 from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.words import split_words
 
@@ -77,15 +78,16 @@ def read_dialogues(file: Path) -> list[PersonaDialogue]:
     """
     dialogues: list[tuple[list[str], list[str]]] = []
     for number, line in read_lines(file):
+        where = format_location(file, number)
         count, _, text = line.partition(" ")
         if count == "1":
             dialogues.append(([], []))
         if not dialogues or not count.isdecimal():
-            raise DataError(f"{file}, line {number}: {line[:60]!r} has no number; fetch it again")
+            raise DataError(f"{where}: {line[:60]!r} has no number; fetch it again")
         persona, turns = dialogues[-1]
         if int(count) != 1 + len(persona) + len(turns) // 2:
             raise DataError(
-                f"{file}, line {number}: a turn out of order, found {count}, expected "
+                f"{where}: a turn out of order, found {count}, expected "
                 f"{1 + len(persona) + len(turns) // 2}; fetch the file again"
             )
         if text.startswith(PERSONA):
@@ -93,9 +95,7 @@ def read_dialogues(file: Path) -> list[PersonaDialogue]:
             continue
         both = text.split("\t")[:2]
         if len(both) != 2 or not all(both):
-            raise DataError(
-                f"{file}, line {number}: {text[:60]!r} is not an utterance, a tab and an answer"
-            )
+            raise DataError(f"{where}: {text[:60]!r} is not an utterance, a tab and an answer")
         turns += both
     if not dialogues:
         raise DataError(f"{file}: contains no dialogues; fetch it again")

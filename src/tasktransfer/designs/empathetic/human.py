@@ -20,6 +20,7 @@ import pandas as pd
 from tasktransfer.errors import DataError
 from tasktransfer.files import replace_file
 from tasktransfer.files.data_files import read_csv_rows
+from tasktransfer.files.locations import format_location
 from tasktransfer.tables.csv_text import to_csv
 
 RATINGS = ("model", "instance", "rater", "empathy", "relevance", "fluency")
@@ -54,7 +55,7 @@ def read_ratings(file: Path) -> list[Rated]:
     for line, row in _read_lines(file, RATINGS):
         for name, value in zip(ASKED, row[3:], strict=True):
             if value not in {"1", "2", "3", "4", "5"}:
-                raise DataError(f"{file}, line {line}: {name} is {value!r}; give 1 to 5")
+                raise DataError(f"{format_location(file, line)}: {name} is {value!r}; give 1 to 5")
         by_model.setdefault(row[0], []).append(tuple(map(int, row[3:])))
     return [_summarise_ratings(model, rows) for model, rows in by_model.items()]
 
@@ -92,10 +93,11 @@ def read_choices(file: Path) -> pd.DataFrame:
     wins: dict[tuple[str, str], int] = {}
     models: dict[str, None] = {}
     for line, (first, second, _, _, choice) in _read_lines(file, CHOICES):
+        where = format_location(file, line)
         if choice not in ANSWERS:
-            raise DataError(f"{file}, line {line}: choice {choice!r}; write {', '.join(ANSWERS)}")
+            raise DataError(f"{where}: choice {choice!r}; write {', '.join(ANSWERS)}")
         if first == second:
-            raise DataError(f"{file}, line {line}: {first!r} is compared with itself; name another")
+            raise DataError(f"{where}: {first!r} is compared with itself; name another")
         models |= {first: None, second: None}
         pair = {"first": (first, second), "second": (second, first)}.get(choice)
         if pair:
@@ -118,7 +120,7 @@ def _read_lines(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[
         empty = False
         for name, cell in zip(columns, row, strict=True):
             if not cell.strip():
-                raise DataError(f"{file}, line {line}: {name} is empty; fill it in")
+                raise DataError(f"{format_location(file, line)}: {name} is empty; fill it in")
         yield line, row
     if empty:
         raise DataError(f"{file}: has no line after the header; add judgements")

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import read_lines
+from tasktransfer.files.locations import format_location
 from tasktransfer.tasks.words import split_words
 
 Vectors = Mapping[str, npt.NDArray[np.float64]]
@@ -45,8 +46,8 @@ def _read_text_vectors(file: Path) -> Vectors:
         size = size or len(vector)
         if not size or len(vector) != size or not np.isfinite(vector).all():
             raise DataError(
-                f"{file}, line {number}: found {line[:40]!r}, expected a word and {size or 'its'} "
-                "numbers; see probes.word_vectors"
+                f"{format_location(file, number)}: found {line[:40]!r}, expected a word and "
+                f"{size or 'its'} numbers; see probes.word_vectors"
             )
         vectors[word] = vector
     if not vectors:

@@ -31,6 +31,7 @@ from tasktransfer.designs.empathetic.sources.tiny import TINY
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import read_csv_rows, read_json_object
 from tasktransfer.files.fields import get_texts
+from tasktransfer.files.locations import format_location
 from tasktransfer.tasks.card import SPLITS, Instance
 
 FOLDER, BY_EMOTION, SPLIT_FILE, SYNTHETIC = (
@@ -159,11 +160,12 @@ def _read_emotions(file: Path) -> tuple[str, ...]:
 def _read_splits(file: Path) -> dict[str, str]:
     splits: dict[str, str] = {}
     for line, (name, split) in read_csv_rows(file, ("Dialog_ID", "split")):
+        where = format_location(file, line)
         if split not in SPLIT_OF:
-            raise DataError(f"{file}, line {line}: split {split!r}; write train, valid or test")
+            raise DataError(f"{where}: split {split!r}; write train, valid or test")
         if name in splits:
             raise DataError(
-                f"{file}, line {line}: dialogue {name} is in {splits[name]} already, now in "
+                f"{where}: dialogue {name} is in {splits[name]} already, now in "
                 f"{SPLIT_OF[split]}; keep one line, since no dialogue may be in two splits"
             )
         splits[name] = SPLIT_OF[split]
@@ -181,7 +183,7 @@ def _read_dialogues(
             yield EmpatheticDialogue(name, splits[name], emotion, situation, tuple(utterances))
 
     for line, (dialogue, kind, actor, text) in read_csv_rows(file, COLUMNS):
-        where = f"{file}, line {line}"
+        where = format_location(file, line)
         if not text.strip():
             raise DataError(f"{where}: Text is empty; give the words, or remove the dialogue")
         if dialogue not in splits:

@@ -24,6 +24,7 @@ from tasktransfer.designs.empathetic.sources.dialogues import (
     sort_dialogues,
 )
 from tasktransfer.errors import DataError
+from tasktransfer.files.locations import format_location
 from tasktransfer.files.safe_tar import read_tar_lines
 from tasktransfer.files.safe_zip import Limits
 
@@ -70,7 +71,7 @@ def _read_dialogues(file: str, split: str, lines: Iterable[bytes]) -> Iterator[E
     name, last, emotion, situation = "", 0, "", ""
     utterances: list[str] = []
     for number, cells in _read_lines(file, lines):
-        where = f"{file}, line {number}"
+        where = format_location(file, number)
         index, label, *texts = cells[1], cells[2], *map(_restore_text, (cells[3], cells[5]))
         if label not in LABELS:
             raise DataError(f"{where}: {label!r:.40} is not one of the 32 labels; fetch it again")
@@ -90,16 +91,17 @@ def _read_dialogues(file: str, split: str, lines: Iterable[bytes]) -> Iterator[E
 def _read_lines(file: str, lines: Iterable[bytes]) -> Iterator[tuple[int, list[str]]]:
     """Yield the numbers and cells of all lines after the header."""
     for number, line in enumerate(lines, 1):
+        where = format_location(file, number)
         try:
             cells = line.decode("utf-8").rstrip("\r\n").split(",")
         except UnicodeDecodeError:
-            raise DataError(f"{file}, line {number}: is not UTF-8 text; fetch it again") from None
+            raise DataError(f"{where}: is not UTF-8 text; fetch it again") from None
         if number == 1 and tuple(cells[: WIDTHS[0]]) != PUBLISHED_COLUMNS:
             expected = ", ".join(PUBLISHED_COLUMNS)
             raise DataError(f"{file}: expected the columns {expected}; fetch it again")
         if len(cells) not in WIDTHS:
             raise DataError(
-                f"{file}, line {number}: has {len(cells)} cells, expected {WIDTHS[0]} or "
+                f"{where}: has {len(cells)} cells, expected {WIDTHS[0]} or "
                 f"{WIDTHS[1]}; fetch it again"
             )
         if number > 1:

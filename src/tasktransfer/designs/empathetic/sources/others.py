@@ -27,6 +27,7 @@ from tasktransfer.designs.empathetic.sources.cards import (
 )
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import read_content, read_csv_rows, read_lines
+from tasktransfer.files.locations import format_location
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 
 Files = Callable[[Path], dict[str, Path]]
@@ -167,7 +168,7 @@ def _read_reply_pairs(file: Path, split: str) -> Iterator[Instance]:
         parts = line.split("\t")
         if len(parts) != 2 or not all(part.strip() for part in parts):
             raise DataError(
-                f"{file}, line {number}: expected a context, a tab and a reply, found "
+                f"{format_location(file, number)}: expected a context, a tab and a reply, found "
                 f"{line!r:.60}; fix the line, or remove it"
             )
         name = f"{split}-{number}"
@@ -217,11 +218,11 @@ def _read_tags(files: dict[str, Path]) -> Rows:
             read_csv_rows(file, ("label", "content")), 2
         ):
             if not label.isdecimal() or not 1 <= int(label) <= len(TAG_LABELS):
-                raise DataError(f"{file}, line {line}: label {label!r}; write 1 to 27")
+                raise DataError(f"{format_location(file, line)}: label {label!r}; write 1 to 27")
             split = {0: "dev", 1: "test"}.get(number % 10, "train")
             identity, tag = f"{name}-{number}", TAG_LABELS[int(label) - 1]
             rows[split].append(Instance(identity, identity, TAG.name, text, 0, {}, (), (tag,)))
-            said.append(Said(identity, split, text, f"{file}, line {line}"))
+            said.append(Said(identity, split, text, format_location(file, line)))
     refuse_shared(said, "keep one of the two lines", allowed=SHARED)
     return rows
 

@@ -15,6 +15,7 @@ from tasktransfer.designs.empathetic.sources import dialogues as empathetic
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import read_json_lines, read_json_object, read_lines
 from tasktransfer.files.fields import as_table, collect_texts, get_texts
+from tasktransfer.files.locations import format_location
 
 DAILY_ZIP, DAILY_SPLIT = "TLiDB_DailyDialog.zip", "dailydialog/split.csv"
 OFFICIAL = {"dev": "dailydialog/validation/dialogues.txt", "test": "dailydialog/test/dialogues.txt"}
@@ -96,7 +97,7 @@ def _read_official(file: Path, split: str) -> Iterator[CorpusDialogue]:
     for line, text in read_lines(file):
         turns = tuple(part.strip() for part in text.split("__eou__") if part.strip())
         named = f"daily-{'valid' if split == 'dev' else split}-{line}"
-        yield CorpusDialogue(named, split, turns, location=f"{file}, line {line}")
+        yield CorpusDialogue(named, split, turns, location=format_location(file, line))
 
 
 def as_said(dialogues: Iterable[CorpusDialogue]) -> Iterator[Said]:
@@ -237,8 +238,9 @@ def make_folder_corpus(folder: str) -> Corpus:
                 named = row.get("id")
                 name_of = f"{split}-{line}" if named is None else str(named)
                 persona = str(row.get("persona") or "").strip()
-                where = f"{location.file}, {location.row}"
-                yield CorpusDialogue(f"{folder}-{name_of}", split, turns, persona, location=where)
+                yield CorpusDialogue(
+                    f"{folder}-{name_of}", split, turns, persona, location=location.place
+                )
 
     return Corpus((names["train"], names["dev"]), read, (names["test"],))
 

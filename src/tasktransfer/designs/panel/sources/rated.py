@@ -48,7 +48,7 @@ class Item:
         ratings: ratings of single annotators, or their mean if only that is released.
         group: ID of the context, which several responses share; intervals resample contexts.
         system: system that generated the response.
-        row: position in the file, for messages.
+        place: file and line or row, for messages.
     """
 
     context: tuple[str, ...]
@@ -56,7 +56,7 @@ class Item:
     ratings: tuple[float, ...]
     group: str
     system: str
-    row: str
+    place: str
 
     @property
     def mean(self) -> float:
@@ -84,7 +84,7 @@ def _build_usr_source(file: str) -> Source:
                 ratings = _parse_ratings(get_list(response, of.criterion, spot), spot)
                 text = get_text(response, "response", spot).strip()
                 system = get_text(response, "model", spot)
-                yield Item(turns, text, ratings, str(number), system, spot.row)
+                yield Item(turns, text, ratings, str(number), system, spot.place)
 
     return Source(file, read)
 
@@ -98,7 +98,7 @@ def _build_grade_source(name: str) -> Source:
                 response, system = (get_text(row, key, spot) for key in ("Response", "DialogModel"))
                 turns = tuple(t.strip() for t in context.split("|||") if t.strip())
                 ratings = _parse_ratings(_parse_list(scores, spot.at("HumanScores")), spot)
-                yield Item(turns, response.strip(), ratings, context, system, spot.row)
+                yield Item(turns, response.strip(), ratings, context, system, spot.place)
 
     return Source(GRADE, read)
 
@@ -117,10 +117,15 @@ def _parse_list(text: str, location: Location) -> list[Any]:
 def _read_gupta(files: Files, of: RatedSet) -> Iterator[Item]:
     columns = ("context", "human_average_rating", "response", "context_id", "model")
     for line, (context, rating, response, group, model) in read_csv_rows(files[GUPTA], columns):
-        location = Location(str(files[GUPTA]), row=f"line {line}")
+        location = Location(str(files[GUPTA]), line=line)
         turns = tuple(t.strip() for t in context.split("||||") if t.strip())
         yield Item(
-            turns, response.strip(), _parse_ratings([rating], location), group, model, location.row
+            turns,
+            response.strip(),
+            _parse_ratings([rating], location),
+            group,
+            model,
+            location.place,
         )
 
 
@@ -128,9 +133,11 @@ def _build_zhao_source(file: str) -> Source:
     def read(files: Files, of: RatedSet) -> Iterator[Item]:
         columns = ("context", "response", "rating")
         for line, (context, response, rating) in read_csv_rows(files[file], columns):
-            location = Location(str(files[file]), row=f"line {line}")
+            location = Location(str(files[file]), line=line)
             ratings = _parse_ratings([rating], location)
-            yield Item(_split_lines(context), response.strip(), ratings, context, "", location.row)
+            yield Item(
+                _split_lines(context), response.strip(), ratings, context, "", location.place
+            )
 
     return Source(file, read, repeats=True)
 
@@ -150,7 +157,7 @@ def _read_fed(files: Files, of: RatedSet) -> Iterator[Item]:
                 _parse_ratings(numbers, location),
                 context,
                 system,
-                location.row,
+                location.place,
             )
 
 
@@ -165,7 +172,7 @@ def _read_conture(files: Files, of: RatedSet) -> Iterator[Item]:
             ratings = _parse_ratings([get_member(turn, "overall impression", spot)], spot)
             turns = tuple(before[-CONTEXT_TURNS:])
             # Contexts overlap within a dialogue, so the dialogue is the cluster.
-            yield Item(turns, response, ratings, name, "", spot.row)
+            yield Item(turns, response, ratings, name, "", spot.place)
             before.append(response)
 
 
@@ -181,10 +188,10 @@ def _read_dstc7(files: Files, of: RatedSet) -> Iterator[Item]:
             ratings.setdefault((instance, system), []).extend(_parse_ratings([rating], location))
     columns = ("InstanceID", "SystemID", "Response")
     for instance, system, response in read_dstc7_table(file, "system_responses", columns):
-        key, row = (instance, system), f"{instance} {system}"
+        key, place = (instance, system), Location(str(file), row=f"{instance} {system}").place
         if key in ratings and response.strip():
             turns = (facts.get(instance, "").strip(),)
-            yield Item(turns, response.strip(), tuple(ratings[key]), instance, system, row)
+            yield Item(turns, response.strip(), tuple(ratings[key]), instance, system, place)
 
 
 def make_lines_source(name: str) -> Source:
@@ -209,7 +216,7 @@ def make_lines_source(name: str) -> Source:
                 ratings,
                 str(group),
                 str(system),
-                location.row,
+                location.place,
             )
 
     return Source(file, read)
@@ -249,7 +256,7 @@ def read_rated(of: RatedSet, files: Files) -> list[Item]:
     kept: list[Item] = []
     seen: dict[tuple[Any, ...], str] = {}
     for item in source.read(files, of):
-        where = f"{file}, {item.row}"
+        where = item.place
         if not item.response:
             raise DataError(f"{where}: the response is empty; give its words, or remove the row")
         if not any(text.strip() for text in item.context):
@@ -273,7 +280,7 @@ def read_rated(of: RatedSet, files: Files) -> list[Item]:
             raise DataError(
                 f"{where}: the same context, response and ratings as in {seen[key]}; keep one"
             )
-        seen[key] = item.row
+        seen[key] = where
     contexts = len({item.group for item in kept})
     if contexts < LEAST_CONTEXTS:
         raise DataError(

@@ -21,6 +21,7 @@ import pandas as pd
 
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.files.csv_file import CsvFile, open_csv
+from tasktransfer.files.locations import format_location
 from tasktransfer.files.progress import show_progress
 from tasktransfer.stats.resampling import Floats
 from tasktransfer.stats.selector_judgement import RANDOM, SOURCE_MEAN, Judged, Mean, judge_selectors
@@ -92,15 +93,15 @@ def read_matrix(path: Path) -> tuple[pd.DataFrame, list[str]]:
     for name in ("model", "target", "seed", "score"):
         missing = table[name].isna() | (table[name] == "")
         if missing.any():
-            line = table.index[missing][0]
-            raise DataError(f"{path}, line {line}: no {name}; fill it in, or remove the row")
+            where = format_location(path, int(table.index[missing][0]))
+            raise DataError(f"{where}: no {name}; fill it in, or remove the row")
     keys = [*GROUP, "source", "target", "seed"]
     if table.duplicated(keys).any():
         second = table[table.duplicated(keys)]
         source, target, seed = second.iloc[0][["source", "target", "seed"]].tolist()
         raise DataError(
-            f"{path}, line {second.index[0]}: a second score of {source!r} → {target!r}, seed "
-            f"{seed:.0f}; remove one"
+            f"{format_location(path, int(second.index[0]))}: a second score of {source!r} → "
+            f"{target!r}, seed {seed:.0f}; remove one"
         )
     notes = list(file.notes[1:])
     if table["score"].between(0, 1).all():
@@ -131,9 +132,8 @@ def _read_table(file: CsvFile) -> pd.DataFrame:
     }
     for line, cells in file.rows():
         if len(lines) == MAX_ROWS:
-            raise DataError(
-                f"{file.path}, line {line}: more than {MAX_ROWS:,} rows; give a file per model"
-            )
+            where = format_location(file.path, line)
+            raise DataError(f"{where}: more than {MAX_ROWS:,} rows; give a file per model")
         lines.append(line)
         for (name, column), cell in zip(values.items(), cells, strict=True):
             if isinstance(column, list):
@@ -149,7 +149,7 @@ def _read_number(file: CsvFile, line: int, name: str, cell: str) -> float:
         return math.nan
     if _NUMBER.fullmatch(cell.strip()) is None or not math.isfinite(float(cell)):
         raise DataError(
-            f"{file.path}, line {line}, column {name}: {cell!r:.60} is not a number "
+            f"{format_location(file.path, line)}, column {name}: {cell!r:.60} is not a number "
             f"({file.dialect}); only the columns model, source, target, dataset and algorithm are "
             "text: remove the column, or leave the cell empty"
         )
