@@ -24,7 +24,9 @@ AVOIDED = [word.strip() for *_, words in rows() for word in words.split(",") if 
 
 def texts() -> Iterator[tuple[Path, str]]:
     """Yield the texts for users: captions, documents, and texts in the code with several words."""
-    for pattern in ("workflow/report/**/*.rst", "docs/*.md", "README.md"):
+    folders = ("docs", "docs/tutorials", "docs/how-to", "docs/explanation")
+    pages = (f"{folder}/*.md" for folder in folders)
+    for pattern in ("workflow/report/**/*.rst", *pages, "README.md"):
         yield from ((p, p.read_text("utf-8")) for p in ROOT.glob(pattern) if p != GLOSSARY)
     for path in sorted((ROOT / "src" / "tasktransfer").rglob("*.py")):
         yield from ((path, text) for text in strings(path.read_text("utf-8")) if " " in text)

@@ -23,12 +23,14 @@ from documented import OURS, commands
 from tasktransfer.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "docs/*.md", "shipped/*.md")
+FOLDERS = ("docs", "docs/tutorials", "docs/how-to", "docs/explanation", "shipped")
+PAGES = ("README.md", *(f"{folder}/*.md" for folder in FOLDERS))
 DEMO, PAPER = "workflow/presets/demo.yaml", "workflow/presets/paper.yaml"
 LARGE = re.compile(r"workflow/presets/(paper|probes-laptop|minilm-matrix)\.yaml")
 """Studies with other data or models, which the demo replaces in Snakemake's lines."""
 
 NOT_RUN = {
+    "tasktransfer data fetch": "tests/unit/test_feta_download.py",
     "tasktransfer score": "tests/unit/test_challenge_round_trip.py",
     "tasktransfer submit": "tests/unit/test_challenge_round_trip.py",
     "tasktransfer leaderboard": "tests/unit/test_challenge_leaderboard.py",
@@ -40,8 +42,7 @@ NOT_RUN = {
 """Beginning of a command that is not run here → the test that runs it.
 
 Such a command needs files from another test (submissions, a trained panel or selectors), trains a
-whole study, or ends
-only by Ctrl-C.
+whole study, downloads data, or ends only by Ctrl-C.
 """
 OWN_PAGE = "docs/your-own-data.md"
 """Page of which test_own_data runs every line."""
