@@ -18,6 +18,7 @@ from tasktransfer.designs.transfer.selectors.recommend import (
     parse_question,
     recommend_sources,
 )
+from tasktransfer.designs.transfer.selectors.values import find_unlearned
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import find_revisions
 from tasktransfer.results.study import Study
@@ -122,6 +123,30 @@ def test_without_a_sure_selector_a_probe_is_named() -> None:
     text = as_text(told)
     assert "not significantly better than random" in text
     assert "no expected gain" in text
+
+
+def states(state: str) -> pd.DataFrame:
+    """Return the table ``references`` of the question's target."""
+    row = {"dataset": QUESTION.dataset, "model": "bert", "target": QUESTION.target}
+    scores = {"reference": "frozen_logistic", "reference_score": 30.0, "score": 20.0}
+    interval = {"delta": -10.0, "low": -15.0, "high": -5.0, "q": 0.01}
+    return pd.DataFrame([{**row, **scores, **interval, "is_best": True, "state": state}])
+
+
+@pytest.mark.parametrize(("state", "warns"), [("not better", True), ("learned", False)])
+def test_a_target_that_no_baseline_has_learned_gets_a_warning(state: str, warns: bool) -> None:
+    told = recommend_sources(study(), QUESTION, ["kind"], {"references": states(state)})
+    text = as_text(told)
+    assert ("warning: One of 1 baselines does not beat a reference" in text) is warns
+    assert ("difference −10.0 [−15.0, −5.0]" in text) is warns
+
+
+def test_targets_that_no_baseline_has_learned_are_found_by_model() -> None:
+    rows = states("collapsed")[["dataset", "model", "target"]]
+    other = rows.assign(model="gpt2")
+    both = pd.concat([rows, other], ignore_index=True)
+    assert find_unlearned(both, states("collapsed")).tolist() == [True, False]
+    assert find_unlearned(both, None).tolist() == [False, False]
 
 
 def test_targets_and_sources_have_to_be_the_studys() -> None:

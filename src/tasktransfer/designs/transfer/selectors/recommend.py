@@ -19,13 +19,17 @@ import pandas as pd
 
 from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Fit, Node, Stage
+from tasktransfer.core.references import LEARNED
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_manifest
 from tasktransfer.datasets import as_seen_from, get_task, resolve_task
+from tasktransfer.designs.transfer import outputs
 from tasktransfer.designs.transfer.collect.results import read_tables
 from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.report.learned import describe_unlearned
 from tasktransfer.designs.transfer.selectors.nodes import PROBE, is_selector
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
+from tasktransfer.designs.transfer.selectors.values import find_unlearned
 from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.fits.asked import Asked
@@ -45,6 +49,7 @@ CHEAPEST_FIRST = (
 """Selectors by what they need: nothing, texts, the base model, or baselines."""
 WITHOUT_PROOF = ("source_mean", "logme", "hscore", "leep", "nleep", "embedding", "roe", "tfidf")
 """Selectors for ranking if none is distinguishable from random; the first with values is used."""
+(REFERENCES,) = outputs.REFERENCES
 SECONDS_OF_FIT = 30.0
 """Approximate time of a selector's job, without trainings."""
 
@@ -196,6 +201,8 @@ def _transfers(
 def read_matrix(study: Study, folder: Path | None) -> dict[str, pd.DataFrame]:
     """Read a finished matrix: tables of the study itself, or of another with the same model.
 
+    Transfers to targets whose baselines do not beat a simple reference are left out.
+
     Raises:
         RecordError: the tables are for another model.
     """
@@ -212,12 +219,14 @@ def read_matrix(study: Study, folder: Path | None) -> dict[str, pd.DataFrame]:
             f"{place}: has results of other weights ({', '.join(sorted(theirs))}), not of {ours}; "
             "give a matrix of the same model"
         )
+    frames = {
+        name: read_statistic_frame(place / f"{name}.parquet")
+        for name in ("selectors", "regret", REFERENCES)
+        if (place / f"{name}.parquet").exists()
+    }
     single = tables.deltas[tables.deltas["n_sources"] == 1]
-    frames = {"deltas": single, "dev": dev_deltas(single, tables.runs)}
-    for name in ("selectors", "regret"):
-        if (place / f"{name}.parquet").exists():
-            frames[name] = read_statistic_frame(place / f"{name}.parquet")
-    return frames
+    single = single[~find_unlearned(single, frames.get(REFERENCES))]
+    return {"deltas": single, "dev": dev_deltas(single, tables.runs), **frames}
 
 
 def estimate_gain(
@@ -281,12 +290,23 @@ def recommend_sources(
         ]
     return {
         "target": f"{question.dataset}/{question.target}",
+        "unlearned": _describe_state(question, matrix),
         "ranked_by": ranked_by,
         "surely_better_than_random": sure,
         "learnt_from": None if expected is None else _summarise_forecast(expected),
         "sources": sources,
         "next": _recommend_next_steps(study, question, sources, sure),
     }
+
+
+def _describe_state(question: Question, matrix: Mapping[str, pd.DataFrame]) -> str | None:
+    """Return a sentence if the target's own baseline does not beat a simple reference."""
+    if REFERENCES not in matrix:
+        return None
+    best = matrix[REFERENCES]
+    best = best[best["is_best"] & (best["dataset"] == question.dataset)]
+    best = best[(best["target"] == question.target) & (best["state"] != LEARNED)]
+    return next(describe_unlearned(best), None)
 
 
 def _summarise_forecast(expected: Expected) -> dict[str, Any]:
@@ -320,6 +340,8 @@ def _recommend_next_steps(
 def as_text(told: Mapping[str, Any]) -> str:
     """Format the recommendation as text."""
     lines = [f"target {told['target']}"]
+    if told["unlearned"]:
+        lines.append(f"warning: {told['unlearned']}")
     if told["ranked_by"] is None:
         lines.append("no selector has a value yet: give more --hours, or collect the study")
     else:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
@@ -102,6 +103,23 @@ def write_selection(study: Study) -> None:
         write_frame(Path(study.tables, f"{name}.parquet"), frame, columns, metadata)
 
 
+_TARGET = ["dataset", "model", "target"]
+
+
+def find_unlearned(frame: pd.DataFrame, references: pd.DataFrame | None) -> npt.NDArray[np.bool_]:
+    """Return which rows are about targets whose baselines do not beat all references.
+
+    Args:
+        frame: rows with the columns dataset, model and target.
+        references: columns of ``columns.REFERENCES``; None if the study has no references.
+    """
+    if references is None:
+        return np.zeros(len(frame), dtype=bool)
+    unlearned = references.loc[references["state"] != LEARNED, _TARGET].drop_duplicates()
+    places = pd.MultiIndex.from_frame(unlearned)
+    return np.asarray(pd.MultiIndex.from_frame(frame[_TARGET]).isin(places))
+
+
 def leave_out_unlearned(deltas: pd.DataFrame, references: pd.DataFrame | None) -> pd.DataFrame:
     """Return the transfers to targets whose baselines beat all references.
 
@@ -112,14 +130,9 @@ def leave_out_unlearned(deltas: pd.DataFrame, references: pd.DataFrame | None) -
         deltas: columns of ``columns.DELTAS``.
         references: columns of ``columns.REFERENCES``; None if the study has no references.
     """
-    if references is None:
-        return deltas
-    names = ["dataset", "model", "target"]
-    unlearned = references.loc[references["state"] != LEARNED, names].drop_duplicates()
-    places = pd.MultiIndex.from_frame(unlearned)
-    is_left_out = pd.MultiIndex.from_frame(deltas[names]).isin(places)
+    is_left_out = find_unlearned(deltas, references)
     if is_left_out.any():
-        targets = deltas.loc[is_left_out, names].drop_duplicates().agg("/".join, axis=1)
+        targets = deltas.loc[is_left_out, _TARGET].drop_duplicates().agg("/".join, axis=1)
         print(
             f"regret: {len(targets)} target(s) left out, because their baselines do not beat a "
             f"simple reference: {', '.join(targets)}"
