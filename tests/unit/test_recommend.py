@@ -137,7 +137,7 @@ def states(state: str) -> pd.DataFrame:
 def test_a_target_that_no_baseline_has_learned_gets_a_warning(state: str, warns: bool) -> None:
     told = recommend_sources(study(), QUESTION, ["kind"], {"references": states(state)})
     text = as_text(told)
-    assert ("warning: One of 1 baselines does not beat a reference" in text) is warns
+    assert ("warning: 1 of 1 baselines does not beat a reference" in text) is warns
     assert ("difference −10.0 [−15.0, −5.0]" in text) is warns
 
 
