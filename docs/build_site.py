@@ -96,7 +96,7 @@ def main() -> int:
         page = "".join(sections(tables))
         _write(f"reference/columns-{design}.md", f"# Table columns: {design}", [page])
     _write("reference/tasks.md", "# Tasks, their sources and licences\n", tasks())
-    _write("reference/library.md", "# Library\n", [f"::: {module}\n" for module in LIBRARY])
+    _write("reference/library.md", "# Python\n", [f"::: {module}\n" for module in LIBRARY])
     print(f"{OUT}: {sum(1 for _ in OUT.rglob('*.md'))} pages")
     return 0
 
