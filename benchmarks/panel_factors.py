@@ -28,7 +28,7 @@ from tasktransfer.tables.store import read_frame
 SETS = ("Persona_Zhao", "DailyDialog_Gupta")
 ONE_LABELLER = {"model": "minilm", "epochs": 1, "limit_train": 4000, "limit_dev": 300}
 LABELLED = {"pairs.labels": "labeller", "labeller": {**ONE_LABELLER, "learning_rate": 1e-4}}
-BY_TWIN = {"pairs.labels": "labeller", "labeller": {**ONE_LABELLER, "twin": True}}
+BY_TWIN = {"pairs.labels": "labeller", "labeller": {**ONE_LABELLER, "two_towers": True}}
 TWIN = {"methods": ["twin"], "twin": {"epochs": 2}}
 EVERY = ["drop", "shuffle", "repeat", "random_utterance", "context_copy", "mask_and_fill"]
 RANDOM = {"pairs.perturbations": ["random_utterance"]}
@@ -39,7 +39,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "base": {},
     "random utterances alone": RANDOM,
     "labels of the labeller": LABELLED,
-    "pooler": {"models.reads": "pooler"},
+    "pooler": {"models.pooling": "pooler"},
     "twin, learning rate 1e-4": {**TWIN, "twin": {"epochs": 2, "learning_rate": 1e-4}},
     "learning rate 2e-5": {"joint.learning_rate": 2e-5},
     "learning rate 4e-4": {"joint.learning_rate": 4e-4},
@@ -60,10 +60,10 @@ def base(out: Path, seeds: int) -> dict[str, Any]:
         "seeds": seeds,
         "training": {"batch_size": 32, "dropout": 0.0, "precision": "bfloat16"},
         "domains": ["DailyDialog", "ConvAI2"],
-        "rated": list(SETS),
+        "rated_sets": list(SETS),
         "methods": ["single"],
-        "pairs": {"train": 800, "dev": 150, "made": 3.0, "labels": "made"},
-        "joint": {"learning_rate": 1e-4, "epochs": 2, "every": None, "patience": None},
+        "pairs": {"train": 800, "dev": 150, "candidates_per_pair": 3.0, "labels": "made"},
+        "joint": {"learning_rate": 1e-4, "epochs": 2, "round_updates": None, "patience": None},
     }
 
 

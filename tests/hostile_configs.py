@@ -127,7 +127,7 @@ OWN: dict[str, list[tuple[str, Any, str]]] = {
     ],
     "panel": [
         ("domains.0", "Harbor", "did you mean 'Harbour'?"),
-        ("rated", [], "expected 1 or more items"),
+        ("rated_sets", [], "expected 1 or more items"),
         ("methods", ["panels"], "did you mean 'panel'?"),
         ("joint.epochs", 10**9, "expected a number of 10000 at most"),
         ("labeller", MISSING, "pairs.labels is labeller"),
@@ -135,7 +135,7 @@ OWN: dict[str, list[tuple[str, Any, str]]] = {
         ("few_shot.sets", [], "expected 1 or more items"),
         ("few_shot.sets.0", "Market", "did you mean 'Market_Tiny'?"),
         ("few_shot.draws", 10**7, "expected a number of 100 at most"),
-        ("few_shot.percent", [*range(1, 91)], "expected 20 items at most"),
+        ("few_shot.percentages", [*range(1, 91)], "expected 20 items at most"),
         ("selection.personas", [], "expected 1 or more items"),
         ("selection.candidates", 10**9, "expected a number of 1000 at most"),
         ("reduction", 10**9, "expected a number of 1024 at most"),

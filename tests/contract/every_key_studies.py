@@ -34,7 +34,7 @@ TRANSFER: dict[str, Any] = {
                     "sources": ["question_answering"], "targets": ["personality_detection"]},
     },
     "models": [
-        {**ENCODER, "name": "tiny", "reads": "mean"},
+        {**ENCODER, "name": "tiny", "pooling": "mean"},
         {"name": "writer", "family": "decoder", "checkpoint": "tiny", "max_length": 300,
          "max_unknown_words": 1.0,
          "adapter": {"kind": "lora", "rank": 2, "alpha": 3.0, "target_modules": ["c_attn"],
@@ -160,14 +160,14 @@ EMPATHETIC: dict[str, Any] = {
     "checkpoints": {"keep": "all"},
 }  # fmt: skip
 
-STAGE = {"learning_rate": 1e-3, "epochs": 1, "every": 2, "patience": 1, "batch_size": 8}
+STAGE = {"learning_rate": 1e-3, "epochs": 1, "round_updates": 2, "patience": 1, "batch_size": 8}
 PANEL: dict[str, Any] = {
     "study": "every key of panel",
     "design": "panel",
     "results": "out",
     "data": {**TINY_WORLD, "tiny_world": {"seed": 1, "dialogues": 120},
-             "leaks": {"words": 5, "drop": False}},
-    "models": [{**ENCODER, "name": "tiny", "reads": "first_token"}],
+             "leaks": {"min_words": 5, "drop": False}},
+    "models": [{**ENCODER, "name": "tiny", "pooling": "first_token"}],
     "seeds": [2],
     "training": {
         **TRAINING, "head_learning_rate": 5e-3, "limit_test": 12, "optimiser_bits": 8,
@@ -175,19 +175,21 @@ PANEL: dict[str, Any] = {
         "task_weighting": "none",
     },
     "domains": ["Harbour", "Orchard"],
-    "rated": ["Harbour_Tiny", "Orchard_Tiny", "Market_Tiny"],
+    "rated_sets": ["Harbour_Tiny", "Orchard_Tiny", "Market_Tiny"],
     "methods": ["panel", "collection", "single", "panel-mean", "panel-max", "panel-min", "twin"],
     "reduction": 8,
-    "pairs": {"train": 24, "dev": 8, "made": 2.0, "labels": "labeller", "sure": 0.5,
+    "pairs": {"train": 24, "dev": 8, "candidates_per_pair": 2.0, "labels": "labeller",
+              "min_probability": 0.5,
               "perturbations": ["shuffle", "repeat"], "seed": 3},
     "labeller": {**STAGE, "epochs": 20, "patience": 100, "model": "tiny", "limit_train": 300,
-                 "limit_dev": 40, "twin": True},
+                 "limit_dev": 40, "two_towers": True},
     "joint": {**STAGE, "sampler": "uniform"},
     "experts": STAGE,
     "twin": {**STAGE, "epochs": 2, "perturbations": ["drop", "random_utterance"]},
-    "few_shot": {"sets": ["Market_Tiny"], "percent": [20], "draws": 1, "by": ["items"],
+    "few_shot": {"sets": ["Market_Tiny"], "percentages": [20], "draws": 1,
+                 "sampling_units": ["items"],
                  "learning_rate": 1e-3, "batch_size": 4, "epochs": 1, "patience": 1,
-                 "whole": True},
+                 "train_encoder": True},
     "selection": {"domain": "Harbour", "personas": ["none"], "candidates": 3, "limit_train": 8,
                   "limit_test": 4},
     "controls": ["untrained", "leaky"],

@@ -39,7 +39,7 @@ REAL: dict[str, dict[str, Any]] = {
         "data": {**RELEASE, "few_sample": False},
         "models": [BERT],
         "domains": ["ConvAI2", "TopicalChat"],
-        "rated": ["Persona_USR", "FED_Turn", "ConTurE"],
+        "rated_sets": ["Persona_USR", "FED_Turn", "ConTurE"],
         "few_shot": None,
         "selection": None,
         "training": {"learning_rate": 1.0e-3, "batch_size": 16},

@@ -28,7 +28,7 @@ PANEL: dict[str, Any] = {
     "data": {"release": "corpora"},
     "models": [ENCODER],
     "domains": ["Own", "TopicalChat"],
-    "rated": ["Persona_USR", "FED_Turn", "DailyDialog_Gupta"],
+    "rated_sets": ["Persona_USR", "FED_Turn", "DailyDialog_Gupta"],
     "pairs": {"labels": "made", "train": 10, "dev": 4},
 }
 LSTM = {"kind": "lstm", "embedding": 8, "units": 8}
@@ -116,10 +116,10 @@ def test_sound_data_lacks_nothing(config: dict[str, Any]) -> None:
 
 
 CASES: list[tuple[dict[str, Any], str, Callable[[Path], None], str]] = [
-    (PANEL, FED, gone, "read from evaluation/fed/fed_data.json. .*remove 'FED_Turn' from rated"),
+    (PANEL, FED, gone, "read from evaluation/fed/fed_data.json. .*remove 'FED_Turn' from rated_"),
     (PANEL, FED, empty, "fed_data.json:1:1: the file is empty; fetch"),
     (PANEL, GUPTA, empty, "processed_output.csv:1: the file is empty, expected"),
-    (PANEL, GUPTA, first_line, "found 0 items of 0 contexts for DailyDialog_Gupta.* from rated"),
+    (PANEL, GUPTA, first_line, "found 0 items of 0 contexts for DailyDialog_Gupta.* from rated_"),
     (PANEL, OWN, gone, "own/train.jsonl, own/dev.jsonl. .*remove 'Own' from domains"),
     (
         PANEL,
@@ -190,7 +190,8 @@ def test_what_is_missing_of_several_is_told_at_once() -> None:
 def test_what_the_study_does_not_read_is_not_looked_at() -> None:
     empty(Path("corpora/evaluation/usr/persona_usr.json"))
     assert (
-        list_missing_inputs(open_study(written({**PANEL, "rated": ["FED_Turn", "ConTurE"]}))) == ()
+        list_missing_inputs(open_study(written({**PANEL, "rated_sets": ["FED_Turn", "ConTurE"]})))
+        == ()
     )
 
 

@@ -209,7 +209,7 @@ def test_a_domain_with_fewer_pairs_than_asked_says_so(world: Path) -> None:
         ),
         (
             lambda one: 0.6,
-            r"Harbour, train: no label reaches the probability pairs\.sure.*lower pairs\.sure",
+            r"Harbour, train: no label reaches the probability pairs\.min_prob.*lower pairs\.min_",
         ),
         (
             lambda one: 0.01 if one.target == (FITS,) else 0.99,
@@ -282,14 +282,18 @@ def test_constant_ratings_are_refused_since_nothing_correlates_with_them(world: 
 
     changed(world / SET, constant)
     told = ingredients(world, sets=["Harbour_Tiny"], task="tiny_all_ratings")
-    with pytest.raises(DataError, match=r"Harbour_Tiny\.jsonl: all \d+ .* rating 3.*\(rated\)"):
+    with pytest.raises(
+        DataError, match=r"Harbour_Tiny\.jsonl: all \d+ .* rating 3.*from rated_sets"
+    ):
         ratings.rated_together(told)
 
 
 def test_too_few_ratings_to_learn_from(world: Path) -> None:
     changed(world / SET, lambda rows: rows.__delitem__(slice(20, None)))
     told = ingredients(world, task="Harbour_Tiny", percent=10, by="items", draw=0)
-    with pytest.raises(DataError, match=r"10 % of 20 items are 1 for each half.*few_shot\.percent"):
+    with pytest.raises(
+        DataError, match=r"10 % of 20 items are 1 for each half.*few_shot\.percentages"
+    ):
         ratings.few_ratings(told)
 
 
@@ -384,7 +388,7 @@ def test_a_corpus_that_leaks_whole_is_refused(world: Path) -> None:
 
     changed(world / "Harbour" / "dev.jsonl", leaky)
     changed(world / SET, put("response", LONG))
-    with pytest.raises(DataError, match=r"Harbour, dev: every dialogue .*data\.leaks\.words"):
+    with pytest.raises(DataError, match=r"Harbour, dev: every dialogue .*data\.leaks\.min_words"):
         leaks.without_leaks(
             ingredients(world, tasks=["Harbour"], against=["Harbour_Tiny"], words=6)
         )

@@ -100,7 +100,7 @@ def test_few_shot_starts_from_one_checkpoint_of_the_averaged_panel_and_of_single
         assert stage.trains == ((f"adapter.{task}", f"head.{task}") if adapter else ())
         assert stage.selection.measure == "spearman"
         assert stage.tested == (task,)
-    whole = dict(config.few_shot.model_dump(), whole=True)  # type: ignore[union-attr]
+    whole = dict(config.few_shot.model_dump(), train_encoder=True)  # type: ignore[union-attr]
     _, made = planned("panel-laptop", few_shot=whole)
     assert {stage.trains for stage in made.stages if stage.kind == "few"} == {()}
 
@@ -129,7 +129,7 @@ def test_what_is_only_learnt_from_is_filtered_too() -> None:
     """Items of a set on which few-shot transfer is evaluated may leak like any other."""
     few = {"sets": ["Market_Tiny"], "draws": 1}
     rated = ["Harbour_Tiny", "Orchard_Tiny"]
-    _, made = planned("panel-demo", rated=rated, few_shot=few)
+    _, made = planned("panel-demo", rated_sets=rated, few_shot=few)
     against = [data.settings["against"] for data in made.derived if data.recipe == "without_leaks"]
     assert against == [[*rated, "Market_Tiny"]]
 
@@ -167,7 +167,7 @@ RATES = {
 def test_a_learning_rate_is_the_sections_or_trainings_or_the_papers() -> None:
     methods = ["panel", "panel-mean", "collection", "single", "twin"]
     sections = {name: {"learning_rate": None} for name in ("joint", "experts", "twin")}
-    few = {"sets": ["FED_Turn"], "draws": 1, "percent": [40], "learning_rate": None}
+    few = {"sets": ["FED_Turn"], "draws": 1, "percentages": [40], "learning_rate": None}
     labeller = {"model": "minilm", "learning_rate": None}
     every = {**sections, "methods": methods, "few_shot": few, "labeller": labeller}
     every["pairs"] = {"labels": "labeller"}
@@ -196,7 +196,7 @@ def test_classifiers_read_the_first_token_unless_the_pooler_is_asked_for() -> No
     assert reads["twin"] == "pair"
     assert {reads[kind] for kind in ("joint", "expert", "single", "few")} == {"first_token"}
     model = {"name": "minilm", "family": "encoder", "checkpoint": "./models/all-MiniLM-L6-v2"}
-    _, made = planned("panel-laptop", models=[{**model, "reads": "pooler"}])
+    _, made = planned("panel-laptop", models=[{**model, "pooling": "pooler"}])
     reads = {stage.kind: stage.model.reads for stage in made.stages}
     assert {reads[kind] for kind in ("joint", "expert", "single", "few")} == {"own_pooler"}
 
@@ -223,7 +223,7 @@ def test_presets_are_right_by_code_and_by_schema(path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"rated": ["Persona_UST"]}, "Persona_USR"),
+        ({"rated_sets": ["Persona_UST"]}, "Persona_USR"),
         ({"domains": ["DailyDialogue"]}, "DailyDialog"),
         ({"labeller": None}, "pairs.labels"),
         ({"labeller": {"model": "deb"}}, "labeller.model"),

@@ -51,9 +51,9 @@ PANEL: dict[str, Any] = {
     "data": {"release": "tiny_world", "few_sample": False, "tiny_world": {"dialogues": 120}},
     "models": [{**MODEL, "max_unknown_words": 1.0}],
     "domains": ["Harbour", "Orchard"],
-    "rated": ["Harbour_Tiny"],
+    "rated_sets": ["Harbour_Tiny"],
     "pairs": {"labels": "made", "train": 32, "dev": 16},
-    "few_shot": {"sets": ["Market_Tiny"], "percent": [1, 20], "draws": 3},
+    "few_shot": {"sets": ["Market_Tiny"], "percentages": [1, 20], "draws": 3},
     "selection": {"domain": "Harbour", "candidates": 700, "personas": ["none", "original"]},
 }
 
@@ -145,7 +145,7 @@ def test_a_panel_tells_what_is_too_few_before_it_trains(
 ) -> None:
     messages = design_of(prepared.config).shortages(prepared)
     few, responses = sorted(messages, key=lambda text: "different responses" in text)
-    assert "1 % of" in few and "(few_shot.percent)" in few
+    assert "1 % of" in few and "(few_shot.percentages)" in few
     assert "different responses, but 700 are needed as candidates" in responses
     assert "lower selection.candidates" in responses
     assert cli.main(["validate", "--config", "study.yaml"]) == DataError.exit_code
@@ -158,7 +158,7 @@ def test_a_panel_tells_what_is_too_few_before_it_trains(
 def test_a_panel_with_enough_is_not_refused(prepared: Study) -> None:
     enough = {
         "selection": {**PANEL["selection"], "candidates": 4, "personas": ["none"]},
-        "few_shot": {**PANEL["few_shot"], "percent": [20]},
+        "few_shot": {**PANEL["few_shot"], "percentages": [20]},
     }
     study = study_of(PANEL | enough)
     assert design_of(study.config).shortages(study) == []

@@ -21,7 +21,7 @@ PANEL: dict[str, Any] = {
     "data": DATA,
     "models": [{"name": "tiny", "family": "encoder", "checkpoint": "tiny", "max_length": 64}],
     "domains": ["Own"],
-    "rated": ["Persona_USR", "FED_Turn"],
+    "rated_sets": ["Persona_USR", "FED_Turn"],
     "pairs": {"labels": "made", "train": 10, "dev": 4},
 }
 PROBES: dict[str, Any] = {
@@ -37,7 +37,7 @@ PROBES: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("config", "name", "content", "told"),
     [
-        (PANEL, "evaluation/fed/fed_data.json", None, "remove 'FED_Turn' from rated"),
+        (PANEL, "evaluation/fed/fed_data.json", None, "remove 'FED_Turn' from rated_sets"),
         (PANEL, "own/train.jsonl", b"", "Own has 0 dialogues for train"),
         (PROBES, "judgements/ties.csv", None, "file not found (probes.judgements names it)"),
         (

@@ -12,12 +12,25 @@ from typing import Any
 from tasktransfer.core.validation import extend_path
 
 RENAMED: Mapping[str, str] = {
+    "data.leaks.words": "min_words",
     "evaluation.decoding.longest": "max_words",
     "evaluation.decoding.penalty": "diversity_penalty",
     "evaluation.limit_written": "limit_generated",
+    "experts.every": "round_updates",
+    "few_shot.by": "sampling_units",
+    "few_shot.percent": "percentages",
+    "few_shot.whole": "train_encoder",
     "generation.large": "large_model",
+    "joint.every": "round_updates",
+    "labeller.every": "round_updates",
+    "labeller.twin": "two_towers",
     "models[].architecture.words": "vocabulary_size",
     "models[].beside": "second_encoder",
+    "models[].reads": "pooling",
+    "pairs.made": "candidates_per_pair",
+    "pairs.sure": "min_probability",
+    "rated": "rated_sets",
+    "twin.every": "round_updates",
 }
 """Path of the old key → new name of the key. ``[]`` stands for the items of a list."""
 

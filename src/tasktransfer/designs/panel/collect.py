@@ -71,7 +71,7 @@ def _make_metadata(collected: Collected, pairs: list[Values]) -> Metadata:
         facts["pairs"] += f"; FEWER THERE: {', '.join(short)}"
     order = {
         "method": list(dict.fromkeys(run.method for run in collected.study.plan.runs)),
-        "set": list(config.rated),
+        "set": list(config.rated_sets),
         "domain": list(config.domains),
     }
     return build_metadata(collected, order=order, facts=facts, stand_ins=named)

@@ -44,7 +44,7 @@ Share = Annotated[float, Field(ge=0.5, le=1), NUMBER]
 class LeaksConfig(Section):
     """Definition of a leak from rated sets into training."""
 
-    words: int = Field(
+    min_words: int = Field(
         default=6, ge=1, le=1000, description="minimum number of words of a shared utterance"
     )
     drop: bool = Field(
@@ -63,7 +63,7 @@ class PanelData(WholeData):
 class PanelModel(ModelConfig):
     """An encoder of the study."""
 
-    reads: Literal["first_token", "pooler"] = Field(
+    pooling: Literal["first_token", "pooler"] = Field(
         default="first_token",
         description="input of classifiers: the first token's last state, as in the paper, or the "
         "output of the checkpoint's pooler",
@@ -110,7 +110,7 @@ class StageConfig(Section):
 
     learning_rate: Rate | None = Field(default=None, description=INHERITED)
     epochs: fields.Epochs = Field(description="maximum passes over the training pairs")
-    every: Count | None = Field(description="updates per round; null for an epoch")
+    round_updates: Count | None = Field(description="updates per round; null for an epoch")
     patience: Count | None = Field(
         description="rounds without improvement after which training stops"
     )
@@ -125,14 +125,16 @@ class LabellerConfig(StageConfig):
     paper_rate: ClassVar[float] = 3e-5  # ours: DEB was trained by others
 
     epochs: fields.Epochs = Field(default=2, description="maximum passes over the training pairs")
-    every: Count | None = Field(default=None, description="updates per round; null for an epoch")
+    round_updates: Count | None = Field(
+        default=None, description="updates per round; null for an epoch"
+    )
     patience: Count | None = Field(
         default=None, description="rounds without improvement after which training stops"
     )
     model: ModelName = Field(description="name of an encoder in models")
     limit_train: Count | None = Field(default=None, description="maximum number of training pairs")
     limit_dev: Count | None = Field(default=None, description="maximum number of dev pairs")
-    twin: bool = Field(
+    two_towers: bool = Field(
         default=False,
         description="use two towers, as the method twin, instead of one encoder for both texts",
     )
@@ -144,7 +146,9 @@ class JointConfig(StageConfig):
     paper_rate: ClassVar[float] = 5e-6
 
     epochs: fields.Epochs = Field(default=3, description="maximum passes over the training pairs")
-    every: Count | None = Field(default=2000, description="updates per round; null for an epoch")
+    round_updates: Count | None = Field(
+        default=2000, description="updates per round; null for an epoch"
+    )
     patience: Count | None = Field(
         default=10, description="rounds without improvement after which training stops"
     )
@@ -160,7 +164,9 @@ class ExpertsConfig(StageConfig):
     paper_rate: ClassVar[float] = 1e-5
 
     epochs: fields.Epochs = Field(default=10, description="maximum passes over the training pairs")
-    every: Count | None = Field(default=1024, description="updates per round; null for an epoch")
+    round_updates: Count | None = Field(
+        default=1024, description="updates per round; null for an epoch"
+    )
     patience: Count | None = Field(
         default=3, description="rounds without improvement after which training stops"
     )
@@ -175,7 +181,9 @@ class TwinConfig(StageConfig):
     paper_rate: ClassVar[float] = 2e-5  # Sentence-BERT's
 
     epochs: Count = Field(default=1, description="maximum passes over the training pairs")
-    every: Count | None = Field(default=None, description="updates per round; null for an epoch")
+    round_updates: Count | None = Field(
+        default=None, description="updates per round; null for an epoch"
+    )
     patience: Count | None = Field(
         default=None, description="rounds without improvement after which training stops"
     )
@@ -189,7 +197,7 @@ class PairsConfig(Section):
 
     train: Count = Field(default=400_000, description="number of training pairs per domain")
     dev: Count = Field(default=40_000, description="number of validation pairs per domain")
-    made: Annotated[float, Field(ge=1, le=100), NUMBER] = Field(
+    candidates_per_pair: Annotated[float, Field(ge=1, le=100), NUMBER] = Field(
         default=3.0, description="pairs to build and label for each requested pair"
     )
     labels: Literal["labeller", "given", "made"] = Field(
@@ -197,7 +205,7 @@ class PairsConfig(Section):
         description="source of the labels: labeller (the model of the section labeller), given "
         "(the release, in probabilities/<domain>.jsonl) or made (the pair's construction)",
     )
-    sure: Share = Field(default=0.9, description="minimum probability of a label")
+    min_probability: Share = Field(default=0.9, description="minimum probability of a label")
     perturbations: Perturbations = Field(
         default=PERTURBATIONS, description="perturbations for responses that do not fit, in turn"
     )
@@ -210,12 +218,12 @@ class FewShotConfig(Section):
     paper_rate: ClassVar[float] = 1e-5
 
     sets: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(description="rated sets")
-    percent: Annotated[tuple[Percent, ...], LIST, fields.FEW, DISTINCT] = Field(
+    percentages: Annotated[tuple[Percent, ...], LIST, fields.FEW, DISTINCT] = Field(
         default=(10, 20, 30, 40),
         description="percentages of items to sample, half of them for validation",
     )
     draws: int = Field(default=10, ge=1, le=100, description="number of samples")
-    by: Annotated[tuple[DrawnBy, ...], LIST, Field(min_length=1), DISTINCT] = Field(
+    sampling_units: Annotated[tuple[DrawnBy, ...], LIST, Field(min_length=1), DISTINCT] = Field(
         default=("contexts",),
         description="sampling unit: contexts with all their items, so that held-out items share no "
         "context with training items; or single items, as in the paper",
@@ -228,7 +236,7 @@ class FewShotConfig(Section):
     patience: Count = Field(
         default=10, description="epochs without improvement after which training stops"
     )
-    whole: bool = Field(
+    train_encoder: bool = Field(
         default=False,
         description="also train the panel's encoder; the paper does not say whether it does",
     )
@@ -261,7 +269,7 @@ class PanelConfig(CommonConfig):
     domains: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         default=DOMAINS[:4], description="training domains, one per expert"
     )
-    rated: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
+    rated_sets: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         default=tuple(name for name in AT_HAND if name != "Reddit_DSTC7"),
         description="rated sets to evaluate on",
     )
@@ -322,7 +330,7 @@ class PanelConfig(CommonConfig):
     def rated_or_learnt(self) -> tuple[str, ...]:
         """The rated sets of evaluation and of few-shot transfer."""
         few = self.few_shot.sets if self.few_shot else ()
-        return tuple(dict.fromkeys((*self.rated, *few)))
+        return tuple(dict.fromkeys((*self.rated_sets, *few)))
 
     @classmethod
     def find_contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
@@ -334,7 +342,7 @@ class PanelConfig(CommonConfig):
         rated = tuple(list_rated_sets(dataset))
         few_shot, selection = parts.get("few_shot"), parts.get("selection")
         yield from _find_unknown("domains", "domain", parts.get("domains", ()), domains)
-        yield from _find_unknown("rated", "rated set", parts.get("rated", ()), rated)
+        yield from _find_unknown("rated_sets", "rated set", parts.get("rated_sets", ()), rated)
         if few_shot is not None:
             yield from _find_unknown("few_shot.sets", "rated set", few_shot.sets, rated)
             if not {"panel-mean", "single"} & {*parts.get("methods", METHODS)}:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from tasktransfer.config.renamed_keys import restore_old_names
 from tasktransfer.core.nodes import Data, Outcome, Stage, Start
 from tasktransfer.core.plan import PlanBuilder
 from tasktransfer.core.runs import Run
@@ -34,7 +35,7 @@ def make_selection(
     tasks: tuple[str, ...], section: StageConfig, measure: str = "accuracy"
 ) -> Selection:
     """Return the selection of a training's best round."""
-    return Selection(tasks, measure, section.every, section.patience)
+    return Selection(tasks, measure, section.round_updates, section.patience)
 
 
 def is_of_paper(config: PanelConfig, data: Data) -> bool:
@@ -59,7 +60,7 @@ class Inputs:
     def model(self, name: str) -> ModelSpec:
         """Return a model of the study, with the input of its heads."""
         (section,) = (model for model in self.config.models if model.name == name)
-        reads: Reads = "own_pooler" if section.reads == "pooler" else section.reads
+        reads: Reads = "own_pooler" if section.pooling == "pooler" else section.pooling
         return replace(self.models[name], reads=reads)
 
     def task(self, name: str) -> str:
@@ -79,7 +80,7 @@ class Inputs:
         settings: dict[str, Any] = {
             "tasks": [*self.config.domains, *labeller],
             "against": list(self.config.rated_or_learnt),
-            "words": self.config.data.leaks.words,
+            "words": self.config.data.leaks.min_words,
             **self.halved,
         }
         if self.config.pairs.labels == "given":
@@ -97,7 +98,7 @@ class Inputs:
         selection = make_selection((task,), section, "balanced_accuracy")
         step = Step((task,), selection, start=None, test_on=(task,), data=self.filtered)
         model = self.model(section.model)
-        if section.twin:
+        if section.two_towers:
             model = replace(model, reads="pair")
         training = self.config.resolve_hyperparameters(section)
         seed = self.config.seeds[0]
@@ -125,7 +126,8 @@ class Inputs:
 
     def derive_pairs(self, dialogues: Data, **changes: Any) -> Data:
         section = self.config.pairs
-        settings: dict[str, Any] = {"domains": list(self.config.domains), **section.model_dump()}
+        own = restore_old_names(section.model_dump(), "pairs")
+        settings: dict[str, Any] = {"domains": list(self.config.domains), **own}
         settings["perturbations"] = list(section.perturbations)
         settings |= changes
         settings["everything"] = self.task(cards.EVERYTHING)
@@ -142,6 +144,6 @@ class Inputs:
 
     @cached_property
     def ratings(self) -> Data:
-        sets, task = list(self.config.rated), self.task(cards.RATINGS)
+        sets, task = list(self.config.rated_sets), self.task(cards.RATINGS)
         settings = {"sets": sets, "task": task, **self.halved}
         return self.derived(TOGETHER, settings)

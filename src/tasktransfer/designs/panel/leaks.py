@@ -50,7 +50,8 @@ def without_leaks(ingredients: Ingredients) -> dict[Split, list[Instance]]:
             if corpus[split] and not instances:
                 raise DataError(
                     f"{task}, {split}: every dialogue shares an utterance of {found.words} words "
-                    "or more with a rated set: give other dialogues, or set data.leaks.words higher"
+                    "or more with a rated set: give other dialogues, or increase "
+                    "data.leaks.min_words"
                 )
             derived[task, split] = instances
     return derived

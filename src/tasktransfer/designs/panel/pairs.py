@@ -254,14 +254,15 @@ def sample_balanced(
     each = min(asked // 2, *map(len, by_label.values()))
     if not pairs:
         raise DataError(
-            f"{where}: no label reaches the probability pairs.sure, so no pair is left: lower "
-            "pairs.sure, or train the labeller longer (labeller.epochs)"
+            f"{where}: no label reaches the probability pairs.min_probability, so no pair is left: "
+            "lower pairs.min_probability, or train the labeller longer (labeller.epochs)"
         )
     if not each:
         found = next(label for label, some in by_label.items() if some)
         raise DataError(
             f"{where}: all {len(pairs)} remaining pairs have label {found}, but two classes are "
-            "needed: raise pairs.made, lower pairs.sure, or train the labeller longer"
+            "needed: raise pairs.candidates_per_pair, lower pairs.min_probability, or train the "
+            "labeller longer"
         )
     chosen = [pair for some in by_label.values() for pair in chance.sample(some, each)]
     chance.shuffle(chosen)

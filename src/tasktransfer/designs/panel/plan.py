@@ -242,8 +242,8 @@ class _Seed:
             return
         for method in (each for each in FEW_METHODS if each in self.config.methods):
             for task in section.sets:
-                for percent in section.percent:
-                    for by in section.by:
+                for percent in section.percentages:
+                    for by in section.sampling_units:
                         for draw in range(section.draws):
                             yield self._few(method, task, percent, by, draw)
 
@@ -266,7 +266,9 @@ class _Seed:
             (task,),
             Selection((task,), "spearman", None, section.patience),
             start=begin,
-            trains=(f"adapter.{task}", f"head.{task}") if panel and not section.whole else (),
+            trains=(f"adapter.{task}", f"head.{task}")
+            if panel and not section.train_encoder
+            else (),
             test_on=(task,),
             data=data,
         )

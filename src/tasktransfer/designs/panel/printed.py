@@ -71,7 +71,9 @@ def _make_order(study: Study, metadata: Metadata) -> dict[str, Sequence[str]]:
     """Return the order of columns in printed tables; the paper's columns have its order."""
     section, methods = get_config(study).few_shot, metadata.order.get("method", ())
     cited = paper.read_table("table6")
-    starts = [start_of(m, p) for p in (0, *(section.percent if section else ())) for m in FEW_NAMES]
+    starts = [
+        start_of(m, p) for p in (0, *(section.percentages if section else ())) for m in FEW_NAMES
+    ]
     return {
         **metadata.order,
         "rater": list(dict.fromkeys([*_list_cited_metrics(), *PUBLISHED, *methods])),

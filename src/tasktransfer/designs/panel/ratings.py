@@ -46,14 +46,16 @@ def rated_together(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     every: list[Instance] = []
     for name in settings["sets"]:
         if name not in there.tasks:
-            raise DataError(f"{cache}: has no {name}; put its file there, or leave it out (rated)")
+            raise DataError(
+                f"{cache}: has no {name}; put its file there, or remove it from rated_sets"
+            )
         card = get_task(there.dataset, name)
         items = read_rated_items(cache, name, settings)
         if len({item.target for item in items}) < 2:
             raise DataError(
                 f"{name}, {SOURCE_FILES[name]}: all {len(items)} items have the mean rating "
                 f"{items[0].target[0]}, and nothing correlates with a constant; fix the ratings, "
-                "or leave the set out (rated)"
+                "or remove it from rated_sets"
             )
         for item in items:
             share = f"{compute_fraction(card, item.target[0]):.12g}"
@@ -92,7 +94,7 @@ def few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     if half < 2 or len(items) - len(drawn) < 2:
         raise DataError(
             f"{task}: {settings['percent']} % of {len(items)} items are {half} for each half; set "
-            "a percentage that leaves two or more on each side (few_shot.percent)"
+            "a percentage that leaves two or more on each side (few_shot.percentages)"
         )
     derived = {(task, split): [items[index] for index in cut] for split, cut in cuts.items()}
     derived[task, "test"] = [

@@ -83,7 +83,7 @@ def has_rated_sets(inside: bool) -> Callable[[Study], bool]:
 
     def planned(study: Study) -> bool:
         config: Any = study.config
-        return any((get_domain(name) in config.domains) == inside for name in config.rated)
+        return any((get_domain(name) in config.domains) == inside for name in config.rated_sets)
 
     return planned
 

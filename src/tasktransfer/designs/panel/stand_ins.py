@@ -34,7 +34,7 @@ def stand_ins(config: PanelConfig) -> dict[str, str]:
         found["ConvAI2's training set"] = "its validation set, split into train, dev and test"
     if "TopicalChat" in config.domains:
         found["TopicalChat's training set"] = "its validation sets, split into train, dev and test"
-    if REDDIT_SET in config.rated:
+    if REDDIT_SET in config.rated_sets:
         half = ", without those used for training" if reddit else ""
         found["the conversations of Reddit-DSTC7"] = f"their grounding paragraphs{half}"
     if config.selection:

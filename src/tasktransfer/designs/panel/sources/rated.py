@@ -286,7 +286,7 @@ def read_rated(of: RatedSet, files: Files) -> list[Item]:
         raise DataError(
             f"{file}: found {len(kept)} items of {contexts} contexts for {of.name}, but a "
             f"correlation with an interval needs {LEAST_CONTEXTS} contexts or more; give the "
-            f"whole file, or remove {of.name} from rated"
+            f"whole file, or remove {of.name} from rated_sets"
         )
     return kept
 
