@@ -24,7 +24,7 @@ from config_reference import keys
 
 from tasktransfer.cli import make_parser
 from tasktransfer.cli.groups import GROUPS
-from tasktransfer.cli.parsers import iterate_parsers
+from tasktransfer.cli.parsers import iterate_parsers, list_command_summaries
 from tasktransfer.datasets import PACKAGE
 from tasktransfer.designs.empathetic import columns as empathetic
 from tasktransfer.designs.panel import columns as panel
@@ -185,6 +185,7 @@ def _write(name: str, head: str, lines: Iterable[str] = ()) -> None:
 
 def commands(parser: argparse.ArgumentParser) -> Iterator[str]:
     """Yield the help of each command, by group as in the help of ``tasktransfer``."""
+    summaries = list_command_summaries(parser)
     helps = dict(islice(iterate_parsers(parser), 1, None))
     grouped = {name for names in GROUPS.values() for name in names}
     steps = tuple(name for name in helps if name.split()[0] not in grouped)
@@ -193,6 +194,10 @@ def commands(parser: argparse.ArgumentParser) -> Iterator[str]:
         yield f"## {title}\n"
         if title == "Steps":
             yield "The workflow runs these steps. You can run one as `tasktransfer job STEP`.\n"
+        yield "| command | purpose |\n|---|---|"
+        for name in names:
+            yield f"| [`{name}`](#{name}) | {summaries[name]} |"
+        yield ""
         for first in names:
             for name, sub in helps.items():
                 if name == first or name.startswith(f"{first} "):
