@@ -11,9 +11,9 @@ from typing import Any, cast
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import Selection
 from tasktransfer.core.versions import RECIPE_VERSION
-from tasktransfer.results.old_records import COST
 from tasktransfer.results.records import record_of
 from tasktransfer.results.schema import (
+    Cost,
     Provenance,
     Record,
     Round,
@@ -116,7 +116,7 @@ def make_provenance(**changes: Any) -> dict[str, Any]:
         "peak_memory_mb": 300.0,
         "peak_gpu_memory_mb": None,
     }
-    cost |= {key: changes.pop(key) for key in COST if key in changes}
+    cost |= {key: changes.pop(key) for key in Cost.__annotations__ if key in changes}
     return provenance | {"training": cost} | changes
 
 

@@ -18,7 +18,6 @@ from cell_studies import (
     replace_column,
 )
 
-from old_records import make_old
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.results.study import Study
@@ -53,15 +52,6 @@ def test_rows_without_dialogues_are_resampled_by_instance_and_say_so(study: Stud
     assert set(found.loc[of_task, "dialogues"]) == {0}
     assert set(found.loc[~of_task, "resampled_by"]) == {"dialogue"}
     assert set(found["instances"]) == {40}
-
-
-def test_rows_of_schema_2_name_the_same_dialogues(study: Study) -> None:
-    whole = cells(gather(study), RESULTS)
-    make_old(study)
-    tables = gather(study)
-    assert tables.problems.empty
-    found = cells(tables, RESULTS)
-    pd.testing.assert_frame_equal(found.drop(columns="inputs"), whole.drop(columns="inputs"))
 
 
 def test_one_dialogue_tells_nothing_and_says_why(study: Study) -> None:

@@ -21,13 +21,11 @@ from damaged_study import (
     written_study,
 )
 
-from old_records import as_schema_2
 from study_records import write_records, write_stage
 from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.tables.aggregates import aggregate
 from tasktransfer.files import json_text
-from tasktransfer.results.records import read_record
 from tasktransfer.results.state import ROWS
 from tasktransfer.results.study import Study
 
@@ -221,16 +219,6 @@ def test_a_record_without_a_planned_test_result_is_damaged(study: Study) -> None
     assert set(tables.missing["path"]) == {record.relative_to(RESULTS).as_posix()}
     assert set(tables.missing["state"]) == {"damaged"}
     assert "has no test result for dialogue_nli" in " ".join(tables.missing["error"])
-
-
-def test_records_of_older_schemas_make_the_same_tables(study: Study) -> None:
-    tables = gather(study)
-    for path in sorted(RESULTS.rglob("metrics.json"))[::2]:
-        if "baseline" in path.parts or "finetune" in path.parts:
-            path.write_text(json.dumps(as_schema_2(read_record(path))))
-    mixed = gather(study)
-    assert mixed.problems.empty
-    _same_numbers(mixed, tables)
 
 
 def test_a_file_that_cannot_be_read_is_named(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ from tasktransfer.core import node_json
 from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.cards import replace_cards
 from tasktransfer.core.fidelity import FIDELITIES
-from tasktransfer.core.former import Former
 from tasktransfer.core.nodes import (
     SHORT,
     Data,
@@ -227,14 +226,13 @@ def test_a_node_has_the_cards_of_the_tasks_that_it_reads() -> None:
     assert "cards" not in replace(DERIVED, cards=CARDS).identity["derived"]
 
 
-def test_nodes_have_their_former_digests_without_the_cards() -> None:
+def test_cards_are_part_of_digests_and_shared_nodes_are_replaced_once() -> None:
     bare = (BASE, FINE, DERIVED, FIT, EVALUATION)
-    today, former = replace_cards(bare, lambda _: CARDS), Former()
+    today = replace_cards(bare, lambda _: CARDS)
     assert not {node.digest for node in today[:2] + today[3:]} & {node.digest for node in bare}
-    assert [former.digest(node) for node in today] == [former.digest(node) for node in bare]
     fine, fit = today[1], today[3]
     assert isinstance(fine, Stage) and isinstance(fit, Fit) and fit.on is not None
-    assert fit.on.stage is fine, "what nodes share is made once"
+    assert fit.on.stage is fine
 
 
 def test_what_selects_the_round_is_part_of_what_starts_from_it_alone() -> None:
@@ -285,19 +283,17 @@ def test_every_field_is_tried_above() -> None:
 def test_digests_are_pinned() -> None:
     """Results on disk are found by them.
 
-    They may change only together with RECIPE_VERSION and LIBRARY_VERSION; those before schema 4 of
-    records are found too (``former``).
+    They may change only together with RECIPE_VERSION and LIBRARY_VERSION.
     """
     pinned = {
-        "stage": (BASE, "a1783b7cb480", "87cb13bf3ec2"),
-        "finetune": (FINE, "b4f3d41535cb", "8b837f515789"),
-        "data": (DERIVED, "f5bf2057fbe0", "f5bf2057fbe0"),
-        "fit": (FIT, "ec6349ce3805", "3b7921331fb0"),
-        "evaluation": (EVALUATION, "45dd4edd4319", "119e9f5c8d26"),
+        "stage": (BASE, "a1783b7cb480"),
+        "finetune": (FINE, "b4f3d41535cb"),
+        "data": (DERIVED, "f5bf2057fbe0"),
+        "fit": (FIT, "ec6349ce3805"),
+        "evaluation": (EVALUATION, "45dd4edd4319"),
     }
-    former = Former()
-    for name, (node, today, then) in pinned.items():
-        assert (node.digest[:SHORT], former.digest(node)[:SHORT]) == (today, then), name
+    for name, (node, digest) in pinned.items():
+        assert node.digest[:SHORT] == digest, name
 
 
 def test_names_change_no_digest() -> None:

@@ -52,7 +52,7 @@ def packed(theirs: Study) -> Path:
 
 
 def spoiled(change: Callable[[dict[str, Any]], None], row: int = 0) -> None:
-    """Change a row of the file, and remove the checksums, as in older files."""
+    """Change a row of the file, and remove the checksums."""
     table = pq.read_table(FILE)
     rows = table.to_pylist()
     change(rows[row])
@@ -232,5 +232,5 @@ def test_other_files_are_no_packs(theirs: Study, packed: Path) -> None:
     table = pq.read_table(packed)
     facts = {FOOTER: json.dumps({"schema": 99}).encode()}
     pq.write_table(table.replace_schema_metadata(facts), "later.parquet")
-    with pytest.raises(RecordError, match="schema 99, expected 1"):
+    with pytest.raises(RecordError, match="schema 99, expected 2"):
         read_pack(Path("later.parquet"))

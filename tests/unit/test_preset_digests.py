@@ -5,15 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tasktransfer.core.former import Former
 from tasktransfer.core.plan import Plan
 from tasktransfer.core.versions import FAMILY_RECIPES, RECIPE_VERSION
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer import plan as planning
 from tasktransfer.results import revisions
 
 PRESETS = Path(__file__).parents[2] / "workflow" / "presets"
@@ -23,18 +20,6 @@ DIGESTS = {
     "demo": (51, "47c4ac6f6527a01debcbb64876b284c310fb2614f6d7ba8a3435db41623bb18f"),
     "paper": (5445, "3fe2d83aed46ee22e8b02e73f8d961a8a7facd368c60ca3cb60042ebc6e4610f"),
 }
-FORMER = {
-    "demo": (51, "4e59d239c63be1fa20e98eccbd6ab7582ea5fa1b1baa6fb392e1170bcb357b6a"),
-    "paper": (6435, "bca03e4ac5a9e5bfe8eb273d1f6d86f5bbb979b6af8f36abc680334ecfef9403"),
-}
-"""The same as they were before cards were part of them and selections were not: results of then are
-found by these."""
-RECIPE_3 = {
-    "demo": (51, "b95e7b8aec586bc9855ec35ca5d55dd9ecd2ee511da53d764acd848521f22dbb"),
-    "paper": (6195, "db4f098c46310170a0acee4d1b60a24226437941974ae5cd5762f6f76030cfcd"),
-}
-"""Those as they were before some tasks and families had a later recipe, without the trainings of
-several sources, whose sources changed together with it."""
 
 SPANS = (
     "causal_emotion_span_extraction",
@@ -50,21 +35,15 @@ LATER = {
 """Task and family whose trainings are of recipe 4 (CHANGELOG), and all of ``FAMILY_RECIPES``."""
 
 
-def plan_of(preset: str, folder: Path, patch: pytest.MonkeyPatch, **options: Any) -> Plan:
+def plan_of(preset: str, folder: Path, patch: pytest.MonkeyPatch) -> Plan:
     patch.chdir(folder)  # no release here: the revisions of its data are `unknown`
     patch.setattr(revisions, "resolve_commit", lambda *_: None)  # nor are the commits of its models
-    return open_study(PRESETS / f"{preset}.yaml", options, need_inputs=False).plan
+    return open_study(PRESETS / f"{preset}.yaml", need_inputs=False).plan
 
 
 def summed(digests: Iterable[str]) -> tuple[int, str]:
     each = list(digests)
     return len(each), hashlib.sha256("\n".join(each).encode()).hexdigest()
-
-
-def former_digests(plan: Plan) -> Iterable[str]:
-    """Return digests in the order of the former plans: as runs first request the trainings."""
-    former = Former()
-    return dict.fromkeys(former.digest(stage) for run in plan.runs for stage in run.stages)
 
 
 @pytest.mark.parametrize("preset", DIGESTS)
@@ -73,16 +52,6 @@ def test_the_stages_of_a_preset_keep_their_digests(
 ) -> None:
     plan = plan_of(preset, tmp_path, monkeypatch)
     assert summed(stage.digest for stage in plan.stages) == DIGESTS[preset]
-    assert summed(former_digests(plan)) == FORMER[preset]
-
-
-@pytest.mark.parametrize("preset", RECIPE_3)
-def test_nothing_but_the_recipe_changed_a_digest(
-    preset: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(planning, "get_recipe", lambda *_: RECIPE_VERSION)
-    off = {} if preset == "demo" else {"multi_source": {"mode": "off"}}
-    assert summed(former_digests(plan_of(preset, tmp_path, monkeypatch, **off))) == RECIPE_3[preset]
 
 
 @pytest.mark.parametrize("preset", DIGESTS)

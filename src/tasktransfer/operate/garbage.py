@@ -33,7 +33,6 @@ from tasktransfer.results.state import (
     HISTORY,
     JOB_LOG,
     LOG,
-    OLD_ROWS,
     RECORD,
     RESUME,
     ROWS,
@@ -213,7 +212,7 @@ def _collect_from_unplanned(
     bulk = (
         [*PARAMETERS, RESUME, *_list_parts(names)] if node_folder.is_stage else _list_parts(names)
     )
-    small = [RECORD, ROWS, OLD_ROWS, LOG, JOB_LOG]
+    small = [RECORD, ROWS, LOG, JOB_LOG]
     try:
         parts = list_parts(read_record(node_folder.folder / RECORD))
     except RecordError:

@@ -31,7 +31,6 @@ from tasktransfer.operate.offered import (
     read_offered_record,
     rename_model,
 )
-from tasktransfer.operate.rekey import Rekeyed, convert_records
 from tasktransfer.results.comparing import find_shared_tasks, list_differences
 from tasktransfer.results.damage import find_damage, set_aside
 from tasktransfer.results.finished import is_start, is_whole
@@ -114,24 +113,20 @@ def merge_results(
     Returns:
         ``counts``: number of nodes by outcome. ``stages``: outcome, reasons and author of each
         node in ``other``. ``unfinished``: number of nodes without a record there. ``elsewhere``:
-        number of nodes there that are not in the plan. ``rekeyed``: counts of records from older
-        releases and of the nodes that they became, and the refused ones. ``tables``: copied tables.
-        ``lacking``: number of planned nodes missing in both folders.
+        number of nodes there that are not in the plan. ``tables``: copied tables. ``lacking``:
+        number of planned nodes missing in both folders.
 
     Raises:
         ConfigError: ``other`` is not a results folder, or is the study's own.
     """
     _check_other(study, other)
-    with convert_records(study, other) as older:
-        steps, unfinished, elsewhere = _plan_steps(study, other, everything, checkpoints, older)
-        steps += _plan_steps(study, older.folder, False, checkpoints)[0]
-        return {
-            **_merge_steps(study, other, steps, dry_run=dry_run, tables=tables),
-            "dry_run": dry_run,
-            "unfinished": unfinished,
-            "elsewhere": elsewhere,
-            "rekeyed": {"nodes": older.nodes, "records": older.records, "refused": older.refused},
-        }
+    steps, unfinished, elsewhere = _plan_steps(study, other, everything, checkpoints)
+    return {
+        **_merge_steps(study, other, steps, dry_run=dry_run, tables=tables),
+        "dry_run": dry_run,
+        "unfinished": unfinished,
+        "elsewhere": elsewhere,
+    }
 
 
 def _merge_steps(
@@ -187,23 +182,16 @@ def _check_other(study: Study, other: Path) -> None:
 
 
 def _plan_steps(
-    study: Study,
-    other: Path,
-    everything: bool,
-    checkpoints: bool,
-    older: Rekeyed | None = None,
+    study: Study, other: Path, everything: bool, checkpoints: bool
 ) -> tuple[list[MergeStep], int, int]:
     """Return the nodes to merge, the number without a record, and the number not in the plan.
 
     Nodes of the plan are recognized by digest, since the other study may use other model names.
-    Records that ``older`` contains under new digests are skipped.
     """
     wanted = study.plan.by_digest
     steps, unfinished, elsewhere = [], 0, 0
     for node_folder in iterate_node_folders(other):
         node = wanted.get(node_folder.digest)
-        if older is not None and node_folder.digest in older.taken:
-            continue
         if node is None and not everything:
             elsewhere += 1
         elif not (node_folder.folder / RECORD).is_file():
@@ -293,7 +281,7 @@ def _compare_rows(step: MergeStep, ours: Record, theirs: Record) -> list[str]:
     if mine is None or other is None or mine["sha256"] == other["sha256"]:
         return []
     try:
-        # Older files have no cluster column; only instances and answers are compared.
+        # Only instances and answers are compared.
         shared = find_shared_tasks(ours, theirs)
         here, there = (
             _select_comparable_rows(read_rows(folder / rows["file"], rows), shared)

@@ -12,7 +12,6 @@ from tasktransfer.tables.numbers import format_quantity
 def find_error(seen: dict[str, Any]) -> RecordError | None:
     """Return the error for conflicts and refused records, or None."""
     conflicts, refused = seen["counts"]["conflict"], seen["counts"]["refused"]
-    refused += len(seen["rekeyed"]["refused"])
     if not conflicts and not refused:
         return None
     return RecordError(
@@ -34,14 +33,6 @@ def as_text(seen: dict[str, Any]) -> str:
     for name, count in counts:
         if count or name == "taken":
             lines.append(f"  {count:>7,}  {name}")
-    older = seen["rekeyed"]
-    if older["records"]:
-        lines.append(
-            f"{format_quantity(older['records'], 'record')} from an older release re-keyed as "
-            f"{format_quantity(older['nodes'], 'node')} with new digests; their numbers are "
-            "unchanged"
-        )
-    lines += [f"not re-keyed: {reason}" for reason in dict.fromkeys(older["refused"].values())]
     for item in seen["stages"]:
         if item["reasons"]:
             lines.append(f"{item['outcome']}: {item['stage']}")

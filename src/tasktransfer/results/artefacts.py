@@ -125,14 +125,13 @@ def _read_modification_time(record: Path) -> int:
 
 
 def _read_digest_and_artefacts(file: Path) -> tuple[str, dict[str, Any] | None] | None:
-    """Return a record's digest and artefacts, also from schema 2, or None if there is no record.
+    """Return a record's digest and artefacts, or None if there is no record.
 
     ``find_damage`` checks whether the record itself is valid.
     """
     try:
         record = json_text.read(file)
-        node = record["stage"] if "stage" in record else record["node"]
-        return str(node["digest"]), record.get("artefacts")
+        return str(record["node"]["digest"]), record.get("artefacts")
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -42,18 +42,18 @@ def read_cost(record: Path) -> Cost | None:
     """
     try:
         provenance = json_text.loads(record.read_bytes())["provenance"]
-        provenance |= provenance.get("training", {})  # flat in older records
+        cost = provenance["training"]
         spent = {name: float(value) for name, value in provenance["seconds"].items()}
         seconds = {name: spent.get(name, 0.0) for name in PHASES}
         besides = sum(spent.get(name, 0.0) for name in ("read", "load", "save"))
         # For a resumed training, the total covers the last process, the phases cover all.
         seconds["other"] = max(besides, spent.get("total", 0.0) - sum(seconds.values()))
-        gpu, joules = provenance.get("peak_gpu_memory_mb"), provenance.get("energy_joules")
+        gpu, joules = cost.get("peak_gpu_memory_mb"), cost.get("energy_joules")
         return Cost(
             seconds=seconds,
-            tokens=int(provenance["tokens"]),
-            samples=int(provenance["samples"]),
-            memory=float(provenance["peak_memory_mb"]),
+            tokens=int(cost["tokens"]),
+            samples=int(cost["samples"]),
+            memory=float(cost["peak_memory_mb"]),
             gpu_memory=None if gpu is None else float(gpu),
             joules=None if joules is None else float(joules),
             resumed=any(RESUMED in note for note in provenance["notes"]),

@@ -28,7 +28,7 @@ from tasktransfer.files.regular import read_regular
 from tasktransfer.results import artefacts
 from tasktransfer.results.records import list_selections, parse_record, read_record
 from tasktransfer.results.schema import Record
-from tasktransfer.results.state import OLD_ROWS, RECORD, ROWS
+from tasktransfer.results.state import RECORD, ROWS
 
 CHECK_VERSION = 3
 """Version of the checks; increase it when they change, and everything is checked again."""
@@ -100,7 +100,7 @@ def _find_folder_contradiction(
         return f"{file}: node.digest: {recorded[:12]}, expected {digest[:12]}"
     if named is None and record["results"]:
         return f"{file}: rows: names no file of rows"
-    if named is not None and named["file"] not in (ROWS, OLD_ROWS):
+    if named is not None and named["file"] != ROWS:
         return f"{file}: rows.file: found {named['file']}, expected {ROWS}"
     lost = _find_rows_problem(folder / named["file"], named) if named else None
     return lost or _find_artefact_problem(folder, record, content)
@@ -135,7 +135,7 @@ def _read_content(file: Path) -> bytes:
         ) from error
 
 
-def set_aside(folder: Path, which: Sequence[str] = (RECORD, ROWS, OLD_ROWS)) -> list[Path]:
+def set_aside(folder: Path, which: Sequence[str] = (RECORD, ROWS)) -> list[Path]:
     """Rename a damaged record and its rows to ``<name>.damaged-<n>``.
 
     n is the first number for which both names are free or have the same content, because Snakemake
@@ -252,4 +252,4 @@ def _read_selections(folder: str, node: Node) -> list[list[str]]:
 
 def _list_recorded_names(folder: str) -> list[str]:
     """Return the names of a node's rows and of the artefacts in its record, if it is readable."""
-    return [ROWS, OLD_ROWS, *(json_text.read_object(Path(folder, RECORD)).get("artefacts") or ())]
+    return [ROWS, *(json_text.read_object(Path(folder, RECORD)).get("artefacts") or ())]

@@ -1,8 +1,8 @@
 """Building, validating, writing and reading records (``metrics.json``), one per node.
 
 A record describes its node but no run: the plan says which runs end with a node. The schema is in
-``schema``. Records of schemas 2 and 3 are converted to the current one (``old_records``). Reading
-thousands of records needs neither torch nor pandas.
+``schema``, and records of any other schema are refused. Reading thousands of records needs neither
+torch nor pandas.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.results.artefacts import Artefact
 from tasktransfer.results.contradictions import find_contradictions
-from tasktransfer.results.old_records import OLD, upgrade_record
 from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.schema import (
     SCHEMA_VERSION,
@@ -245,7 +244,7 @@ def read_record(path: Path) -> Record:
     except ValueError as error:
         raise RecordError(f"{path}: not a record ({error}); it is damaged: {REMEDY}") from error
     except RecordError as error:
-        raise RecordError(f"{error}; it is damaged: {REMEDY}") from error
+        raise RecordError(f"{error}; {REMEDY}") from error
 
 
 def parse_record(path: Path, content: bytes) -> Record:
@@ -261,15 +260,10 @@ def parse_record(path: Path, content: bytes) -> Record:
     if not isinstance(value, dict):
         raise RecordError(f"{path}: a record is a JSON object, found {type(value).__name__}")
     schema = value.get("schema")
-    if schema in OLD and not isinstance(schema, bool):
-        try:
-            value = upgrade_record(value)
-        except RecordError as error:
-            raise RecordError(f"{path}: {error}") from None
-    elif schema != SCHEMA_VERSION or isinstance(schema, bool):
+    if schema != SCHEMA_VERSION or isinstance(schema, bool):
         raise RecordError(
-            f"{path}: schema: found {schema!r}, but this version reads schemas "
-            f"{', '.join(map(str, OLD))} and {SCHEMA_VERSION}"
+            f"{path}: schema: found {schema!r}, expected {SCHEMA_VERSION}: the record was written "
+            "by another version of tasktransfer"
         )
     _validate(path, value)
     return cast(Record, value)

@@ -2,8 +2,6 @@
 
 An instance is identified by its position, since ids in a release may repeat; the id is kept for
 reading. Instances with the same ``cluster`` (their dialogue or context) are resampled together.
-When files of earlier schemas are read (``predictions.parquet``, rows without positions), missing
-columns are null.
 """
 
 from __future__ import annotations
@@ -53,7 +51,6 @@ COLUMNS = pa.schema(
     ]
 )
 _NEVER_NULL = tuple(column.name for column in COLUMNS if not column.nullable)
-_OLD_NAMES = {"dialogue_id": "cluster"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +157,8 @@ def read_rows(
     wanted = COLUMNS.names
     if columns is not None:
         wanted = [name for name in wanted if name in (*_NEVER_NULL, "score", *columns)]
-    read = None if columns is None else [*wanted, *_OLD_NAMES]
-    table = _as_columns(path, _parse_table(path, content, read), wanted)
+    read = _parse_table(path, content, None if columns is None else wanted)
+    table = _as_columns(path, read, wanted)
     if expected is not None:
         if table.num_rows != expected["rows"]:
             raise RecordError(
@@ -174,43 +171,18 @@ def read_rows(
 
 
 def _as_columns(path: Path, table: pa.Table, wanted: Sequence[str]) -> pa.Table:
-    """Convert a table of this or an earlier schema to this schema, with the wanted columns.
-
-    Missing columns are null, and missing positions are those of the rows.
-    """
+    """Return the table with the types of ``COLUMNS``, after a check of its schema."""
     footer = table.schema.metadata or {}
-    table = table.rename_columns([_OLD_NAMES.get(name, name) for name in table.schema.names])
-    older = footer.get(b"schema") in (b"1", b"2")
-    if footer.get(b"schema") == b"3":
-        known = table.schema.names == list(wanted)
-    else:
-        known = older and {*table.schema.names} <= {*COLUMNS.names}
-        if known and "index" not in table.schema.names and "task" in table.schema.names:
-            table = table.append_column("index", pa.array(_compute_positions(table), pa.int32()))
-        known = known and {*_NEVER_NULL} <= {*table.schema.names}
-    if known:
-        fields_wanted = [COLUMNS.field(name) for name in wanted]
-        for column in fields_wanted:
-            if column.name not in table.schema.names:
-                table = table.append_column(column, pa.nulls(table.num_rows, column.type))
+    version, names = footer.get(b"schema"), table.schema.names
+    if version == str(SCHEMA_VERSION).encode() and names == list(wanted):
         try:
-            return table.select(wanted).cast(pa.schema(fields_wanted, footer))
+            return table.cast(pa.schema([COLUMNS.field(name) for name in wanted], footer))
         except (ValueError, pa.ArrowException):
             pass
     raise RecordError(
-        f"{path}: not rows of schema {SCHEMA_VERSION} or an older one: footer schema "
-        f"{footer.get(b'schema')!r}, columns {', '.join(table.schema.names)}"
+        f"{path}: not rows of schema {SCHEMA_VERSION}: footer schema {version!r}, columns "
+        f"{', '.join(names)}"
     )
-
-
-def _compute_positions(table: pa.Table) -> list[int]:
-    """Return the position of each row among the rows of its task."""
-    counts: dict[str, int] = {}
-    positions = []
-    for task in table["task"].to_pylist():
-        positions.append(counts.get(task, 0))
-        counts[task] = positions[-1] + 1
-    return positions
 
 
 def read_record_rows(record: Path) -> pa.Table:
@@ -228,23 +200,14 @@ def read_record_rows(record: Path) -> pa.Table:
 def read_columns(path: Path, expected: RowsFile, columns: Sequence[str]) -> pa.Table:
     """Return some columns of rows that ``read_rows`` has already checked.
 
-    Only the file's SHA-256 is checked again. Columns missing from an older file are null.
+    Only the file's SHA-256 is checked again.
 
     Raises:
         RecordError: the file is missing, or is not the file that the record describes.
     """
     content = _read_content(path)
     _check_sha256(path, content, expected)
-    older = [old for old, new in _OLD_NAMES.items() if new in columns]
-    table = _parse_table(path, content, [*columns, *older])
-    table = table.rename_columns([_OLD_NAMES.get(name, name) for name in table.schema.names])
-    found = {
-        name: table[name]
-        if name in table.schema.names
-        else pa.nulls(table.num_rows, COLUMNS.field(name).type)
-        for name in columns
-    }
-    return pa.table(found).replace_schema_metadata(table.schema.metadata)
+    return _parse_table(path, content, columns).select(columns)
 
 
 def check_unchanged(path: Path, expected: RowsFile) -> None:
@@ -255,7 +218,7 @@ def check_unchanged(path: Path, expected: RowsFile) -> None:
 def read_maker(table: pa.Table) -> str:
     """Return the digest of the node that wrote the rows, from their footer; empty if missing."""
     footer = table.schema.metadata or {}
-    return bytes(footer.get(b"node") or footer.get(b"stage") or b"").decode("utf-8", "replace")
+    return bytes(footer.get(b"node") or b"").decode("utf-8", "replace")
 
 
 def select_task_rows(table: pa.Table, task: str) -> pa.Table:

@@ -48,8 +48,6 @@ MOST_INPUTS = 1000
 """Largest number of datasets and models in a footer."""
 MOST_LETTERS = 1000
 """Largest length of a name or revision in the footer."""
-_OLD_NAMES = ["path", "digest", "record", "predictions"]
-"""Columns of schema 1, which contains only trainings."""
 _SHA256 = re.compile("[0-9a-f]{64}")
 _LESS = "pack less into one file"
 
@@ -111,7 +109,7 @@ def read_pack(file: Path, *, follow_links: bool = True) -> Pack:
     if metadata.num_rows > MOST_ROWS or unpacked > MOST_UNPACKED:
         raise RecordError(_describe_size_limit(file))
     facts = _read_facts(file, schema)
-    _check_columns(file, schema, facts["schema"])
+    _check_columns(file, schema)
     return Pack(file, hashlib.sha256(content).hexdigest(), facts, parquet)
 
 
@@ -130,10 +128,10 @@ def _read_facts(file: Path, schema: pa.Schema) -> dict[str, Any]:
         facts = json_text.loads((schema.metadata or {})[FOOTER])
     except (KeyError, ValueError) as error:
         raise RecordError(f"{file}: was not written by `tasktransfer pack`") from error
-    if not isinstance(facts, dict) or facts.get("schema") not in (1, SCHEMA_VERSION):
+    if not isinstance(facts, dict) or facts.get("schema") != SCHEMA_VERSION:
         version = facts.get("schema") if isinstance(facts, dict) else None
         raise RecordError(
-            f"{file}: schema {version!r:.40}, expected 1 or {SCHEMA_VERSION}; it was packed by "
+            f"{file}: schema {version!r:.40}, expected {SCHEMA_VERSION}; it was packed by "
             "another version of tasktransfer"
         )
     known: dict[str, Any] = {key: facts.get(key, default) for key, (default, _) in _FACTS.items()}
@@ -180,15 +178,9 @@ _FACTS: dict[str, tuple[Any, Callable[[Any], bool]]] = {
 """Key of a footer → its default for older releases, and its check."""
 
 
-def _check_columns(file: Path, schema: pa.Schema, version: int) -> None:
-    if version == SCHEMA_VERSION:
-        is_right = schema.remove_metadata().equals(SCHEMA)
-    else:
-        is_right = schema.names == _OLD_NAMES and all(
-            schema.field(name).type == pa.string() for name in _OLD_NAMES[:3]
-        )
-    if not is_right:
-        raise RecordError(f"{file}: its columns are not those of schema {version}; {AGAIN}")
+def _check_columns(file: Path, schema: pa.Schema) -> None:
+    if not schema.remove_metadata().equals(SCHEMA):
+        raise RecordError(f"{file}: its columns are not those of schema {SCHEMA_VERSION}; {AGAIN}")
 
 
 # --- its nodes ----------------------------------------------------------------------------------
@@ -263,7 +255,7 @@ def _write_node(file: Path, folder: Path, row: Mapping[str, Any]) -> None:
     record = parse_record(file / row["path"], row["record"].encode())
     compute_path(record)  # checks that all parts exist; ``merge`` compares them with its folder
     folder.mkdir(parents=True)
-    for beside in row.get("files", ()):
+    for beside in row["files"]:
         if beside["name"] not in SMALL:
             raise RecordError(f"{file}: {row['path']}: contains {beside['name']!r:.40}; {AGAIN}")
         _check_arrays(f"{file}: {row['path']}", beside["content"])
@@ -271,7 +263,10 @@ def _write_node(file: Path, folder: Path, row: Mapping[str, Any]) -> None:
     if record["rows"] is not None:
         node, count = record["node"], record["rows"]["rows"]
         written = write_table(
-            folder, _build_row_table(row), digest=node["digest"], dataset=node["dataset"]
+            folder,
+            pa.Table.from_pylist(row["rows"], schema=COLUMNS),
+            digest=node["digest"],
+            dataset=node["dataset"],
         )
         record["rows"] = {**written, "rows": count}
     write_record(folder / RECORD, record)
@@ -288,16 +283,3 @@ def _check_arrays(where: str, content: bytes) -> None:
     except (OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
         what = _extract_first_line(error)
         raise RecordError(f"{where}: {PROJECTION} cannot be read ({what}); {AGAIN}") from error
-
-
-def _build_row_table(row: Mapping[str, Any]) -> pa.Table:
-    """Return a node's packed rows; in older packs they are predictions, all from test splits."""
-    rows = (
-        row["rows"] if "rows" in row else [_convert_older_row(each) for each in row["predictions"]]
-    )
-    return pa.Table.from_pylist(rows, schema=COLUMNS)
-
-
-def _convert_older_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    named = {"cluster" if name == "dialogue_id" else name: value for name, value in row.items()}
-    return {"split": "test", **named}
