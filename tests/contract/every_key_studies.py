@@ -60,10 +60,10 @@ TRANSFER: dict[str, Any] = {
         "optimiser_bits": 8,
         "fidelity": {
             "setting": "tlidb", "scoring": "default", "multi_label": "sigmoid",
-            "backbone_dropout": True, "head_start": "xavier", "batches_per_update": 3,
+            "backbone_dropout": True, "head_init": "xavier", "batches_per_update": 3,
             "leftover_batches": "own_update", "weighting_when_finetuning": True,
             "selection_metrics": "release", "several_answers": "drawn",
-            "lost_spans": "first_token", "span_choice": "edges", "inputs": "tlidb",
+            "truncated_spans": "first_token", "span_choice": "edges", "inputs": "tlidb",
             "answers": "tlidb", "repetition_penalty": 1.5, "generation_length": "tlidb",
             "exp3_steps": "released",
         },
@@ -75,8 +75,8 @@ TRANSFER: dict[str, Any] = {
         "algorithms": ["exp3"],
     },
     "checkpoints": {"keep": ["baseline", "finetune"]},
-    "prompted": [{"model": "chat", "shots": [1], "seen": {"DailyDialog": "no"}, "chat": "no",
-                  "max_length": 480, "limit_test": 5}],
+    "prompted": [{"model": "chat", "shots": [1], "test_data_seen": {"DailyDialog": "no"},
+                  "chat": "no", "max_length": 480, "limit_test": 5}],
 }  # fmt: skip
 
 ACROSS: dict[str, Any] = {
@@ -117,7 +117,7 @@ RETRIEVER = {"family": "dual_encoder", "checkpoint": "built", "max_length": 32,
              "architecture": BUILT}  # fmt: skip
 SHORT = {"learning_rate": 1e-3, "batch_size": 6, "epochs": 1, "limit_train": 12, "limit_dev": 4}
 FIDELITY = {
-    "setting": "tlidb", "scoring": "default", "backbone_dropout": True, "head_start": "xavier",
+    "setting": "tlidb", "scoring": "default", "backbone_dropout": True, "head_init": "xavier",
     "batches_per_update": 1, "leftover_batches": "own_update",
 }  # fmt: skip
 """Fidelity switches that change numbers in several designs."""

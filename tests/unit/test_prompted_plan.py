@@ -30,9 +30,14 @@ ASKED = {
     "models": [*SMALL["models"], GPT],
     "seeds": 2,
     "prompted": [
-        {"model": "gpt", "shots": 0, "seen": {"Friends": True}},
-        {"model": "gpt", "shots": [2, 4], "seen": {"Friends": True}},
-        {"model": "far", "endpoint": "http://localhost:1/v1", "served": "org/far", "seen": False},
+        {"model": "gpt", "shots": 0, "test_data_seen": {"Friends": True}},
+        {"model": "gpt", "shots": [2, 4], "test_data_seen": {"Friends": True}},
+        {
+            "model": "far",
+            "endpoint": "http://localhost:1/v1",
+            "served": "org/far",
+            "test_data_seen": False,
+        },
     ],
 }
 REVISIONS = Revisions(
@@ -89,7 +94,9 @@ def test_where_an_endpoint_is_changes_no_identity() -> None:
         return {node.digest for node in build(config, REVISIONS).evaluations}
 
     same = digests()
-    assert same == digests(endpoint="https://elsewhere/v1", concurrency=9, retries=1, seen="yes")
+    assert same == digests(
+        endpoint="https://elsewhere/v1", concurrency=9, retries=1, test_data_seen="yes"
+    )
     assert same == digests(key_variable="OTHER_API_KEY", timeout=3)
     assert same != digests(served="other")
     assert same != digests(chat="no")
@@ -107,8 +114,8 @@ def test_where_an_endpoint_is_changes_no_identity() -> None:
         ({"model": "gpt", "shots": -1}, "prompted[0].shots"),
         ({"model": "gpt", "shots": [1, 1]}, "duplicates"),
         ({"model": "gpt", "limit_test": 0}, "prompted[0].limit_test"),
-        ({"model": "gpt", "seen": "perhaps"}, "prompted[0].seen"),
-        ({"model": "gpt", "seen": {"Freinds": "no"}}, "Friends"),
+        ({"model": "gpt", "test_data_seen": "perhaps"}, "prompted[0].test_data_seen"),
+        ({"model": "gpt", "test_data_seen": {"Freinds": "no"}}, "Friends"),
         ({"model": "far", "endpoint": "localhost:8000"}, "http://localhost:8000/v1"),
         ({"model": "far", "endpoint": "http://me:secret@h/v1"}, "prompted[0].endpoint"),
         ({"model": "far", "endpoint": "http://h/v1", "key_variable": "sk-a b"}, "not its value"),
@@ -153,7 +160,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "models": [GPT],
         "algorithms": ["baseline"],
         "prompted": [{"model": "far", "endpoint": "http://127.0.0.1:9/v1", "shots": [0, 1],
-                      "retries": 1, "seen": "unknown"}],
+                      "retries": 1, "test_data_seen": "unknown"}],
         "seeds": 2,
     }  # fmt: skip
     file = tmp_path / "study.yaml"

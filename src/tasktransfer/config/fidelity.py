@@ -8,6 +8,7 @@ from typing import Annotated, Any, get_type_hints
 from pydantic import Field, create_model
 
 from tasktransfer.config.fields import NUMBER, Section
+from tasktransfer.config.renamed_keys import get_new_name, restore_old_names
 from tasktransfer.core.fidelity import FIDELITIES, Fidelity, Setting
 
 
@@ -51,7 +52,9 @@ DESCRIPTIONS = {
     "exp3_steps": "step count t of algorithm exp3, whose exploration decreases with t: the number "
     "of steps (FLAD's paper), or ten times that number plus one (FLAD's released code)",
 }
-"""Switch → its description."""
+"""Switch → its description. ``renamed_keys`` has the switches whose key has another name."""
+
+_PATH = "training.fidelity"
 
 
 def _define_key(kind: Any, description: str) -> Any:
@@ -69,7 +72,7 @@ FidelityConfig: Any = create_model(
     __base__=_Based,
     __doc__=_Based.__doc__,
     **{
-        each.name: _define_key(_TYPES[each.name], DESCRIPTIONS[each.name])
+        get_new_name(each.name, _PATH): _define_key(_TYPES[each.name], DESCRIPTIONS[each.name])
         for each in fields(Fidelity)
     },
 )
@@ -79,5 +82,6 @@ def resolve_switches(value: Any) -> tuple[Setting, Fidelity]:
     """Return the setting that a config names, and the values of all switches."""
     if isinstance(value, str):
         return value, FIDELITIES[value]  # type: ignore[index,return-value]
-    switches = value.model_dump(exclude={"setting"}, exclude_none=True)
+    section = value.model_dump(exclude={"setting"}, exclude_none=True)
+    switches = restore_old_names(section, _PATH)
     return value.setting, replace(FIDELITIES[value.setting], **switches)

@@ -29,10 +29,18 @@ RENAMED: Mapping[str, str] = {
     "models[].reads": "pooling",
     "pairs.made": "candidates_per_pair",
     "pairs.sure": "min_probability",
+    "prompted[].seen": "test_data_seen",
     "rated": "rated_sets",
+    "training.fidelity.head_start": "head_init",
+    "training.fidelity.lost_spans": "truncated_spans",
     "twin.every": "round_updates",
 }
 """Path of the old key → new name of the key. ``[]`` stands for the items of a list."""
+
+
+def get_new_name(key: str, section: str) -> str:
+    """Return the name in config files of a key that digests name ``key``."""
+    return RENAMED.get(extend_path(section, key), key)
 
 
 def get_new_path(old: str) -> str:

@@ -16,7 +16,7 @@ from tasktransfer.core.validation import refuse, show
 FIDELITY_OF_FETA = tuple(
     f"fidelity.{switch}"
     for switch in (
-        *("lost_spans", "span_choice", "inputs", "answers", "several_answers", "multi_label"),
+        *("truncated_spans", "span_choice", "inputs", "answers", "several_answers", "multi_label"),
         *("generation_length", "exp3_steps"),
     )
 )

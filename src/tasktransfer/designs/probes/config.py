@@ -118,7 +118,7 @@ class ProbesTraining(TrainingConfig):
         "gradient_checkpointing": "remove it, because the models do not use transformers",
         "fidelity.scoring": "remove it, because there is one way to compute BLEU",
         "fidelity.backbone_dropout": "set models[].architecture.dropout",
-        "fidelity.head_start": "remove it, because the models have no task heads",
+        "fidelity.head_init": "remove it, because the models have no task heads",
         "fidelity.selection_metrics": "remove it, because BLEU selects the best round",
         "fidelity.repetition_penalty": "remove it, because built models generate without one",
         "fidelity.weighting_when_finetuning": "remove it, because no fine-tuning follows a "

@@ -59,7 +59,7 @@ class PromptedConfig(EndpointConfig):
         description="number of few-shot examples, sampled by seed from the training set; one "
         "number, or several that are each evaluated",
     )
-    seen: _Seen | Annotated[dict[DatasetName, _Seen], Field(min_length=1)] = Field(
+    test_data_seen: _Seen | Annotated[dict[DatasetName, _Seen], Field(min_length=1)] = Field(
         default="unknown",
         description="whether the model saw the test dialogues in its training (contamination), as "
         "far as known; one answer, or one per dataset. It is printed and changes no number",
@@ -87,7 +87,9 @@ class PromptedConfig(EndpointConfig):
 
     def seen_of(self, dataset: str) -> Seen:
         """Return the answer for a dataset."""
-        return self.seen.get(dataset, "unknown") if isinstance(self.seen, dict) else self.seen
+        if isinstance(self.test_data_seen, dict):
+            return self.test_data_seen.get(dataset, "unknown")
+        return self.test_data_seen
 
     def spec(self, models: Mapping[str, ModelSpec]) -> ModelSpec:
         """Return the prompted model."""
@@ -136,15 +138,15 @@ def prompted_problems(
             )
         same = (
             *(entry.endpoint, entry.served, entry.max_length),
-            *(entry.chat, entry.seen, entry.limit_test, entry.thinking_tokens),
+            *(entry.chat, entry.test_data_seen, entry.limit_test, entry.thinking_tokens),
         )
         earlier, before = first.setdefault(entry.model, (index, same))
         if before != same:
             yield Problem(
                 path,
-                f"{entry.model!r} has another endpoint, served, max_length, chat, seen, limit_test "
-                f"or thinking_tokens than in prompted[{earlier}]: give it another name, or list "
-                "shots in one entry",
+                f"{entry.model!r} has another endpoint, served, max_length, chat, test_data_seen, "
+                f"limit_test or thinking_tokens than in prompted[{earlier}]: give it another name, "
+                "or list shots in one entry",
             )
         for shots in entry.shots:
             earlier = asked.setdefault((entry.model, shots), index)
