@@ -39,7 +39,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "base": {},
     "random utterances alone": RANDOM,
     "labels of the labeller": LABELLED,
-    "pooler": {"models.pooling": "pooler"},
+    "pooler": {"models.reads": "pooler"},
     "twin, learning rate 1e-4": {**TWIN, "twin": {"epochs": 2, "learning_rate": 1e-4}},
     "learning rate 2e-5": {"joint.learning_rate": 2e-5},
     "learning rate 4e-4": {"joint.learning_rate": 4e-4},

@@ -34,7 +34,7 @@ TRANSFER: dict[str, Any] = {
                     "sources": ["question_answering"], "targets": ["personality_detection"]},
     },
     "models": [
-        {**ENCODER, "name": "tiny", "pooling": "mean"},
+        {**ENCODER, "name": "tiny", "reads": "mean"},
         {"name": "writer", "family": "decoder", "checkpoint": "tiny", "max_length": 300,
          "max_unknown_words": 1.0,
          "adapter": {"kind": "lora", "rank": 2, "alpha": 3.0, "target_modules": ["c_attn"],
@@ -167,7 +167,7 @@ PANEL: dict[str, Any] = {
     "results": "out",
     "data": {**TINY_WORLD, "tiny_world": {"seed": 1, "dialogues": 120},
              "leaks": {"min_words": 5, "drop": False}},
-    "models": [{**ENCODER, "name": "tiny", "pooling": "first_token"}],
+    "models": [{**ENCODER, "name": "tiny", "reads": "first_token"}],
     "seeds": [2],
     "training": {
         **TRAINING, "head_learning_rate": 5e-3, "limit_test": 12, "optimiser_bits": 8,

@@ -43,7 +43,7 @@ ELSEWHERE = {
     "datasets.*.splits.*": _HUB,
     "design": "contract/test_contract_choices.py::test_other_test_scores_change_no_choice",
     "models[].adapter.*": _ADAPTERS,
-    "models[].pooling": "unit/test_panel_twin.py"
+    "models[].reads": "unit/test_panel_twin.py"
     "::test_a_classifier_reads_the_first_token_and_not_the_pooler",
     "models[].revision": "unit/test_study.py::test_hub_names_and_folders",
     "multi_source.choose_by": _CHOOSERS,

@@ -196,7 +196,7 @@ def test_classifiers_read_the_first_token_unless_the_pooler_is_asked_for() -> No
     assert reads["twin"] == "pair"
     assert {reads[kind] for kind in ("joint", "expert", "single", "few")} == {"first_token"}
     model = {"name": "minilm", "family": "encoder", "checkpoint": "./models/all-MiniLM-L6-v2"}
-    _, made = planned("panel-laptop", models=[{**model, "pooling": "pooler"}])
+    _, made = planned("panel-laptop", models=[{**model, "reads": "pooler"}])
     reads = {stage.kind: stage.model.reads for stage in made.stages}
     assert {reads[kind] for kind in ("joint", "expert", "single", "few")} == {"own_pooler"}
 

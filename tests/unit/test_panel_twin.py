@@ -203,7 +203,7 @@ def test_a_pooler_that_is_asked_for_is_never_drawn(tmp_path: Path) -> None:
         how = loading(tmp_path, reads, pad=1, note=notes.append)
         return load_model(how, str(tmp_path), None, {"Harbour": CARD})
 
-    with pytest.raises(ModelError, match=r"has no pooler.*pooling: first_token"):
+    with pytest.raises(ModelError, match=r"has no pooler.*reads: first_token"):
         load("own_pooler")
     load("first_token")
     assert not notes

@@ -25,7 +25,8 @@ def plan_stages(
     training: Mapping[str, Any], model: Mapping[str, Any] = MODEL, parameters: int = 22_000_000
 ) -> dict[str, Stage]:
     """Return the stages of a small study by their label."""
-    config = parse({**SMALL, "seeds": 1, "models": [dict(model)], "training": dict(training)})
+    keys = {"seeds": 1, "models": [dict(model)], "training": dict(training), "controls": []}
+    config = parse({**SMALL, **keys})
     adapter = config.models[0].adapter
     spec = ModelSpec("m", config.models[0].family, "w", 64)
     spec = replace(spec, adapter=adapter.spec if adapter else None)
@@ -40,9 +41,9 @@ def test_auto_fills_in_what_the_file_leaves_out() -> None:
         assert stage.training.updates == recipe.updates
         assert stage.training.decays == "matrices"
         assert stage.selection.every == recipe.round_updates
-        assert stage.model.reads == recipe.pooling == "mean"
+        assert stage.model.reads == recipe.reads == "mean"
     own = {"recipe": "auto", "learning_rate": 7e-5, "schedule": "constant", "updates": None}
-    for stage in plan_stages(own, {**MODEL, "pooling": "first_token"}).values():
+    for stage in plan_stages(own, {**MODEL, "reads": "first_token"}).values():
         assert stage.training.learning_rate == 7e-5
         assert (stage.training.schedule, stage.training.updates) == ("constant", recipe.updates)
         assert stage.model.reads == "first_token"
@@ -59,7 +60,7 @@ def test_a_budget_of_the_file_replaces_the_recipes(budget: dict[str, int]) -> No
 def test_recipes_differ_by_family_and_size() -> None:
     small, base = (find_recipe("encoder", n, adapted=False) for n in (22_000_000, 109_000_000))
     assert small.learning_rate > base.learning_rate
-    assert find_recipe("decoder", 135_000_000, adapted=False).pooling == "pooler"
+    assert find_recipe("decoder", 135_000_000, adapted=False).reads == "pooler"
     for family in ("encoder", "decoder", "encoder_decoder"):
         for adapted in (False, True):
             assert find_recipe(family, 10**12, adapted=adapted).updates  # type: ignore[arg-type]
@@ -109,8 +110,8 @@ def test_only_encoders_have_heads() -> None:
     decoder = changed("models", 0, to={**MODEL, "family": "decoder"})
     with pytest.raises(ConfigError, match="head_learning_rate"):
         parse({**decoder, "training": {"head_learning_rate": 1e-3}})
-    with pytest.raises(ConfigError, match="pooling"):
-        parse(changed("models", 0, to={**MODEL, "family": "decoder", "pooling": "mean"}))
+    with pytest.raises(ConfigError, match="reads"):
+        parse(changed("models", 0, to={**MODEL, "family": "decoder", "reads": "mean"}))
 
 
 def test_sizes_are_remembered_where_the_model_is_not(

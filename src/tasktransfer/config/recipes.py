@@ -18,7 +18,7 @@ class Recipe:
 
     Attributes:
         round_updates: number of updates between two evaluations on dev.
-        pooling: representation that an encoder's heads read.
+        reads: representation that an encoder's heads read.
     """
 
     learning_rate: float
@@ -28,7 +28,7 @@ class Recipe:
     schedule: LearningRateSchedule = "linear"
     warmup: float = 0.1
     weight_decay: float = 0.01
-    pooling: Reads = "pooler"
+    reads: Reads = "pooler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ _SMALL, _BASE = 5e6, 6e7
 # An adapter's learning rate is RATE_OF_ADAPTERS times that of its row.
 _ROWS = (
     _Row("encoder", False, _SMALL, Recipe(1e-3, 16, 300, 50)),
-    _Row("encoder", False, _BASE, Recipe(3e-4, 16, 300, 50, pooling="mean")),
-    _Row("encoder", False, _NO_LIMIT, Recipe(1e-4, 16, 300, 50, pooling="mean")),
-    _Row("encoder", True, _NO_LIMIT, Recipe(1e-4, 16, 300, 50, pooling="mean")),
+    _Row("encoder", False, _BASE, Recipe(3e-4, 16, 300, 50, reads="mean")),
+    _Row("encoder", False, _NO_LIMIT, Recipe(1e-4, 16, 300, 50, reads="mean")),
+    _Row("encoder", True, _NO_LIMIT, Recipe(1e-4, 16, 300, 50, reads="mean")),
     _Row("decoder", False, _SMALL, Recipe(1e-3, 16, 300, 50)),
     _Row("decoder", False, _NO_LIMIT, Recipe(1e-4, 16, 300, 50)),
     _Row("decoder", True, _NO_LIMIT, Recipe(1e-4, 16, 300, 50)),

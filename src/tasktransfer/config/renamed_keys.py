@@ -26,7 +26,6 @@ RENAMED: Mapping[str, str] = {
     "labeller.twin": "two_towers",
     "models[].architecture.words": "vocabulary_size",
     "models[].beside": "second_encoder",
-    "models[].reads": "pooling",
     "pairs.made": "candidates_per_pair",
     "pairs.sure": "min_probability",
     "prompted[].seen": "test_data_seen",

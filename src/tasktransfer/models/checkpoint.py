@@ -96,8 +96,8 @@ def load_with_drawn(
         report["missing_keys"] = {p for p in report["missing_keys"] if not _is_pooler_parameter(p)}
     elif pooler == "needed" and any(_is_pooler_parameter(p) for p in report["missing_keys"]):
         raise ModelError(
-            f"{start}: the checkpoint has no pooler, which models[].pooling requires; set "
-            "models[].pooling: first_token, or use a checkpoint with a pooler"
+            f"{start}: the checkpoint has no pooler, which models[].reads requires; set "
+            "models[].reads: first_token, or use a checkpoint with a pooler"
         )
     check_parameters(family, model, report, start, note)
     modules = {name.partition(".")[0] for name in report["missing_keys"] if "." in name}

@@ -63,7 +63,7 @@ class PanelData(WholeData):
 class PanelModel(ModelConfig):
     """An encoder of the study."""
 
-    pooling: Literal["first_token", "pooler"] = Field(
+    reads: Literal["first_token", "pooler"] = Field(
         default="first_token",
         description="input of classifiers: the first token's last state, as in the paper, or the "
         "output of the checkpoint's pooler",

@@ -60,7 +60,7 @@ class Inputs:
     def model(self, name: str) -> ModelSpec:
         """Return a model of the study, with the input of its heads."""
         (section,) = (model for model in self.config.models if model.name == name)
-        reads: Reads = "own_pooler" if section.pooling == "pooler" else section.pooling
+        reads: Reads = "own_pooler" if section.reads == "pooler" else section.reads
         return replace(self.models[name], reads=reads)
 
     def task(self, name: str) -> str:

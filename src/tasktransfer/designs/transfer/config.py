@@ -257,11 +257,11 @@ class TransferConfig(CommonConfig):
             parameters: number of the model's parameters; None if no recipe needs it.
         """
         section = self.training
-        reads: Reads = model.pooling
+        reads: Reads = model.reads
         if section.recipe is not None and model.trained and parameters is not None:
             recipe = find_recipe(model.family, parameters, adapted=spec.adapter is not None)
             section = section.follow(recipe)
-            reads = model.pooling if "pooling" in model.model_fields_set else recipe.pooling
+            reads = model.reads if "reads" in model.model_fields_set else recipe.reads
         return ModelTraining(
             replace(spec, reads=reads),
             {name: training_on(name, section) for name in self.dataset_names},

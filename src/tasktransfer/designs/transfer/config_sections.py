@@ -61,7 +61,7 @@ class TransferTraining(TrainingConfig):
     recipe: Literal["auto"] | None = Field(
         default=None,
         description="auto: keys of this section that are missing in the file, and "
-        "models[].pooling, are set by the model's family and size; null: they are set as in the "
+        "models[].reads, are set by the model's family and size; null: they are set as in the "
         "paper",
     )
 
@@ -121,22 +121,22 @@ class TransferModel(ModelConfig):
     def is_only_prompted(self) -> bool:
         return not self.trained
 
-    pooling: Literal["pooler", "first_token", "mean"] = Field(
+    reads: Literal["pooler", "first_token", "mean"] = Field(
         default="pooler",
         description="input of an encoder's heads: the pooler's output (as in the paper), the first "
         "token's last hidden state, or the mean of all tokens' last hidden states",
     )
 
-    @field_validator("pooling")
+    @field_validator("reads")
     @classmethod
-    def _of_encoders(cls, pooling: str, info: ValidationInfo) -> str:
+    def _of_encoders(cls, reads: str, info: ValidationInfo) -> str:
         family = info.data.get("family", "encoder")
-        if family != "encoder" and pooling != "pooler":
+        if family != "encoder" and reads != "pooler":
             raise ValueError(
-                f"found {pooling!r}, but the family is {family}, and only encoders have heads: "
+                f"found {reads!r}, but the family is {family}, and only encoders have heads: "
                 "remove it"
             )
-        return pooling
+        return reads
 
 
 StageKind = Literal["baseline", "multitask", "finetune", "control"]
