@@ -196,7 +196,7 @@ PANEL: dict[str, Any] = {
     "checkpoints": {"keep": ["expert"]},
 }  # fmt: skip
 
-LSTM = {"kind": "lstm", "embedding": 8, "units": 8, "layers": 1, "least_count": 2}
+LSTM = {"kind": "lstm", "embedding": 8, "units": 8, "layers": 1, "min_count": 2}
 TRANSFORMER = {"kind": "transformer", "embedding": 8, "units": 8, "layers": 1, "heads": 1,
                "feed_forward": 16, "dropout": 0.1}  # fmt: skip
 PROBES: dict[str, Any] = {
@@ -218,9 +218,10 @@ PROBES: dict[str, Any] = {
         "fidelity": {"setting": "tlidb", "batches_per_update": 1, "leftover_batches": "own_update"},
     },
     "probes": {"tasks": ["RecentTopic", "Coin"], "control": True, "snapshots": ["best", 1],
-               "release_compat": True, "C": 0.5, "max_iter": 20, "mlp": True, "words": False,
-               "limit_train": 20, "word_vectors": "vectors.txt", "judgements": "judgements.csv",
-               "word_in": "target"},
+               "release_compat": True, "C": 0.5, "max_iter": 20, "mlp": True,
+               "bag_of_words": False, "limit_train": 20, "word_vectors": "vectors.txt",
+               "human_judgements": "judgements.csv",
+               "wordcont_text": "target"},
     "checkpoints": {"keep": "all"},
 }  # fmt: skip
 

@@ -298,7 +298,7 @@ def with_architecture(**changed: Any) -> list[dict[str, Any]]:
 def test_what_is_probed_is_no_part_of_a_training() -> None:
     usual = trainings()
     assert trainings(probes={"snapshots": "all"}) == usual
-    assert trainings(probes={"snapshots": ["best", 7], "word_in": "target"}) == usual
+    assert trainings(probes={"snapshots": ["best", 7], "wordcont_text": "target"}) == usual
 
 
 @pytest.mark.parametrize(
@@ -317,7 +317,7 @@ def test_a_key_that_recurrent_models_do_not_read_changes_the_transformer_alone(
 
 
 def test_where_a_word_is_looked_for_is_no_part_of_probes_that_ask_for_none() -> None:
-    usual, other = of_preset("probes.yaml"), of_preset("probes.yaml", word_in="target")
+    usual, other = of_preset("probes.yaml"), of_preset("probes.yaml", wordcont_text="target")
     kept = {fit.digest for fit in usual.fits} & {fit.digest for fit in other.fits}
     assert {f.data.name for f in usual.fits if f.digest in kept} == {"MultiWOZ"}
     assert {f.data.name for f in usual.fits if f.digest not in kept} == {"PersonaChat"}

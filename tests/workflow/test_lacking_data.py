@@ -30,7 +30,7 @@ PROBES: dict[str, Any] = {
     "data": DATA,
     "corpora": ["MultiWOZ"],
     "models": [{"name": "L", "family": "encoder_decoder", "architecture": LSTM}],
-    "probes": {"judgements": "corpora/judgements/ties.csv"},
+    "probes": {"human_judgements": "corpora/judgements/ties.csv"},
 }
 
 
@@ -39,7 +39,7 @@ PROBES: dict[str, Any] = {
     [
         (PANEL, "evaluation/fed/fed_data.json", None, "remove 'FED_Turn' from rated_sets"),
         (PANEL, "own/train.jsonl", b"", "Own has 0 dialogues for train"),
-        (PROBES, "judgements/ties.csv", None, "file not found (probes.judgements names it)"),
+        (PROBES, "judgements/ties.csv", None, "file not found (probes.human_judgements names it)"),
         (
             PROBES,
             "multiwoz20/train.json",

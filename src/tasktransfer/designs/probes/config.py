@@ -20,6 +20,7 @@ from tasktransfer.config.fields import (
     UserPath,
 )
 from tasktransfer.config.models import check_unique_names
+from tasktransfer.config.renamed_keys import restore_old_names
 from tasktransfer.config.training import FIDELITY_OF_FETA, OF_FETA
 from tasktransfer.core.architecture import Architecture, ArchitectureKind
 from tasktransfer.core.validation import Problem, describe_unknown, refuse
@@ -58,7 +59,7 @@ class ArchitectureConfig(Section):
     dropout: Annotated[float, Field(ge=0, le=0.9), NUMBER] = Field(
         default=0.0, description="dropout of a Transformer"
     )
-    least_count: Count = Field(
+    min_count: Count = Field(
         default=3, description="minimum training count of a word in the vocabulary"
     )
 
@@ -73,7 +74,7 @@ class ArchitectureConfig(Section):
 
     @property
     def built(self) -> Architecture:
-        return Architecture(**self.model_dump())
+        return Architecture(**restore_old_names(self.model_dump(), "models[].architecture"))
 
 
 class ProbedModel(ModelConfig):
@@ -154,7 +155,7 @@ class ProbesSection(Section):
         default=250, ge=1, le=100_000, description="maximum number of iterations of a fit"
     )
     mlp: bool = Field(default=False, description="also fit an MLP")
-    words: bool = Field(default=True, description="also fit the probes on word counts")
+    bag_of_words: bool = Field(default=True, description="also fit the probes on word counts")
     limit_train: Count | None = Field(
         default=None, description="maximum number of training turns of a probe; null for all"
     )
@@ -163,12 +164,12 @@ class ProbesSection(Section):
         description="text file of word vectors (a word and its numbers per line), or an encoder's "
         "folder for its input embeddings; snapshots are then also selected by them; null for none",
     )
-    judgements: UserPath | None = Field(
+    human_judgements: UserPath | None = Field(
         default=None,
         description="CSV file of human judgements, with tie in its column choice, for the figure "
         "of ties; null for synthetic judgements",
     )
-    word_in: Literal["context", "target"] = Field(
+    wordcont_text: Literal["context", "target"] = Field(
         default="context", description="text that contains WordCont's word"
     )
 
@@ -201,7 +202,7 @@ class ProbesConfig(CommonConfig):
 
     @property
     def files_read(self) -> Mapping[str, str]:
-        named = {key: getattr(self.probes, key) for key in ("word_vectors", "judgements")}
+        named = {key: getattr(self.probes, key) for key in ("word_vectors", "human_judgements")}
         return {f"probes.{key}": path for key, path in named.items() if path is not None}
 
     @classmethod

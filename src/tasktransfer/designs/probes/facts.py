@@ -31,7 +31,7 @@ SETS = frozenset(
 """Probes with a set of labels per turn; all others have one label per turn."""
 
 WORD_PROBE = "WordCont"
-"""Probe for a word of the context or of the reply (``probes.word_in``)."""
+"""Probe for a word of the context or of the reply (``probes.wordcont_text``)."""
 
 GROUPS = {
     "semantic": ("UtteranceLoc", WORD_PROBE),

@@ -171,7 +171,7 @@ def plot_ties(view: View) -> Figure:
 
     The paper's judgements are not released.
     """
-    given = get_config(view.study).probes.judgements
+    given = get_config(view.study).probes.human_judgements
     if given is None:
         judgements, named = np.arange(JUDGEMENTS) < TIES * JUDGEMENTS, "SYNTHETIC judgements"
     else:

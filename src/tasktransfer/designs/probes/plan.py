@@ -42,7 +42,7 @@ def plan(config: ProbesConfig, revisions: Revisions) -> Plan:
         if not probes:
             continue
         labels = replace(read, settings=_label_settings(config, probes), recipe=RECIPE)
-        if config.probes.words:
+        if config.probes.bag_of_words:
             for name, reads in plan_word_counts(config, revisions).items():
                 fit = _fit("probes_of_words", labels, probes, config, {"reads": reads})
                 _add(builder, probes, fit, WORDS, name, 0)
@@ -77,7 +77,7 @@ def _label_settings(config: ProbesConfig, probes: tuple[Probe, ...]) -> dict[str
 
     ``version`` 2 means that WordCont's words come from the training split.
     """
-    of_target = config.probes.word_in == "target"
+    of_target = config.probes.wordcont_text == "target"
     asked = of_target and any(probe.name == WORD_PROBE for probe in probes)
     return {"word_in": "target", "version": 2} if asked else {}
 
