@@ -1,7 +1,8 @@
 """Config sections that every design has, with type, default and description of each key.
 
 To add a key, add it to its section's class, add it with a comment to ``config.yaml``, and add it
-with a value other than its default to ``tests/contract/every_key_studies.py``.
+with a value other than its default to ``tests/contract/every_key_studies.py``. To rename a key, add
+its old path to ``renamed_keys``, which keeps the old name in digests.
 """
 
 from __future__ import annotations
