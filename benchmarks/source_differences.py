@@ -94,13 +94,13 @@ def test_covariance(
         np.mean([np.sqrt((a * a).sum(1).mean() * (b * b).sum(1).mean()) for a, b in found])
         for found in pairs.values()
     )
-    most = max(each, key=lambda target: each[target])
     cells = sum(found[0][0].shape[1] for found in pairs.values())
+    row = (float(total) / cells, float(total / spread), compute_p(products), len(pairs))
+    if total <= 0:  # no target has a fraction of a covariance that is not positive
+        return (*row, "", np.nan, np.nan)
+    most = max(each, key=lambda target: each[target])
     rest = {target: found for target, found in products.items() if target != most}
-    return (
-        *(float(total) / cells, float(total / spread), compute_p(products), len(pairs)),
-        *(most, float(each[most] / total), compute_p(rest)),
-    )
+    return (*row, most, float(each[most] / total), compute_p(rest))
 
 
 def multiply(a: Floats, b: Floats) -> Floats:

@@ -9,13 +9,16 @@ from statistics import median
 import pandas as pd
 import pytest
 
+from benchmarks.source_differences import compare_sources
 from benchmarks.source_order import comparisons, seeds_alike, share
 from shipped_records import merged
 from tasktransfer.core.nodes import Outcome
+from tasktransfer.core.references import COLLAPSED, FROZEN, LEARNED, REFERENCES
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer import commands
-from tasktransfer.designs.transfer.collect.results import Results, read_results
+from tasktransfer.designs.transfer.collect.results import Results, read_references, read_results
 from tasktransfer.designs.transfer.selectors.nodes import is_selector
+from tasktransfer.designs.transfer.statistics.by_dialogue import by_dialogue
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.operate.commons.read_packs import Pack, read_pack
 from tasktransfer.operate.forecast.estimate import Estimates
@@ -26,6 +29,7 @@ from tasktransfer.results.study import Study
 ROOT = Path(__file__).parents[2]
 PRESET = ROOT / "workflow" / "presets" / "minilm-matrix.yaml"
 PAGE = (ROOT / "docs" / "transfer.md").read_text().split("## The whole matrix")[1]
+AVERAGES, SOURCES, LEARNING = re.split(r"Do the sources of a target differ\?|### Which", PAGE)[:3]
 WORDS = " ".join(PAGE.split())
 """Text of the section as one line, to find wrapped sentences."""
 SELECTION = (ROOT / "docs" / "selection.md").read_text().split("### On the shipped matrix")[1]
@@ -62,7 +66,7 @@ def test_both_seeds_are_whole(study: Study) -> None:
 
 
 def test_it_is_small(pack: Pack) -> None:
-    assert Path(ROOT, "shipped", "minilm-matrix.parquet").stat().st_size < 2_000_000
+    assert Path(ROOT, "shipped", "minilm-matrix.parquet").stat().st_size < 2_100_000
     assert pack.facts["provenance"] == (ROOT / "shipped" / "MATRIX.md").read_text()
 
 
@@ -75,15 +79,16 @@ def test_the_pages_table_is_of_these_tables(results: Results) -> None:
             get_algorithm_label(str(row.algorithm)).lower(),
             signed(row.mean),
             f"{signed(row.joint_low)} to {signed(row.joint_high)}",
+            f"{row.joint_q:.2f}",
             f"{100 * row.positive:.0f} %",
             *(
                 f"{100 * shares[row.dataset, row.algorithm, component]:.0f} %"
-                for component in ("target", "source", "seed")
+                for component in ("target", "source", "source x target", "seed")
             ),
         ]
         for row in statistics.summary.itertuples()
     ]
-    lines = re.findall(r"^\| (?:DailyDialog|Friends) \| .* % \|$", PAGE, flags=re.MULTILINE)
+    lines = re.findall(r"^\| (?:DailyDialog|Friends) \| .* % \|$", AVERAGES, flags=re.MULTILINE)
     told = [line.strip("| ").split(" | ") for line in lines]
     assert told == expected
 
@@ -115,8 +120,12 @@ def test_what_the_page_says_of_variance_and_algorithms(results: Results) -> None
     shares = statistics.variance.groupby("component")["share"].agg(["min", "max"]) * 100
     low, high = shares["min"].round(), shares["max"].round()
     assert f"targets are {low['target']:.0f} to {high['target']:.0f} % of the variance" in PAGE
-    assert f"at most {high['source']:.0f} %" in PAGE
-    assert f"seeds {low['seed']:.0f} to {high['seed']:.0f} %" in PAGE
+    assert f"at most {high['source']:.0f} % of the variance" in WORDS
+    assert f"seeds {low['seed']:.0f} to {high['seed']:.0f} %" in WORDS
+    pairs = f"{low['source x target']:.0f} to {high['source x target']:.0f} %"
+    assert f"a pair of source and target explains {pairs}" in WORDS
+    assert not (statistics.summary["joint_q"] <= 0.05).any()
+    assert f"six tests (smallest q: {statistics.summary['joint_q'].min():.2f})" in WORDS
     surely = statistics.summary[
         (statistics.summary["joint_low"] > 0) | (statistics.summary["joint_high"] < 0)
     ]
@@ -137,6 +146,81 @@ def test_two_tasks_are_not_learnt(results: Results) -> None:
     baselines = collapsed[collapsed["algorithm"] == "baseline"]
     always = set(baselines[baselines["n_collapsed"] == baselines["n_runs"]]["target"])
     assert always == {"dialogue_nli", "dialogue_reasoning_commonsense_relation_prediction"}
+
+
+# --- learned or not -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def references(results: Results, study: Study) -> pd.DataFrame:
+    found = read_references(study)
+    assert found is not None
+    return found
+
+
+def test_the_table_of_baselines_is_of_these_records(references: pd.DataFrame) -> None:
+    expected = []
+    for (dataset, target), rows in references.groupby(["dataset", "target"], sort=False):
+        scores = rows.set_index("reference")["reference_score"]
+        (best,) = rows[rows["is_best"]].to_dict("records")
+        expected.append(
+            [
+                f"{target} ({dataset})".replace("_", " "),
+                f"{best['score']:.1f}",
+                *(f"{scores[name]:.1f}" if name in scores else "–" for name in REFERENCES),
+                signed(best["delta"]),
+                f"{signed(best['low'])} to {signed(best['high'])}",
+                best["state"],
+            ]
+        )
+    lines = re.findall(r"^\| .* \|$", LEARNING.split("###")[0], flags=re.MULTILINE)[2:]
+    assert [line.strip("| ").split(" | ") for line in lines] == expected
+
+
+def test_what_the_page_says_of_learning(references: pd.DataFrame, results: Results) -> None:
+    best = references[references["is_best"]].set_index(["dataset", "target"])
+    unlearned = best[best["state"] != LEARNED]
+    significant = best[best["q"] <= 0.05]
+    assert (len(best), len(unlearned)) == (17, 8)
+    assert (unlearned["state"] == COLLAPSED).sum() == 3
+    assert "**8 of 17 baselines do not beat the best reference**" in WORDS
+    assert "2 of 17 are significantly better" in WORDS
+    assert (significant["delta"] > 0).sum() == 2
+    (worse,) = significant[significant["delta"] < 0].to_dict("records")
+    assert f"embeddings of the same encoder score {-worse['delta']:.1f} points more" in WORDS
+    frozen = (best["reference"] == FROZEN).sum()
+    assert f"Frozen embeddings are the best reference for {frozen} of 17 tasks" in WORDS
+    cells = results.statistics.cells
+    gains = cells[
+        (cells["dataset"] == "DailyDialog") & (cells["algorithm"] == "multitask_finetune")
+    ]
+    places = pd.MultiIndex.from_frame(gains[["dataset", "target"]])
+    in_vain = places.isin(unlearned.index)
+    told = [signed(gains[mask]["delta"].mean()) for mask in (in_vain, ~in_vain)]
+    assert f"average is {told[0]} points over the targets whose baseline has not" in WORDS
+    assert f"has not learned, and {told[1]} over the others" in WORDS
+
+
+def test_the_table_of_source_differences_is_of_these_records(
+    results: Results, study: Study
+) -> None:
+    found = compare_sources(results.tables, by_dialogue(results.tables, Path(study.config.results)))
+    expected = [
+        [
+            row.dataset,
+            get_algorithm_label(str(row.algorithm)).lower(),
+            signed_2(row.correlation),
+            f"{row.p:.3f}",
+            *(
+                (f"{row.most.replace('_', ' ')}, {100 * row.fraction:.0f} %", f"{row.p_without:.3f}")
+                if row.most
+                else ("–", "–")
+            ),
+        ]
+        for row in found.itertuples()
+    ]
+    lines = re.findall(r"^\| (?:DailyDialog|Friends) \| .* \|$", SOURCES, flags=re.MULTILINE)
+    assert [line.strip("| ").split(" | ") for line in lines] == expected
 
 
 def test_its_cuts_are_in_its_tables(results: Results) -> None:
@@ -169,12 +253,21 @@ def test_the_table_of_selectors_is_of_these_records(study: Study, regret: pd.Dat
 
 
 def test_no_selector_is_told_from_random_or_source_mean(regret: pd.DataFrame) -> None:
-    assert (regret["n_targets"] == 17).all()
+    assert (regret["n_targets"] == 9).all()
     assert not (regret["to_source_mean_q"] <= 0.05).any()
     assert regret["to_random_q"].min() > 0.05
     assert f"(smallest q against random: {regret['to_random_q'].min():.2f})" in SELECTION
-    least = regret.loc[regret.groupby("algorithm")["value"].idxmin(), "selector"]
-    assert set(least) == {"taskemb"}
+    least = regret.loc[regret.groupby("algorithm")["value"].idxmin()]
+    assert dict(zip(least["algorithm"], least["selector"], strict=True)) == {
+        **dict.fromkeys(ALGORITHMS[:2], "taskemb"),
+        "multitask_finetune": "roe",
+    }
+    random = regret[regret["selector"] == "random"].set_index("algorithm").loc[[*ALGORITHMS]]
+    better = [f"{value:.1f}".replace("-", "−") for value in random["value"] - random["floor"]]
+    words = " ".join(SELECTION.split())
+    first, second, third = better
+    assert f"by {first} points after pre-train → fine-tune, by {second} after multitask" in words
+    assert f"and by {third} after multitask → fine-tune" in words
 
 
 # --- a prompted language model ------------------------------------------------------------------
