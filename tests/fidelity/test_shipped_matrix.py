@@ -173,7 +173,7 @@ def test_the_table_of_baselines_is_of_these_records(references: pd.DataFrame) ->
                 best["state"],
             ]
         )
-    lines = re.findall(r"^\| .* \|$", LEARNING.split("###")[0], flags=re.MULTILINE)[2:]
+    lines = re.findall(r"^\| .* \|$", LEARNING.split("###")[0], flags=re.MULTILINE)[1:]
     assert [line.strip("| ").split(" | ") for line in lines] == expected
 
 
