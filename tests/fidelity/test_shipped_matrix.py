@@ -212,7 +212,10 @@ def test_the_table_of_source_differences_is_of_these_records(
             signed_2(row.correlation),
             f"{row.p:.3f}",
             *(
-                (f"{row.most.replace('_', ' ')}, {100 * row.fraction:.0f} %", f"{row.p_without:.3f}")
+                (
+                    f"{row.most.replace('_', ' ')}, {100 * row.fraction:.0f} %",
+                    f"{row.p_without:.3f}",
+                )
                 if row.most
                 else ("–", "–")
             ),

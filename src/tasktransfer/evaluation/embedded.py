@@ -1,8 +1,9 @@
 """References on a model's embeddings: logistic regression and the nearest neighbour.
 
 Embeddings are mean-pooled states of a checkpoint before training. Each instance has up to two: one
-of the query joined with the part in focus, and one of the context before that part. Features of the
-regression have the mean 0 and variance 1 over the training instances.
+of the query joined with the part in focus, and one of the context before that part. Embeddings have
+the length 1. For choices, features of the regression are products of embeddings, scaled to the mean
+0 and variance 1 over the training instances.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from tasktransfer.core.references import REGULARISATION
 from tasktransfer.evaluation.reference import (
     Answers,
     Embed,
@@ -35,8 +37,8 @@ def predict_regression(
     """
     if task.kind == "multiple_choice":
         return _choose_options(embed, task, train, test, seed)
-    given, asked = _standardise(*_embed_instances(embed, task, train, test))
-    return predict_from_features(task, train, given, asked, seed)
+    given, asked = _embed_instances(_normalise(embed), task, train, test)
+    return predict_from_features(task, train, given, asked, seed, REGULARISATION)
 
 
 def predict_nearest(

@@ -3,9 +3,10 @@
 Each learns from a task's training instances and predicts its test instances. ``most_frequent``
 predicts the most frequent training answer. ``by_frequency`` samples answers with their training
 frequencies. ``tfidf_logistic`` uses TF-IDF and logistic regression of scikit-learn with default
-settings, except sublinear counts and a tolerance of 0.001. ``frozen_logistic`` uses the same
-regression on a model's embeddings, and ``nearest_neighbour`` copies the answer of the training
-instance with the most similar embedding. Nothing is tuned.
+settings, except sublinear counts and a tolerance of 0.001. ``frozen_logistic`` uses logistic
+regression with less regularisation (``core.references.REGULARISATION``) on a model's embeddings,
+and ``nearest_neighbour`` copies the answer of the training instance with the most similar
+embedding. Nothing is tuned on a study's data.
 """
 
 from __future__ import annotations
@@ -161,17 +162,23 @@ def list_texts(task: Task, instances: Sequence[Instance]) -> list[tuple[str, str
     ]
 
 
-def estimate_probabilities(features: Any, right: Any, others: Any, seed: int) -> Any:
+def estimate_probabilities(
+    features: Any, right: Any, others: Any, seed: int, strength: float = 1.0
+) -> Any:
     """Return the probability that each row of ``others`` is correct, (rows,).
 
-    It is constant if all training rows have the same label.
+    It is constant if all training rows have the same label. ``strength`` is scikit-learn's ``C``.
     """
-    from sklearn.linear_model import LogisticRegression
-
     if len(set(right)) < 2:
         return np.full(others.shape[0], float(right[0]))
-    model = LogisticRegression(tol=1e-3, max_iter=1000, random_state=seed).fit(features, right)
+    model = _build_regression(strength, seed).fit(features, right)
     return model.predict_proba(others)[:, 1]
+
+
+def _build_regression(strength: float, seed: int) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(C=strength, tol=1e-3, max_iter=1000, random_state=seed)
 
 
 # --- by kind of task ------------------------------------------------------------------------------
@@ -191,25 +198,34 @@ def _predict_labels(
 
 
 def predict_from_features(
-    task: Task, train: Sequence[Instance], features: Any, others: Any, seed: int
+    task: Task,
+    train: Sequence[Instance],
+    features: Any,
+    others: Any,
+    seed: int,
+    strength: float = 1.0,
 ) -> Answers:
     """Predict labels by logistic regression.
 
     Args:
         features: features of the training instances, (training instances, size), dense or sparse.
         others: features of the instances to predict, (instances, size).
+        strength: scikit-learn's ``C``, the inverse of the regularisation.
     """
     if task.kind == "multi_label":
         given = [
             estimate_probabilities(
-                features, [label in instance.target for instance in train], others, seed
+                *(features, [label in instance.target for instance in train], others),
+                *(seed, strength),
             )
             for label in task.labels
         ]
         at_least = min(len(instance.target) for instance in train)
         return [_select_likely_labels(task, row, at_least) for row in np.stack(given, axis=1)]
     columns = zip(*(instance.target for instance in train), strict=True)
-    answers = [_predict_classes(features, list(column), others, seed) for column in columns]
+    answers = [
+        _predict_classes(features, list(column), others, seed, strength) for column in columns
+    ]
     return list(zip(*answers, strict=True))
 
 
@@ -226,12 +242,12 @@ def _select_likely_labels(task: Task, probabilities: Any, at_least: int) -> tupl
     )
 
 
-def _predict_classes(features: Any, labels: list[str], others: Any, seed: int) -> list[str]:
-    from sklearn.linear_model import LogisticRegression
-
+def _predict_classes(
+    features: Any, labels: list[str], others: Any, seed: int, strength: float
+) -> list[str]:
     if len(set(labels)) < 2:
         return [labels[0]] * others.shape[0]
-    model = LogisticRegression(tol=1e-3, max_iter=1000, random_state=seed).fit(features, labels)
+    model = _build_regression(strength, seed).fit(features, labels)
     return [str(label) for label in model.predict(others)]
 
 

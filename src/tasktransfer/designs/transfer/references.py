@@ -12,11 +12,14 @@ from typing import Any
 
 from tasktransfer.core.nodes import Data, Fit
 from tasktransfer.core.references import (
+    FROZEN,
     LIMIT_TEST,
     LIMIT_TRAIN,
     MODEL,
     OF_A_MODEL,
+    REGULARISATION,
     SCORING,
+    STRENGTH,
     can_predict,
 )
 from tasktransfer.core.runs import Run
@@ -53,6 +56,8 @@ def plan_reference_runs(
         for model in trained[dataset] if reference in OF_A_MODEL else (NO_MODEL,):
             spec = models.get(model)
             settings = _build_settings(training(dataset, next(iter(trained[dataset]))), spec)
+            if reference == FROZEN:
+                settings[STRENGTH] = REGULARISATION
             about = {"dataset": dataset, "sources": (), "target": "", "reference": reference}
             if known:
                 fit = Fit(reference, data[dataset], known, 0, settings)
