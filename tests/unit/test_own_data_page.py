@@ -1,0 +1,58 @@
+"""The page's comparison on a user's own dialogues agrees with its table."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+
+from benchmarks.own_data_methods import FINE_TUNED, build_empathetic_study, reduce_study
+from tasktransfer.core.references import REFERENCES
+
+ROOT = Path(__file__).parents[2]
+TABLE = ROOT / "docs" / "development" / "own-data.csv"
+PAGE = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
+LABELS = {FINE_TUNED: "fine-tuned with `recipe: auto`", **REFERENCES}
+
+
+def format_scores(rows: pd.DataFrame) -> str:
+    if rows.empty:
+        return ""
+    (row,) = rows.to_dict("records")
+    return f"{row['micro_f1']:.1f}/{row['macro_f1']:.1f}"
+
+
+def test_the_pages_table_is_that_of_the_benchmark() -> None:
+    frame = pd.read_csv(TABLE)
+    sizes = sorted(frame["size"].unique())
+    expected = [
+        [label, *(format_scores(frame[(frame["size"] == n) & (frame["method"] == m)]) for n in sizes)]
+        for m, label in LABELS.items()
+    ]
+    section = PAGE.split("## On a user's own dialogues")[1]
+    lines = re.findall(r"^\| .* \|$", section, flags=re.MULTILINE)
+    assert [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]] == expected
+    for row in frame[frame["method"] == "frozen_logistic"].to_dict("records"):
+        interval = f"{row['fine_tuned_delta']:+.1f} [{row['fine_tuned_low']:+.1f}, "
+        assert f"{interval}{row['fine_tuned_high']:+.1f}]".replace("-", "−") in section
+
+
+def test_no_run_has_collapsed() -> None:
+    frame = pd.read_csv(TABLE)
+    states = " ".join(frame.loc[frame["method"] == FINE_TUNED, "states"])
+    assert "collapsed" not in states
+    assert states.count("learned") == len(re.findall("learned|not better", states))
+
+
+def test_studies_of_all_sizes_have_the_same_test_instances(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "test.jsonl").touch()
+    document = build_empathetic_study(tmp_path, tmp_path, tmp_path / "model")
+    small, large = (reduce_study(document, size, 5) for size in (50, 1000))
+    assert small["training"].pop("limit_train") == 50
+    assert large["training"].pop("limit_train") == 1000
+    assert (small["training"].pop("limit_dev"), large["training"].pop("limit_dev")) == (20, 200)
+    assert small == large
+    assert "targets" not in small
+    assert small["references"] == [*REFERENCES]
