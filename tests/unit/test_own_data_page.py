@@ -27,7 +27,10 @@ def test_the_pages_table_is_that_of_the_benchmark() -> None:
     frame = pd.read_csv(TABLE)
     sizes = sorted(frame["size"].unique())
     expected = [
-        [label, *(format_scores(frame[(frame["size"] == n) & (frame["method"] == m)]) for n in sizes)]
+        [
+            label,
+            *(format_scores(frame[(frame["size"] == n) & (frame["method"] == m)]) for n in sizes),
+        ]
         for m, label in LABELS.items()
     ]
     section = PAGE.split("## On a user's own dialogues")[1]
