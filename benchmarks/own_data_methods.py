@@ -163,14 +163,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
         document = yaml.safe_load(chosen.study.read_text(encoding="utf-8"))
     else:
         document = build_empathetic_study(chosen.folder, chosen.dialogue, chosen.model)
-    frames = []
     for size in chosen.sizes:
         folder = chosen.folder / str(size)
         run_study(folder, reduce_study(document, size, chosen.seeds), chosen.cores)
-        frames.append(read_methods(folder, size))
-        with replace_file(chosen.folder / "own-data.csv") as part:
-            pd.concat(frames).round(2).to_csv(part, index=False)
-    print(pd.concat(frames).round(1).to_string(index=False))
+        table = replace_size(chosen.folder / "own-data.csv", read_methods(folder, size))
+    print(table.to_string(index=False))
+
+
+def replace_size(file: Path, rows: pd.DataFrame) -> pd.DataFrame:
+    """Write a size's rows to the table; other sizes keep theirs. Return the table."""
+    size = rows["size"].iloc[0]
+    earlier = pd.read_csv(file) if file.exists() else rows.iloc[:0]
+    kept = earlier[earlier["size"] != size]
+    table = pd.concat([kept, rows.round(2)]) if len(kept) else rows.round(2)
+    table = table.sort_values("size", kind="stable")
+    with replace_file(file) as part:
+        table.to_csv(part, index=False)
+    return table
 
 
 if __name__ == "__main__":
