@@ -100,7 +100,7 @@ def test_a_bad_checkpoint_of_another_design_is_refused(
     config = tmp_path / "study.yaml"
     config.write_text(
         f"study: bad\ndesign: panel\nresults: {tmp_path}/results\n"
-        "domains: [Harbour]\nrated: [Harbour_Tiny]\npairs: {labels: made}\n"
+        "domains: [Harbour]\nrated_sets: [Harbour_Tiny]\npairs: {labels: made}\n"
         f"models: [{{name: m, family: encoder, checkpoint: {folder}, max_length: 64}}]\n"
     )
     assert main(["validate", "--config", str(config)]) == 4
