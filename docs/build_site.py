@@ -82,7 +82,7 @@ def main() -> int:
         shutil.copytree(DOCS / folder, OUT / folder)
     linked: set[Path] = set()
     for page in sorted(DOCS.rglob("*.md")):
-        _write(page_of(page), with_links(page.read_text("utf-8"), page, linked))
+        _write(get_page_path(page), with_links(page.read_text("utf-8"), page, linked))
     copy_files(linked)
     decisions = sorted(path for path in (DOCS / "decisions").glob("*.md"))
     lines = [f"- [{_title(path)}]({path.name})" for path in decisions]
@@ -126,14 +126,14 @@ def with_links(text: str, page: Path, linked: set[Path]) -> str:
             linked.add(target)
         is_name = re.fullmatch(r"(\.\./|docs/)*[\w/-]+\.md", link[1])
         text = _title(target) if is_name and target.is_relative_to(DOCS) else link[1]
-        start = Path(page_of(page)).parent
-        return f"[{text}]({Path(os.path.relpath(page_of(target), start)).as_posix()}{anchor})"
+        start = Path(get_page_path(page)).parent
+        return f"[{text}]({Path(os.path.relpath(get_page_path(target), start)).as_posix()}{anchor})"
 
     return LINK.sub(replaced, text)
 
 
-def page_of(path: Path) -> str:
-    """Return the site's page for a page of the documentation, or for a file of the repository."""
+def get_page_path(path: Path) -> str:
+    """Return the path on the site of a documentation page or of a file of the repository."""
     if path.is_relative_to(DOCS):
         return path.relative_to(DOCS).as_posix()
     name = path.relative_to(ROOT).as_posix()
@@ -145,19 +145,19 @@ def copy_files(linked: set[Path]) -> None:
     done: set[Path] = set()
     while rest := sorted(linked - done):
         for path in rest:
-            _write(page_of(path), file_page(path, linked))
+            _write(get_page_path(path), render_file_page(path, linked))
         done.update(rest)
 
 
-def file_page(path: Path, linked: set[Path]) -> str:
-    """Return the page of a file or folder of the repository."""
+def render_file_page(path: Path, linked: set[Path]) -> str:
+    """Return the Markdown for a file or folder of the repository."""
     if path.suffix == ".md":
         return with_links(path.read_text("utf-8"), path, linked)
     head = f"# {path.name}\n\n`{path.relative_to(ROOT).as_posix()}` in the repository:\n"
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if file.is_file())
         linked.update(files)
-        lines = [f"- [{file.name}]({path.name}/{Path(page_of(file)).name})" for file in files]
+        lines = [f"- [{file.name}]({path.name}/{Path(get_page_path(file)).name})" for file in files]
         return "\n".join([head, *lines])
     if path.suffix == ".ipynb":
         cells = json.loads(path.read_text("utf-8"))["cells"]

@@ -54,7 +54,7 @@ def list_keys(
 def list_sections(
     path: str, key: Schema, definitions: dict[str, Schema]
 ) -> list[tuple[str, Schema]]:
-    """Return path → section for the sections that a key's value can be or contain."""
+    """Return (path, section) pairs for the sections that a key's value can be or contain."""
     if "$ref" in key:
         return [(path, definitions[key["$ref"].rpartition("/")[2]])]
     found = []

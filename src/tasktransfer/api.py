@@ -148,8 +148,8 @@ def load_results(path: str | Path) -> Results:
     runs = folder / "runs.parquet"
     if not runs.is_file():
         raise RecordError(
-            f"{path}: no tables of a study. Give its results folder, or write the tables with "
-            "`tasktransfer collect` and `tasktransfer statistics`"
+            f"{path}: contains no tables of a study. Pass its results folder, or write the tables "
+            "with `tasktransfer collect` and `tasktransfer statistics`"
         )
     try:
         footer = (pq.read_schema(runs).metadata or {}).get(b"tasktransfer", b"{}")

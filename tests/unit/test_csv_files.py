@@ -156,7 +156,7 @@ def test_between_tabs_quotation_marks_may_be_text(tmp_path: Path) -> None:
         ('hello, "x"', ":3:7: blanks before a quotation mark"),
         ("one, two,x", ":3: 3 columns, and line 1 names 2 ('text, label'; commas between"),
         ("alone", ":3: 1 columns"),
-        ("text,label", ":3: names the columns again, as line 1"),
+        ("text,label", ":3: repeats the header of line 1"),
         ("nul \0,x", ":3: is not UTF-8 text but UTF-16 or binary"),
     ],
 )

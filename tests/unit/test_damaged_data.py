@@ -215,7 +215,7 @@ SINGLE = [
     (USR, without(2, "responses", 1, "Maintains Context"), "item 2, response 1: key 'Maintains C"),
     (USR, put(0, "responses", value={}), r"item 0, responses: {} is not a list; fix"),
     (USR, put(0, "responses", 0, "Maintains Context", value=[9]), r"response 0: rating 9 is"),
-    (USR, put(0, "context", value="\n"), "item 0, response 0: the context is empty; give"),
+    (USR, put(0, "context", value="\n"), "item 0, response 0: the context is empty; add"),
     (USR, b"[]", r"found \[\], expected a list of objects; fix"),
     (GRADE, put(1, "HumanScores", value="[1, "), r"ID 1, HumanScores: '\[1, ' is not a list"),
     (GRADE, put(1, "HumanScores", value="[1, null]"), "ID 1: rating None is not a number"),

@@ -19,8 +19,8 @@ from tasktransfer.designs.transfer.racing import (
     RacingConfig,
     choice_name,
     count_kept,
-    go_on,
     runs_with_race,
+    select_continuing_pairs,
 )
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.race import (
@@ -76,7 +76,7 @@ def test_the_best_of_each_target_go_on_by_dev() -> None:
     cell = [("D", "m", "a", source, target) for target in "xy" for source in "pqrs"]
     dev = dict(zip(cell, [1.0, 4, 3, 2, 5, 5, 0, 0], strict=True))
     counts = dict.fromkeys(cell, 4)
-    assert {one[3:] for one in go_on(dev, 0.5, counts)} == {
+    assert {one[3:] for one in select_continuing_pairs(dev, 0.5, counts)} == {
         *(("q", "x"), ("r", "x"), ("p", "y"), ("q", "y"))
     }
     assert [count_kept(n, 0.34) for n in (1, 2, 5, 8)] == [1, 1, 2, 3]
@@ -101,7 +101,7 @@ def test_a_race_finds_nearly_as_good_a_source_as_the_whole_grid(
             left = list(range(sources))
             for seeds, share in zip(USUAL.seeds, (*USUAL.keep, 0.0), strict=True):
                 means = {("", "", "", f"{s:02}", ""): seen[s, :seeds].mean() for s in left}
-                kept = go_on(means, share, dict.fromkeys(means, len(left)))
+                kept = select_continuing_pairs(means, share, dict.fromkeys(means, len(left)))
                 left = [int(cell[3]) for cell in kept]
             lost.append(true[seen.mean(1).argmax()] - true[left[0]])
         assert np.mean(lost) <= 0.5, (sources, np.mean(lost))

@@ -314,10 +314,14 @@ def test_rows_of_another_schema_are_refused(tmp_path: Path) -> None:
     write(tmp_path, rows())
     table = read_rows(path)
     pq.write_table(table.replace_schema_metadata({b"schema": b"2"}), path)
-    with pytest.raises(RecordError, match=r"not rows of schema 3: footer schema b'2'"):
+    with pytest.raises(
+        RecordError, match=r"does not have the columns of schema 3: footer schema b'2'"
+    ):
         read_rows(path)
     pq.write_table(table.drop_columns(["rank"]), path)
-    with pytest.raises(RecordError, match=r"not rows of schema 3: footer schema b'3', columns"):
+    with pytest.raises(
+        RecordError, match=r"does not have the columns of schema 3: footer schema b'3', columns"
+    ):
         read_rows(path)
 
 

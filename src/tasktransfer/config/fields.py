@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from tasktransfer.config.places import check_home, check_path_length
+from tasktransfer.config.places import check_home_expansion, check_path_length
 from tasktransfer.core.validation import STRICT, Schema, refuse, show
 
 MAX_SEED = 2**32 - 1
@@ -143,12 +143,12 @@ Folder = Annotated[
     Text(r"[^{}*?\"'$`\\\n]*[^{}*?\"'$`\\\s]", "write a folder without quotes, * ? $ \\ { }"),
     AfterValidator(check_path_length),
 ]
-UserPath = Annotated[Folder, AfterValidator(check_home)]
+UserPath = Annotated[Folder, AfterValidator(check_home_expansion)]
 Checkpoint = Annotated[
     str,
     Text(r"\S(.*\S)?", "write 'tiny', a folder or a hub name"),
     AfterValidator(check_path_length),
-    AfterValidator(check_home),
+    AfterValidator(check_home_expansion),
 ]
 Url = Annotated[
     str,

@@ -34,7 +34,7 @@ def expand_path(path: str) -> str:
     return f"./{path}" if path.startswith("-") else path
 
 
-def check_home(path: str) -> str:
+def check_home_expansion(path: str) -> str:
     """Return a path, or raise ValueError if its leading ``~`` cannot be expanded."""
     if expand_path(path).startswith("~"):
         raise ValueError(
@@ -71,7 +71,7 @@ UNUSABLE = frozenset("{}*?\"'$`\\<>")
 
 def check_results_folder(path: str) -> str:
     """Return a results folder as ``normalise_path`` writes it, or raise ValueError if unusable."""
-    real = Path(os.path.realpath(expand_path(check_home(path))))
+    real = Path(os.path.realpath(expand_path(check_home_expansion(path))))
     remedy = "give a separate folder, for example results"
     if real == Path(real.anchor):
         raise ValueError(f"{path!r} is the root of the file system: {remedy}")

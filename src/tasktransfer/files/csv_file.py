@@ -292,8 +292,8 @@ class _Look:
                 raise DataError(f"{location}: two columns are named {name!r}; rename one")
         if self.repeated.count:
             raise DataError(
-                f"{format_location(self.path, self.repeated.first[0])}: names the columns again, "
-                f"as line {self.header_line}; remove the line (were files joined?)"
+                f"{format_location(self.path, self.repeated.first[0])}: repeats the header "
+                f"of line {self.header_line}. Remove this line; files may have been concatenated"
             )
         if (value := self.columns.data_in_header()) is not None:
             raise DataError(

@@ -131,8 +131,9 @@ def _check_files(start: str) -> tuple[int, int]:
         )
     if is_adapter(start):
         raise ModelError(
-            f"{start}: contains an adapter ({CONFIG_FILE}) without its base model; give the base "
-            "model, with models[].adapter to train an adapter, or merge the two and save them"
+            f"{start}: contains an adapter ({CONFIG_FILE}) without its base model; set the "
+            "checkpoint to the base model (and models[].adapter to train a new adapter), or merge "
+            "the adapter into the base model and save the result"
         )
     shapes: list[list[int]] = []
     for file in sorted(Path(start).glob("*.safetensors")):

@@ -180,8 +180,8 @@ def _as_columns(path: Path, table: pa.Table, wanted: Sequence[str]) -> pa.Table:
         except (ValueError, pa.ArrowException):
             pass
     raise RecordError(
-        f"{path}: not rows of schema {SCHEMA_VERSION}: footer schema {version!r}, columns "
-        f"{', '.join(names)}"
+        f"{path}: does not have the columns of schema {SCHEMA_VERSION}: footer schema "
+        f"{version!r}, columns {', '.join(names)}"
     )
 
 

@@ -73,6 +73,8 @@ def _read_splits(file: Path) -> dict[str, str]:
         if split not in SPLITS_OF:
             raise DataError(f"{where}: split {split!r}; write one of {', '.join(SPLITS_OF)}")
         if name in splits:
-            raise DataError(f"{where}: {name} is also in an earlier line; keep one")
+            raise DataError(
+                f"{where}: dialogue {name} occurs in an earlier line. Remove one of the two lines"
+            )
         splits[name] = split
     return splits

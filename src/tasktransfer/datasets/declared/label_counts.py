@@ -156,8 +156,8 @@ def refuse_labels(
     if len(allowed) < 2:
         begins = next(iter(train.values()), place)
         raise DataError(
-            f"{begins}: {location} has only one label from here on ({', '.join(allowed) or 'none'}"
-            "); give dialogues with at least two labels, or remove the task"
+            f"{begins}: {location} has fewer than two labels ({', '.join(allowed) or 'none'}); add "
+            "dialogues with other labels, or remove the task"
         )
 
 

@@ -23,7 +23,7 @@ from tasktransfer.config.fields import (
     Text,
     Title,
 )
-from tasktransfer.config.places import check_home, check_path_length
+from tasktransfer.config.places import check_home_expansion, check_path_length
 from tasktransfer.core.validation import describe_unknown, refuse, show
 from tasktransfer.tasks.card import TaskKind
 
@@ -71,7 +71,7 @@ DataPath = Annotated[
     str,
     Text(r"\S(.*\S)?", "write the path of a file or folder"),
     AfterValidator(check_path_length),
-    AfterValidator(check_home),
+    AfterValidator(check_home_expansion),
 ]
 """Any path, or pattern of paths. It is never part of a command line or of another path."""
 Paths = Annotated[
@@ -250,7 +250,9 @@ class TaskSection(Section):
         description="part of a dialogue that is kept if it is too long for a model: its start, "
         "its end, or both without the middle; null for its end",
     )
-    short: TaskKey | None = Field(default=None, description="name in figures; null for the name")
+    short: TaskKey | None = Field(
+        default=None, description="short name in figures; null: the task's key"
+    )
     description: Title | None = Field(default=None, description="the task in one sentence")
 
     @field_validator("kind")

@@ -36,14 +36,14 @@ def choose(study: Study, name: str) -> None:
 def end_round(study: Study, name: str) -> None:
     """Select the pairs that continue in a race by the dev scores of all its runs so far."""
     from tasktransfer.designs.transfer.collect.collect import tables_of
-    from tasktransfer.designs.transfer.racing import choice_name, race_of
+    from tasktransfer.designs.transfer.racing import choice_name, read_race
     from tasktransfer.designs.transfer.statistics.race import pairs_that_go_on
     from tasktransfer.results.choices import write_choice
     from tasktransfer.results.collect import gather
 
     config = transfer_config(study)
     assert config.racing is not None
-    race = race_of(config.racing, config.seeds, config.results)
+    race = read_race(config.racing, config.seeds, config.results)
     number = next(n for n in range(1, len(race.seeds)) if choice_name(n) == name)
     so_far = race.before(number - 1)
     planned = build(config, study.revisions, race=so_far)
@@ -90,7 +90,7 @@ def select_sources(study: Study, name: str) -> None:
 def statistics(study: Study) -> None:
     """Compute intervals, tests, ranks, variance components and agreement of the collected runs."""
     from tasktransfer.designs.transfer.collect.results import read_tables
-    from tasktransfer.designs.transfer.racing import race_of
+    from tasktransfer.designs.transfer.racing import read_race
     from tasktransfer.designs.transfer.statistics.race import RACE, race_table
     from tasktransfer.designs.transfer.statistics.study_statistics import compute
     from tasktransfer.tables.store import write_frame
@@ -99,7 +99,7 @@ def statistics(study: Study) -> None:
     start = time.perf_counter()
     config = transfer_config(study)
     racing = config.racing
-    race = None if racing is None else race_of(racing, config.seeds, config.results)
+    race = None if racing is None else read_race(racing, config.seeds, config.results)
     frames = compute(
         tables, config.results, progress=lambda text: print(text, flush=True), race=race
     )

@@ -26,7 +26,7 @@ from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 from tasktransfer.designs.transfer.multi_source_section import SPLITS_THAT_CHOOSE
 from tasktransfer.designs.transfer.pairs import homes, is_foreign, shorts_of
 from tasktransfer.designs.transfer.prompted import prompted_runs
-from tasktransfer.designs.transfer.racing import Race, choice_name, race_of
+from tasktransfer.designs.transfer.racing import Race, choice_name, read_race
 from tasktransfer.designs.transfer.references import plan_reference_runs
 from tasktransfer.designs.transfer.runs import BASELINE, RunName, run_of
 from tasktransfer.designs.transfer.selection import SELECTION, MultiSource, read_selection
@@ -64,7 +64,7 @@ def _plan_race(config: TransferConfig, revisions: Revisions) -> Plan:
     Later rounds only add stages of kinds that the plan already has.
     """
     assert config.racing is not None
-    race = race_of(config.racing, config.seeds, config.results)
+    race = read_race(config.racing, config.seeds, config.results)
     racing = config.model_copy(update={"selectors": ()})
     rounds = range(1, min(len(race.kept) + 2, len(race.seeds)))
     choices = [

@@ -88,7 +88,7 @@ class Race:
         return Race(self.seeds, self.kept[:rounds])
 
 
-def race_of(racing: RacingConfig, seeds: Sequence[int], results: str) -> Race:
+def read_race(racing: RacingConfig, seeds: Sequence[int], results: str) -> Race:
     """Read the race with the selections made so far.
 
     Raises:
@@ -113,7 +113,9 @@ def choice_name(number: int) -> str:
     return f"race_{number}"
 
 
-def go_on(dev: Mapping[Cell, float], share: float, sources: Mapping[Cell, int]) -> list[Cell]:
+def select_continuing_pairs(
+    dev: Mapping[Cell, float], share: float, sources: Mapping[Cell, int]
+) -> list[Cell]:
     """Return the pairs that continue, best first.
 
     Each target keeps the given fraction of its sources, rounded, and at least one. Ties are in the

@@ -205,6 +205,6 @@ def _match_from_both_ends(tokens: Sequence[str], text: str, edges: Span) -> list
     if any(begin < edge < end for edge in edges):
         raise ValueError("the position of the choice among its tokens is unknown")
     if not any(mark in token for token in tokens[first:last] for mark in _NOT_DECODED):
-        raise ValueError("its tokens do not match the prompt that was sent")
+        raise ValueError("the tokens of the answer do not match the prompt that was sent")
     shared = [(begin, end)] * (last - first)
     return [*_place_tokens(tokens[:first], 0), *shared, *_place_tokens(tokens[last:], end)]

@@ -33,8 +33,8 @@ from tasktransfer.operate.forecast.speed import (
     Speed,
     Work,
     compute_speed,
+    correct_speed,
     read_samples,
-    set_right,
 )
 from tasktransfer.results.study import Study
 from tasktransfer.training.device import list_devices
@@ -168,7 +168,7 @@ class Estimates:
         ]
         others.sort(key=lambda other: abs(math.log(self.model(other).parameters / size)))
         for other in (name, *others):
-            right = set_right(mine, self._iterate_work(other))
+            right = correct_speed(mine, self._iterate_work(other))
             if right is not None:
                 of_another: Basis = "measured with another model"
                 return right if other == name else replace(right, basis=of_another)

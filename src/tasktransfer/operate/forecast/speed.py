@@ -175,7 +175,7 @@ class Work:
     evaluation: float
 
 
-def set_right(speed: Speed, done: Iterable[Work]) -> Speed | None:
+def correct_speed(speed: Speed, done: Iterable[Work]) -> Speed | None:
     """Correct a computed speed by the ratio of measured to computed seconds.
 
     The ratio is the median over the model's trainings; for evaluations, there is one ratio per

@@ -260,7 +260,7 @@ def read_rated(of: RatedSet, files: Files) -> list[Item]:
         if not item.response:
             raise DataError(f"{where}: the response is empty; give its words, or remove the row")
         if not any(text.strip() for text in item.context):
-            raise DataError(f"{where}: the context is empty; give its utterances, or remove it")
+            raise DataError(f"{where}: the context is empty; add utterances, or remove the row")
         if not item.group.strip():
             raise DataError(
                 f"{where}: no context id; name the context, since intervals resample contexts"

@@ -25,7 +25,7 @@ from tasktransfer.datasets import get_task, resolve_task
 from tasktransfer.designs.transfer.collect.results import Tables, read_references, read_tables
 from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
 from tasktransfer.designs.transfer.pairs import Task
-from tasktransfer.designs.transfer.racing import race_of
+from tasktransfer.designs.transfer.racing import read_race
 from tasktransfer.designs.transfer.selectors.matrix import Matrix, build_cube, compute_regret
 from tasktransfer.designs.transfer.selectors.nodes import is_selector
 from tasktransfer.designs.transfer.selectors.registry import SELECTORS
@@ -92,7 +92,7 @@ def write_selection(study: Study) -> None:
     tables, metadata = read_tables(Path(study.tables))
     config = transfer_config(study)
     if config.racing is not None:  # the seeds that every pair has
-        first = race_of(config.racing, config.seeds, config.results).seeds[0]
+        first = read_race(config.racing, config.seeds, config.results).seeds[0]
         tables = replace(tables, deltas=tables.deltas[tables.deltas["seed"].isin(first)])
     runs = [run for run in study.plan.runs if is_selector(run)]
     collected = gather(study, runs) if runs else None

@@ -14,7 +14,13 @@ import pandas as pd
 import pyarrow as pa
 
 from tasktransfer.designs.transfer.collect.results import Tables
-from tasktransfer.designs.transfer.racing import NAMES, NO_INTERVAL, Cell, Race, go_on
+from tasktransfer.designs.transfer.racing import (
+    NAMES,
+    NO_INTERVAL,
+    Cell,
+    Race,
+    select_continuing_pairs,
+)
 from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas
 from tasktransfer.tables.store import Columns, build_frame
 
@@ -49,7 +55,10 @@ def pairs_that_go_on(tables: Tables, race: Race, share: float) -> list[dict[str,
         key = (*cell[:3], cell[4])
         of_target[key] = of_target.get(key, 0) + 1
     counts = {cell: of_target[*cell[:3], cell[4]] for cell in means}
-    return [dict(zip(NAMES, cell, strict=True)) for cell in go_on(means, share, counts)]
+    return [
+        dict(zip(NAMES, cell, strict=True))
+        for cell in select_continuing_pairs(means, share, counts)
+    ]
 
 
 def race_table(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
