@@ -257,7 +257,7 @@ SINGLE = [
     (sound.DAILY_ZIP, zipped(put("data", 1, "dialogue", 0, "utterance")),
      r"dialogue 'd1', dialogue\[0\].utterance: None is not a text; fix"),
     (sound.SPLIT_CSV, b"dialogue_id,split\nd0,training\n", ":2: split 'training'; write one"),
-    (sound.SPLIT_CSV, b"dialogue_id,split\nd0,train\nd0,test\n", ":3: dialogue d0 occurs in an earlier"),
+    (sound.SPLIT_CSV, b"dialogue_id,split\nd0,train\nd0,test\n", ":3: dialogue d0 occurs in"),
     (sound.VALID, b"", "contains no dialogues; fetch it again"),
     (sound.VALID, lambda content: content + "²  x\n".encode(), ":121: .* has no number; fetch"),
     (sound.VALID, lambda content: content + b"1 your persona: alone .\n", "dialogue 41: has no t"),

@@ -110,7 +110,7 @@ CASES: dict[str, Case] = {
     "labels differ in case": Case(with_third(intent="X"), "differs from", "use one spelling"),
     "one label": Case(
         lines(*(row(n, intent="x") for n in range(6))),
-        *("train.jsonl:1", "only one label", "two labels"),
+        *("train.jsonl:1", "fewer than two labels", "with other labels"),
         test=lines(row(90, intent="x")),
     ),
     "label in test alone": Case(
