@@ -6,7 +6,7 @@ and tasks are looked up when a config is read, so that they include those of plu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal, Self
 
@@ -20,11 +20,9 @@ from pydantic import (
 
 from tasktransfer.config import (
     ALL,
-    CheckpointConfig,
     CommonConfig,
     EndpointConfig,
 )
-from tasktransfer.config.fidelity import resolve_switches
 from tasktransfer.config.fields import DISTINCT, LIST, Seeds
 from tasktransfer.config.models import check_unique_names
 from tasktransfer.config.recipes import find_recipe
@@ -39,6 +37,15 @@ from tasktransfer.designs.transfer.algorithms import (
     STAGE_KINDS,
 )
 from tasktransfer.designs.transfer.challenge.rules import Rules, list_forbidden_keys
+from tasktransfer.designs.transfer.config_conflicts import (
+    find_budget_problems,
+    find_idle_study,
+    find_missing_baseline_seeds,
+    find_missing_checkpoints,
+    find_missing_pairs,
+    find_race_problems,
+    find_rate_without_heads,
+)
 from tasktransfer.designs.transfer.config_sections import (
     ModelTraining,
     TransferCheckpoints,
@@ -326,125 +333,25 @@ class TransferConfig(CommonConfig):
             mode = parts["multi_source"].mode if "multi_source" in parts else "off"
             yield from refused_together(asked, datasets, algorithms, mode)
         if len(algorithms) > 1 and asked.is_open:
-            yield from _find_missing_pairs(datasets)
+            yield from find_missing_pairs(datasets)
         if parts.get("racing"):
-            yield from _find_race_problems(parts)
+            yield from find_race_problems(parts)
         if parts.get("baseline_seeds"):
-            yield from _find_missing_baseline_seeds(parts["baseline_seeds"], parts.get("seeds", ()))
+            yield from find_missing_baseline_seeds(parts["baseline_seeds"], parts.get("seeds", ()))
         if "training" in parts:
-            yield from _find_budget_problems(parts["training"], datasets)
-            yield from _rate_without_heads(parts["training"], parts.get("models", ()))
+            yield from find_budget_problems(parts["training"], datasets)
+            yield from find_rate_without_heads(parts["training"], parts.get("models", ()))
         if "checkpoints" in parts and "pretrain_finetune" in algorithms:
-            yield from _find_missing_checkpoints(parts["checkpoints"])
+            yield from find_missing_checkpoints(parts["checkpoints"])
         if parts.get("prompted") and "models" in parts:
             yield from prompted_problems(parts["prompted"], parts["models"])
         if "models" in parts and not parts.get("prompted", True):
-            yield from _find_idle_study(parts["models"])
+            yield from find_idle_study(parts["models"])
         if "multi_source" in parts:
             yield from multi_source_problems(parts["multi_source"], datasets, algorithms)
             trained = (model for model in parts.get("models", ()) if model.trained)
             families = frozenset(model.family for model in trained) or frozenset(FAMILIES)
             yield from chooser_problems(parts["multi_source"], parts.get("selectors", ()), families)
-
-
-# --- conflicts between sections -------------------------------------------------------------------
-
-
-def _find_idle_study(models: Sequence[TransferModel]) -> Iterator[Problem]:
-    """Yield a problem if the study neither trains nor prompts a model."""
-    if not any(model.trained for model in models):
-        message = "none is trained or prompted: remove trained: false, or add one to prompted"
-        yield Problem("models", message)
-
-
-def _find_missing_pairs(datasets: tuple[DatasetConfig, ...]) -> Iterator[Problem]:
-    for dataset in datasets:
-        if not dataset.pairs:
-            yield Problem(
-                f"datasets.{dataset.name}",
-                "has no pair of a source and another task as its target: name two tasks or more, "
-                "or set algorithms: [baseline]",
-            )
-
-
-def _find_race_problems(parts: Mapping[str, Any]) -> Iterator[Problem]:
-    last, seeds = parts["racing"].seeds[-1], parts.get("seeds", ())
-    if last > len(seeds):
-        yield Problem(
-            "racing.seeds",
-            f"its last round has {last} seeds, and seeds has {len(seeds)}: set seeds: {last}",
-        )
-    if parts.get("controls"):
-        yield Problem(
-            "racing", "cannot be combined with controls, which run for every pair: remove one"
-        )
-    if "multi_source" in parts and parts["multi_source"].mode == "auto":
-        yield Problem(
-            "racing",
-            "cannot be combined with multi_source.mode: auto, which chooses from all pairs: set "
-            "mode to named or off, or remove racing",
-        )
-
-
-def _find_missing_baseline_seeds(
-    baseline_seeds: tuple[int, ...], seeds: tuple[int, ...]
-) -> Iterator[Problem]:
-    missing = [str(seed) for seed in seeds if seed not in baseline_seeds]
-    if missing:
-        yield Problem(
-            "baseline_seeds",
-            f"does not contain {', '.join(missing)} of seeds: add it, because transfers start from "
-            "the baselines of their own seeds",
-        )
-
-
-def _find_budget_problems(
-    training: TransferTraining, datasets: tuple[DatasetConfig, ...]
-) -> Iterator[Problem]:
-    """Yield problems with the length of training, and with recipes in reproductions."""
-    if training.recipe and resolve_switches(training.fidelity)[0] != "default":
-        yield Problem(
-            "training.recipe",
-            "cannot be combined with fidelity: paper or tlidb, which have their own: remove one",
-        )
-    if training.updates is not None:
-        for key in ("epochs", "min_updates"):
-            if key in training.keys_in_file:
-                message = "cannot be combined with updates, which replace it: remove one"
-                yield Problem(f"training.{key}", message)
-        return
-    if training.recipe and not training.has_own_budget:
-        return
-    epochs = training.epochs
-    missing = [d.name for d in datasets if isinstance(epochs, dict) and d.name not in epochs]
-    for name in missing:
-        yield Problem("training.epochs", f"has no value for {name}: add {name}: 20")
-
-
-def _rate_without_heads(
-    training: TransferTraining, models: Sequence[TransferModel]
-) -> Iterator[Problem]:
-    """Yield a problem if heads have a learning rate but no model has heads."""
-    trained = [model for model in models if model.trained]
-    if (
-        training.head_learning_rate is not None
-        and trained
-        and all(model.family != "encoder" for model in trained)
-    ):
-        yield Problem(
-            "training.head_learning_rate",
-            "has no effect, because no encoder is trained and other families have no heads: "
-            "remove it",
-        )
-
-
-def _find_missing_checkpoints(checkpoints: CheckpointConfig) -> Iterator[Problem]:
-    if "baseline" not in checkpoints.keep:
-        yield Problem(
-            "checkpoints.keep",
-            f"found [{', '.join(checkpoints.keep)}] without 'baseline', which pretrain_finetune "
-            "starts from: add it",
-        )
 
 
 def transfer_config(study: Study) -> TransferConfig:

@@ -1,0 +1,109 @@
+"""Conflicts between sections of a transfer config that are valid by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tasktransfer.config import CheckpointConfig
+from tasktransfer.config.fidelity import resolve_switches
+from tasktransfer.core.validation import Problem
+from tasktransfer.designs.transfer.config_sections import TransferModel, TransferTraining
+from tasktransfer.designs.transfer.dataset_section import DatasetConfig
+
+
+def find_idle_study(models: Sequence[TransferModel]) -> Iterator[Problem]:
+    """Yield a problem if the study neither trains nor prompts a model."""
+    if not any(model.trained for model in models):
+        message = "none is trained or prompted: remove trained: false, or add one to prompted"
+        yield Problem("models", message)
+
+
+def find_missing_pairs(datasets: tuple[DatasetConfig, ...]) -> Iterator[Problem]:
+    for dataset in datasets:
+        if not dataset.pairs:
+            yield Problem(
+                f"datasets.{dataset.name}",
+                "has no pair of a source and another task as its target: name two tasks or more, "
+                "or set algorithms: [baseline]",
+            )
+
+
+def find_race_problems(parts: Mapping[str, Any]) -> Iterator[Problem]:
+    last, seeds = parts["racing"].seeds[-1], parts.get("seeds", ())
+    if last > len(seeds):
+        yield Problem(
+            "racing.seeds",
+            f"its last round has {last} seeds, and seeds has {len(seeds)}: set seeds: {last}",
+        )
+    if parts.get("controls"):
+        yield Problem(
+            "racing", "cannot be combined with controls, which run for every pair: remove one"
+        )
+    if "multi_source" in parts and parts["multi_source"].mode == "auto":
+        yield Problem(
+            "racing",
+            "cannot be combined with multi_source.mode: auto, which chooses from all pairs: set "
+            "mode to named or off, or remove racing",
+        )
+
+
+def find_missing_baseline_seeds(
+    baseline_seeds: tuple[int, ...], seeds: tuple[int, ...]
+) -> Iterator[Problem]:
+    missing = [str(seed) for seed in seeds if seed not in baseline_seeds]
+    if missing:
+        yield Problem(
+            "baseline_seeds",
+            f"does not contain {', '.join(missing)} of seeds: add it, because transfers start from "
+            "the baselines of their own seeds",
+        )
+
+
+def find_budget_problems(
+    training: TransferTraining, datasets: tuple[DatasetConfig, ...]
+) -> Iterator[Problem]:
+    """Yield problems with the length of training, and with recipes in reproductions."""
+    if training.recipe and resolve_switches(training.fidelity)[0] != "default":
+        yield Problem(
+            "training.recipe",
+            "cannot be combined with fidelity: paper or tlidb, which have their own: remove one",
+        )
+    if training.updates is not None:
+        for key in ("epochs", "min_updates"):
+            if key in training.keys_in_file:
+                message = "cannot be combined with updates, which replace it: remove one"
+                yield Problem(f"training.{key}", message)
+        return
+    if training.recipe and not training.has_own_budget:
+        return
+    epochs = training.epochs
+    missing = [d.name for d in datasets if isinstance(epochs, dict) and d.name not in epochs]
+    for name in missing:
+        yield Problem("training.epochs", f"has no value for {name}: add {name}: 20")
+
+
+def find_rate_without_heads(
+    training: TransferTraining, models: Sequence[TransferModel]
+) -> Iterator[Problem]:
+    """Yield a problem if heads have a learning rate but no model has heads."""
+    trained = [model for model in models if model.trained]
+    if (
+        training.head_learning_rate is not None
+        and trained
+        and all(model.family != "encoder" for model in trained)
+    ):
+        yield Problem(
+            "training.head_learning_rate",
+            "has no effect, because no encoder is trained and other families have no heads: "
+            "remove it",
+        )
+
+
+def find_missing_checkpoints(checkpoints: CheckpointConfig) -> Iterator[Problem]:
+    if "baseline" not in checkpoints.keep:
+        yield Problem(
+            "checkpoints.keep",
+            f"found [{', '.join(checkpoints.keep)}] without 'baseline', which pretrain_finetune "
+            "starts from: add it",
+        )
