@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from empathetic_study import make
 from tasktransfer.designs import design_of, open_study
-from tasktransfer.tables.store import read_frame
+from tasktransfer.results.store import read_frame
 
 SETS = ("Persona_Zhao", "DailyDialog_Gupta")
 ONE_LABELLER = {"model": "minilm", "epochs": 1, "limit_train": 4000, "limit_dev": 300}

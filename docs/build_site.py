@@ -31,7 +31,7 @@ from tasktransfer.designs.panel import columns as panel
 from tasktransfer.designs.probes import collect as probes
 from tasktransfer.designs.probes import intervals
 from tasktransfer.designs.transfer.collect.columns_page import sections
-from tasktransfer.tables.store import Columns
+from tasktransfer.results.store import Columns
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -58,7 +58,7 @@ LIBRARY = (
     "tasktransfer.designs.transfer.frames",
     "tasktransfer.designs.design",
     "tasktransfer.present.declared",
-    "tasktransfer.tables.columns",
+    "tasktransfer.present.columns",
     "tasktransfer.core.nodes.data",
     "tasktransfer.core.nodes.stage",
     "tasktransfer.core.nodes.evaluation",

@@ -29,13 +29,13 @@ from tasktransfer.core.steps import Step
 from tasktransfer.datasets import get_recipe, get_task, make_data
 from tasktransfer.designs.design import Design, Outputs
 from tasktransfer.designs.names import DatasetName, TaskNames
+from tasktransfer.present.columns import estimate, number, probability, text
 from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation, Table
+from tasktransfer.results.common_frames import build_common_columns, collect_common, read_tables
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.revisions import Revisions
+from tasktransfer.results.store import Columns, cast_columns, write_frame
 from tasktransfer.results.study import Study
-from tasktransfer.tables.collected import build_common_columns, collect_common, read_tables
-from tasktransfer.tables.columns import estimate, number, probability, text
-from tasktransfer.tables.store import Columns, cast_columns, write_frame
 from tasktransfer.tasks.card import SPLITS, Instance
 
 if TYPE_CHECKING:

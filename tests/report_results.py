@@ -17,7 +17,7 @@ from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.collect.results import Results, Statistics, Tables
 from tasktransfer.designs.transfer.collect.rows import identity
-from tasktransfer.tables.metadata import Metadata
+from tasktransfer.results.metadata import Metadata
 
 ALGORITHMS = ("pretrain_finetune", "multitask", "multitask_finetune")
 FAMILIES = {"bert": "encoder", "gpt2": "decoder", "t5": "encoder_decoder"}

@@ -17,9 +17,9 @@ from tasktransfer.present.figures import Drawn, draw_figures
 from tasktransfer.present.page import page
 from tasktransfer.present.tables import Left, Printed, build_printed_tables, write_tables
 from tasktransfer.present.view import View
+from tasktransfer.results.common_frames import RESOURCES
+from tasktransfer.results.store import build_frame
 from tasktransfer.results.study import Study
-from tasktransfer.tables.collected import RESOURCES
-from tasktransfer.tables.store import build_frame
 
 
 def runs_of(results: Results) -> list[Any]:

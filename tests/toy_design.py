@@ -21,11 +21,11 @@ from tasktransfer.core.steps import Step
 from tasktransfer.datasets import make_data
 from tasktransfer.designs.design import Design
 from tasktransfer.metrics.measures import Measure, Values
+from tasktransfer.present.columns import number, text
 from tasktransfer.present.declared import Crossed, Figure, Presentation, Table
+from tasktransfer.results.common_frames import build_common_columns, collect_common, read_tables
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
-from tasktransfer.tables.collected import build_common_columns, collect_common, read_tables
-from tasktransfer.tables.columns import number, text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,8 +21,8 @@ from tasktransfer.designs.transfer.tables.aggregates import aggregate
 from tasktransfer.designs.transfer.tables.correspondence import Correspondence
 from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
 from tasktransfer.present.marks import format_notes, list_marks
-from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.printed import to_latex, to_markdown
+from tasktransfer.present.printed import to_latex, to_markdown
+from tasktransfer.results.metadata import Metadata
 
 # Two seeds, three tasks. Score of source -> target with seed 0 and with seed 1.
 BASELINES = {"a": (40.0, 42.0), "b": (50.0, 50.0), "c": (60.0, 64.0)}

@@ -24,8 +24,8 @@ from tasktransfer.designs.transfer.tables.shared_dialogues import is_behind, mak
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.operate.lacking import refuse_lacking
 from tasktransfer.present.view import View
+from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.study import Study
-from tasktransfer.tables.metadata import Metadata
 from tasktransfer.tasks.card import Instance
 
 BERT = {"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny"}

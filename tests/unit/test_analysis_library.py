@@ -20,7 +20,7 @@ from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns_page import columns_page
 from tasktransfer.present.page.holes import STATES
-from tasktransfer.tables.store import build_schema
+from tasktransfer.results.store import build_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "notebooks" / "heatmap.ipynb"

@@ -11,12 +11,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tasktransfer.present.columns import Head
+from tasktransfer.present.csv_text import to_csv
+from tasktransfer.present.html import HtmlTable
 from tasktransfer.present.page.fragment import write_fragment
 from tasktransfer.present.page.text import hash_of
-from tasktransfer.tables.columns import Head
-from tasktransfer.tables.csv_text import to_csv
-from tasktransfer.tables.html import HtmlTable
-from tasktransfer.tables.printed import Layout, escape, to_latex, to_markdown, write_table
+from tasktransfer.present.printed import Layout, escape, to_latex, to_markdown, write_table
 
 FORMULAS = [
     "=1+1",
@@ -82,7 +82,7 @@ def test_frames_without_formulas_are_as_pandas_writes_them() -> None:
 def test_every_table_is_written_by_this_module() -> None:
     """Code that writes CSV with pandas or directly fails this test."""
     allowed = {
-        "tables/csv_text.py",
+        "present/csv_text.py",
         "designs/empathetic/sources/download.py",  # dialogues in the format of a corpus
         "designs/empathetic/sources/tiny.py",
     }

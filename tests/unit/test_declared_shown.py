@@ -30,7 +30,7 @@ from tasktransfer.designs.transfer.shown import FIGURES, presentation
 from tasktransfer.errors import ConfigError
 from tasktransfer.present.declared import Figure, Presentation
 from tasktransfer.present.view import View
-from tasktransfer.tables.metadata import Metadata
+from tasktransfer.results.metadata import Metadata
 
 ROOT = Path(__file__).resolve().parents[2]
 A, B, C = "emotion_recognition", "dialogue_nli", "topic_classification"

@@ -26,8 +26,8 @@ from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGU
 from tasktransfer.designs.empathetic.sources.others import DAILY_REPLIES, OTHERS, REPLY_PAIRS
 from tasktransfer.errors import ConfigError, DataError, TrainingError
 from tasktransfer.fits import fast_text, fitted_on, learner_named
-from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.store import build_frame, write_frame
+from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import build_frame, write_frame
 from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.checks import find_instance_problem
 

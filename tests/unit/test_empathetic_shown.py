@@ -24,8 +24,8 @@ from tasktransfer.designs.empathetic.printed import (
 from tasktransfer.designs.empathetic.shown import TABLES, shown
 from tasktransfer.present.tables import Left, Printed, build_printed
 from tasktransfer.present.view import View
+from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.study import Study
-from tasktransfer.tables.metadata import Metadata
 
 LAPTOP = Path(__file__).resolve().parents[2] / "workflow" / "presets" / "empathetic-laptop.yaml"
 """A config of both settings, with P@1,100."""

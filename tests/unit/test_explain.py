@@ -15,9 +15,9 @@ from tasktransfer.cli import main
 from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.present.numbers import format_delta, format_interval, format_named_p
 from tasktransfer.results.state import claim
 from tasktransfer.results.study import Study
-from tasktransfer.tables.numbers import format_delta, format_interval, format_named_p
 
 ER, DNLI, TC = "emotion_recognition", "dialogue_nli", "topic_classification"
 KEYS: dict[str, Any] = {

@@ -37,7 +37,7 @@ from tasktransfer.present.kit.style import (
     compute_improvement_limit,
     save,
 )
-from tasktransfer.tables.store import build_frame
+from tasktransfer.results.store import build_frame
 
 TASKS = ("emotion_recognition", "dialogue_nli", "topic_classification")
 RUNS = single_source_runs("DailyDialog", ["bert", "t5"], TASKS, [0, 1], ["multitask"])

@@ -33,7 +33,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"results"}),
     frozenset({"training"}),
     frozenset({"evaluation", "fits"}),
-    frozenset({"stats", "tables"}),
+    frozenset({"stats"}),
     frozenset({"present"}),
     frozenset({"jobs"}),
     frozenset({"operate"}),

@@ -19,9 +19,9 @@ from tasktransfer.designs.transfer.collect.columns import MEAN, PROBLEMS, PROMPT
 from tasktransfer.designs.transfer.tables.table2 import table2
 from tasktransfer.operate.status import Watcher
 from tasktransfer.present.page.holes import format_warnings
+from tasktransfer.results.common_frames import MISSING
+from tasktransfer.results.store import build_frame, read_frame
 from tasktransfer.results.study import Study
-from tasktransfer.tables.collected import MISSING
-from tasktransfer.tables.store import build_frame, read_frame
 
 DECODER = {"name": "d", "family": "decoder", "checkpoint": "tiny", "max_length": 512}
 KEYS: dict[str, Any] = {

@@ -24,10 +24,10 @@ from tasktransfer.designs.panel.printed import join_experts, table3, table4, tab
 from tasktransfer.designs.panel.printed_transfer import table5, table7
 from tasktransfer.designs.panel.shown import SHOWN
 from tasktransfer.designs.panel.shown_columns import mark_uncertain
+from tasktransfer.present.columns import estimate
 from tasktransfer.present.view import View
-from tasktransfer.tables.columns import estimate
-from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.store import build_frame
+from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import build_frame
 
 PERSONA = ("Persona_USR", "Persona_Zhao", "Persona_DSTC10", "ConvAI2_GRADE")
 

@@ -13,6 +13,7 @@ from tasktransfer.designs.panel import columns
 from tasktransfer.designs.panel.names import OWN_MINUS_OTHERS
 from tasktransfer.designs.panel.statistics import compute_statistics
 from tasktransfer.metrics.measures import balanced_accuracy, spearman
+from tasktransfer.results.store import build_frame
 from tasktransfer.stats.clustered import (
     compare_raters,
     compute_reliability,
@@ -22,7 +23,6 @@ from tasktransfer.stats.clustered import (
 )
 from tasktransfer.stats.draws import sample_unit_weights
 from tasktransfer.stats.shares import compute_wilson_interval
-from tasktransfer.tables.store import build_frame
 
 DOMAINS = ("Harbour", "Orchard", "Workshop")
 SETS = ("Harbour_Tiny", "Market_Tiny")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tasktransfer.designs import design_of, open_study
+from tasktransfer.present.html import create_environment
 from tasktransfer.present.page.page import Picture
 from tasktransfer.present.page.text import HERE
 from tasktransfer.present.view import read_caption
-from tasktransfer.tables.html import create_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 PRESETS = ("demo", "empathetic-demo", "panel-demo", "probes-demo")

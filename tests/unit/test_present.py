@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tasktransfer.present.columns import number, text
 from tasktransfer.present.declared import Crossed, Listed, Presentation, Table
 from tasktransfer.present.marks import describe_setting, format_badges, format_notes, list_marks
 from tasktransfer.present.published import Published, add_published, list_notes
@@ -27,8 +28,7 @@ from tasktransfer.present.sentences import (
 )
 from tasktransfer.present.tables import Left, Printed, build_printed, to_html, write_tables
 from tasktransfer.present.view import View
-from tasktransfer.tables.columns import number, text
-from tasktransfer.tables.metadata import Metadata
+from tasktransfer.results.metadata import Metadata
 
 REAL = Metadata("s", "0" * 64, False, 1, order={"set": ["A", "B"]})
 GENERATED = replace(REAL, synthetic=True)

@@ -21,15 +21,14 @@ from tasktransfer.designs.transfer.tables.correspondence import (
     has_published_values,
 )
 from tasktransfer.errors import RecordError
-from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.numbers import (
+from tasktransfer.present.numbers import (
     add_sigma,
     format_count,
     format_interval,
     format_number,
     format_p_value,
 )
-from tasktransfer.tables.printed import (
+from tasktransfer.present.printed import (
     Layout,
     build_plain_layout,
     escape,
@@ -38,8 +37,9 @@ from tasktransfer.tables.printed import (
     to_markdown,
     write_table,
 )
-from tasktransfer.tables.store import build_frame, read_frame, read_statistic_frame, write_frame
-from tasktransfer.tables.text import format_table
+from tasktransfer.present.text import format_table
+from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import build_frame, read_frame, read_statistic_frame, write_frame
 
 REAL = Metadata(study="a_study", config_digest="0", synthetic=False, records=1)
 METADATA = Metadata(study="a_study", config_digest="0", synthetic=True, records=1)

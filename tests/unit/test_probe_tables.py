@@ -27,11 +27,11 @@ from tasktransfer.designs.probes.printed import (
 from tasktransfer.designs.probes.stand_ins import recorded_stand_ins, stand_ins
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.measures import MEASURES
+from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.stats.cells import Scored, score_tallies
 from tasktransfer.stats.false_discovery import compute_q_values
 from tasktransfer.stats.grouped_correlation import compute_grouped_correlation
-from tasktransfer.tables.metadata import Metadata
 
 PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
 PROBES = ("RecentTopic", "AllSlots", "Coin")

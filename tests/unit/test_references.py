@@ -40,10 +40,10 @@ from tasktransfer.evaluation.reference import choose_predictor
 from tasktransfer.jobs.recorded_job import Made
 from tasktransfer.jobs.reference_job import predict_tasks
 from tasktransfer.results.collect import Collected
+from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.rows import Row, read_rows, write_rows
+from tasktransfer.results.store import write_frame
 from tasktransfer.results.study import Study
-from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.store import write_frame
 from tasktransfer.tasks.card import Instance
 
 TASKS = ["emotion_recognition", "dialogue_act_classification"]

@@ -14,10 +14,10 @@ from tasktransfer.cli import main
 from tasktransfer.designs.transfer.figures.regret import plot_regret, plot_study_regret
 from tasktransfer.designs.transfer.selectors.matrix import compute_file_regret
 from tasktransfer.errors import DataError
+from tasktransfer.present.regret import describe_significance
 from tasktransfer.present.view import View
+from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.study import Study
-from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.regret import describe_significance
 
 NAMES = [f"task{number}" for number in range(10)]
 

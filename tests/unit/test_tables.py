@@ -31,8 +31,8 @@ from tasktransfer.designs.transfer.collect.columns import TABLES, names
 from tasktransfer.designs.transfer.collect.results import read_tables
 from tasktransfer.designs.transfer.outputs import TABLES_VERSION
 from tasktransfer.errors import RecordError
+from tasktransfer.results.common_frames import RESOURCES
 from tasktransfer.results.mixtures import Comparison, iterate_facts
-from tasktransfer.tables.collected import RESOURCES
 
 TASKS = ("a_task", "b_task", "c_task")
 RUNS = single_source_runs("DailyDialog", ["bert"], TASKS, [0, 1], ["multitask"])

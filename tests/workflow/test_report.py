@@ -18,7 +18,7 @@ from tasktransfer.designs.transfer.collect.columns import PROMPTED
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.present.kit.style import format_signed
-from tasktransfer.tables.store import build_frame
+from tasktransfer.results.store import build_frame
 
 pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 from selenium.webdriver.common.action_chains import ActionChains

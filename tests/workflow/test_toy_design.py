@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 from tasktransfer.designs import open_study
+from tasktransfer.results.common_frames import RESOURCES, build_common_columns
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_record_rows
-from tasktransfer.tables.collected import RESOURCES, build_common_columns
-from tasktransfer.tables.store import read_frame
+from tasktransfer.results.store import read_frame
 from toy_design import ABOUT
 
 OTHERS = (("fit", 1), ("data", 1), ("evaluation", 4))

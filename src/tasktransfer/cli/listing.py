@@ -31,7 +31,7 @@ def add_commands(commands: Any) -> None:
 
 def ls(chosen: argparse.Namespace) -> None:
     """List the tasks, models, presets, selectors or designs of the package."""
-    from tasktransfer.tables.text import format_table
+    from tasktransfer.present.text import format_table
 
     rows = list(LISTS[chosen.kind]())
     show(rows, lambda rows: "\n".join(format_table(rows)) + "\n", as_json=chosen.json)

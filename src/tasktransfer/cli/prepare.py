@@ -175,7 +175,7 @@ def data_reference(chosen: argparse.Namespace) -> None:
     from tasktransfer.designs.transfer.config import transfer_config
     from tasktransfer.designs.transfer.reference import reference_rows
     from tasktransfer.designs.transfer.tables.reference import write
-    from tasktransfer.tables.html import to_records
+    from tasktransfer.present.html import to_records
 
     why = "only transfer studies have reference scores without a model"
     study = open_study_of("transfer", why, chosen)

@@ -17,9 +17,9 @@ from tasktransfer.core.selectors import Selector
 from tasktransfer.core.versions import Entry
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.present.declared import Presentation
+from tasktransfer.results.frames import COMMON_FILES
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
-from tasktransfer.tables import COMMON_FILES
 
 if TYPE_CHECKING:  # they import what the Snakefile must not
     from tasktransfer.data.recipes import Recipe

@@ -16,13 +16,13 @@ from tasktransfer.designs.explain_runs import facts_of_run, run_lines
 from tasktransfer.errors import ConfigError
 from tasktransfer.operate.explain_text import format_pairs, format_section
 from tasktransfer.present.declared import Crossed, Presentation, Table
+from tasktransfer.present.html import to_records
 from tasktransfer.present.marks import format_notes, list_marks
+from tasktransfer.present.numbers import INCOMPLETE, OTHERWISE, is_missing
 from tasktransfer.present.published_columns import DIFFERS, PUBLISHED
 from tasktransfer.present.tables import Left, Printed, build_printed
 from tasktransfer.present.view import View
 from tasktransfer.results.study import Study
-from tasktransfer.tables.html import to_records
-from tasktransfer.tables.numbers import INCOMPLETE, OTHERWISE, is_missing
 
 Facts = dict[str, Any]
 SHOWN = 12

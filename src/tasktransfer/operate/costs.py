@@ -7,11 +7,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.operate.overview import group_stages
 from tasktransfer.operate.overview_text import format_indented_table
 from tasktransfer.results.costs import PHASES, Cost, read_cost
 from tasktransfer.results.study import Study
-from tasktransfer.tables.numbers import format_quantity
 
 JOULES_A_KWH = 3.6e6
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tasktransfer.tables.numbers import format_score
+from tasktransfer.present.numbers import format_score
 
 Facts = Mapping[str, Any]
 

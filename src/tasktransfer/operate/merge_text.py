@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.errors import RecordError
 from tasktransfer.operate.merge import OUTCOMES
-from tasktransfer.tables.numbers import format_quantity
 
 
 def find_error(seen: dict[str, Any]) -> RecordError | None:

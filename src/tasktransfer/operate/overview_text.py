@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.operate.endpoints import format_endpoints
 from tasktransfer.operate.forecast.disk import format_bytes
+from tasktransfer.present.text import format_table
 from tasktransfer.results.records import PLURALS
-from tasktransfer.tables.numbers import format_quantity
-from tasktransfer.tables.text import format_table
 
 SYNTHETIC = " (synthetic data: the tiny world)"
 

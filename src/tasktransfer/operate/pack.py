@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
@@ -29,7 +30,6 @@ from tasktransfer.results.rows import COLUMNS, read_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
-from tasktransfer.tables.numbers import format_quantity
 
 SCHEMA_VERSION = 2
 FOOTER = b"tasktransfer-pack"

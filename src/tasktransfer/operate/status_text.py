@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.operate.overview_text import (
     AGAIN,
     format_damaged,
@@ -13,7 +14,6 @@ from tasktransfer.operate.overview_text import (
     format_other_nodes,
 )
 from tasktransfer.operate.status import STATES
-from tasktransfer.tables.numbers import format_quantity
 
 WIDEST = 160
 

@@ -12,17 +12,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from tasktransfer.core.runs import Run
+from tasktransfer.present.columns import Column
 from tasktransfer.results.study import Study
-from tasktransfer.tables.columns import Column
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Canvas
 
+    from tasktransfer.present.html import HtmlTable
+    from tasktransfer.present.printed import Layout
     from tasktransfer.present.view import View
-    from tasktransfer.tables.html import HtmlTable
-    from tasktransfer.tables.metadata import Metadata
-    from tasktransfer.tables.printed import Layout
+    from tasktransfer.results.metadata import Metadata
 
 SECTIONS = {
     "answer": "Answer",

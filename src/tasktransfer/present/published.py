@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.present.marks import describe_setting
+from tasktransfer.present.numbers import OTHERWISE, is_missing
 from tasktransfer.present.published_columns import DIFFERENCE, DIFFERS, PUBLISHED
-from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.numbers import OTHERWISE, is_missing
+from tasktransfer.results.metadata import Metadata
 
 Names = Callable[[Mapping[str, Any]], Any]
 """A row of ours → its name in a column of the paper; None if the paper does not have it."""

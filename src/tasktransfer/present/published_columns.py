@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tasktransfer.tables.columns import Column, Head, Row
-from tasktransfer.tables.numbers import DASH, OTHERWISE, format_number, is_missing
+from tasktransfer.present.columns import Column, Head, Row
+from tasktransfer.present.numbers import DASH, OTHERWISE, format_number, is_missing
 
 PUBLISHED, DIFFERENCE, DIFFERS = "published", "difference", "differs"
 

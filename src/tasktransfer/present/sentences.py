@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.tables.numbers import format_number, is_missing
+from tasktransfer.present.numbers import format_number, is_missing
 
 MOST_Q = 0.05
 """Maximum q of a difference that is called significant."""

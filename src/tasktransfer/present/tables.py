@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.files.progress import show_progress
+from tasktransfer.present.columns import Row
 from tasktransfer.present.declared import (
     TABLE_ENDINGS,
     Crossed,
@@ -22,15 +23,14 @@ from tasktransfer.present.declared import (
     Section,
     Table,
 )
+from tasktransfer.present.html import HtmlTable, as_html, explain_missing_values, to_records
 from tasktransfer.present.marks import format_badges, format_notes, list_marks
+from tasktransfer.present.numbers import DASH, is_missing
 from tasktransfer.present.page.fragment import write_fragment
+from tasktransfer.present.printed import Entry, Layout, group_blocks, write_table
 from tasktransfer.present.published import list_notes
 from tasktransfer.present.view import View, read_caption
-from tasktransfer.tables.columns import Row
-from tasktransfer.tables.html import HtmlTable, as_html, explain_missing_values, to_records
-from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.numbers import DASH, is_missing
-from tasktransfer.tables.printed import Entry, Layout, group_blocks, write_table
+from tasktransfer.results.metadata import Metadata
 
 Words = tuple[str, ...]
 

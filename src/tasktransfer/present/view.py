@@ -9,8 +9,8 @@ from importlib.resources import files
 import pandas as pd
 
 from tasktransfer.present.declared import Presentation
+from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.study import Study
-from tasktransfer.tables.metadata import Metadata
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.designs.empathetic.methods import BASE, PRETRAINED, get_paper_name, is_supervised
 from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY
+from tasktransfer.present.columns import Row
+from tasktransfer.present.html import to_records
 from tasktransfer.present.sentences import MOST_Q, format_with_interval, join_names
 from tasktransfer.present.view import View
-from tasktransfer.tables.columns import Row
-from tasktransfer.tables.html import to_records
-from tasktransfer.tables.numbers import format_quantity
 
 MOST = 3
 """Maximum number of differences that a sentence names; the rest are only counted."""

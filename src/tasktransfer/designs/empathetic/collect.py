@@ -24,11 +24,11 @@ from tasktransfer.errors import DataError
 from tasktransfer.metrics import bleu
 from tasktransfer.metrics.answers import encode_answers
 from tasktransfer.results.collect import Collected, gather
+from tasktransfer.results.common_frames import build_metadata, read_earlier_rows, write_collected
 from tasktransfer.results.costs import compute_hours, describe_hardware
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 from tasktransfer.stats.collapsed import is_collapsed
-from tasktransfer.tables.collected import build_metadata, read_earlier_rows, write_collected
 
 Values = tuple[Any, ...]
 MEASURED = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tasktransfer.tables.store import Columns
+from tasktransfer.results.store import Columns
 
 _RUN: Columns = (
     ("setting", pa.string(), "retrieval, generation or classifier"),

@@ -14,8 +14,8 @@ from tasktransfer.designs.empathetic.plan import KINDS, plan, stand_ins
 from tasktransfer.designs.empathetic.shown import shown
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES
 from tasktransfer.designs.empathetic.sources.others import OTHERS
+from tasktransfer.results.frames import COMMON
 from tasktransfer.results.study import Study
-from tasktransfer.tables import COMMON
 from tasktransfer.tasks.card import Instance
 
 if TYPE_CHECKING:

@@ -16,6 +16,8 @@ from matplotlib.figure import Figure
 from tasktransfer.designs.empathetic.human import read_figure5
 from tasktransfer.designs.empathetic.methods import BASE, CONTROLS
 from tasktransfer.designs.empathetic.statistics import PERPLEXITY
+from tasktransfer.present.columns import Row
+from tasktransfer.present.html import to_records
 from tasktransfer.present.kit.matrix import fill, write
 from tasktransfer.present.kit.panels import (
     create_panels,
@@ -38,8 +40,6 @@ from tasktransfer.present.kit.style import (
 )
 from tasktransfer.present.sentences import MOST_Q, excludes_zero
 from tasktransfer.present.view import View
-from tasktransfer.tables.columns import Row
-from tasktransfer.tables.html import to_records
 
 RANGE = 30
 """Upper end of the colour scale for ratios; the lower end is its inverse. Ratios are clipped."""

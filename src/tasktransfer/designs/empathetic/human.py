@@ -21,7 +21,7 @@ from tasktransfer.errors import DataError
 from tasktransfer.files import replace_file
 from tasktransfer.files.data_files import read_csv_rows
 from tasktransfer.files.locations import format_location
-from tasktransfer.tables.csv_text import to_csv
+from tasktransfer.present.csv_text import to_csv
 
 RATINGS = ("model", "instance", "rater", "empathy", "relevance", "fluency")
 CHOICES = ("first", "second", "instance", "rater", "choice")

@@ -21,9 +21,9 @@ from tasktransfer.designs.empathetic.methods import (
 from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY, PERPLEXITY
 from tasktransfer.present.published import Published, add_published
 from tasktransfer.present.view import View
+from tasktransfer.results.common_frames import build_common_columns, read_tables
+from tasktransfer.results.metadata import Metadata, sort_rows
 from tasktransfer.results.study import Study
-from tasktransfer.tables.collected import build_common_columns, read_tables
-from tasktransfer.tables.metadata import Metadata, sort_rows
 
 ABOUT = ("setting",)
 """Keys of ``Run.about`` that identify a run."""

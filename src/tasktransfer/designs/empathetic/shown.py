@@ -12,11 +12,11 @@ from typing import Any
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.empathetic.config import EmpatheticConfig
 from tasktransfer.designs.empathetic.methods import BASE, parse_prepend
+from tasktransfer.present.columns import Column, Head, Row, estimate, number, text
 from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation, Table, late
+from tasktransfer.present.numbers import format_named_p, is_missing
 from tasktransfer.present.published_columns import make_difference_column, make_published_column
 from tasktransfer.results.study import Study
-from tasktransfer.tables.columns import Column, Head, Row, estimate, number, text
-from tasktransfer.tables.numbers import format_named_p, is_missing
 
 QUESTION = (
     "Do replies improve when a model is fine-tuned on empathetic dialogues, and when it is given "

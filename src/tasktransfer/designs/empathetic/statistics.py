@@ -24,6 +24,7 @@ from tasktransfer.designs.empathetic.methods import BASE, CONTROLS, NOT_COMPARAB
 from tasktransfer.metrics import bleu
 from tasktransfer.metrics.labels import Sums, compute_proportion
 from tasktransfer.metrics.measures import MEASURES
+from tasktransfer.results.store import build_frame, cast_columns, read_frame, write_frame
 from tasktransfer.results.study import Study
 from tasktransfer.stats.cells import (
     NO_SEED,
@@ -33,7 +34,6 @@ from tasktransfer.stats.cells import (
     gather_cells,
     score_tallies,
 )
-from tasktransfer.tables.store import build_frame, cast_columns, read_frame, write_frame
 
 CELL = ["setting", "method", "measure", "pool"]
 PERPLEXITY, LOG_PERPLEXITY = "perplexity", "log perplexity"

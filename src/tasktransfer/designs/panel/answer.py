@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import pandas as pd
 
 from tasktransfer.designs.panel.names import COMPARED_WITH, CONTROLS, FANS, OWN_MINUS_OTHERS
+from tasktransfer.present.numbers import format_interval, format_number
 from tasktransfer.present.view import View
 from tasktransfer.stats.false_discovery import compute_q_values
-from tasktransfer.tables.numbers import format_interval, format_number
 
 LEVEL = 0.05
 ONCE = "; one run per method, so variation between training runs is not covered"

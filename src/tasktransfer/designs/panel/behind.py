@@ -9,7 +9,7 @@ from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.panel.names import CONTROLS, FANS, OWN_MINUS_OTHERS
-from tasktransfer.tables.numbers import is_missing
+from tasktransfer.present.numbers import is_missing
 
 
 def is_behind_correlation(row: Mapping[str, Any], run: Run) -> bool:

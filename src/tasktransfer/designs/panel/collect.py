@@ -20,11 +20,11 @@ from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT, stand_ins
 from tasktransfer.errors import DataError
 from tasktransfer.metrics.measures import balanced_accuracy, spearman
 from tasktransfer.results.collect import Collected, gather
+from tasktransfer.results.common_frames import build_metadata, read_earlier_rows, write_collected
 from tasktransfer.results.costs import compute_hours, describe_hardware
+from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.records import get_selected_round
 from tasktransfer.results.study import Study
-from tasktransfer.tables.collected import build_metadata, read_earlier_rows, write_collected
-from tasktransfer.tables.metadata import Metadata
 
 Values = tuple[Any, ...]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tasktransfer.tables.store import Columns
+from tasktransfer.results.store import Columns
 
 ABOUT = ("domain", "persona", "set", "by", "percent", "draw", "of")
 """Keys of ``Run.about`` that identify a run."""

@@ -15,8 +15,8 @@ from tasktransfer.designs.panel.config import PanelConfig
 from tasktransfer.designs.panel.shown import SHOWN
 from tasktransfer.designs.panel.sources.dataset import PANEL_DIALOGUES, PANEL_TINY
 from tasktransfer.designs.panel.stand_ins import stand_ins
+from tasktransfer.results.frames import COMMON
 from tasktransfer.results.study import Study
-from tasktransfer.tables import COMMON
 from tasktransfer.tasks.card import Instance
 
 if TYPE_CHECKING:  # imports pyarrow

@@ -40,8 +40,8 @@ from tasktransfer.present.kit.style import (
     fold_name,
     get_series_look,
 )
+from tasktransfer.present.numbers import format_number
 from tasktransfer.present.view import View
-from tasktransfer.tables.numbers import format_number
 
 SPEARMAN = "Spearman's correlation × 100"
 

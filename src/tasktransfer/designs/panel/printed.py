@@ -31,10 +31,10 @@ from tasktransfer.present.marks import MARK
 from tasktransfer.present.published import Published, add_published, list_notes
 from tasktransfer.present.published_columns import PUBLISHED as COLUMN
 from tasktransfer.present.view import View
+from tasktransfer.results.common_frames import build_common_columns, read_tables
+from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.study import Study
 from tasktransfer.stats.false_discovery import compute_q_values
-from tasktransfer.tables.collected import build_common_columns, read_tables
-from tasktransfer.tables.metadata import Metadata
 
 PrintedRow = dict[str, Any]
 OF = "of Zhang et al., PoE"

@@ -21,8 +21,7 @@ from tasktransfer.designs.panel.shown_columns import (
     mark_uncertain,
     show_all_if_empty,
 )
-from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation, Table, late
-from tasktransfer.tables.columns import (
+from tasktransfer.present.columns import (
     Column,
     Head,
     estimate,
@@ -31,6 +30,7 @@ from tasktransfer.tables.columns import (
     probability,
     text,
 )
+from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation, Table, late
 
 PRINTED, DRAWN = "designs.panel.printed", "designs.panel.figures"
 TRANSFER, DATA = "designs.panel.printed_transfer", "designs.panel.printed_data"

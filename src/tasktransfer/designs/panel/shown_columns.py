@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from tasktransfer.designs.panel.names import CONTROLS, PUBLISHED, get_domain
+from tasktransfer.present import numbers
+from tasktransfer.present.columns import Column, Head, Row
 from tasktransfer.present.declared import late
+from tasktransfer.present.numbers import DASH, is_missing
 from tasktransfer.results.study import Study
-from tasktransfer.tables import numbers
-from tasktransfer.tables.columns import Column, Head, Row
-from tasktransfer.tables.numbers import DASH, is_missing
 
 UNSURE = "°"
 """Mark of a correlation or a difference that is not significant."""

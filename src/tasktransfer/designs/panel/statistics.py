@@ -29,6 +29,7 @@ from tasktransfer.designs.panel.names import (
     group_sets,
 )
 from tasktransfer.metrics.measures import Values, kendall, pearson, spearman
+from tasktransfer.results.store import build_frame, cast_columns, read_frame, write_frame
 from tasktransfer.results.study import Study
 from tasktransfer.stats.cells import (
     NO_SEED,
@@ -50,7 +51,6 @@ from tasktransfer.stats.clustered import (
 from tasktransfer.stats.draws import Units, make_dialogue_units, sample_unit_weights
 from tasktransfer.stats.false_discovery import compute_q_values
 from tasktransfer.stats.shares import compute_wilson_interval
-from tasktransfer.tables.store import build_frame, cast_columns, read_frame, write_frame
 
 Line = tuple[Any, ...]
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from tasktransfer.designs.probes.facts import CONTROL
 from tasktransfer.designs.probes.plan import BEST, UNTRAINED
+from tasktransfer.present.numbers import is_missing
 from tasktransfer.present.sentences import (
     excludes_zero,
     format_fraction,
@@ -17,7 +18,6 @@ from tasktransfer.present.sentences import (
 )
 from tasktransfer.present.view import View
 from tasktransfer.results.probe_rows import PRIOR
-from tasktransfer.tables.numbers import is_missing
 
 Cell = tuple[str, str, str, str]
 """Corpus, model, probe and snapshot."""

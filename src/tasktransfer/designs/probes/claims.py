@@ -15,9 +15,9 @@ import pandas as pd
 import pyarrow as pa
 
 from tasktransfer.designs.probes.facts import CONTROL
+from tasktransfer.results.store import Columns
 from tasktransfer.stats.correlation import compute_spearman
 from tasktransfer.stats.grouped_correlation import Model, compute_grouped_correlation
-from tasktransfer.tables.store import Columns
 
 TEXT, NUMBER, WHOLE = pa.string(), pa.float64(), pa.int64()
 

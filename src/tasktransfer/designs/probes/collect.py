@@ -24,13 +24,13 @@ from tasktransfer.designs.probes.stand_ins import recorded_stand_ins
 from tasktransfer.designs.probes.word_vectors import read_vectors, score_agreement
 from tasktransfer.errors import DataError, RecordError
 from tasktransfer.results.collect import Collected, gather
+from tasktransfer.results.common_frames import build_metadata, read_earlier_rows, write_collected
+from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.records import get_selected_round
 from tasktransfer.results.schema import Record
+from tasktransfer.results.store import Columns, build_frame, read_frame
 from tasktransfer.results.study import Study
-from tasktransfer.tables.collected import build_metadata, read_earlier_rows, write_collected
-from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.store import Columns, build_frame, read_frame
 from tasktransfer.tasks.card import SPLITS
 
 TEXT, NUMBER, WHOLE = pa.string(), pa.float64(), pa.int64()

@@ -16,8 +16,8 @@ from tasktransfer.designs.probes.facts import RECIPE
 from tasktransfer.designs.probes.plan import KIND, plan
 from tasktransfer.designs.probes.shown import shown
 from tasktransfer.designs.probes.stand_ins import stand_ins
+from tasktransfer.results.frames import COMMON
 from tasktransfer.results.study import Study
-from tasktransfer.tables import COMMON
 from tasktransfer.tasks.card import Instance
 
 if TYPE_CHECKING:  # imports pyarrow

@@ -31,10 +31,10 @@ from tasktransfer.results.finished import is_whole
 from tasktransfer.results.probe_rows import PRIOR, SHUFFLED
 from tasktransfer.results.rows import read_record_rows, select_task_rows
 from tasktransfer.results.state import RECORD
+from tasktransfer.results.store import Columns, build_frame, cast_columns, read_frame, write_frame
 from tasktransfer.results.study import Study
 from tasktransfer.stats.cells import NO_SEED, Scored, build_cell_table, gather_cells, score_tallies
 from tasktransfer.stats.collapsed import is_collapsed
-from tasktransfer.tables.store import Columns, build_frame, cast_columns, read_frame, write_frame
 
 TEXT, NUMBER, WHOLE = pa.string(), pa.float64(), pa.int64()
 

@@ -20,9 +20,9 @@ from tasktransfer.designs.probes.plan import UNTRAINED, WORDS, name_readings
 from tasktransfer.errors import DataError
 from tasktransfer.present.published import Published, add_published
 from tasktransfer.present.view import View
+from tasktransfer.results.common_frames import build_common_columns, read_tables
+from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.study import Study
-from tasktransfer.tables.collected import build_common_columns, read_tables
-from tasktransfer.tables.metadata import Metadata
 
 SNAPSHOTS = {"untrained": "Untrained", "last": "LastEpoch", "best": "BestBLEU"}
 OTHER_MEASURES = {"rouge_l": "F1", "meteor": "METEOR", "vectors": "BERT"}

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tasktransfer.designs.probes.config import get_config
+from tasktransfer.present.columns import estimate, number, probability, text
 from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation, Table, late
 from tasktransfer.present.published_columns import make_published_column
 from tasktransfer.results.study import Study
-from tasktransfer.tables.columns import estimate, number, probability, text
 
 QUESTION = (
     "What do encoders of dialogue models know about the dialogue, before and after training, and "

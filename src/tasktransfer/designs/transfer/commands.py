@@ -93,7 +93,7 @@ def statistics(study: Study) -> None:
     from tasktransfer.designs.transfer.racing import read_race
     from tasktransfer.designs.transfer.statistics.race import RACE, race_table
     from tasktransfer.designs.transfer.statistics.study_statistics import compute
-    from tasktransfer.tables.store import write_frame
+    from tasktransfer.results.store import write_frame
 
     tables = Path(study.tables)
     start = time.perf_counter()

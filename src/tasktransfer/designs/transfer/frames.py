@@ -39,7 +39,7 @@ from tasktransfer.designs.transfer.collect.results import (
 )
 from tasktransfer.designs.transfer.tables.aggregates import aggregate
 from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
-from tasktransfer.tables.metadata import Metadata
+from tasktransfer.results.metadata import Metadata
 
 __all__ = [
     "Metadata",

@@ -24,7 +24,7 @@ TABLES = (
 """Parquet tables that ``collect`` writes from the records; columns in ``collect.columns``."""
 
 COLLECTED = (*TABLES, "resources")
-"""All collected tables, including those common to every design (``tables.collected``)."""
+"""All collected tables, including those common to every design (``results.common_frames``)."""
 
 STATISTICS = (
     "cells",

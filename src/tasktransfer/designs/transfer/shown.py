@@ -16,6 +16,7 @@ from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
 from tasktransfer.designs.transfer.leaks import pairs_across
 from tasktransfer.designs.transfer.runs import is_prompted, transfer_runs
+from tasktransfer.present.columns import estimate, number, probability, text
 from tasktransfer.present.declared import (
     Figure,
     Listed,
@@ -27,7 +28,6 @@ from tasktransfer.present.declared import (
 )
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.study import Study
-from tasktransfer.tables.columns import estimate, number, probability, text
 
 QUESTION = (
     "Which dialogue tasks help which others when a model is trained on them first, and by how much?"

@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes import Evaluation, Node, Outcome, Stage
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.core.runs import Run
 from tasktransfer.errors import RecordError
 from tasktransfer.files import compute_sha256, replace_file
@@ -38,7 +39,6 @@ from tasktransfer.results.revisions import is_hub_name
 from tasktransfer.results.rows import read_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.study import Study
-from tasktransfer.tables.numbers import format_quantity
 
 SCHEMA_VERSION = "0.3.0"
 _HIGHEST = 100.0 - 1e-6

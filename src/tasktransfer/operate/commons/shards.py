@@ -16,6 +16,7 @@ from typing import Any
 
 from tasktransfer.config import CommonConfig
 from tasktransfer.core.nodes import SHORT, Node, Stage
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.errors import (
     ConfigError,
     RecordError,
@@ -31,7 +32,6 @@ from tasktransfer.results.finished import is_whole
 from tasktransfer.results.records import NOUNS
 from tasktransfer.results.revisions import UNKNOWN, cache_revisions
 from tasktransfer.results.study import Study
-from tasktransfer.tables.numbers import format_quantity
 
 NOBODY = "unnamed"
 """Placeholder for the author of records whose pack names none."""

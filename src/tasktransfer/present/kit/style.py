@@ -15,11 +15,11 @@ import pandas as pd
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.files import replace_file
 from tasktransfer.present.marks import format_badges, format_notes, list_marks
+from tasktransfer.results.metadata import Metadata
 from tasktransfer.stats.best_fit import fit_line
-from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.numbers import format_quantity
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from markupsafe import Markup
 
 from tasktransfer.files import replace_file
+from tasktransfer.present.html import HtmlTable, create_environment
 from tasktransfer.present.page.text import HERE, hash_of, read_own_text
-from tasktransfer.tables.html import HtmlTable, create_environment
 
 
 def write_fragment(path: Path, table: HtmlTable) -> Path:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from tasktransfer.tables.columns import Column, long_text, number, text
-from tasktransfer.tables.html import HtmlTable, build_table
-from tasktransfer.tables.metadata import order_names
+from tasktransfer.present.columns import Column, long_text, number, text
+from tasktransfer.present.html import HtmlTable, build_table
+from tasktransfer.results.metadata import order_names
 
 FOLD = 40
 """Number of rows above which a list is collapsed."""

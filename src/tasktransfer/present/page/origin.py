@@ -7,11 +7,11 @@ from importlib import metadata as packages
 
 import pandas as pd
 
+from tasktransfer.present.columns import number, text
+from tasktransfer.present.html import HtmlTable, build_table
 from tasktransfer.present.marks import MARK, list_substitutes
 from tasktransfer.present.view import View
-from tasktransfer.tables.collected import MISSING
-from tasktransfer.tables.columns import number, text
-from tasktransfer.tables.html import HtmlTable, build_table
+from tasktransfer.results.common_frames import MISSING
 
 ANALYSED_WITH = ("numpy", "pandas", "pyarrow", "scipy", "matplotlib")
 NOTHING_MISSING = "nothing: every planned node has a record"

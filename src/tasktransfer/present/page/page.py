@@ -11,6 +11,7 @@ from markupsafe import Markup
 from tasktransfer.files import replace_file
 from tasktransfer.present.declared import SECTIONS, Block, Figure, Presentation
 from tasktransfer.present.figures import explain_absence
+from tasktransfer.present.html import HtmlTable, create_environment
 from tasktransfer.present.marks import format_notes, list_marks
 from tasktransfer.present.page.holes import build_missing_tables, format_warnings
 from tasktransfer.present.page.images import encode_image
@@ -18,8 +19,7 @@ from tasktransfer.present.page.origin import build_cost_table
 from tasktransfer.present.page.text import HERE, hash_of, read_own_text
 from tasktransfer.present.tables import Left, build_printed_tables, to_html
 from tasktransfer.present.view import View, read_caption
-from tasktransfer.tables.collected import MISSING
-from tasktransfer.tables.html import HtmlTable, create_environment
+from tasktransfer.results.common_frames import MISSING
 
 STYLES = ("page.css",)
 SCRIPTS = ("explain.js",)

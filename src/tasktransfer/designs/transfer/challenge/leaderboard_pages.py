@@ -21,9 +21,9 @@ from tasktransfer.designs.transfer.challenge.leaderboard import (
     Pair,
 )
 from tasktransfer.files import replace_file
-from tasktransfer.tables import numbers
-from tasktransfer.tables.csv_text import to_csv
-from tasktransfer.tables.html import create_environment
+from tasktransfer.present import numbers
+from tasktransfer.present.csv_text import to_csv
+from tasktransfer.present.html import create_environment
 
 SAME = "not distinguishable from the entry above"
 NO_INTERVAL = "no interval: all test instances of a task are from one dialogue"

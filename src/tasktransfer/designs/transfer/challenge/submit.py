@@ -28,9 +28,9 @@ from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
+from tasktransfer.present.text import format_table
 from tasktransfer.results.rows import read_rows, select_task_rows
 from tasktransfer.results.study import Study
-from tasktransfer.tables.text import format_table
 from tasktransfer.tasks.card import Task
 
 

@@ -22,9 +22,9 @@ from tasktransfer.designs.transfer.collect.rows import (
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import BASELINE, is_control, is_transfer
 from tasktransfer.results.collect import NO_RECORD, Collected, Missing, gather
+from tasktransfer.results.common_frames import build_metadata, write_collected
+from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.study import Study
-from tasktransfer.tables.collected import build_metadata, write_collected
-from tasktransfer.tables.metadata import Metadata
 
 ABOUT = ("dataset", "sources", "target")
 """Keys of ``Run.about``."""

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tasktransfer.designs.transfer import outputs
-from tasktransfer.tables.store import Column, Columns, build_frame
+from tasktransfer.results.store import Column, Columns, build_frame
 
 KEYS = ("dataset", "model", "algorithm", "source", "target", "seed")
 """Columns that identify a run in every table. ``source`` joins the sources by ``+``; empty for a

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from tasktransfer.designs.transfer import outputs
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.tables.store import Columns
+from tasktransfer.results.store import Columns
 
 _HEAD = """\
 # Columns of the tables

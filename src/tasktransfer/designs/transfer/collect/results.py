@@ -21,9 +21,9 @@ from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.tables import reference
 from tasktransfer.errors import RecordError
 from tasktransfer.present.view import View
+from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import read_frame, read_statistic_frame, write_frame
 from tasktransfer.results.study import Study
-from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.store import read_frame, read_statistic_frame, write_frame
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.operate.explain_text import (
     describe_node,
     describe_provenance,
@@ -13,16 +14,15 @@ from tasktransfer.operate.explain_text import (
     format_section,
     name,
 )
-from tasktransfer.tables.numbers import (
+from tasktransfer.present.numbers import (
     DASH,
     format_delta,
     format_interval,
     format_named_p,
     format_number,
-    format_quantity,
     format_score,
 )
-from tasktransfer.tables.text import format_table
+from tasktransfer.present.text import format_table
 
 Facts = Mapping[str, Any]
 

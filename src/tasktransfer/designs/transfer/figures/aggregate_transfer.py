@@ -15,6 +15,7 @@ from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.one_dataset import (
     count_seeds,
@@ -32,7 +33,6 @@ from tasktransfer.present.kit.style import (
     fit_panels,
     format_signed,
 )
-from tasktransfer.tables.numbers import format_quantity
 
 _CELL = 0.52
 """Width and height of a cell, inches."""

@@ -11,7 +11,7 @@ import pandas as pd
 from tasktransfer.datasets import as_seen_from
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.results import Results, Statistics, Tables
-from tasktransfer.tables.metadata import order_names
+from tasktransfer.results.metadata import order_names
 
 LENGTHS, ASKED, LEARNED = "lengths", "prompted", "references"
 _Frames = TypeVar("_Frames", Tables, Statistics)

@@ -9,12 +9,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.present.kit.style import INK, LABEL_POINTS, add_title, get_series_look, strip_axes
+from tasktransfer.present.regret import LEADING, RANDOM
 from tasktransfer.present.view import View
-from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.numbers import format_quantity
-from tasktransfer.tables.regret import LEADING, RANDOM
+from tasktransfer.results.metadata import Metadata
 
 LEAST_SECONDS = 0.1
 """Smallest cost on the logarithmic axis; cheaper selectors are drawn here."""
@@ -35,7 +35,7 @@ def plot_regret(table: pd.DataFrame, metadata: Metadata) -> Figure:
     """Draw one panel per model and algorithm.
 
     Args:
-        table: columns of ``tables.regret.COLUMNS``. With several datasets, only the rows over all
+        table: columns of ``present.regret.COLUMNS``. With several datasets, only the rows over all
             of them are drawn.
     """
     rows = table[(table["measure"] == LEADING) & table["value"].notna()]

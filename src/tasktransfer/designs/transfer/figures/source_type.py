@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.one_dataset import (
     count_seeds,
@@ -26,7 +27,6 @@ from tasktransfer.present.kit.style import (
     strip_axes,
 )
 from tasktransfer.stats.best_fit import compute_mean_interval
-from tasktransfer.tables.numbers import format_quantity
 
 _GROUP = 0.84
 """Fraction of the axis unit that the algorithms of one type take."""

@@ -24,17 +24,17 @@ from tasktransfer.designs.transfer.report.statistics_tables import (
 )
 from tasktransfer.designs.transfer.statistics.mixing import MIXING
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
+from tasktransfer.present.columns import Column, long_text, number, text
 from tasktransfer.present.declared import Block
+from tasktransfer.present.html import create_environment
 from tasktransfer.present.kit import matrix
 from tasktransfer.present.page.text import escape_json
+from tasktransfer.present.regret import COLUMNS as REGRET
 from tasktransfer.present.view import View
+from tasktransfer.results.common_frames import RESOURCES
+from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import read_frame
 from tasktransfer.results.study import Study
-from tasktransfer.tables.collected import RESOURCES
-from tasktransfer.tables.columns import Column, long_text, number, text
-from tasktransfer.tables.html import create_environment
-from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.regret import COLUMNS as REGRET
-from tasktransfer.tables.store import read_frame
 
 HERE = Path(__file__).parent
 LABELS = {

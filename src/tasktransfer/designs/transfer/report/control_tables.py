@@ -11,8 +11,8 @@ from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.controls import VERDICTS
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.designs.transfer.tables.reference import LABELS
-from tasktransfer.tables.columns import interval, number, text
-from tasktransfer.tables.html import HtmlTable, build_table
+from tasktransfer.present.columns import interval, number, text
+from tasktransfer.present.html import HtmlTable, build_table
 
 MOST_CELLS = 200
 """Maximum number of printed rows of the table of cells; the Parquet file has all rows."""

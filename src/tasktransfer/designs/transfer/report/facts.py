@@ -14,8 +14,8 @@ from tasktransfer.present.page.origin import (
     describe_versions,
 )
 from tasktransfer.present.view import View
-from tasktransfer.tables.collected import MISSING
-from tasktransfer.tables.metadata import Metadata, format_synthetic_mark
+from tasktransfer.results.common_frames import MISSING
+from tasktransfer.results.metadata import Metadata, format_synthetic_mark
 
 
 def facts(view: View) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from tasktransfer.designs.transfer.pairs import is_foreign
 from tasktransfer.designs.transfer.report.collapsed_runs import CollapsedRuns
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
-from tasktransfer.tables.numbers import format_named_p
+from tasktransfer.present.numbers import format_named_p
 
 LEVEL = 0.05
 FEW_TARGETS = 2

@@ -20,6 +20,7 @@ from tasktransfer.designs.transfer.figures.one_dataset import list_datasets
 from tasktransfer.designs.transfer.racing import NO_INTERVAL
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
+from tasktransfer.present.html import to_records
 from tasktransfer.present.kit.style import (
     DIVERGING,
     NEUTRAL,
@@ -27,7 +28,6 @@ from tasktransfer.present.kit.style import (
     compute_improvement_limit,
     format_signed,
 )
-from tasktransfer.tables.html import to_records
 
 WITHOUT_PERCENTAGE = "#f7f7f7"
 """Fill of cells with a baseline of 0. They show points, because a percentage is undefined."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pandas as pd
 
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.designs.transfer.collect.results import Statistics
 from tasktransfer.designs.transfer.statistics.agreement import agreement_overall
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
-from tasktransfer.tables.columns import Row, interval, number, probability, text
-from tasktransfer.tables.html import HtmlTable, build_table, to_records
-from tasktransfer.tables.numbers import format_quantity, format_score
+from tasktransfer.present.columns import Row, interval, number, probability, text
+from tasktransfer.present.html import HtmlTable, build_table, to_records
+from tasktransfer.present.numbers import format_score
 
 TOP = 20
 """Maximum number of printed rows of long tables; the Parquet files have all rows."""

@@ -34,13 +34,13 @@ from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.fits.asked import Asked
 from tasktransfer.operate.forecast.estimate import Estimates
+from tasktransfer.present.regret import LEADING, LEVEL
+from tasktransfer.present.text import format_table
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.records import read_record
+from tasktransfer.results.store import read_statistic_frame
 from tasktransfer.results.study import Study
 from tasktransfer.stats.expected_gain import Expected, fit_expected_gain
-from tasktransfer.tables.regret import LEADING, LEVEL
-from tasktransfer.tables.store import read_statistic_frame
-from tasktransfer.tables.text import format_table
 
 CHEAPEST_FIRST = (
     *("source_mean", "kind", "size", "tfidf", "roe", "embedding", "gradient"),

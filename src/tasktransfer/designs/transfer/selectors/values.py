@@ -32,15 +32,15 @@ from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas
 from tasktransfer.errors import RecordError
 from tasktransfer.fits.asked import Asked
+from tasktransfer.present.regret import COLUMNS as REGRET
 from tasktransfer.results.collect import Collected, gather
 from tasktransfer.results.records import get_selected_round
 from tasktransfer.results.schema import Record
+from tasktransfer.results.store import Columns, build_frame, write_frame
 from tasktransfer.results.study import Study
 from tasktransfer.stats.resampling import Floats
 from tasktransfer.stats.selector_judgement import compute_source_means
 from tasktransfer.stats.selectors import KS
-from tasktransfer.tables.regret import COLUMNS as REGRET
-from tasktransfer.tables.store import Columns, build_frame, write_frame
 
 NOT_THERE = "not computed yet: run snakemake"
 NO_NUMBER = "the selector gave none"
@@ -210,7 +210,7 @@ def group_transfers(tables: Tables) -> Iterator[Group]:
 
 
 def compute_study_regret(tables: Tables, values: pd.DataFrame) -> pd.DataFrame:
-    """Compute ``tables.regret.COLUMNS`` for each dataset, and for all of them together."""
+    """Compute ``present.regret.COLUMNS`` for each dataset, and for all of them together."""
     matrices = [_build_matrix(group, values) for group in group_transfers(tables)]
     together: dict[tuple[str, str], list[Matrix]] = {}
     for matrix in matrices:

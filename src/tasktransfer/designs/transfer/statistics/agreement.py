@@ -22,9 +22,9 @@ from tasktransfer.designs.transfer.statistics.single_source import (
     cube,
     mean_over_seeds,
 )
+from tasktransfer.results.metadata import Order
 from tasktransfer.stats.correlation import compute_spearman, correlate
 from tasktransfer.stats.resampling import Floats, create_generator
-from tasktransfer.tables.metadata import Order
 
 MOST_SPLITS = 40
 

@@ -12,10 +12,10 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.statistics.single_source import by_dataset, single_source
+from tasktransfer.results.metadata import Order
 from tasktransfer.stats.bootstrap import Estimate, compute_confidences
 from tasktransfer.stats.false_discovery import compute_q_values
 from tasktransfer.stats.resampling import Floats
-from tasktransfer.tables.metadata import Order
 
 _CELL = ["dataset", "model", "algorithm", "source", "target"]
 

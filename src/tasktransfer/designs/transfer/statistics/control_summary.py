@@ -21,9 +21,9 @@ from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.statistics.by_dialogue import by_dialogue
 from tasktransfer.designs.transfer.statistics.controls import replace_baselines
 from tasktransfer.designs.transfer.statistics.joint import joint_confidence
+from tasktransfer.results.store import write_frame
 from tasktransfer.results.study import Study
 from tasktransfer.stats.false_discovery import compute_q_values
-from tasktransfer.tables.store import write_frame
 
 _GROUP = ["dataset", "model", "algorithm"]
 

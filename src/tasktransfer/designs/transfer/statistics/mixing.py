@@ -12,9 +12,9 @@ from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.algorithms import BANDITS
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.results.collect import gather
+from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import Columns, build_frame, write_frame
 from tasktransfer.results.study import Study
-from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.store import Columns, build_frame, write_frame
 
 MIXING: Columns = (
     ("dataset", pa.string(), "dataset"),

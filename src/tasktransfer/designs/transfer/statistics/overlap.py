@@ -26,11 +26,11 @@ from tasktransfer.designs.transfer.statistics.single_source import (
     mean_over_seeds,
 )
 from tasktransfer.errors import RecordError
+from tasktransfer.results.metadata import Order
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_rows
 from tasktransfer.stats.correlation import correlate
 from tasktransfer.stats.resampling import Floats
-from tasktransfer.tables.metadata import Order
 
 TEST_INSTANCES = "test instances"
 TRAINING_DIALOGUES = "training dialogues"

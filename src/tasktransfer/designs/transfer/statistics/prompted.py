@@ -22,6 +22,7 @@ from tasktransfer.designs.transfer.collect.results import read_tables
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import is_prompted
 from tasktransfer.results.collect import Collected, gather
+from tasktransfer.results.store import build_frame, write_frame
 from tasktransfer.results.study import Study
 from tasktransfer.stats.bootstrap import compute_mean_confidence
 from tasktransfer.stats.cells import (
@@ -32,7 +33,6 @@ from tasktransfer.stats.cells import (
     gather_cells,
     score_answers,
 )
-from tasktransfer.tables.store import build_frame, write_frame
 from tasktransfer.tasks.asking import has_choices
 
 Key = tuple[str, str, int, str]

@@ -22,7 +22,7 @@ from tasktransfer.designs.transfer.racing import (
     select_continuing_pairs,
 )
 from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas
-from tasktransfer.tables.store import Columns, build_frame
+from tasktransfer.results.store import Columns, build_frame
 
 RACE: Columns = (
     ("dataset", pa.string(), "dataset"),

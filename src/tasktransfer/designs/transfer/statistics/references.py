@@ -25,12 +25,12 @@ from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, is_reference
 from tasktransfer.results.collect import Collected, gather
 from tasktransfer.results.rows import select_task_rows
+from tasktransfer.results.store import build_frame, write_frame
 from tasktransfer.results.study import Study
 from tasktransfer.stats.bootstrap import compute_confidences
 from tasktransfer.stats.cells import NO_SEED, Cell, Scored, gather_cells, score_answers
 from tasktransfer.stats.collapsed import is_collapsed
 from tasktransfer.stats.false_discovery import compute_q_values
-from tasktransfer.tables.store import build_frame, write_frame
 
 Target = tuple[str, str, str]
 """Dataset, model and target."""

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tasktransfer.results.metadata import Order, order_names
 from tasktransfer.stats.resampling import Floats
-from tasktransfer.tables.metadata import Order, order_names
 
 GROUP = ["dataset", "model", "algorithm"]
 

@@ -39,8 +39,8 @@ from tasktransfer.designs.transfer.statistics.summary import summary
 from tasktransfer.designs.transfer.statistics.top1 import top1
 from tasktransfer.designs.transfer.statistics.variance import variance
 from tasktransfer.errors import RecordError
-from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.store import read_frame
+from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import read_frame
 
 OVERLAP_DATA = "overlap_data.parquet"
 """Training dialogues that tasks share, from ``tasktransfer data stats``; may be absent."""

@@ -37,9 +37,9 @@ from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue
 from tasktransfer.designs.transfer.statistics.joint import joint_confidence
 from tasktransfer.designs.transfer.statistics.single_source import by_dataset, cube
+from tasktransfer.results.metadata import Order
 from tasktransfer.stats.false_discovery import compute_q_values
 from tasktransfer.stats.resampling import Floats, create_generator
-from tasktransfer.tables.metadata import Order
 
 RESAMPLES = 2000
 MOST_VALUES = 2_000_000

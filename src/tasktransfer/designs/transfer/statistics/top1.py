@@ -24,6 +24,7 @@ from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue
 from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas
 from tasktransfer.designs.transfer.statistics.single_source import by_dataset, cube, single_source
+from tasktransfer.results.metadata import Order
 from tasktransfer.stats.chosen import (
     Target,
     compute_heldout,
@@ -32,7 +33,6 @@ from tasktransfer.stats.chosen import (
     simulate_half_width,
 )
 from tasktransfer.stats.resampling import Floats, create_generator
-from tasktransfer.tables.metadata import Order
 
 
 def top1(

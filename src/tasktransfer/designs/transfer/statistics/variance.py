@@ -30,7 +30,7 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.statistics.single_source import by_dataset
-from tasktransfer.tables.metadata import Order
+from tasktransfer.results.metadata import Order
 
 COMPONENTS = ("source", "target", "source x target", "seed")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pandas as pd
 
 from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.tables.metadata import Order, sort_rows
+from tasktransfer.results.metadata import Order, sort_rows
 
 GROUP = ["dataset", "model", "algorithm"]
 _PAIR = [*GROUP, "source", "target"]

@@ -16,9 +16,9 @@ import pandas as pd
 
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.results import Results
+from tasktransfer.present.html import to_records
 from tasktransfer.present.published import Published, add_published, list_notes
-from tasktransfer.tables.html import to_records
-from tasktransfer.tables.metadata import Metadata
+from tasktransfer.results.metadata import Metadata
 
 _BY_HUB_NAME = {
     "bert-base-uncased": "BERT",

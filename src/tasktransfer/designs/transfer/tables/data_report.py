@@ -23,9 +23,9 @@ from tasktransfer.data.stats import (
     training_overlap,
 )
 from tasktransfer.files import replace_file
-from tasktransfer.tables.csv_text import to_csv
-from tasktransfer.tables.metadata import format_synthetic_mark
-from tasktransfer.tables.text import format_table
+from tasktransfer.present.csv_text import to_csv
+from tasktransfer.present.text import format_table
+from tasktransfer.results.metadata import format_synthetic_mark
 
 
 def as_text(folders: Sequence[Path]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
 from tasktransfer.designs.transfer.collect.results import Results
@@ -26,9 +27,9 @@ from tasktransfer.designs.transfer.tables.names import (
     get_algorithm_label,
     get_short_names,
 )
-from tasktransfer.tables.metadata import Metadata, sort_rows
-from tasktransfer.tables.numbers import DASH, INCOMPLETE, OTHERWISE, format_delta, format_quantity
-from tasktransfer.tables.printed import Layout, Line, group_blocks
+from tasktransfer.present.numbers import DASH, INCOMPLETE, OTHERWISE, format_delta
+from tasktransfer.present.printed import Layout, Line, group_blocks
+from tasktransfer.results.metadata import Metadata, sort_rows
 
 _KEYS = ["dataset", "target", "model", "algorithm"]
 _SORTED_BY = {

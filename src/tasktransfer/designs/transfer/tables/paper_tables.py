@@ -29,9 +29,9 @@ from tasktransfer.designs.transfer.tables.correspondence import Correspondence, 
 from tasktransfer.designs.transfer.tables.multi_source_tables import table3, table6
 from tasktransfer.designs.transfer.tables.table1 import table1
 from tasktransfer.designs.transfer.tables.table2 import table2
+from tasktransfer.present.printed import Layout, build_plain_layout
 from tasktransfer.present.view import View
-from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.printed import Layout, build_plain_layout
+from tasktransfer.results.metadata import Metadata
 
 __all__ = ["table1", "table2", "table3", "table6"]
 

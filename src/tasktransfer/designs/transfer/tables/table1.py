@@ -19,9 +19,9 @@ from tasktransfer.designs.transfer.tables.correspondence import (
     list_reasons,
 )
 from tasktransfer.designs.transfer.tables.names import fit_short_names, get_short_names
-from tasktransfer.tables.metadata import Metadata, sort_rows
-from tasktransfer.tables.numbers import DASH, format_count
-from tasktransfer.tables.printed import Entry, Layout, group_blocks
+from tasktransfer.present.numbers import DASH, format_count
+from tasktransfer.present.printed import Entry, Layout, group_blocks
+from tasktransfer.results.metadata import Metadata, sort_rows
 
 SPLITS = ("train", "dev", "test")
 COLUMNS = {

@@ -22,9 +22,15 @@ from tasktransfer.designs.transfer.tables.correspondence import (
     list_reasons,
 )
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
-from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.numbers import INCOMPLETE, OTHERWISE, add_sigma, format_delta, format_score
-from tasktransfer.tables.printed import Entry, Layout, group_blocks
+from tasktransfer.present.numbers import (
+    INCOMPLETE,
+    OTHERWISE,
+    add_sigma,
+    format_delta,
+    format_score,
+)
+from tasktransfer.present.printed import Entry, Layout, group_blocks
+from tasktransfer.results.metadata import Metadata
 
 MEASURES = ("average_score", "average_delta", "top1_score", "top1_delta")
 """Measures that the paper prints as well."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tasktransfer.tables import numbers
-from tasktransfer.tables.numbers import DASH, is_missing
+from tasktransfer.present import numbers
+from tasktransfer.present.numbers import DASH, is_missing
 
 Row = Mapping[str, Any]
 Show = Callable[[Row], str]

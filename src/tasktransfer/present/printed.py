@@ -18,10 +18,10 @@ import pyarrow as pa
 
 from tasktransfer.errors import escape_line
 from tasktransfer.files import replace_file
-from tasktransfer.tables.csv_text import to_csv
-from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.numbers import format_count, format_score, is_missing
-from tasktransfer.tables.store import write_arrow
+from tasktransfer.present.csv_text import to_csv
+from tasktransfer.present.numbers import format_count, format_score, is_missing
+from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import write_arrow
 
 Line = tuple[str, ...]
 Entry = tuple[Line, ...]

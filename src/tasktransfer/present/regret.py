@@ -10,15 +10,15 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 import pyarrow as pa
 
-from tasktransfer.tables.numbers import (
+from tasktransfer.present.numbers import (
     format_interval,
     format_number,
     format_p_value,
     format_score,
     is_missing,
 )
-from tasktransfer.tables.store import Column, Columns
-from tasktransfer.tables.text import format_table
+from tasktransfer.present.text import format_table
+from tasktransfer.results.store import Column, Columns
 
 GROUP = ("dataset", "model", "algorithm")
 LEADING = "regret@1"

@@ -13,9 +13,9 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from tasktransfer.tables.columns import Column, Head
-from tasktransfer.tables.numbers import DASH
-from tasktransfer.tables.printed import Layout
+from tasktransfer.present.columns import Column, Head
+from tasktransfer.present.numbers import DASH
+from tasktransfer.present.printed import Layout
 
 
 @dataclass(frozen=True)

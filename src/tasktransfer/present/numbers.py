@@ -43,11 +43,6 @@ def format_count(value: Any, *, signed: bool = False) -> str:
     return format_number(value, "+,d" if signed else ",d")
 
 
-def format_quantity(count: int, thing: str) -> str:
-    """Format a count with its noun: 1 training, 2 trainings."""
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
-
-
 def format_score(value: Any) -> str:
     """Format a score, 0 to 100."""
     return format_number(value, ".2f")

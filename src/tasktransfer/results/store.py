@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replace_file
-from tasktransfer.tables.metadata import Metadata
+from tasktransfer.results.metadata import Metadata
 
 Column = tuple[str, pa.DataType, str]
 """Name, type, meaning."""

@@ -15,16 +15,16 @@ import pyarrow as pa
 
 from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Evaluation, Fit, Node, Stage
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.core.runs import Run
 from tasktransfer.results.collect import NO_RECORD, Collected, gather
 from tasktransfer.results.costs import compute_hours, describe_hardware
 from tasktransfer.results.finished import read_state
+from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.records import NOUNS, get_selected_round
 from tasktransfer.results.state import RECORD
+from tasktransfer.results.store import Columns, build_frame, read_frame, write_frame
 from tasktransfer.results.study import Study
-from tasktransfer.tables.metadata import Metadata
-from tasktransfer.tables.numbers import format_quantity
-from tasktransfer.tables.store import Columns, build_frame, read_frame, write_frame
 
 Values = tuple[Any, ...]
 Rows = Iterable[Sequence[Any]]
@@ -54,7 +54,7 @@ RESOURCES: Columns = (
 
 
 def build_common_columns(about: Sequence[str]) -> dict[str, Columns]:
-    """Return the columns of ``tables.COMMON``; ``about`` has the keys of ``Run.about``."""
+    """Return the columns of ``frames.COMMON``; ``about`` has the keys of ``Run.about``."""
     run: Columns = (
         ("method", pa.string(), "evaluated method"),
         ("model", pa.string(), "name of the model in the config"),
@@ -94,7 +94,7 @@ def build_common_columns(about: Sequence[str]) -> dict[str, Columns]:
 
 
 def build_common_rows(collected: Collected, about: Sequence[str]) -> dict[str, list[Values]]:
-    """Return the rows of ``tables.COMMON``."""
+    """Return the rows of ``frames.COMMON``."""
 
     def named(run: Run) -> Values:
         values = (run.about.get(key) for key in about)
