@@ -1,10 +1,16 @@
-"""Differences of two results folders: tables by row, pictures by pixel, texts by line.
+"""Differences of two results folders: tables by row, pictures by pixel, texts and reports by line.
 
-python -m benchmarks.compare_results BEFORE AFTER [--tolerance 1e-9] [--ignore COLUMN ...]
+python -m benchmarks.compare_results BEFORE AFTER [--tolerance 1e-12] [--ignore COLUMN ...]
+    [--renames FILE]
 
 This regression check covers the code that runs after records are written: equal records must give
 equal tables, unless a difference is intended. Rows are joined on all columns that are not of
-floating point. The exit code is 1 if anything differs.
+floating point. The folders are two results folders, or two from ``benchmarks.golden_results``.
+A renamed table or column is compared if the JSON file of ``--renames`` lists it:
+
+    {"tables": {"old": "new"}, "columns": {"old table or *": {"old": "new"}}}
+
+The exit code is 1 if anything differs.
 """
 
 from __future__ import annotations
@@ -12,13 +18,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-import numpy as np
-import pandas as pd
 from matplotlib import image
-from pandas.api.types import is_float_dtype
+
+from benchmarks.compare_reports import compare_reports
+from benchmarks.compare_tables import compare_tables
 
 MACHINE = (
     "seconds",
@@ -33,109 +41,98 @@ MACHINE = (
     "started",
     "record_sha256",
 )
-"""Parts of names of provenance columns, which are left out."""
-SHOWN = 5
-"""Number of examples printed per kind of difference."""
+"""Parts of names of provenance columns, which are left out if records are from several runs."""
+RECOMPUTED = ("inputs",)
+"""Columns that describe the inputs of a row, left out if records are equal."""
+FILES = (
+    "tables/*.parquet",
+    "figures/*.parquet",
+    "figures/*.png",
+    "figures/*.csv",
+    "figures/*.md",
+    "figures/*.tex",
+    "*.html",
+)
+KINDS = {".parquet": "tables", ".png": "pictures", ".html": "reports"}
+"""Suffix of files → their kind in the summary; others are texts."""
+ONLY = ("only before", "only after")
+
+
+class Renames(NamedTuple):
+    """Names of tables and columns that changed, from old to new."""
+
+    tables: Mapping[str, str] = {}
+    columns: Mapping[str, Mapping[str, str]] = {}
+
+    def rename_file(self, name: str) -> str:
+        """Return the new name of a file that belongs to a table."""
+        path = Path(name)
+        return str(path.with_stem(self.tables.get(path.stem, path.stem)))
+
+    def columns_in(self, table: str) -> dict[str, str]:
+        """Return the new names of columns in a table with this old name."""
+        return {**self.columns.get("*", {}), **self.columns.get(table, {})}
 
 
 def compare(
-    before: Path, after: Path, tolerance: float, ignored: Sequence[str] = MACHINE
+    before: Path,
+    after: Path,
+    tolerance: float,
+    ignored: Sequence[str] = MACHINE,
+    renames: Renames | None = None,
 ) -> dict[str, list[str]]:
     """Return the differences of two results folders by file, without equal files.
 
     Args:
-        tolerance: largest absolute difference of two numbers that count as equal.
+        before: first results folder.
+        after: second results folder.
+        tolerance: largest difference of two equal numbers: absolute, and relative above 1.
         ignored: parts of the names of columns that are left out.
+        renames: tables and columns that changed their names.
     """
-    names = sorted({*_files(before), *_files(after)})
-    found = {}
-    for name in names:
-        one, other = before / name, after / name
-        if not one.exists() or not other.exists():
-            found[name] = [f"only {'after' if other.exists() else 'before'}"]
-        elif name.endswith(".parquet"):
-            found[name] = tables(one, other, tolerance, ignored)
+    differences = compare_files(before, after, tolerance, ignored, renames or Renames())
+    return {name: lines for name, lines in differences.items() if lines}
+
+
+def compare_files(
+    before: Path, after: Path, tolerance: float, ignored: Sequence[str], renames: Renames
+) -> dict[str, list[str]]:
+    """Return the differences of two results folders by new name of a file; empty if equal."""
+    old = {renames.rename_file(name): name for name in _list_files(before)}
+    new = set(_list_files(after))
+    differences = {}
+    for name in sorted({*old, *new}):
+        if name not in old or name not in new:
+            differences[name] = [ONLY[0] if name in old else ONLY[1]]
+            continue
+        files = before / old[name], after / name
+        if name.endswith(".parquet"):
+            renamed = renames.columns_in(Path(old[name]).stem)
+            differences[name] = compare_tables(*files, tolerance, ignored, renamed)
         elif name.endswith(".png"):
-            found[name] = pictures(one, other)
+            differences[name] = compare_pictures(*files)
+        elif name.endswith(".html"):
+            differences[name] = compare_reports(*files, tolerance)
         else:
-            found[name] = texts(one, other)
-    return {name: lines for name, lines in found.items() if lines}
+            differences[name] = compare_texts(*files)
+    return differences
 
 
-def _files(folder: Path) -> Iterable[str]:
-    for kind in ("tables/*.parquet", "figures/*.png", "figures/*.csv", "figures/*.md"):
+def _list_files(folder: Path) -> Iterable[str]:
+    for kind in FILES:
         yield from (str(file.relative_to(folder)) for file in folder.glob(kind))
 
 
-def tables(one: Path, other: Path, tolerance: float, ignored: Sequence[str]) -> list[str]:
-    """Return the differences of two Parquet tables: columns, rows, numbers."""
-    before, after = (_read(file, ignored) for file in (one, other))
-    lines = [f"column {name}: only before" for name in before.columns.difference(after.columns)]
-    lines += [f"column {name}: only after" for name in after.columns.difference(before.columns)]
-    shared = [name for name in before.columns if name in after.columns]
-    numbers = [n for n in shared if is_float_dtype(before[n]) or is_float_dtype(after[n])]
-    keys = [name for name in shared if name not in numbers]
-    if not keys:
-        same_size = len(before) == len(after)
-        return lines + ([] if same_size else [f"{len(before)} rows before, {len(after)} after"])
-    numbered = [_numbered(frame, keys) for frame in (before, after)]
-    joined = numbered[0].merge(
-        numbered[1], on=[*keys, "_nth"], how="outer", suffixes=("", "_after"), indicator="_side"
-    )
-    for side, word in (("left_only", "before"), ("right_only", "after")):
-        rows = joined[joined["_side"] == side]
-        if len(rows):
-            examples = "; ".join(_named(row, keys) for _, row in rows.head(SHOWN).iterrows())
-            lines.append(f"{len(rows)} rows only {word}: {examples}")
-    both = joined[joined["_side"] == "both"]
-    return lines + [line for name in numbers if (line := _moved(both, name, keys, tolerance))]
-
-
-def _read(file: Path, ignored: Sequence[str]) -> pd.DataFrame:
-    frame = pd.read_parquet(file)
-    dropped = [name for name in frame.columns if any(part in name for part in ignored)]
-    return frame.drop(columns=dropped)
-
-
-def _numbered(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Convert keys to text, and number rows with equal keys by their order."""
-    frame = frame.assign(**{name: frame[name].map(_text).astype(object) for name in keys})
-    return frame.assign(_nth=frame.groupby(keys, sort=False).cumcount())
-
-
-def _text(value: object) -> str:
-    return str(value.tolist()) if isinstance(value, np.ndarray) else str(value)
-
-
-def _named(row: pd.Series, keys: list[str]) -> str:
-    return " ".join(str(row[name]) for name in keys)[:120]
-
-
-def _moved(both: pd.DataFrame, name: str, keys: list[str], tolerance: float) -> str:
-    """Describe the differences in a column of numbers; empty if there are none."""
-    one, other = (pd.to_numeric(both[n], errors="coerce") for n in (name, f"{name}_after"))
-    apart = (one - other).abs()
-    differs = (apart > tolerance) | (one.isna() != other.isna())
-    if not differs.any():
-        return ""
-    rows = both[differs].head(SHOWN)
-    examples = "; ".join(
-        f"{_named(row, keys)}: {row[name]:.6g} -> {row[f'{name}_after']:.6g}"
-        for _, row in rows.iterrows()
-    )
-    return f"column {name}: {differs.sum()} of {len(both)} differ, by {apart.max():.3g}: {examples}"
-
-
-def pictures(one: Path, other: Path) -> list[str]:
+def compare_pictures(one: Path, other: Path) -> list[str]:
     """Return the differences of two pictures: their sizes, or the fraction of pixels."""
     before, after = image.imread(one), image.imread(other)
     if before.shape != after.shape:
         return [f"size {before.shape} -> {after.shape}"]
-    share = float((before != after).any(axis=-1).mean())
-    return [f"{100 * share:.3f} % of the pixels differ"] if share else []
+    fraction = float((before != after).any(axis=-1).mean())
+    return [f"{100 * fraction:.3f} % of the pixels differ"] if fraction else []
 
 
-def texts(one: Path, other: Path) -> list[str]:
+def compare_texts(one: Path, other: Path) -> list[str]:
     """Return the number of different lines in two texts, and the first one."""
     before, after = (file.read_text(encoding="utf-8").splitlines() for file in (one, other))
     if before == after:
@@ -146,28 +143,98 @@ def texts(one: Path, other: Path) -> list[str]:
     return [f"{more}{len(pairs)} lines differ{first}"]
 
 
+def summarise(differences: Mapping[str, Sequence[str]]) -> str:
+    """Count equal and different files by kind, in one line."""
+    counts: dict[str, Counter[str]] = {}
+    for name, lines in differences.items():
+        state = "equal" if not lines else lines[0] if lines[0] in ONLY else "differ"
+        kind = KINDS.get(Path(name).suffix, "texts")
+        counts.setdefault(kind, Counter())[state] += 1
+    states = ("equal", "differ", *ONLY)
+    return "; ".join(
+        f"{kind}: " + ", ".join(f"{count[s]} {s}" for s in states if count[s] or s == "equal")
+        for kind, count in sorted(counts.items())
+    )
+
+
+def find_results(folder: Path) -> dict[str, Path]:
+    """Return results folders by name of their pack; the folder itself has an empty name."""
+    if (folder / "tables").is_dir():
+        return {"": folder}
+    tables = sorted(folder.glob("*/results/*/tables"))
+    return {path.relative_to(folder).parts[0]: path.parent for path in tables}
+
+
+def read_renames(file: Path) -> Renames:
+    """Read the JSON file of ``--renames``.
+
+    Raises:
+        ValueError: the file has a key that is neither ``tables`` nor ``columns``.
+    """
+    renames = json.loads(file.read_text(encoding="utf-8"))
+    if unknown := renames.keys() - set(Renames._fields):
+        raise ValueError(f"{file}: unknown keys {sorted(unknown)}. Use tables and columns.")
+    return Renames(**renames)
+
+
+def compare_packs(
+    before: Mapping[str, Path],
+    after: Mapping[str, Path],
+    tolerance: float,
+    ignored: Sequence[str],
+    renames: Renames,
+) -> dict[str, dict[str, list[str]]]:
+    """Return pack → file → differences; a pack of one side has one entry for its folder."""
+    compared = {}
+    for pack in sorted({*before, *after}):
+        if pack in before and pack in after:
+            left_out = (*(RECOMPUTED if pack else MACHINE), *ignored)
+            compared[pack] = compare_files(before[pack], after[pack], tolerance, left_out, renames)
+        else:
+            compared[pack] = {pack: [ONLY[0] if pack in before else ONLY[1]]}
+    return compared
+
+
+def print_differences(compared: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
+    """Print the differences of each file, and one line of counts per pack."""
+    for pack, files in compared.items():
+        for name, lines in files.items():
+            if lines:
+                print("\n".join([f"{pack}/{name}".strip("/"), *(f"  {line}" for line in lines)]))
+    for pack, files in compared.items():
+        counts = files[pack][0] if pack in files else summarise(files)
+        print(f"{pack}: {counts}" if pack else counts)
+    different = sum(bool(lines) for files in compared.values() for lines in files.values())
+    print(f"{different} files differ" if different else "no difference")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return its exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("before", type=Path, help="a results folder with tables/ and figures/")
-    parser.add_argument("after", type=Path, help="the folder of the same study, by other code")
-    parser.add_argument(
-        "--tolerance", type=float, default=1e-9, help="absolute tolerance of numbers"
-    )
+    parser.add_argument("before", type=Path, help="a results folder, or a folder of golden results")
+    parser.add_argument("after", type=Path, help="the folder of the same records, by other code")
+    what = "largest difference of two equal numbers: absolute, and relative above 1"
+    parser.add_argument("--tolerance", type=float, default=1e-12, help=what)
     parser.add_argument("--ignore", nargs="*", default=[], help="parts of column names to ignore")
+    parser.add_argument("--renames", type=Path, help="JSON file of renamed tables and columns")
     parser.add_argument("--json", action="store_true", help="print JSON")
     chosen = parser.parse_args(arguments)
-    for folder in (chosen.before, chosen.after):
-        if not (folder / "tables").is_dir():
+    sides = [find_results(folder) for folder in (chosen.before, chosen.after)]
+    for folder, results in zip((chosen.before, chosen.after), sides, strict=True):
+        if not results:
             parser.error(f"{folder}: not a results folder, it has no tables/; collect it first")
-    found = compare(chosen.before, chosen.after, chosen.tolerance, (*MACHINE, *chosen.ignore))
+    if ("" in sides[0]) != ("" in sides[1]):
+        parser.error(f"{chosen.before} and {chosen.after}: only one of them has several packs")
+    try:
+        renames = Renames() if chosen.renames is None else read_renames(chosen.renames)
+    except ValueError as error:
+        parser.error(str(error))
+    compared = compare_packs(sides[0], sides[1], chosen.tolerance, chosen.ignore, renames)
     if chosen.json:
-        print(json.dumps(found, indent=1))
+        print(json.dumps(compared, indent=1))
     else:
-        for name, lines in found.items():
-            print("\n".join([name, *(f"  {line}" for line in lines)]))
-        print(f"{len(found)} files differ" if found else "no difference")
-    return 1 if found else 0
+        print_differences(compared)
+    return int(any(lines for files in compared.values() for lines in files.values()))
 
 
 if __name__ == "__main__":
