@@ -29,9 +29,9 @@ from tasktransfer.core.nodes import Fit, Node
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import tiny_world
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.selectors.nodes import is_selector
 from tasktransfer.results.records import get_selected_round, read_record
 from tasktransfer.results.study import Study
+from tasktransfer.selection.nodes import is_selector
 
 ROOT = Path(__file__).resolve().parents[1]
 CLAIMS = {

@@ -118,9 +118,9 @@ FAULTS = (
     ),
     Fault(
         "test scores choose the sources",
-        "designs/transfer/statistics/select_sources.py",
-        'deltas = tables.deltas if choose_by == "test" else',
-        'deltas = tables.deltas if choose_by != "" else',
+        "selection/choose.py",
+        'deltas = deltas if choose_by == "test" else',
+        'deltas = deltas if choose_by != "" else',
         ("choices", "config_says"),
     ),
     Fault(

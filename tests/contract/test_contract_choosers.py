@@ -14,7 +14,7 @@ from contract_studies import TINY, TINY_WORLD
 from empathetic_study import make
 from tasktransfer.cli import main
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.selectors.registry import SELECTORS
+from tasktransfer.selection.methods import SELECTORS
 
 TASKS = ["emotion_recognition", "dialogue_act_classification", "topic_classification"]
 ENCODERS = [name for name, of in SELECTORS.items() if "encoder" in of.families]

@@ -17,7 +17,6 @@ from tasktransfer.core.references import COLLAPSED, FROZEN, LEARNED, REFERENCES
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer import commands
 from tasktransfer.designs.transfer.collect.results import Results, read_references, read_results
-from tasktransfer.designs.transfer.selectors.nodes import is_selector
 from tasktransfer.designs.transfer.statistics.by_dialogue import by_dialogue
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.operate.commons.read_packs import Pack, read_pack
@@ -25,6 +24,7 @@ from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.rates import Rates
 from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study
+from tasktransfer.selection.nodes import is_selector
 
 ROOT = Path(__file__).parents[2]
 PRESET = ROOT / "workflow" / "presets" / "minilm-matrix.yaml"

@@ -19,11 +19,11 @@ from tasktransfer.designs.transfer.challenge.choose import choose, read_finished
 from tasktransfer.designs.transfer.challenge.policy import Policy, parse_policy
 from tasktransfer.designs.transfer.challenge.submit import Wish, make
 from tasktransfer.designs.transfer.runs import transfer_runs
-from tasktransfer.designs.transfer.selectors.values import VALUES
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.store import build_frame, write_frame
 from tasktransfer.results.study import Study
+from tasktransfer.selection.values import VALUES
 
 TASKS = list(DATASETS["Friends"].tasks)
 QA, RE, RC = "question_answering", "relation_extraction", "reading_comprehension"

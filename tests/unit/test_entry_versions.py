@@ -12,7 +12,6 @@ from toy_study import STUDY
 from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.core.plan import Plan
-from tasktransfer.core.selectors import MEASUREMENTS
 from tasktransfer.core.versions import VERSIONS, Entry
 from tasktransfer.data.recipes import RECIPES
 from tasktransfer.datasets import DATASETS, get_task
@@ -20,6 +19,7 @@ from tasktransfer.designs import DESIGNS, open_study
 from tasktransfer.designs.entries import entries_of
 from tasktransfer.fits import JOINT_LEARNERS, LEARNERS
 from tasktransfer.metrics.measures import MEASURES
+from tasktransfer.selection.selector import MEASUREMENTS
 
 DEMO = Path(__file__).parents[2] / "workflow" / "presets" / "demo.yaml"
 RAISES: list[tuple[Entry, tuple[str, ...]]] = [

@@ -35,6 +35,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"evaluation", "fits"}),
     frozenset({"stats"}),
     frozenset({"present"}),
+    frozenset({"selection"}),
     frozenset({"jobs"}),
     frozenset({"operate"}),
     frozenset({"designs"}),

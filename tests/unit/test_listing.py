@@ -11,7 +11,7 @@ from tasktransfer import cli
 from tasktransfer.cli.listing import LISTS, PRESETS, PURPOSES
 from tasktransfer.datasets import ALL_TASKS
 from tasktransfer.designs import load_config
-from tasktransfer.designs.transfer.selectors.registry import SELECTORS
+from tasktransfer.selection.methods import SELECTORS
 
 
 def listed(kind: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, str]]:

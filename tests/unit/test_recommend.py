@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from small_study import SMALL, parse
 
-from tasktransfer.designs.transfer.selectors.recommend import (
+from tasktransfer.designs.transfer.recommend import (
     Question,
     _transfers,
     as_text,
@@ -18,11 +18,11 @@ from tasktransfer.designs.transfer.selectors.recommend import (
     parse_question,
     recommend_sources,
 )
-from tasktransfer.designs.transfer.selectors.values import find_unlearned
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import find_revisions
 from tasktransfer.results.study import Study
-from tasktransfer.stats.expected_gain import fit_expected_gain
+from tasktransfer.selection.expected_gain import fit_expected_gain
+from tasktransfer.selection.values import find_unlearned
 
 SOURCES = ("dialogue_nli", "emotion_recognition")
 QUESTION = Question("DailyDialog", "topic_classification", SOURCES)

@@ -34,7 +34,6 @@ from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect.columns import REFERENCES as REFERENCE_COLUMNS
 from tasktransfer.designs.transfer.commands import warn_unlearned
 from tasktransfer.designs.transfer.runs import NO_MODEL, is_reference, transfer_runs
-from tasktransfer.designs.transfer.selectors.values import leave_out_unlearned
 from tasktransfer.designs.transfer.statistics.references import build_reference_table
 from tasktransfer.evaluation.reference import choose_predictor
 from tasktransfer.jobs.recorded_job import Made
@@ -44,6 +43,7 @@ from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.rows import Row, read_rows, write_rows
 from tasktransfer.results.store import write_frame
 from tasktransfer.results.study import Study
+from tasktransfer.selection.values import leave_out_unlearned
 from tasktransfer.tasks.card import Instance
 
 TASKS = ["emotion_recognition", "dialogue_act_classification"]

@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 
 from tasktransfer.cli import main
-from tasktransfer.designs.transfer.figures.regret import plot_regret, plot_study_regret
-from tasktransfer.designs.transfer.selectors.matrix import compute_file_regret
 from tasktransfer.errors import DataError
-from tasktransfer.present.regret import describe_significance
 from tasktransfer.present.view import View
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.study import Study
+from tasktransfer.selection.figure import plot_regret, plot_study_regret
+from tasktransfer.selection.matrix import compute_file_regret
+from tasktransfer.selection.regret import describe_significance
 
 NAMES = [f"task{number}" for number in range(10)]
 
@@ -151,4 +151,4 @@ def test_the_figure_has_a_panel_for_each_algorithm(tmp_path: Path) -> None:
     metadata = Metadata("study", "digest", synthetic=False, records=1)
     assert len(plot_regret(frame, metadata).axes) == 2
     nothing = View(cast(Study, None), {"regret": frame[:0]}, metadata)
-    assert plot_study_regret(nothing) is None
+    assert plot_study_regret(str, nothing) is None

@@ -12,12 +12,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tasktransfer.stats.selector_judgement import (
+from tasktransfer.selection.judging import (
     compute_mean_over_targets,
     compute_without_seeds,
     judge_selectors,
 )
-from tasktransfer.stats.selectors import compute_measures, compute_noise_floor, compute_source_mean
+from tasktransfer.selection.measures import (
+    compute_measures,
+    compute_noise_floor,
+    compute_source_mean,
+)
 
 SCORES = np.array([50.0, 60.0, 58.0, 40.0])
 

@@ -14,18 +14,19 @@ from delta_frames import make_deltas
 from small_study import SMALL, changed, parse, refusal
 
 from tasktransfer.core.nodes import Fit
-from tasktransfer.core.selectors import Selector
 from tasktransfer.designs.transfer.collect.columns import TABLES, frame
-from tasktransfer.designs.transfer.collect.results import Tables
+from tasktransfer.designs.transfer.collect.results import Tables, frames_of
 from tasktransfer.designs.transfer.plan import build
-from tasktransfer.designs.transfer.selectors import registry
-from tasktransfer.designs.transfer.selectors.nodes import is_selector
-from tasktransfer.designs.transfer.selectors.registry import SELECTORS
-from tasktransfer.designs.transfer.selectors.values import compute_study_regret, compute_values
-from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas, select
+from tasktransfer.designs.transfer.selectors import compute_study_values
 from tasktransfer.errors import ConfigError, RecordError
-from tasktransfer.fits.asked import Arrays, Asked
 from tasktransfer.results.revisions import find_revisions
+from tasktransfer.selection import methods
+from tasktransfer.selection.choose import dev_deltas, select
+from tasktransfer.selection.inputs import Arrays, Asked
+from tasktransfer.selection.methods import SELECTORS
+from tasktransfer.selection.nodes import is_selector
+from tasktransfer.selection.selector import Selector
+from tasktransfer.selection.values import compute_study_regret
 from tasktransfer.tasks.card import Instance
 
 TASKS = ("emotion_recognition", "dialogue_nli", "topic_classification")
@@ -86,17 +87,17 @@ def test_every_selector_prefers_what_is_near(name: str) -> None:
 
 
 def test_a_mapped_base_has_a_value() -> None:
-    assert all(np.isfinite(value) for value in registry.esm_logme(asked()).values())
+    assert all(np.isfinite(value) for value in methods.esm_logme(asked()).values())
 
 
 def test_ranks_are_fused_over_tensors() -> None:
-    assert registry.taskemb(asked()) == {"near": 2 / 61, "far": 2 / 62}
+    assert methods.taskemb(asked()) == {"near": 2 / 61, "far": 2 / 62}
 
 
 def test_values_of_sources_and_chance() -> None:
-    assert registry.source_mean(asked()) == {"near": 2.0, "far": None}
-    assert registry.size(asked()) == {"near": 9.0, "far": 4.0}
-    assert registry.random(asked()) == {"near": 0.0, "far": 0.0}
+    assert methods.source_mean(asked()) == {"near": 2.0, "far": None}
+    assert methods.size(asked()) == {"near": 9.0, "far": 4.0}
+    assert methods.random(asked()) == {"near": 0.0, "far": 0.0}
 
 
 # --- nodes ----------------------------------------------------------------------------------------
@@ -179,7 +180,7 @@ def test_unknown_names_are_refused() -> None:
 
 PLUGIN = '''
 import numpy as np
-from tasktransfer.core.selectors import Selector
+from tasktransfer.selection.selector import Selector
 
 def longest(asked):
     """Sources with long inputs first."""
@@ -201,9 +202,9 @@ def test_a_plugin_brings_a_selector(tmp_path: Path) -> None:
 
 def test_a_plugins_selector_takes_no_name_of_the_package() -> None:
     with pytest.raises(ConfigError, match="'logme' is one of the package"):
-        registry.add(Selector("logme", ("texts",), registry.tfidf))
+        methods.add(Selector("logme", ("texts",), methods.tfidf))
     with pytest.raises(ConfigError, match="has no values"):
-        registry.add(Selector("mine"))
+        methods.add(Selector("mine"))
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -254,10 +255,12 @@ def test_a_changed_test_score_changes_no_value_and_judges_them() -> None:
 
     one = tables(lambda s, t, seed: float(TASKS.index(s)), dev)
     other = tables(lambda s, t, seed: -float(TASKS.index(s)), dev)
-    values = [compute_values(config, each) for each in (one, other)]
+    values = [compute_study_values(config, each) for each in (one, other)]
     pd.testing.assert_frame_equal(*values)
     regrets = [
-        compute_study_regret(each, of).query("measure == 'regret@1'").set_index("selector")["value"]
+        compute_study_regret(frames_of(each), of)
+        .query("measure == 'regret@1'")
+        .set_index("selector")["value"]
         for each, of in zip((one, other), values, strict=True)
     ]
     assert regrets[0]["source_mean"] == 0
@@ -266,7 +269,9 @@ def test_a_changed_test_score_changes_no_value_and_judges_them() -> None:
 
 
 def test_source_mean_is_of_dev_gains_on_other_targets() -> None:
-    values = compute_values(parse(CONFIG), tables(lambda *_: 0.0, lambda s, t, seed: len(t) + seed))
+    values = compute_study_values(
+        parse(CONFIG), tables(lambda *_: 0.0, lambda s, t, seed: len(t) + seed)
+    )
     rows = values[values["selector"] == "source_mean"].set_index(["source", "target", "seed"])
     a, b, c = TASKS
     assert rows.loc[(a, b, 1), "value"] == len(c) + 1
@@ -275,7 +280,7 @@ def test_source_mean_is_of_dev_gains_on_other_targets() -> None:
 
 
 def test_what_is_missing_says_why() -> None:
-    values = compute_values(parse(CONFIG), tables(lambda *_: 0.0, lambda *_: 0.0))
+    values = compute_study_values(parse(CONFIG), tables(lambda *_: 0.0, lambda *_: 0.0))
     logme = values[values["selector"] == "logme"]
     assert logme["value"].isna().all()
     assert set(logme["reason"]) == {"not computed yet: run snakemake"}
@@ -285,7 +290,7 @@ def test_what_is_missing_says_why() -> None:
 def test_a_selector_chooses_the_sources_of_several() -> None:
     of_dev = tables(lambda *_: 0.0, lambda s, t, seed: 0.0)
     a, b, c = TASKS  # sizes rise in this order
-    values = compute_values(parse(CONFIG), of_dev)
+    values = compute_study_values(parse(CONFIG), of_dev)
     by_size = values[values["selector"] == "size"]
     chosen = select_from_tables_of(of_dev, by_size)
     assert {one["target"]: one["sources"] for one in chosen} == {a: [c, b], b: [c, a], c: [b, a]}
@@ -304,7 +309,7 @@ def select_from_tables_of(tables: Tables, values: pd.DataFrame) -> list[Any]:
 def test_a_source_without_a_value_is_not_chosen() -> None:
     """By name it would be first."""
     of_dev = tables(lambda *_: 0.0, lambda s, t, seed: 0.0)
-    values = compute_values(parse(CONFIG), of_dev).query("selector == 'size'").copy()
+    values = compute_study_values(parse(CONFIG), of_dev).query("selector == 'size'").copy()
     a, b, c = TASKS
     values.loc[values["source"] == b, ["value", "reason"]] = (np.nan, "b has no classes")
     deltas = dev_deltas(of_dev.deltas, of_dev.runs)

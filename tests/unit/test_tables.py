@@ -211,7 +211,7 @@ def test_damaged_tables_are_refused(tmp_path: Path) -> None:
 def test_analysis_needs_no_torch() -> None:
     code = (
         "import sys; import tasktransfer.designs.transfer.figures.draw; "
-        "import tasktransfer.designs.transfer.statistics.select_sources; "
+        "import tasktransfer.selection.choose; "
         "print([m for m in sys.modules if m in ('torch', 'transformers') "
         "or m.startswith('tasktransfer.training')])"
     )

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.covariance import LedoitWolf
 
-from tasktransfer.fits.similarity import cosine, mean_tfidf, retrieval_of_experts
-from tasktransfer.fits.transferability import (
+from tasktransfer.selection.similarity import cosine, mean_tfidf, retrieval_of_experts
+from tasktransfer.selection.transferability import (
     Regression,
     esm_logme,
     hscore,

@@ -183,5 +183,5 @@ def test_the_doctor_says_that_torch_is_lacking() -> None:
 
 def test_the_regret_of_selectors_needs_no_package_of_their_fits() -> None:
     """``make figures`` builds it from records; fitting packages are imported only for fitting."""
-    done = call(PYTHON, "-c", "import tasktransfer.designs.transfer.selectors.values")
+    done = call(PYTHON, "-c", "import tasktransfer.selection.values")
     assert done.returncode == 0, done.stderr

@@ -96,8 +96,8 @@ def report(chosen: argparse.Namespace) -> None:
 
 def regret(chosen: argparse.Namespace) -> None:
     """Evaluate how well selectors rank sources, from any matrix of transfer scores."""
-    from tasktransfer.designs.transfer.selectors.matrix import compute_file_regret
-    from tasktransfer.present.regret import as_text
+    from tasktransfer.selection.matrix import compute_file_regret
+    from tasktransfer.selection.regret import as_text
 
     frame, notes = compute_file_regret(chosen.matrix, tuple(chosen.k or ()))
     if chosen.json:

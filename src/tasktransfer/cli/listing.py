@@ -92,7 +92,7 @@ def list_presets() -> Iterator[Row]:
 
 def list_selectors() -> Iterator[Row]:
     """Yield the selectors: methods that rank sources."""
-    from tasktransfer.designs.transfer.selectors.registry import SELECTORS
+    from tasktransfer.selection.methods import SELECTORS
 
     for selector in SELECTORS.values():
         text = (selector.values.__doc__ if selector.values else None) or PROBE

@@ -44,8 +44,8 @@ def add_commands(commands: Any) -> None:
 
 def recommend(chosen: argparse.Namespace) -> None:
     """Rank the sources of a target, estimate the gain of each, and suggest what to run next."""
-    from tasktransfer.designs.transfer.selectors import recommend as asking
-    from tasktransfer.designs.transfer.selectors.registry import SELECTORS
+    from tasktransfer.designs.transfer import recommend as asking
+    from tasktransfer.selection.methods import SELECTORS
 
     named = [name for name, selector in SELECTORS.items() if selector.is_fit]
     chosen.set = [*chosen.set, f"selectors={named}".replace("'", "")]

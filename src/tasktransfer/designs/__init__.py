@@ -5,7 +5,7 @@ design of their own:
 
     DATASETS = [...]       # datasets, as for ``tasktransfer.datasets.add``
     DESIGN = Design(...)
-    SELECTORS = [...]      # selectors of sources, each a ``core.selectors.Selector``
+    SELECTORS = [...]      # selectors of sources, each a ``selection.selector.Selector``
 """
 
 from __future__ import annotations

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from tasktransfer.config import CommonConfig
 from tasktransfer.core.plan import Plan
-from tasktransfer.core.selectors import Selector
 from tasktransfer.core.versions import Entry
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.present.declared import Presentation
 from tasktransfer.results.frames import COMMON_FILES
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
+from tasktransfer.selection.selector import Selector
 
 if TYPE_CHECKING:  # they import what the Snakefile must not
     from tasktransfer.data.recipes import Recipe

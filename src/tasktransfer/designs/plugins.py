@@ -20,10 +20,8 @@ from tasktransfer import datasets
 from tasktransfer.config import Document
 from tasktransfer.config.places import expand_path
 from tasktransfer.core.digests import compute_digest
-from tasktransfer.core.selectors import Selector
 from tasktransfer.core.validation import Problem, extend_path, show
 from tasktransfer.datasets.dataset import Dataset
-from tasktransfer.designs.transfer.selectors import registry as selectors
 from tasktransfer.errors import (
     PLUGIN_PREFIX,
     ConfigError,
@@ -31,6 +29,8 @@ from tasktransfer.errors import (
     describe_error,
     find_plugin_line,
 )
+from tasktransfer.selection import methods
+from tasktransfer.selection.selector import Selector
 
 Design = TypeVar("Design")
 
@@ -86,7 +86,7 @@ def _add_entries(
     for dataset in getattr(module, "DATASETS", ()):
         datasets.add(dataset)
     for selector in getattr(module, "SELECTORS", ()):
-        selectors.add(selector)
+        methods.add(selector)
     if "DESIGN" in names:
         if not isinstance(module.DESIGN, design):
             raise ConfigError(

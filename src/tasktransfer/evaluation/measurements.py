@@ -17,7 +17,6 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from tasktransfer.core.selectors import SINGLE_LABEL
 from tasktransfer.core.specs import ModelSpec, Training
 from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.errors import ConfigError
@@ -25,7 +24,7 @@ from tasktransfer.evaluation.features import compute_features as mean_states
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model
-from tasktransfer.tasks.card import Task
+from tasktransfer.tasks.card import SINGLE_LABEL, Task
 from tasktransfer.training.hardware import Hardware
 from tasktransfer.training.setup import Setup
 
@@ -279,4 +278,4 @@ MEASURES: dict[str, Callable[[Measuring, Task], Arrays]] = {
     "fisher": fisher,
     "losses": losses,
 }
-"""Learner of a fit (``core.selectors.MEASUREMENTS``) → function that measures a task."""
+"""Learner of a fit (``selection.selector.MEASUREMENTS``) → function that measures a task."""

@@ -17,7 +17,6 @@ from pathlib import Path
 from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage, Start
 from tasktransfer.core.references import OF_A_MODEL
-from tasktransfer.core.selectors import MEASUREMENTS
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.finished import (
@@ -29,6 +28,7 @@ from tasktransfer.results.finished import (
 )
 from tasktransfer.results.revisions import get_own_tiny_version, is_generated
 from tasktransfer.results.study import Study
+from tasktransfer.selection.selector import MEASUREMENTS
 
 
 def instances(study: Study, dataset: str, cache: str) -> list[str]:

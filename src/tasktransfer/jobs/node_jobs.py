@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from tasktransfer import metrics
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Stage, Start
 from tasktransfer.core.references import REFERENCES
-from tasktransfer.core.selectors import MEASUREMENTS, SELECTOR, find_selector
 from tasktransfer.data.cache import read_instances, write_release
 from tasktransfer.data.recipes import Ingredients, Judge, Rank, find_recipe
 from tasktransfer.datasets import DATASETS, get_task
@@ -28,6 +27,7 @@ from tasktransfer.jobs.recorded_job import Brought, Made, recorded
 from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.results.rows import Row
 from tasktransfer.results.study import Study
+from tasktransfer.selection.selector import MEASUREMENTS, SELECTOR, find_selector
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 
 if TYPE_CHECKING:  # imports torch

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tasktransfer.core.nodes import Data, Evaluation, Fit
-from tasktransfer.core.selectors import Selector
 from tasktransfer.data.recipes import Recipe
 from tasktransfer.files import remove_partial_files
 from tasktransfer.fits import Learner
@@ -35,6 +34,7 @@ from tasktransfer.results.records import (
 from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.state import RECORD, claim, record_event
 from tasktransfer.results.study import Study
+from tasktransfer.selection.selector import Selector
 from tasktransfer.training.device import lease, list_devices
 
 if TYPE_CHECKING:  # imports torch

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tasktransfer.core.nodes import Data, Fit, Start
-from tasktransfer.core.selectors import COST, TOKENS, Selector
 from tasktransfer.core.specs import Training
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.datasets import as_seen_from, get_task, resolve_task
@@ -18,11 +17,12 @@ from tasktransfer.encoding.encoded import select_instances
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.files.progress import show_progress
-from tasktransfer.fits.asked import Arrays, Asked, input_text
 from tasktransfer.jobs import inputs
 from tasktransfer.jobs.needs import model_of
 from tasktransfer.results.artefacts import check_artefacts
 from tasktransfer.results.study import Study
+from tasktransfer.selection.inputs import Arrays, Asked, input_text
+from tasktransfer.selection.selector import COST, TOKENS, Selector
 from tasktransfer.tasks.card import Instance
 
 if TYPE_CHECKING:  # imports torch

@@ -33,6 +33,9 @@ candidates or generated. ``open_labels`` have any number of labels of the traini
 card does not list. The answer of ``rating`` is a number on a scale, whose two ends are the card's
 labels (``tasks.ratings``)."""
 
+SINGLE_LABEL = ("utterance_classification", "dialogue_classification")
+"""Kinds of tasks whose instances have one class."""
+
 MetricName = Literal[
     "accuracy",
     "f1",

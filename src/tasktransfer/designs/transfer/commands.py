@@ -62,10 +62,11 @@ def select_sources(study: Study, name: str) -> None:
             values.
     """
     from tasktransfer.designs.transfer.collect.collect import tables_of
-    from tasktransfer.designs.transfer.selectors.values import values_to_choose_by
-    from tasktransfer.designs.transfer.statistics.select_sources import select_from_tables
+    from tasktransfer.designs.transfer.collect.results import frames_of
+    from tasktransfer.designs.transfer.selectors import values_to_choose_by
     from tasktransfer.results.choices import write_choice
     from tasktransfer.results.collect import gather
+    from tasktransfer.selection.choose import select_from_tables
 
     config = transfer_config(study)
     asked = config.multi_source
@@ -76,7 +77,7 @@ def select_sources(study: Study, name: str) -> None:
     if asked.choose_by in config.selectors:
         values = values_to_choose_by(study, single_source.runs, tables)
     chosen = select_from_tables(
-        tables,
+        frames_of(tables),
         asked.targets_per_dataset,
         asked.sources_per_target,
         asked.choose_by,
@@ -125,7 +126,7 @@ def statistics(study: Study) -> None:
 
         write_control_summary(study)
     if transfer_config(study).selectors:
-        from tasktransfer.designs.transfer.selectors.values import write_selection
+        from tasktransfer.designs.transfer.selectors import write_selection
 
         write_selection(study)
     print(f"{time.perf_counter() - start:.1f} seconds")

@@ -76,8 +76,8 @@ from tasktransfer.designs.transfer.pairs import (
 )
 from tasktransfer.designs.transfer.prompted_section import Prompted, prompted_problems
 from tasktransfer.designs.transfer.racing import RacingConfig
-from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.results.study import Study
+from tasktransfer.selection.methods import SELECTORS
 
 AlgorithmName = Annotated[str, OneOf("algorithm", lambda dataset: ALGORITHMS)]
 SelectorName = Annotated[str, OneOf("selector", lambda dataset: SELECTORS)]

@@ -19,9 +19,9 @@ from tasktransfer.designs.transfer.leaks import refuse_leaks
 from tasktransfer.designs.transfer.plan import plan
 from tasktransfer.designs.transfer.racing import RacingConfig, runs_with_race
 from tasktransfer.designs.transfer.runs import BASELINE, is_reference
-from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.designs.transfer.shown import counts_dialogues, shown
 from tasktransfer.results.study import Study
+from tasktransfer.selection.methods import SELECTORS
 
 
 def _build_outputs(study: Study) -> Outputs:

@@ -16,7 +16,7 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.names import DatasetName, OneOf, TaskName, TaskNames, tasks_of
 from tasktransfer.designs.transfer.algorithms import BANDITS, TRANSFER_ALGORITHMS
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
-from tasktransfer.designs.transfer.selectors.registry import SELECTORS
+from tasktransfer.selection.methods import SELECTORS
 
 TransferName = Annotated[str, OneOf("transfer algorithm", lambda dataset: TRANSFER_ALGORITHMS)]
 SPLITS_THAT_CHOOSE = ("dev", "test")

@@ -30,10 +30,10 @@ from tasktransfer.designs.transfer.racing import Race, choice_name, read_race
 from tasktransfer.designs.transfer.references import plan_reference_runs
 from tasktransfer.designs.transfer.runs import BASELINE, RunName, run_of
 from tasktransfer.designs.transfer.selection import SELECTION, MultiSource, read_selection
-from tasktransfer.designs.transfer.selectors.nodes import Studied, plan_selector_runs
-from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import Revisions
+from tasktransfer.selection.methods import SELECTORS
+from tasktransfer.selection.nodes import Studied, plan_selector_runs
 
 
 def plan(config: TransferConfig, revisions: Revisions) -> Plan:

@@ -11,7 +11,7 @@ from tasktransfer.core.nodes import Outcome, Stage, Start
 from tasktransfer.core.plan import Plan
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.controls import CONTROLS
-from tasktransfer.designs.transfer.selectors.nodes import is_selector
+from tasktransfer.selection.nodes import is_selector
 
 BASELINE = "baseline"
 PROMPTED = "prompted"

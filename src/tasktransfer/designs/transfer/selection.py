@@ -11,9 +11,7 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.errors import RecordError
 from tasktransfer.results.choices import read_choice
-
-ChooseBy = str
-"""The split whose scores choose (dev or test), or a selector."""
+from tasktransfer.selection.selector import ChooseBy
 
 SELECTION = "selection"
 """Name of the selection (``core.plan.Choice``)."""

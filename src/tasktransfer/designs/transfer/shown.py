@@ -190,7 +190,10 @@ REGRET_TABLE = Table(
 REGRET_FIGURE = Figure(
     "regret",
     "Regret of selectors over their cost",
-    late("designs.transfer.figures.regret", "plot_study_regret"),
+    partial(
+        late("selection.figure", "plot_study_regret"),
+        late("designs.transfer.tables.names", "get_algorithm_label"),
+    ),
     ("regret",),
     nothing="has no target with two sources to rank",
     certain=False,

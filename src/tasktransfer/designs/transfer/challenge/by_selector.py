@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tasktransfer.designs.transfer.selectors.values import VALUES
-from tasktransfer.designs.transfer.statistics.select_sources import best, ranks
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.store import read_frame
 from tasktransfer.results.study import Study
+from tasktransfer.selection.choose import best, ranks
+from tasktransfer.selection.values import VALUES
 
 
 def select_first_sources(study: Study, dataset: str, model: str, selector: str) -> dict[str, str]:

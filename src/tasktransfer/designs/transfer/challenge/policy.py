@@ -15,8 +15,8 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.names import TaskName, TaskNames
 from tasktransfer.designs.transfer.algorithms import TRANSFER_ALGORITHMS
 from tasktransfer.designs.transfer.multi_source_section import TransferName
-from tasktransfer.designs.transfer.selectors.registry import SELECTORS
 from tasktransfer.errors import ConfigError
+from tasktransfer.selection.methods import SELECTORS
 
 BEST_DEV, FIXED, BY_SELECTOR, NAMED = "best-dev", "fixed:", "selector:", "named"
 

@@ -8,13 +8,13 @@ from typing import Any
 from tasktransfer.core.nodes import Data, Fit, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.runs import PROMPTED, is_prompted, is_reference, name_of
-from tasktransfer.designs.transfer.selectors.nodes import is_selector
 from tasktransfer.results.collect import NO_RECORD, Collected, Missing
 from tasktransfer.results.finished import read_state
 from tasktransfer.results.records import NOUNS, get_selected_round
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.tallies import get_fidelity
+from tasktransfer.selection.nodes import is_selector
 
 Values = tuple[Any, ...]
 

@@ -29,12 +29,12 @@ from tasktransfer.present.declared import Block
 from tasktransfer.present.html import create_environment
 from tasktransfer.present.kit import matrix
 from tasktransfer.present.page.text import escape_json
-from tasktransfer.present.regret import COLUMNS as REGRET
 from tasktransfer.present.view import View
 from tasktransfer.results.common_frames import RESOURCES
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.store import read_frame
 from tasktransfer.results.study import Study
+from tasktransfer.selection.regret import COLUMNS as REGRET
 
 HERE = Path(__file__).parent
 LABELS = {

@@ -9,8 +9,8 @@ import pandas as pd
 
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.present.regret import GROUP, LEADING, describe_significance
 from tasktransfer.present.view import View
+from tasktransfer.selection.regret import GROUP, LEADING, describe_significance
 
 
 def leading(view: View) -> pd.DataFrame:

@@ -21,8 +21,8 @@ from tasktransfer.designs.transfer.racing import (
     Race,
     select_continuing_pairs,
 )
-from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas
 from tasktransfer.results.store import Columns, build_frame
+from tasktransfer.selection.choose import dev_deltas
 
 RACE: Columns = (
     ("dataset", pa.string(), "dataset"),

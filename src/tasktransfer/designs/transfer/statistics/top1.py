@@ -22,9 +22,9 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.collect.columns import frame
 from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue
-from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas
 from tasktransfer.designs.transfer.statistics.single_source import by_dataset, cube, single_source
 from tasktransfer.results.metadata import Order
+from tasktransfer.selection.choose import dev_deltas
 from tasktransfer.stats.chosen import (
     Target,
     compute_heldout,

@@ -6,10 +6,9 @@ probes, and fits on training instances. The evaluation uses test scores of the f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,28 +18,19 @@ import pyarrow as pa
 
 from tasktransfer.core.nodes import Fit
 from tasktransfer.core.references import LEARNED
-from tasktransfer.core.runs import Run
-from tasktransfer.core.selectors import COST, TOKENS, Selector
+from tasktransfer.core.specs import Family
 from tasktransfer.datasets import get_task, resolve_task
-from tasktransfer.designs.transfer.collect.results import Tables, read_references, read_tables
-from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
-from tasktransfer.designs.transfer.pairs import Task
-from tasktransfer.designs.transfer.racing import read_race
-from tasktransfer.designs.transfer.selectors.matrix import Matrix, build_cube, compute_regret
-from tasktransfer.designs.transfer.selectors.nodes import is_selector
-from tasktransfer.designs.transfer.selectors.registry import SELECTORS
-from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas
-from tasktransfer.errors import RecordError
-from tasktransfer.fits.asked import Asked
-from tasktransfer.present.regret import COLUMNS as REGRET
-from tasktransfer.results.collect import Collected, gather
+from tasktransfer.results.collect import Collected
 from tasktransfer.results.records import get_selected_round
 from tasktransfer.results.schema import Record
-from tasktransfer.results.store import Columns, build_frame, write_frame
-from tasktransfer.results.study import Study
+from tasktransfer.results.store import Columns, build_frame
+from tasktransfer.selection.choose import dev_deltas
+from tasktransfer.selection.inputs import Asked
+from tasktransfer.selection.judging import compute_source_means
+from tasktransfer.selection.matrix import Matrix, build_cube, compute_regret
+from tasktransfer.selection.measures import KS
+from tasktransfer.selection.selector import COST, TOKENS, Selector
 from tasktransfer.stats.resampling import Floats
-from tasktransfer.stats.selector_judgement import compute_source_means
-from tasktransfer.stats.selectors import KS
 
 NOT_THERE = "not computed yet: run snakemake"
 NO_NUMBER = "the selector gave none"
@@ -61,6 +51,10 @@ VALUES: Columns = (
     ("tokens", pa.float64(), "cost in model tokens; costs common to several pairs are divided"),
 )
 
+Tables = Mapping[str, pd.DataFrame]
+"""Collected tables of a study by name."""
+Task = tuple[str, str]
+"""Dataset and name of a task."""
 Axes = tuple[list[str], list[str], list[int]]
 Cost = tuple[float, float]
 """Seconds and tokens."""
@@ -85,22 +79,6 @@ class Group:
     def axes(self) -> Axes:
         targets, sources = (list(dict.fromkeys(self.test[name])) for name in ("target", "source"))
         return targets, sources, sorted(self.test["seed"].unique().tolist())
-
-
-def write_selection(study: Study) -> None:
-    """Write ``tables/selectors.parquet`` and ``tables/regret.parquet`` from the records."""
-    tables, metadata = read_tables(Path(study.tables))
-    config = transfer_config(study)
-    if config.racing is not None:  # the seeds that every pair has
-        first = read_race(config.racing, config.seeds, config.results).seeds[0]
-        tables = replace(tables, deltas=tables.deltas[tables.deltas["seed"].isin(first)])
-    runs = [run for run in study.plan.runs if is_selector(run)]
-    collected = gather(study, runs) if runs else None
-    values = compute_values(config, tables, collected)
-    learned = replace(tables, deltas=leave_out_unlearned(tables.deltas, read_references(study)))
-    regret = compute_study_regret(learned, values)
-    for name, frame, columns in (("selectors", values, VALUES), ("regret", regret, REGRET)):
-        write_frame(Path(study.tables, f"{name}.parquet"), frame, columns, metadata)
 
 
 _TARGET = ["dataset", "model", "target"]
@@ -140,40 +118,23 @@ def leave_out_unlearned(deltas: pd.DataFrame, references: pd.DataFrame | None) -
     return deltas[~is_left_out]
 
 
-def values_to_choose_by(study: Study, runs: Iterable[Run], tables: Tables) -> pd.DataFrame:
-    """Return the values of the selector that ``multi_source.choose_by`` names.
+def compute_values(
+    selectors: Sequence[Selector],
+    families: Mapping[str, Family],
+    tables: Tables,
+    collected: Collected | None = None,
+) -> pd.DataFrame:
+    """Compute the columns of ``VALUES``.
 
     Args:
-        runs: runs of the plan before the selection.
-        tables: tables of the single-source transfers.
-
-    Raises:
-        RecordError: a value has not been computed yet.
+        families: families of the studied models by name.
+        tables: the frames ``deltas``, ``runs`` and ``sizes``.
+        collected: records of the selectors' nodes; None if no node was planned.
     """
-    config = transfer_config(study)
-    chooser = config.model_copy(update={"selectors": (config.multi_source.choose_by,)})
-    own = [run for run in runs if is_selector(run) and run.variant in chooser.selectors]
-    values = compute_values(chooser, tables, gather(study, own) if own else None)
-    absent = values[values["reason"] == NOT_THERE]
-    if len(absent):
-        first = absent.iloc[0]
-        raise RecordError(
-            f"{len(absent)} values of {first['selector']} are missing, the first: "
-            f"{first['dataset']} {first['model']} {first['source']} -> {first['target']} seed "
-            f"{first['seed']}; run them, because an incomplete table must not select sources"
-        )
-    return values
-
-
-def compute_values(
-    config: TransferConfig, tables: Tables, collected: Collected | None = None
-) -> pd.DataFrame:
-    """Compute the columns of ``VALUES``."""
-    selectors = [SELECTORS[name] for name in config.selectors]
     computed = dict(_collect_computed_values(collected)) if collected is not None else {}
-    families = {model.name: model.family for model in config.models}
-    names = zip(tables.sizes["dataset"], tables.sizes["task"], strict=True)
-    sizes = dict(zip(names, tables.sizes["train"].tolist(), strict=True))
+    counted = tables["sizes"]
+    names = zip(counted["dataset"], counted["task"], strict=True)
+    sizes = dict(zip(names, counted["train"].tolist(), strict=True))
     rows: list[tuple[Any, ...]] = []
     told: set[tuple[str, ...]] = set()
     for group, selector in product(group_transfers(tables), selectors):
@@ -200,17 +161,18 @@ def compute_values(
 
 
 def group_transfers(tables: Tables) -> Iterator[Group]:
-    """Yield the single-source transfers, by dataset, model and algorithm."""
-    single = tables.deltas[tables.deltas["n_sources"] == 1]
-    dev = dev_deltas(single, tables.runs)
-    seconds = dict(zip(tables.runs["digest"], tables.runs["seconds"], strict=True))
+    """Yield the single-source transfers in ``deltas``, by dataset, model and algorithm."""
+    single = tables["deltas"][tables["deltas"]["n_sources"] == 1]
+    runs = tables["runs"]
+    dev = dev_deltas(single, runs)
+    seconds = dict(zip(runs["digest"], runs["seconds"], strict=True))
     for names, test in single.groupby(["dataset", "model", "algorithm"], sort=False):
         dataset, model, algorithm = map(str, names)
         yield Group((dataset, model, algorithm), test, dev.loc[test.index], seconds)
 
 
 def compute_study_regret(tables: Tables, values: pd.DataFrame) -> pd.DataFrame:
-    """Compute ``present.regret.COLUMNS`` for each dataset, and for all of them together."""
+    """Compute ``selection.regret.COLUMNS`` for each dataset, and for all of them together."""
     matrices = [_build_matrix(group, values) for group in group_transfers(tables)]
     together: dict[tuple[str, str], list[Matrix]] = {}
     for matrix in matrices:

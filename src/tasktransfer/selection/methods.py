@@ -1,6 +1,6 @@
 """Selectors, one function each, and registration of plugins' selectors.
 
-Each function takes a ``fits.asked.Asked``, a target with its sources. Imports are inside the
+Each function takes a ``selection.inputs.Asked``, a target with its sources. Imports are inside the
 functions, because plans only need the names.
 """
 
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tasktransfer.core.selectors import Selector
 from tasktransfer.core.specs import Family
 from tasktransfer.errors import ConfigError
+from tasktransfer.selection.selector import Selector
 
 if TYPE_CHECKING:
-    from tasktransfer.fits.asked import Asked
+    from tasktransfer.selection.inputs import Asked
 
 RANK_OFFSET = 60
 """Constant of reciprocal rank fusion, as in Vu et al. 2020."""
@@ -45,7 +45,7 @@ def source_mean(asked: Asked) -> Values:
 
 def tfidf(asked: Asked) -> Values:
     """Return the cosine of mean TF-IDF vectors of the inputs."""
-    from tasktransfer.fits.similarity import cosine, mean_tfidf
+    from tasktransfer.selection.similarity import cosine, mean_tfidf
 
     means = mean_tfidf({task: asked.texts(task) for task in (asked.target, *asked.sources)})
     return {source: cosine(means[source], means[asked.target]) for source in asked.sources}
@@ -53,7 +53,7 @@ def tfidf(asked: Asked) -> Values:
 
 def embedding(asked: Asked) -> Values:
     """Return the cosine of the inputs' mean embeddings by the base model (Vu 2020, Poth 2021)."""
-    from tasktransfer.fits.similarity import cosine
+    from tasktransfer.selection.similarity import cosine
 
     target = asked.embeddings(asked.target).mean(axis=0)
     return {s: cosine(asked.embeddings(s).mean(axis=0), target) for s in asked.sources}
@@ -61,7 +61,7 @@ def embedding(asked: Asked) -> Values:
 
 def roe(asked: Asked) -> Values:
     """Return how near the closest source inputs are to target inputs (retrieval of experts)."""
-    from tasktransfer.fits.similarity import retrieval_of_experts
+    from tasktransfer.selection.similarity import retrieval_of_experts
 
     target = asked.embeddings(asked.target)
     return {s: retrieval_of_experts(target, asked.embeddings(s)) for s in asked.sources}
@@ -69,14 +69,14 @@ def roe(asked: Asked) -> Values:
 
 def logme(asked: Asked) -> Values:
     """Return the log evidence of the target's classes given the source's features (You 2021)."""
-    from tasktransfer.fits import transferability
+    from tasktransfer.selection import transferability
 
     return {s: transferability.logme(asked.features(s), asked.classes) for s in asked.sources}
 
 
 def esm_logme(asked: Asked) -> Values:
     """Return LogME of base features under a linear map learnt on the source (Schulte 2024)."""
-    from tasktransfer.fits import transferability
+    from tasktransfer.selection import transferability
 
     base = asked.embeddings(asked.target)
     return {
@@ -89,7 +89,7 @@ def esm_logme(asked: Asked) -> Values:
 
 def leep(asked: Asked) -> Values:
     """Return the log likelihood of the target's classes via the source's labels (Nguyen 2020)."""
-    from tasktransfer.fits import transferability
+    from tasktransfer.selection import transferability
 
     found: dict[str, float | None] = {}
     for source in asked.sources:
@@ -100,21 +100,21 @@ def leep(asked: Asked) -> Values:
 
 def nleep(asked: Asked) -> Values:
     """Return LEEP with the components of a Gaussian mixture as labels (Li 2021)."""
-    from tasktransfer.fits import transferability
+    from tasktransfer.selection import transferability
 
     return {s: transferability.nleep(asked.features(s), asked.classes) for s in asked.sources}
 
 
 def hscore(asked: Asked) -> Values:
     """Return the spread of class means relative to that of the source's features (Bao 2019)."""
-    from tasktransfer.fits import transferability
+    from tasktransfer.selection import transferability
 
     return {s: transferability.hscore(asked.features(s), asked.classes) for s in asked.sources}
 
 
 def taskemb(asked: Asked) -> Values:
     """Return cosines of diagonal Fisher information by tensor, fused by rank (Vu 2020)."""
-    from tasktransfer.fits.similarity import cosine
+    from tasktransfer.selection.similarity import cosine
 
     target, fused = asked.fisher(asked.target), dict.fromkeys(asked.sources, 0.0)
     of = {source: asked.fisher(source) for source in asked.sources}
@@ -127,7 +127,7 @@ def taskemb(asked: Asked) -> Values:
 
 def gradient(asked: Asked) -> Values:
     """Return the cosine of the mean gradients at the base model (Albalak 2023, Xia 2024)."""
-    from tasktransfer.fits.similarity import cosine
+    from tasktransfer.selection.similarity import cosine
 
     target = asked.gradient(asked.target)
     return {source: cosine(asked.gradient(source), target) for source in asked.sources}

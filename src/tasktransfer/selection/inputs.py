@@ -35,7 +35,7 @@ def _refuse_undeclared_input(*_: object) -> Arrays:
 
 @dataclass(frozen=True)
 class Asked:
-    """A target and its sources as input of a selector, see ``core.selectors.Selector.reads``.
+    """A target and its sources as input of a selector, see ``selection.selector.Selector.reads``.
 
     Attributes:
         kinds: task → kind (``tasks.card.Kind``).

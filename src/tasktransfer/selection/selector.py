@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from tasktransfer.core.specs import Family
 from tasktransfer.errors import ConfigError
+from tasktransfer.tasks.card import SINGLE_LABEL
 
 Reads = Literal[
     "texts",
@@ -26,6 +27,9 @@ Reads = Literal[
 ]
 """Inputs that a selector may read, see ``Selector``."""
 
+ChooseBy = str
+"""The split whose scores choose sources (dev or test), or a selector."""
+
 SELECTOR = "selector"
 """Learner of fits that compute a selector's values."""
 
@@ -38,16 +42,13 @@ COST, TOKENS = "cost", "tokens"
 The record of a selector's values has the values at this place, by target and source.
 """
 
-SINGLE_LABEL = ("utterance_classification", "dialogue_classification")
-"""Kinds of tasks whose instances have one class."""
-
 
 @dataclass(frozen=True, slots=True)
 class Selector:
     """A ranking of sources.
 
-    ``values`` maps a ``fits.asked.Asked`` (a target with its sources) to the value of each source
-    by name, or to None for a source without value. A selector that reads ``probe`` has no function:
+    ``values`` maps an ``inputs.Asked`` (a target with its sources) to the value of each source by
+    name, or to None for a source without value. A selector that reads ``probe`` has no function:
     its value is the dev score of that training run.
 
     ``reads`` names its inputs, which are computed once for all selectors:

@@ -23,11 +23,11 @@ from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.files.csv_file import CsvFile, open_csv
 from tasktransfer.files.locations import format_location
 from tasktransfer.files.progress import show_progress
-from tasktransfer.present.regret import COLUMNS, GROUP
 from tasktransfer.results.store import build_frame
+from tasktransfer.selection.judging import RANDOM, SOURCE_MEAN, Judged, Mean, judge_selectors
+from tasktransfer.selection.measures import KS
+from tasktransfer.selection.regret import COLUMNS, GROUP
 from tasktransfer.stats.resampling import Floats
-from tasktransfer.stats.selector_judgement import RANDOM, SOURCE_MEAN, Judged, Mean, judge_selectors
-from tasktransfer.stats.selectors import KS
 
 MAX_ROWS = 500_000
 NO_NUMBER = frozenset({"", "na", "n/a", "nan", "null", "none"})
@@ -73,7 +73,7 @@ def compute_file_regret(path: Path, ks: tuple[int, ...] = ()) -> tuple[pd.DataFr
 
 
 def compute_regret(matrices: Sequence[Matrix], ks: tuple[int, ...]) -> pd.DataFrame:
-    """Compute the columns of ``present.regret.COLUMNS``, matrix by matrix."""
+    """Compute the columns of ``selection.regret.COLUMNS``, matrix by matrix."""
     every = show_progress(matrices, "judging selectors")
     return build_frame([row for matrix in every for row in _build_rows(matrix, ks)], COLUMNS)
 

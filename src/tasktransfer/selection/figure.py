@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasktransfer.core.quantities import format_quantity
-from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.present.kit.style import INK, LABEL_POINTS, add_title, get_series_look, strip_axes
-from tasktransfer.present.regret import LEADING, RANDOM
 from tasktransfer.present.view import View
 from tasktransfer.results.metadata import Metadata
+from tasktransfer.selection.regret import LEADING, RANDOM
 
 LEAST_SECONDS = 0.1
 """Smallest cost on the logarithmic axis; cheaper selectors are drawn here."""
@@ -24,19 +24,22 @@ ROOM_FOR_NAMES = 1.45
 """Factor of the y limit that leaves room for names above their intervals."""
 
 
-def plot_study_regret(view: View) -> Figure | None:
+def plot_study_regret(label: Callable[[str], str], view: View) -> Figure | None:
     """Draw the figure of a study; None if no target has two sources to rank."""
     rows = view["regret"]
     judged = rows[(rows["measure"] == LEADING) & rows["value"].notna()]
-    return plot_regret(rows, view.metadata) if len(judged) else None
+    return plot_regret(rows, view.metadata, label) if len(judged) else None
 
 
-def plot_regret(table: pd.DataFrame, metadata: Metadata) -> Figure:
+def plot_regret(
+    table: pd.DataFrame, metadata: Metadata, label: Callable[[str], str] = str
+) -> Figure:
     """Draw one panel per model and algorithm.
 
     Args:
-        table: columns of ``present.regret.COLUMNS``. With several datasets, only the rows over all
-            of them are drawn.
+        table: columns of ``selection.regret.COLUMNS``. With several datasets, only the rows over
+            all of them are drawn.
+        label: function from an algorithm to its label.
     """
     rows = table[(table["measure"] == LEADING) & table["value"].notna()]
     datasets = list(dict.fromkeys(rows["dataset"]))
@@ -47,7 +50,7 @@ def plot_regret(table: pd.DataFrame, metadata: Metadata) -> Figure:
     for place, (names, group) in zip(axes, panels, strict=True):
         model, algorithm = map(str, names)
         _draw(place, group)
-        place.set_ylabel(f"{model}\n{get_algorithm_label(algorithm)}\nregret@1, points", fontsize=8)
+        place.set_ylabel(f"{model}\n{label(algorithm)}\nregret@1, points", fontsize=8)
     axes[-1].set_xlabel("seconds per target (log scale)", fontsize=LABEL_POINTS)
     targets, seeds = int(rows["n_targets"].max()), int(rows["n_seeds"].max())
     what = f"Regret of selectors over their cost, {format_quantity(targets, 'target')}"

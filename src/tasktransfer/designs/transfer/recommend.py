@@ -27,20 +27,20 @@ from tasktransfer.designs.transfer import outputs
 from tasktransfer.designs.transfer.collect.results import read_tables
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.report.learned import describe_unlearned
-from tasktransfer.designs.transfer.selectors.nodes import PROBE, is_selector
-from tasktransfer.designs.transfer.selectors.registry import SELECTORS
-from tasktransfer.designs.transfer.selectors.values import find_unlearned
-from tasktransfer.designs.transfer.statistics.select_sources import dev_deltas
 from tasktransfer.errors import ConfigError, RecordError
-from tasktransfer.fits.asked import Asked
 from tasktransfer.operate.forecast.estimate import Estimates
-from tasktransfer.present.regret import LEADING, LEVEL
 from tasktransfer.present.text import format_table
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.records import read_record
 from tasktransfer.results.store import read_statistic_frame
 from tasktransfer.results.study import Study
-from tasktransfer.stats.expected_gain import Expected, fit_expected_gain
+from tasktransfer.selection.choose import dev_deltas
+from tasktransfer.selection.expected_gain import Expected, fit_expected_gain
+from tasktransfer.selection.inputs import Asked
+from tasktransfer.selection.methods import SELECTORS
+from tasktransfer.selection.nodes import PROBE, is_selector
+from tasktransfer.selection.regret import LEADING, LEVEL
+from tasktransfer.selection.values import find_unlearned
 
 CHEAPEST_FIRST = (
     *("source_mean", "kind", "size", "tfidf", "roe", "embedding", "gradient"),

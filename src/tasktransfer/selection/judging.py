@@ -16,15 +16,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from tasktransfer.stats.false_discovery import compute_q_values
-from tasktransfer.stats.resampling import Floats
-from tasktransfer.stats.selectors import (
+from tasktransfer.selection.measures import (
     KS,
     compute_measures,
     compute_noise_floor,
     compute_source_mean,
     subtract_target_mean,
 )
+from tasktransfer.stats.false_discovery import compute_q_values
+from tasktransfer.stats.resampling import Floats
 
 RANDOM, SOURCE_MEAN = "random", "source_mean"
 REFERENCES = (RANDOM, SOURCE_MEAN)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypedDict
 
 import numpy.typing as npt
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.results import Tables
-from tasktransfer.designs.transfer.selection import ChooseBy
 from tasktransfer.errors import RecordError
+from tasktransfer.selection.selector import ChooseBy
 
 
 class ChosenSources(TypedDict):
@@ -41,7 +41,7 @@ def select(
         sources_per_target: number of sources to pick for each target.
         chosen_by: the split of the deltas, or the selector, for the record of the selection.
         values: values of the selector that ranks the sources of a target (columns of
-            ``selectors.values.VALUES``); None if the deltas rank them. Targets are picked by the
+            ``selection.values.VALUES``); None if the deltas rank them. Targets are picked by the
             deltas in both cases. A source without a value is not picked.
 
     Returns:
@@ -102,18 +102,19 @@ def dev_deltas(deltas: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def select_from_tables(
-    tables: Tables,
+    tables: Mapping[str, pd.DataFrame],
     targets_per_dataset: int = 2,
     sources_per_target: int = 3,
     choose_by: ChooseBy = "dev",
     values: pd.DataFrame | None = None,
 ) -> list[ChosenSources]:
-    """Apply ``select`` to the tables of a study.
+    """Apply ``select`` to the tables ``deltas``, ``runs`` and ``missing`` of a study.
 
     Raises:
         RecordError: as ``select``; also if planned single-source runs are missing.
     """
-    holes = tables.missing[tables.missing["n_sources"] <= 1]
+    missing = tables["missing"]
+    holes = missing[missing["n_sources"] <= 1]
     if len(holes):
         first = holes.iloc[0]
         raise RecordError(
@@ -122,7 +123,8 @@ def select_from_tables(
             f"{first['target']} seed {first['seed']} ({first['reason']}); run them, an incomplete "
             "table must not choose"
         )
-    deltas = tables.deltas if choose_by == "test" else dev_deltas(tables.deltas, tables.runs)
+    deltas = tables["deltas"]
+    deltas = deltas if choose_by == "test" else dev_deltas(deltas, tables["runs"])
     return select(deltas, targets_per_dataset, sources_per_target, choose_by, values)
 
 

@@ -8,15 +8,16 @@ from typing import Any
 
 from tasktransfer.core.nodes import Data, Fit, Outcome, Stage, Start
 from tasktransfer.core.runs import Run
-from tasktransfer.core.selectors import SELECTOR, SINGLE_LABEL, Selector
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import get_task, resolve_task
+from tasktransfer.selection.selector import SELECTOR, Selector
+from tasktransfer.tasks.card import SINGLE_LABEL
 
 METHOD = "selector"
 """Method of runs with a selector's values; their ``variant`` is the selector's name."""
 PROBE = "probe"
 INSTANCES = 300
-"""Number of a task's training instances that selectors read; see ``fits.asked``."""
+"""Number of a task's training instances that selectors read; see ``selection.inputs``."""
 
 
 @dataclass(frozen=True)

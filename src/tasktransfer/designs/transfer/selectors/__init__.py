@@ -1,1 +1,0 @@
-"""Selectors, which predict the best source of a target, and their evaluation."""
