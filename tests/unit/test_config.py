@@ -122,14 +122,14 @@ def test_defaults_are_those_of_the_recipe() -> None:
     study = parse(SMALL)
     assert study.training_for("DailyDialog") == Training(epochs=30)
     assert study.training_for("Friends") == Training(epochs=20)
-    assert study.algorithms == ("baseline", "pretrain_finetune", "multitask", "multitask_finetune")
+    assert study.planned_algorithms == ("baseline", "pretrain_finetune", "multitask", "multitask_finetune")
     assert study.seeds == (0,)
     assert study.checkpoints.keep == ("baseline",)
 
 
 def test_baseline_is_always_run_and_order_is_fixed() -> None:
     study = parse(SMALL | {"algorithms": ["multitask", "pretrain_finetune"]})
-    assert study.algorithms == ("baseline", "pretrain_finetune", "multitask")
+    assert study.planned_algorithms == ("baseline", "pretrain_finetune", "multitask")
 
 
 def test_named_targets_count_in_mode_named_only() -> None:

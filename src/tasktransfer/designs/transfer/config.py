@@ -13,10 +13,12 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import (
     AfterValidator,
     BeforeValidator,
+    ConfigDict,
     Field,
     PlainValidator,
     model_validator,
 )
+from pydantic.config import JsonDict
 
 from tasktransfer.config import (
     ALL,
@@ -76,6 +78,7 @@ from tasktransfer.designs.transfer.pairs import (
 )
 from tasktransfer.designs.transfer.prompted_section import Prompted, prompted_problems
 from tasktransfer.designs.transfer.racing import RacingConfig
+from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.results.study import Study
 from tasktransfer.selection.methods import SELECTORS
 
@@ -90,11 +93,36 @@ def _expand_algorithms(names: Any) -> Any:
 
 
 def _order_algorithms(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name for name in ALGORITHMS if name in {"baseline", *names})
+    return tuple(name for name in ALGORITHMS if name in {BASELINE, *names})
+
+
+def choose_algorithms(
+    names: tuple[str, ...] | None, datasets: tuple[DatasetConfig, ...]
+) -> tuple[str, ...]:
+    """Return the algorithms that run.
+
+    Args:
+        names: algorithms of the file; None for all of the paper, or for the baseline alone if no
+            task has a source.
+    """
+    if names is not None:
+        return names
+    return PAPER_ALGORITHMS if any(dataset.pairs for dataset in datasets) else (BASELINE,)
+
+
+NEEDS_A_MODEL: JsonDict = {
+    "anyOf": [
+        {"required": ["models"], "properties": {"models": {"minItems": 1}}},
+        {"required": ["prompted"], "properties": {"prompted": {"minItems": 1}}},
+    ]
+}
+"""JSON schema of the rule that a study names a model to train or to prompt."""
 
 
 class TransferConfig(CommonConfig):
     """A validated transfer study."""
+
+    model_config = ConfigDict(json_schema_extra=NEEDS_A_MODEL)
 
     data: TransferData = Field(default=TransferData(), description="dialogues of the study")
     training: TransferTraining = Field(
@@ -113,23 +141,26 @@ class TransferConfig(CommonConfig):
         description="the datasets: those of the package with their tasks, and your own with their "
         "files",
     )
-    models: Annotated[
-        tuple[TransferModel, ...], LIST, Field(min_length=1), AfterValidator(check_unique_names)
-    ] = Field(description="the models, each a checkpoint with its family")
-    algorithms: Annotated[
-        tuple[AlgorithmName, ...],
-        LIST,
-        Field(min_length=1),
-        DISTINCT,
-        AfterValidator(_order_algorithms),
-        BeforeValidator(
-            _expand_algorithms,
-            json_schema_input_type=Literal["all"]
-            | Annotated[list[AlgorithmName], Field(min_length=1)],
-        ),
-    ] = Field(
-        default=PAPER_ALGORITHMS,
-        description="the algorithms, or all of the paper; baseline is always run",
+    models: Annotated[tuple[TransferModel, ...], LIST, AfterValidator(check_unique_names)] = Field(
+        default=(),
+        description="the models, each a checkpoint with its family; required unless prompted "
+        "names an endpoint's model",
+    )
+    algorithms: (
+        Annotated[
+            tuple[AlgorithmName, ...],
+            LIST,
+            DISTINCT,
+            AfterValidator(_order_algorithms),
+            BeforeValidator(
+                _expand_algorithms, json_schema_input_type=Literal["all"] | list[AlgorithmName]
+            ),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="the algorithms, or all of the paper; baseline is always run, and [] runs it "
+        "alone; null: all, or the baseline alone if no task has a source",
     )
     controls: Annotated[
         tuple[ControlName, ...],
@@ -206,8 +237,9 @@ class TransferConfig(CommonConfig):
 
     @model_validator(mode="after")
     def _resolve_sections(self) -> Self:
-        multi_source = self.multi_source.in_force(self.algorithms)
         datasets, _ = across(Asked(self.pairs, self.sources, self.targets), self.datasets)
+        algorithms = choose_algorithms(self.algorithms, datasets)
+        multi_source = self.multi_source.in_force(algorithms)
         return self.model_copy(update={"multi_source": multi_source, "datasets": datasets})
 
     def describe_exclusion(self, dataset: str, task: str) -> str:
@@ -234,6 +266,11 @@ class TransferConfig(CommonConfig):
         return tuple(seed for seed in self.baseline_seeds or () if seed not in self.seeds)
 
     @property
+    def planned_algorithms(self) -> tuple[str, ...]:
+        """The algorithms of the file, or those that the study's pairs allow by default."""
+        return choose_algorithms(self.algorithms, self.datasets)
+
+    @property
     def planned_controls(self) -> tuple[str, ...]:
         """The controls of the file, or ``longer_baseline`` by default for multitask_finetune.
 
@@ -242,7 +279,9 @@ class TransferConfig(CommonConfig):
         if "controls" in self.model_fields_set:
             return self.controls
         learns = self.training.recipe is not None and self.racing is None
-        trains_longer = "multitask_finetune" in self.algorithms and self.rules != "challenge"
+        trains_longer = (
+            "multitask_finetune" in self.planned_algorithms and self.rules != "challenge"
+        )
         return (LONGER_BASELINE,) if learns and trains_longer else ()
 
     @property
@@ -295,6 +334,7 @@ class TransferConfig(CommonConfig):
                     del entry[key]
         if not content["data"]["releases"]:  # came later
             del content["data"]["releases"]
+        content["algorithms"] = self.planned_algorithms
         content["controls"] = self.planned_controls
         if not self.planned_controls:
             del content["controls"]
@@ -323,29 +363,34 @@ class TransferConfig(CommonConfig):
     def find_contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
         """Yield conflicts between sections that are valid by themselves."""
         datasets: tuple[DatasetConfig, ...] = parts.get("datasets", ())
-        algorithms: tuple[str, ...] = parts.get("algorithms", ())
         asked = Asked(*(parts.get(key) for key in ("pairs", "sources", "targets")))
         if isinstance(asked.pairs, tuple) and (asked.sources or asked.targets):
             yield Problem("pairs", "cannot be combined with sources and targets: remove one")
+        problems: list[Problem] = []
         if datasets:
             datasets, problems = across(asked, datasets)
             yield from problems
+        names = parts.get("algorithms", ())
+        algorithms = choose_algorithms(names, datasets) if datasets else names or ()
+        if datasets:
             mode = parts["multi_source"].mode if "multi_source" in parts else "off"
             yield from refused_together(asked, datasets, algorithms, mode)
-        if len(algorithms) > 1 and asked.is_open:
-            yield from find_missing_pairs(datasets)
+        trains = "models" not in parts or any(model.trained for model in parts["models"])
+        if len(algorithms) > 1 and trains and not problems:
+            yield from find_missing_pairs(datasets, asked)
         if parts.get("racing"):
-            yield from find_race_problems(parts)
+            yield from find_race_problems(parts, algorithms)
         if parts.get("baseline_seeds"):
             yield from find_missing_baseline_seeds(parts["baseline_seeds"], parts.get("seeds", ()))
         if "training" in parts:
-            yield from find_budget_problems(parts["training"], datasets)
+            if trains:
+                yield from find_budget_problems(parts["training"], datasets)
             yield from find_rate_without_heads(parts["training"], parts.get("models", ()))
         if "checkpoints" in parts and "pretrain_finetune" in algorithms:
             yield from find_missing_checkpoints(parts["checkpoints"])
         if parts.get("prompted") and "models" in parts:
             yield from prompted_problems(parts["prompted"], parts["models"])
-        if "models" in parts and not parts.get("prompted", True):
+        if not trains and not parts.get("prompted", True):
             yield from find_idle_study(parts["models"])
         if "multi_source" in parts:
             yield from multi_source_problems(parts["multi_source"], datasets, algorithms)

@@ -10,17 +10,30 @@ from tasktransfer.config.fidelity import resolve_switches
 from tasktransfer.core.validation import Problem
 from tasktransfer.designs.transfer.config_sections import TransferModel, TransferTraining
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
+from tasktransfer.designs.transfer.pairs import Asked
+from tasktransfer.designs.transfer.runs import BASELINE
 
 
 def find_idle_study(models: Sequence[TransferModel]) -> Iterator[Problem]:
-    """Yield a problem if the study neither trains nor prompts a model."""
-    if not any(model.trained for model in models):
+    """Yield the problem of a study that neither trains nor prompts a model."""
+    if models:
         message = "none is trained or prompted: remove trained: false, or add one to prompted"
-        yield Problem("models", message)
+    else:
+        message = "names no model, and nothing is prompted: add a model, or an endpoint to prompted"
+    yield Problem("models", message)
 
 
-def find_missing_pairs(datasets: tuple[DatasetConfig, ...]) -> Iterator[Problem]:
-    for dataset in datasets:
+def find_missing_pairs(datasets: tuple[DatasetConfig, ...], asked: Asked) -> Iterator[Problem]:
+    """Yield a problem for each reason why transfer algorithms have no pair."""
+    for key in ("pairs", "sources"):
+        if getattr(asked, key) == ():
+            yield Problem(
+                key,
+                "is empty, but transfer algorithms need a source: name one, or set algorithms: "
+                "[baseline]",
+            )
+            return
+    for dataset in datasets if asked.is_open else ():
         if not dataset.pairs:
             yield Problem(
                 f"datasets.{dataset.name}",
@@ -29,7 +42,9 @@ def find_missing_pairs(datasets: tuple[DatasetConfig, ...]) -> Iterator[Problem]
             )
 
 
-def find_race_problems(parts: Mapping[str, Any]) -> Iterator[Problem]:
+def find_race_problems(parts: Mapping[str, Any], algorithms: tuple[str, ...]) -> Iterator[Problem]:
+    if algorithms == (BASELINE,):
+        yield Problem("racing", "has no effect on baselines alone: remove it, or add an algorithm")
     last, seeds = parts["racing"].seeds[-1], parts.get("seeds", ())
     if last > len(seeds):
         yield Problem(

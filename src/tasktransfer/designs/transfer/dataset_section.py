@@ -40,8 +40,9 @@ class PairsSection(Section):
     targets: Literal["all"] | AnyTaskNames = Field(
         default=ALL, description="target tasks, or all: every task in tasks"
     )
-    pairs: Annotated[tuple[Pair, ...], LIST, Field(min_length=1), DISTINCT] | None = Field(
-        default=None, description="source and target pairs, instead of all sources with all targets"
+    pairs: Annotated[tuple[Pair, ...], LIST, DISTINCT] | None = Field(
+        default=None,
+        description="source and target pairs, instead of all sources with all targets; [] for none",
     )
 
 

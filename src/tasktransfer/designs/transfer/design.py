@@ -68,7 +68,7 @@ def _list_notes(config: TransferConfig) -> tuple[str, ...]:
 def _describe_race(config: TransferConfig, racing: RacingConfig) -> str:
     """Return a line with the number of transfers with and without the race."""
     sources = Counter((d.name, target) for d in config.datasets for _, target in d.pairs)
-    times = len(config.trained_models) * sum(name != BASELINE for name in config.algorithms)
+    times = len(config.trained_models) * sum(name != BASELINE for name in config.planned_algorithms)
     with_race = times * runs_with_race(racing, sources.values())
     without = times * racing.seeds[-1] * sum(sources.values())
     return (

@@ -24,7 +24,7 @@ JOINT = ("multitask", "multitask_finetune", "temperature", "random_weights", *BA
 """Algorithms that train source and target jointly."""
 
 Pattern = Annotated[str, Text(r"[\w*-]+(/[\w*]+)?", "write Dataset/task, Dataset/* or a task")]
-Patterns = Annotated[tuple[Pattern, ...], LIST, Field(min_length=1), DISTINCT]
+Patterns = Annotated[tuple[Pattern, ...], LIST, DISTINCT]
 
 Task = tuple[str, str]
 """Dataset and name of a task."""
@@ -40,7 +40,7 @@ class AnyPair(Section):
     target: Pattern = Field(description="the evaluated task, as Dataset/task")
 
 
-Pairs = Literal["all"] | Annotated[tuple[AnyPair, ...], LIST, Field(min_length=1), DISTINCT] | None
+Pairs = Literal["all"] | Annotated[tuple[AnyPair, ...], LIST, DISTINCT] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,10 @@ class Asked:
 def across(
     asked: Asked, datasets: tuple[DatasetConfig, ...]
 ) -> tuple[tuple[DatasetConfig, ...], list[Problem]]:
-    """Return the datasets with the configured pairs, and problems with these."""
+    """Return the datasets with the configured pairs, and problems with these.
+
+    An empty list of pairs or sources leaves the baselines alone.
+    """
     if asked.is_open:
         return datasets, []
     studied = [(dataset.name, task) for dataset in datasets for task in dataset.tasks]
@@ -83,7 +86,7 @@ def across(
     found = tuple(
         replace(section, pairs=tuple(by_target.get(section.name, ()))) for section in datasets
     )
-    if not by_target and not problems:
+    if not by_target and not problems and () not in (asked.pairs, asked.sources):
         problems.append(Problem("targets", "leave no source beside a target: name another task"))
     return found, problems
 
@@ -124,7 +127,7 @@ def _select_tasks(
     patterns: Sequence[str] | None, studied: list[Task], key: str, problems: list[Problem]
 ) -> list[Task]:
     found: list[Task] = []
-    for index, pattern in enumerate(patterns or ("*",)):
+    for index, pattern in enumerate(("*",) if patterns is None else patterns):
         found += _match_pattern(pattern, studied, extend_path(key, index), problems)
     return list(dict.fromkeys(found))
 

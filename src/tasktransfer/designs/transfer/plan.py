@@ -351,7 +351,7 @@ def _list_run_names(config: TransferConfig, selected: Iterable[MultiSource]) -> 
                 targets = [m for m in multi if m.dataset == dataset.name]
                 for target in _list_baseline_tasks(dataset, targets):
                     yield dataset.name, model.name, BASELINE, (), target, seed
-                for algorithm in config.algorithms:
+                for algorithm in config.planned_algorithms:
                     if algorithm == BASELINE:
                         continue
                     for source, target in dataset.pairs:
