@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from small_study import SMALL, changed, parse, refusal
+from small_study import GONE, SMALL, changed, parse, refusal
 
 from tasktransfer.config.fields import Section
 from tasktransfer.config.overrides import from_texts
@@ -122,7 +122,12 @@ def test_defaults_are_those_of_the_recipe() -> None:
     study = parse(SMALL)
     assert study.training_for("DailyDialog") == Training(epochs=30)
     assert study.training_for("Friends") == Training(epochs=20)
-    assert study.planned_algorithms == ("baseline", "pretrain_finetune", "multitask", "multitask_finetune")
+    assert study.planned_algorithms == (
+        "baseline",
+        "pretrain_finetune",
+        "multitask",
+        "multitask_finetune",
+    )
     assert study.seeds == (0,)
     assert study.checkpoints.keep == ("baseline",)
 
@@ -130,6 +135,51 @@ def test_defaults_are_those_of_the_recipe() -> None:
 def test_baseline_is_always_run_and_order_is_fixed() -> None:
     study = parse(SMALL | {"algorithms": ["multitask", "pretrain_finetune"]})
     assert study.planned_algorithms == ("baseline", "pretrain_finetune", "multitask")
+
+
+ONE_TASK = {**SMALL, "datasets": {"DailyDialog": {"tasks": ["topic_classification"]}}}
+NO_PAIR = {"DailyDialog": {"tasks": ["emotion_recognition", "dialogue_nli"], "pairs": []}}
+
+
+@pytest.mark.parametrize(
+    "study",
+    [
+        ONE_TASK,
+        {**ONE_TASK, "algorithms": []},
+        {**ONE_TASK, "algorithms": None},
+        {**SMALL, "pairs": []},
+        {**SMALL, "sources": []},
+        {**SMALL, "datasets": NO_PAIR},
+        {**SMALL, "algorithms": []},
+    ],
+)
+def test_a_study_of_baselines_alone_is_a_study(study: Any) -> None:
+    config = parse(study)
+    assert config.planned_algorithms == ("baseline",)
+    assert config.content()["algorithms"] == ("baseline",)
+    jsonschema.validate(study, json.loads(SCHEMA.read_text()))
+    assert "racing: has no effect on baselines alone" in refusal(
+        {**study, "seeds": 4, "racing": {"seeds": [2, 4], "keep": [0.5]}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("study", "told"),
+    [
+        ({**ONE_TASK, "algorithms": "all"}, "datasets.DailyDialog: has no pair of a source"),
+        ({**SMALL, "pairs": [], "algorithms": ["multitask"]}, "pairs: is empty, but transfer"),
+        ({**SMALL, "sources": [], "algorithms": "all"}, "sources: is empty, but transfer"),
+        ({**SMALL, "targets": []}, "targets: leave no source beside a target"),
+        ({**SMALL, "datasets": {**SMALL["datasets"], **NO_PAIR}}, "datasets.DailyDialog: has no"),
+        (changed("models", to=[]), "models: names no model, and nothing is prompted"),
+        (changed("models", to=GONE), "models: names no model, and nothing is prompted"),
+    ],
+)
+def test_algorithms_without_a_source_and_studies_without_a_model_are_refused(
+    study: Any, told: str
+) -> None:
+    assert refusal(study).count("\n") == 0
+    assert f"study.yaml: {told}" in refusal(study)
 
 
 def test_named_targets_count_in_mode_named_only() -> None:

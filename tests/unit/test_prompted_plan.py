@@ -144,6 +144,30 @@ def test_two_entries_by_one_name_ask_the_same_model() -> None:
     assert "none is trained" in refusal({**ASKED, "prompted": [], "models": [GPT]})
 
 
+def test_a_study_that_trains_nothing_needs_neither_models_nor_epochs_nor_pairs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = ({"text": f"parcel {n}", "topic": "ab"[n % 2]} for n in range(12))
+    Path("own.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    own = {
+        "files": {"train": "own.jsonl"},
+        "shares": {"test": 0.2},
+        "dialogue": {"text": "text"},
+        "tasks": {"topic": {"kind": "dialogue_classification", "label": "topic"}},
+    }
+    far = {"model": "far", "endpoint": "http://localhost:1/v1"}
+    only = {"study": "only", "datasets": {"Own": own}, "prompted": [far]}
+    config = parse(only)
+    assert (config.models, config.planned_algorithms) == ((), ("baseline",))
+    with_epochs = parse({**only, "models": SMALL["models"], "training": {"epochs": {"Own": 1}}})
+    assert with_epochs.trained_models
+    assert "training.epochs: has no value for Own" in refusal({**only, "models": SMALL["models"]})
+    assert "models: names no model, and nothing is prompted" in refusal({**only, "prompted": []})
+    idle = refusal({**only, "references": ["most_frequent"]})
+    assert "references: found [most_frequent], but no model is trained" in idle
+
+
 # --- a whole study ------------------------------------------------------------------------------
 
 
@@ -157,8 +181,6 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "study": "asked",
         "data": {"release": "./release"},
         "datasets": {"Friends": {"tasks": ["emory_emotion_recognition", "question_answering"]}},
-        "models": [GPT],
-        "algorithms": ["baseline"],
         "prompted": [{"model": "far", "endpoint": "http://127.0.0.1:9/v1", "shots": [0, 1],
                       "retries": 1, "test_data_seen": "unknown"}],
         "seeds": 2,
@@ -233,6 +255,9 @@ def test_a_study_is_asked_killed_resumed_collected_and_explained(
     promised = outputs_of(design_of(opened(study).config), opened(study)).printed
     assert [file for file in promised if not Path("results", file).exists()] == []
     assert "figures/table2.md" in promised and "figures/table1.md" not in promised
+    assert main(["report", "--config", str(study)]) == 0
+    page = Path("results/report.html").read_text()
+    assert "Mean scores of the prompted models (0-100): Friends with far and 0 shots" in page
     capsys.readouterr()
     node = next(n for n in opened(study).plan.evaluations if n.task == "question_answering")
     assert isinstance(node, Evaluation)

@@ -46,6 +46,14 @@ def test_adding_a_seed_runs_its_trainings_only(study: Sandbox) -> None:
     assert all("seed1-" in line for line in trained(study))
 
 
+@pytest.mark.parametrize("keys", [{"algorithms": []}, {"pairs": []}])
+def test_baselines_alone_are_a_study(keys: dict[str, list[str]], tmp_path: Path) -> None:
+    study = sandbox(tmp_path)
+    study.write(**keys)
+    assert study.run() == {"baseline": 2, "collect": 1}
+    assert "Nothing to be done" in study.call().stderr
+
+
 def test_adding_a_task_runs_its_baseline_and_its_pairs_only(study: Sandbox) -> None:
     study.write(datasets={"DailyDialog": {"tasks": [A, B, C]}})
     assert study.run() == {"baseline": 1, "multitask": 2, "finetune": 8, "collect": 1}

@@ -42,10 +42,7 @@ def study(tmp_path: Path) -> Path:
                 "tasks": {"topic": {"kind": "dialogue_classification", "label": "topic"}},
             }
         },
-        "models": [{"name": "gpt", "family": "decoder", "checkpoint": "tiny", "trained": False}],
-        "algorithms": ["baseline"],
         "seeds": 1,
-        "training": {"epochs": 1},
         "prompted": [
             {"model": "far", "endpoint": "http://127.0.0.1:9/v1", "retries": 1, "concurrency": 1}
         ],

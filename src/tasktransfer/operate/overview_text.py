@@ -108,7 +108,10 @@ def _format_estimate(estimate: dict[str, Any]) -> list[str]:
         *format_indented_table(rows, columns),
         f"  {estimate['devices']} in parallel: {estimate['devices_from']} "
         "(--devices N --on cpu|gpu)",
-        f"  sizes from {', '.join(estimate['sizes_from'])}; samples and tokens over all epochs",
+        *(
+            f"  sizes from {', '.join(sizes)}; samples and tokens over all epochs"
+            for sizes in filter(None, [estimate["sizes_from"]])
+        ),
         *_describe_extra_hours(estimate),
         *(_describe_speed_basis(name, basis) for name, basis in estimate["speed_from"].items()),
         f"  matrix products on {estimate['rates']}",

@@ -56,8 +56,10 @@ def _format_groups(seen: dict[str, Any]) -> list[str]:
 
 def _describe_progress(seen: dict[str, Any]) -> list[str]:
     total, done = seen["trainings"], seen["totals"]["done"]
-    share = 100 * done / total if total else 100.0
-    lines = [f"{done:,} of {total:,} trainings done ({share:.1f} %)"]
+    if total:
+        lines = [f"{done:,} of {total:,} trainings done ({100 * done / total:.1f} %)"]
+    else:
+        lines = ["the study trains no model"]
     if seen["finished_last_hour"]:
         lines[0] += (
             f", {seen['finished_last_hour']:,} in the last hour ({seen['per_hour']:,.0f} per hour)"

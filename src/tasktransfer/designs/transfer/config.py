@@ -41,12 +41,12 @@ from tasktransfer.designs.transfer.algorithms import (
 from tasktransfer.designs.transfer.challenge.rules import Rules, list_forbidden_keys
 from tasktransfer.designs.transfer.config_conflicts import (
     find_budget_problems,
-    find_idle_study,
     find_missing_baseline_seeds,
     find_missing_checkpoints,
     find_missing_pairs,
     find_race_problems,
     find_rate_without_heads,
+    find_untrained_problems,
 )
 from tasktransfer.designs.transfer.config_sections import (
     ModelTraining,
@@ -390,8 +390,8 @@ class TransferConfig(CommonConfig):
             yield from find_missing_checkpoints(parts["checkpoints"])
         if parts.get("prompted") and "models" in parts:
             yield from prompted_problems(parts["prompted"], parts["models"])
-        if not trains and not parts.get("prompted", True):
-            yield from find_idle_study(parts["models"])
+        if not trains:
+            yield from find_untrained_problems(parts)
         if "multi_source" in parts:
             yield from multi_source_problems(parts["multi_source"], datasets, algorithms)
             trained = (model for model in parts.get("models", ()) if model.trained)

@@ -14,13 +14,19 @@ from tasktransfer.designs.transfer.pairs import Asked
 from tasktransfer.designs.transfer.runs import BASELINE
 
 
-def find_idle_study(models: Sequence[TransferModel]) -> Iterator[Problem]:
-    """Yield the problem of a study that neither trains nor prompts a model."""
-    if models:
-        message = "none is trained or prompted: remove trained: false, or add one to prompted"
-    else:
+def find_untrained_problems(parts: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield problems of a study that trains no model: it must prompt one, and compares nothing."""
+    if not parts.get("prompted", True):
         message = "names no model, and nothing is prompted: add a model, or an endpoint to prompted"
-    yield Problem("models", message)
+        if parts["models"]:
+            message = "none is trained or prompted: remove trained: false, or add one to prompted"
+        yield Problem("models", message)
+    elif parts.get("references"):
+        yield Problem(
+            "references",
+            f"found [{', '.join(parts['references'])}], but no model is trained, so there is no "
+            "baseline to compare them with: remove it, or train a model",
+        )
 
 
 def find_missing_pairs(datasets: tuple[DatasetConfig, ...], asked: Asked) -> Iterator[Problem]:

@@ -32,6 +32,7 @@ from tasktransfer.results.study import Study
 QUESTION = (
     "Which dialogue tasks help which others when a model is trained on them first, and by how much?"
 )
+NO_TRANSFER = "How well do the study's models solve each task?"
 SCRIPTS = ("heatmap_model.js", "heatmap_words.js", "heatmap.js")
 """Scripts in load order: each uses those before it."""
 LENGTHS, MULTI_SOURCE, CONTROLS = "lengths", "multi_source", "shuffled_source"
@@ -242,6 +243,7 @@ def shown(study: Study) -> Presentation:
         selectors=bool(config.selectors),
         mixing=config.multi_source.mixes,
         across=bool(pairs_across(config)),
+        question=QUESTION if _has_sources(study, 1) else NO_TRANSFER,
     )
 
 
@@ -251,6 +253,7 @@ def presentation(
     selectors: bool = False,
     mixing: bool = False,
     across: bool = False,
+    question: str = QUESTION,
 ) -> Presentation:
     """Return the presentation with the given figures.
 
@@ -259,10 +262,11 @@ def presentation(
         selectors: whether source selectors are evaluated.
         mixing: whether a bandit mixes sources.
         across: whether sources may be from other datasets.
+        question: question that the report answers.
     """
     page = "designs.transfer.report.blocks"
     return Presentation(
-        question=QUESTION,
+        question=question,
         read=late(page, "read"),
         answer=late("designs.transfer.report.answer", "answer"),
         tables=(

@@ -16,6 +16,7 @@ from tasktransfer.designs.transfer.report.learned import (
     keep_learned,
 )
 from tasktransfer.designs.transfer.report.longer_training import describe_longer_training
+from tasktransfer.designs.transfer.report.without_transfer import describe_scores, has_transfer
 from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
 from tasktransfer.present.sentences import (
     MOST_Q,
@@ -38,6 +39,8 @@ def answer(view: View) -> list[str]:
     unlearned = [*describe_unlearned(compared)]
     # No source is recommended for a target that no baseline has learned.
     first = first_sources(keep_learned(cells, compared), view["runs"], view["collapsed"])
+    if not has_transfer(view["runs"], view["missing"]):
+        return [*describe_scores(view), *unlearned]
     singles = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
     tested = singles[singles["q"].notna()]
     if tested.empty:

@@ -12,7 +12,12 @@ import pandas as pd
 from markupsafe import Markup
 
 from tasktransfer.designs.transfer import outputs
-from tasktransfer.designs.transfer.collect.results import frames_in, read_results, results_of
+from tasktransfer.designs.transfer.collect.results import (
+    Results,
+    frames_in,
+    read_results,
+    results_of,
+)
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.racing import LEFT_LABEL, NO_INTERVAL
 from tasktransfer.designs.transfer.report.control_tables import control_tables
@@ -22,6 +27,7 @@ from tasktransfer.designs.transfer.report.statistics_tables import (
     agreement_lines,
     statistics_tables,
 )
+from tasktransfer.designs.transfer.report.without_transfer import has_transfer
 from tasktransfer.designs.transfer.statistics.mixing import MIXING
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.present.columns import Column, long_text, number, text
@@ -68,20 +74,26 @@ def read(study: Study) -> tuple[Mapping[str, pd.DataFrame], Metadata]:
 def blocks(view: View) -> Mapping[str, Sequence[Block]]:
     """Return the blocks by section: the heatmap in results, statistics and controls in ``sure``."""
     results = results_of(view)
-    arguments = view.study.arguments()
-    explain = " ".join(part for part in ("tasktransfer explain", arguments) if part)
-    heatmap = create_environment(HERE).get_template("heatmap.html.j2")
-    raced = bool((results.statistics.cells["no_interval"] == NO_INTERVAL).any())
-    html = heatmap.render(labels=LABELS, raced=raced, data=escape_json(payload(results, explain)))
     tables = [*statistics_tables(results.statistics), *control_tables(results)]
     return {
-        "results": [Block(html=Markup(html))],
+        "results": [_build_heatmap(view, results)],
         "sure": [
             *(Block(text=line) for line in (sentences(view["regret"]) if "regret" in view else ())),
             *(Block(text=line) for line in agreement_lines(results.statistics.agreement)),
             *(Block(table=table) for table in tables),
         ],
     }
+
+
+def _build_heatmap(view: View, results: Results) -> Block:
+    """Return the interactive heatmap, or a line if the study has no transfer."""
+    if not has_transfer(results.tables.runs, results.tables.missing):
+        return Block(text="Heatmap: the study has no transfer.")
+    explain = " ".join(part for part in ("tasktransfer explain", view.study.arguments()) if part)
+    heatmap = create_environment(HERE).get_template("heatmap.html.j2")
+    raced = bool((results.statistics.cells["no_interval"] == NO_INTERVAL).any())
+    html = heatmap.render(labels=LABELS, raced=raced, data=escape_json(payload(results, explain)))
+    return Block(html=Markup(html))
 
 
 def missing(view: View) -> tuple[pd.DataFrame, pd.DataFrame]:
