@@ -27,7 +27,6 @@ from tasktransfer.designs.transfer.report.statistics_tables import (
     agreement_lines,
     statistics_tables,
 )
-from tasktransfer.designs.transfer.report.without_transfer import has_transfer
 from tasktransfer.designs.transfer.statistics.mixing import MIXING
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.present.columns import Column, long_text, number, text
@@ -86,9 +85,9 @@ def blocks(view: View) -> Mapping[str, Sequence[Block]]:
 
 
 def _build_heatmap(view: View, results: Results) -> Block:
-    """Return the interactive heatmap, or a line if the study has no transfer."""
-    if not has_transfer(results.tables.runs, results.tables.missing):
-        return Block(text="Heatmap: the study has no transfer.")
+    """Return the interactive heatmap, or a line if the study trains no model."""
+    if results.tables.runs.empty and results.tables.missing.empty:
+        return Block(text="Heatmap: the study trains no model.")
     explain = " ".join(part for part in ("tasktransfer explain", view.study.arguments()) if part)
     heatmap = create_environment(HERE).get_template("heatmap.html.j2")
     raced = bool((results.statistics.cells["no_interval"] == NO_INTERVAL).any())
