@@ -14,9 +14,12 @@ import pytest
 import yaml
 from declared_files import dialogue, lines
 
+from small_models import make_model
 from tasktransfer.cli import main, new_study
-from tasktransfer.cli.new_study import SIZES, Size, Wish, find_target
-from tasktransfer.designs import load_config
+from tasktransfer.cli.new_study import SIZES, Size, Wish, find_target, name_models
+from tasktransfer.designs import load_config, open_study
+from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.errors import ConfigError
 
 QUESTIONS = ("File with your dialogues", "Label to predict", "Model", "Time budget in hours")
 
@@ -115,6 +118,51 @@ def test_without_a_terminal_nothing_is_asked(
 def test_every_size_has_seeds_to_test_and_none_shortens_the_training() -> None:
     assert all(size.seeds >= 3 for size in SIZES)
     assert not {"epochs", "updates"} & {field.name for field in fields(Size)}
+
+
+@pytest.mark.parametrize("hours", ["0", "-1", "soon"])
+def test_hours_that_are_no_time_are_refused(
+    hours: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "own.jsonl"
+    file.write_text(lines([dialogue("a", number) for number in range(12)]))
+    given = ["--file", str(file), "--label", "intent", "--model", "tiny", f"--hours={hours}"]
+    assert main(["init", *given]) == 2
+    assert f"--hours: found '{hours}', expected a number above 0" in capsys.readouterr().err
+
+
+def test_each_model_has_a_name_of_its_own() -> None:
+    models = ["tiny", "./a/bert base", "./b/Bert-Base", "org/e5"]
+    assert name_models(models) == ["tiny", "bert-base", "Bert-Base-3", "e5"]
+    with pytest.raises(ConfigError, match="--model tiny: it is given twice"):
+        name_models(["tiny", "e5", "tiny"])
+
+
+def test_several_encoders_are_compared_in_one_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.jsonl").write_text(lines([dialogue("a", number) for number in range(40)]))
+    for name in ("first", "second"):
+        make_model("encoder", ["hello there"], tmp_path / name / "encoder")
+    given = ["--file", "own.jsonl", "--label", "intent", "--hours", "50", "--out", "study"]
+    models = ["--model", "tiny", "--model", "first/encoder", "--model", "second/encoder"]
+    assert main(["init", *given, *models]) == 0
+    assert "h of 50 h on this machine" in capsys.readouterr().out
+    monkeypatch.chdir("study")
+    config = transfer_config(open_study("config.yaml"))
+    assert [(model.name, model.checkpoint, model.family) for model in config.models] == [
+        ("tiny", "tiny", "encoder"),
+        ("encoder", "../first/encoder", "encoder"),
+        ("encoder-3", "../second/encoder", "encoder"),
+    ]
+    runs = open_study("config.yaml").plan.runs
+    embedded = {run.model for run in runs if run.about.get("reference") == "frozen_logistic"}
+    assert (
+        embedded
+        == {run.model for run in runs if run.method == "baseline"}
+        == {model.name for model in config.models}
+    )
 
 
 def write_for(hours: float, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from finished_stages import finish_all, opened
 from tasktransfer import cli
-from tasktransfer.cli.run_study import Progress, Request, build_snakemake_arguments
+from tasktransfer.cli.run_forecast import Forecast, forecast_study
+from tasktransfer.cli.run_study import (
+    Progress,
+    Request,
+    TimeLeft,
+    build_snakemake_arguments,
+    follow_snakemake,
+)
 from tasktransfer.errors import ConfigError
 
 STARTED = """\
@@ -36,6 +45,41 @@ ENDED = """\
 Finished jobid: {job} (Rule: baseline)
 {done} of 3 steps (33%) done
 """
+
+
+def test_the_forecast_depends_on_the_cores_and_on_what_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    study = opened(seeds=2)
+    one, two = (forecast_study(study, cores=count, gpus=count) for count in (1, 2))
+    assert one is not None and two is not None
+    assert (one.devices, two.devices) == (1, 2) and two.hours < one.hours
+    finish_all(study)
+    assert forecast_study(study, cores=1, gpus=1) is None
+
+
+def test_the_forecast_is_stated_before_and_compared_after_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    study, forecast = opened(), Forecast(0.25, 2, "cpu")
+    assert follow_snakemake(["--version"], study, forecast) == (0, [])
+    first, *_, last = capsys.readouterr().err.splitlines()
+    assert first == "forecast: 0.25 h on 2 cores (details: tasktransfer plan)"
+    assert re.fullmatch(r"took [\d.e-]+ h; forecast 0.25 h", last)
+    assert forecast.compare(0.21 * 3600) == "took 0.21 h; forecast 0.25 h"
+    assert follow_snakemake(["--no-such-option"], study, forecast)[0] != 0
+    assert "took" not in capsys.readouterr().err
+
+
+def test_the_time_left_begins_with_the_forecast(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    left = TimeLeft(opened(), Forecast(0.25, 2, "cpu")).seconds(Progress())
+    assert left == pytest.approx(900, abs=5)
+    assert TimeLeft(opened()).seconds(Progress()) is None
 
 
 def read(*texts: str) -> Progress:

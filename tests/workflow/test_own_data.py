@@ -75,7 +75,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("own")
     write_chats(folder / "valid_freq.json")
     *before, enter, run = commands()
-    assert (enter, run) == ("cd study", "snakemake --cores all")
+    assert (enter, run) == ("cd study", "tasktransfer run")
     for command in before:
         call(folder, adapted(command))
     return folder / "study"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir
 from dataclasses import dataclass
 from itertools import product
@@ -72,18 +73,18 @@ class Wish:
     Attributes:
         files: files with dialogues.
         label: name of the target's field or task.
-        model: folder or hub name of the model, or tiny.
+        models: folder or hub name of each model, or tiny.
         hours: time budget in hours on this machine.
         folder: folder of the study.
         name: name of the dataset.
-        family: family of the model, None to infer it from the checkpoint.
+        family: family of the models, None to infer each from its checkpoint.
         release: folder of FETA's release, None for the tiny world.
         cores: number of CPU cores, None for all.
     """
 
     files: tuple[Path, ...]
     label: str
-    model: str
+    models: tuple[str, ...]
     hours: float
     folder: Path
     name: str
@@ -135,9 +136,10 @@ def write_study(wish: Wish, declared: Mapping[str, Any]) -> Written:
             return written
     assert written is not None
     raise ConfigError(
-        f"--hours: {wish.hours:g} h are too few: training {Path(wish.model).name} on {target} "
-        f"alone ({written.size}) is forecast to take {written.hours:.2g} h, and may take "
-        f"{FORECAST_MAY_MISS * written.hours:.2g} h; give more hours or a smaller model"
+        f"--hours: {wish.hours:g} h are too few: training {' and '.join(name_models(wish.models))} "
+        f"on {target} alone ({written.size}) is forecast to take {written.hours:.2g} h, and may "
+        f"take {FORECAST_MAY_MISS * written.hours:.2g} h; give more hours or "
+        f"{'a smaller model' if len(wish.models) == 1 else 'fewer or smaller models'}"
     )
 
 
@@ -197,7 +199,6 @@ def _build_config(
         for key in ("limit_train", "limit_dev", "limit_test")
         if (value := getattr(size, key)) is not None
     }
-    folder = Path(wish.model).expanduser().is_dir()
     return {
         "study": f"{'what to train on before' if sources else 'a model for'} {wish.name}/{target}",
         "data": {"release": "tiny_world" if tiny else _from(wish.folder, wish.release or Path())},
@@ -210,17 +211,40 @@ def _build_config(
         },
         **(_list_pairs(wish.name, target, sources) if sources else {}),
         "models": [
-            {
-                "name": Path(wish.model).name,
-                "family": wish.family or _infer_family(Path(wish.model).expanduser()),
-                "checkpoint": _from(wish.folder, Path(wish.model)) if folder else wish.model,
-                "max_length": size.max_length,
-            }
+            _describe_model(name, model, wish, size)
+            for name, model in zip(name_models(wish.models), wish.models, strict=True)
         ],
         "references": [*REFERENCES],
         "algorithms": ["baseline", "pretrain_finetune"] if sources else ["baseline"],
         "seeds": size.seeds,
         "training": {"recipe": "auto", **limits},
+    }
+
+
+def name_models(models: Sequence[str]) -> list[str]:
+    """Return the models' names in the study, each once: the last parts of their paths.
+
+    Raises:
+        ConfigError: a model is given twice, or a study cannot have its name.
+    """
+    names: list[str] = []
+    for number, model in enumerate(models):
+        if model in models[:number]:
+            raise ConfigError(f"--model {model}: it is given twice. Remove one of the two")
+        stem = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(model).name).strip("._-") or "model"
+        earlier = [name.casefold() for name in names]
+        names.append(stem if stem.casefold() not in earlier else f"{stem}-{number + 1}")
+    return names
+
+
+def _describe_model(name: str, model: str, wish: Wish, size: Size) -> dict[str, Any]:
+    """Return a model's section of the config."""
+    folder = Path(model).expanduser()
+    return {
+        "name": name,
+        "family": wish.family or _infer_family(folder),
+        "checkpoint": _from(wish.folder, Path(model)) if folder.is_dir() else model,
+        "max_length": size.max_length,
     }
 
 
@@ -251,16 +275,21 @@ def _infer_family(folder: Path) -> str:
 
 
 def _forecast(wish: Wish, config: dict[str, Any]) -> float:
-    """Return the forecast of a study's wall time in hours on this machine's cores."""
+    """Return the forecast of a study's wall time in hours on this machine's cores or GPUs."""
     from tasktransfer.designs import open_study
+    from tasktransfer.operate.forecast.rates import measure_machine_rates
     from tasktransfer.operate.overview import summarise_study
+    from tasktransfer.training.device import list_devices
 
     with chdir(wish.folder):
         draft = Path(f".{CONFIG}")
         try:
             draft.write_text(write_yaml(config), "utf-8")
             study = open_study(draft)
-            return float(summarise_study(study, wish.cores)["estimate"]["total"]["wall_hours"])
+            has_gpu = bool(list_devices())
+            rates = measure_machine_rates("cuda" if has_gpu else "cpu")
+            seen = summarise_study(study, None if has_gpu else wish.cores, rates)
+            return float(seen["estimate"]["total"]["wall_hours"])
         finally:
             draft.unlink(missing_ok=True)
 
@@ -271,7 +300,7 @@ def _write(folder: Path, written: Written, wish: Wish) -> None:
         f"{_describe_purpose(written, wish)}. Written by `tasktransfer init`; the forecast is",
         f"{written.hours:.2g} h on this machine. Size: {written.size}.",
         "",
-        "  snakemake --cores all       run it; results/report.html begins with the answer",
+        "  tasktransfer run            run it; results/report.html begins with the answer",
         "  tasktransfer plan           forecast hours, wall time and disk space",
     )
     head = "\n".join(map(format_comment, lines))
@@ -290,7 +319,8 @@ def _write(folder: Path, written: Written, wish: Wish) -> None:
 def _describe_purpose(written: Written, wish: Wish) -> str:
     if written.sources:
         return f"Finds the best source task for {wish.name}"
-    return f"Compares a model trained on {wish.name} with simple references"
+    trained = "a model" if len(wish.models) == 1 else f"{len(wish.models)} models"
+    return f"Compares {trained} trained on {wish.name} with simple references"
 
 
 def find_release() -> Path | None:

@@ -9,7 +9,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasktransfer.cli.options import add_command, add_json, add_number, add_option, parse_folder
+from tasktransfer.cli.options import (
+    add_command,
+    add_json,
+    add_number,
+    add_option,
+    add_repeated,
+    parse_folder,
+)
 from tasktransfer.errors import ConfigError, DataError, escape_line, tell_note
 from tasktransfer.files import json_text
 
@@ -103,11 +110,13 @@ def add_commands(commands: Any) -> None:
     what = "files with dialogues, one per split or one for all (default: ask)"
     command.add_argument("--file", metavar="FILE", nargs="+", type=Path, help=what)
     add_option(command, "--label", "FIELD", "label to predict (default: ask)")
-    what = "folder or hub name of the model, or tiny (default: ask)"
-    add_option(command, "--model", "MODEL", what)
+    what = "folder or hub name of a model, or tiny (default: ask)"
+    add_repeated(command, "--model", "MODEL", what)
     what = "time budget in hours on this machine (default: ask)"
-    add_option(command, "--hours", "HOURS", what, type=float)
-    what = "encoder, decoder or encoder_decoder (default: read from the checkpoint)"
+    add_option(command, "--hours", "HOURS", what)
+    what = (
+        "encoder, decoder or encoder_decoder, for all models (default: read from each checkpoint)"
+    )
     add_option(command, "--family", "FAMILY", what)
     what = "folder with FETA's datasets, the source tasks"
     add_option(command, "--release", "DIR", what, type=Path)
@@ -139,13 +148,13 @@ def init(chosen: argparse.Namespace) -> None:
     declared = yaml.safe_load(checked.text)["datasets"][name]
     labels = ", ".join(declared["tasks"])
     label = chosen.label or _request_answer("--label", f"Label to predict ({labels})")
-    model = chosen.model or _request_answer("--model", "Model: a folder, a hub name, or tiny")
-    hours = chosen.hours or _parse_hours(
-        _request_answer("--hours", "Time budget in hours on this machine")
+    models = chosen.model or [_request_answer("--model", "Model: a folder, a hub name, or tiny")]
+    hours = _parse_hours(
+        chosen.hours or _request_answer("--hours", "Time budget in hours on this machine")
     )
     release = chosen.release or find_release()
     wish = Wish(
-        *(tuple(files), label, model, hours, chosen.out, name),
+        *(tuple(files), label, tuple(models), hours, chosen.out, name),
         *(chosen.family, release, chosen.cores),
     )
     written = write_study(wish, declared)
@@ -165,10 +174,11 @@ def init(chosen: argparse.Namespace) -> None:
             file=sys.stderr,
         )
     print(
-        f"forecast: {written.hours:.2g} h on this machine (details: tasktransfer plan --calibrate)"
+        f"forecast: {written.hours:.2g} h of {hours:g} h on this machine (details: tasktransfer "
+        "plan --calibrate)"
     )
     here = "" if chosen.out == Path() else f"cd {chosen.out} && "
-    print(f"run it: {here}snakemake --cores all; results/report.html begins with the answer")
+    print(f"run it: {here}tasktransfer run; results/report.html begins with the answer")
 
 
 def _request_answer(name: str, question: str) -> str:

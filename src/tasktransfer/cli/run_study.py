@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from tasktransfer.cli.demo_study import WORKFLOW
 from tasktransfer.cli.options import add_command, add_flag, add_number, add_option, add_set
+from tasktransfer.cli.run_forecast import Forecast, forecast_study
 from tasktransfer.errors import ConfigError, TaskTransferError, escape_line
 from tasktransfer.files.progress import StatusLine, format_clock_time
 from tasktransfer.results.state import read_last_error
@@ -113,7 +114,9 @@ def run_study(request: Request) -> Study:
     if request.verbose:
         code = call_snakemake(words)
     else:
-        code, failures = follow_snakemake(words, study)
+        is_local = request.profile in LOCAL
+        forecast = forecast_study(study, request.cores, request.gpus) if is_local else None
+        code, failures = follow_snakemake(words, study, forecast)
     if code:
         listed = "".join(f"\n{line}" for line in failures)
         raise TaskTransferError(
@@ -252,12 +255,19 @@ class Progress:
         return lines
 
 
-def follow_snakemake(words: Sequence[str], study: Study) -> tuple[int, list[str]]:
+def follow_snakemake(
+    words: Sequence[str], study: Study, forecast: Forecast | None = None
+) -> tuple[int, list[str]]:
     """Run Snakemake and show its progress on one line of standard error.
+
+    Args:
+        forecast: forecast of the wall time, which is printed first, and compared at the end.
 
     Returns:
         Snakemake's exit code, and one line per failed job.
     """
+    if forecast is not None:
+        print(forecast, file=sys.stderr, flush=True)
     progress, began = Progress(), time.monotonic()
     child = subprocess.Popen(
         [sys.executable, "-P", "-m", "snakemake", *words],
@@ -268,7 +278,7 @@ def follow_snakemake(words: Sequence[str], study: Study) -> tuple[int, list[str]
         errors="replace",
     )
     assert child.stdout is not None
-    line, left = StatusLine(escape_line(study.config.study)), TimeLeft(study)
+    line, left = StatusLine(escape_line(study.config.study)), TimeLeft(study, forecast)
     try:
         for text in _stream_lines_or_ticks(child.stdout):
             if text is not None:
@@ -281,6 +291,8 @@ def follow_snakemake(words: Sequence[str], study: Study) -> tuple[int, list[str]
         raise
     finally:
         line.end(progress.describe(time.monotonic() - began, None) if progress.total else "")
+    if forecast is not None and not code:
+        print(forecast.compare(time.monotonic() - began), file=sys.stderr)
     return code, progress.failures() if code else []
 
 
@@ -308,12 +320,12 @@ def _stream_lines_or_ticks(stream: IO[str]) -> Iterator[str | None]:
 class TimeLeft:
     """An estimate of a study's remaining training time, updated every few seconds."""
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: Study, forecast: Forecast | None = None) -> None:
         self._study = study
         self._watcher: Any = None
-        self._due = time.monotonic() + REFRESH_SECONDS
-        self._left: float | None = None
-        self._read = 0.0
+        self._read = time.monotonic()
+        self._due = self._read + REFRESH_SECONDS
+        self._left = None if forecast is None else 3600 * forecast.hours
 
     def seconds(self, progress: Progress) -> float | None:
         """Return the remaining seconds, or None if they cannot be estimated yet."""
@@ -323,8 +335,10 @@ class TimeLeft:
 
             if self._watcher is None and not self._study.unknown:
                 self._watcher = Watcher(self._study)
-            self._left = self._watcher.look()["seconds_left"] if self._watcher else None
-            self._read = time.monotonic()
+            left = self._watcher.look()["seconds_left"] if self._watcher else None
+            seen = time.monotonic()
+            if left is not None:
+                self._left, self._read = left, seen
             # Looking at thousands of folders takes seconds: spend at most 1/20 of the time on it.
-            self._due = self._read + max(REFRESH_SECONDS, 20 * (self._read - now))
+            self._due = seen + max(REFRESH_SECONDS, 20 * (seen - now))
         return None if not self._left else max(0.0, self._left - (now - self._read))
