@@ -37,7 +37,7 @@ def predict_regression(
     """
     if task.kind == "multiple_choice":
         return _choose_options(embed, task, train, test, seed)
-    given, asked = _embed_instances(_normalise(embed), task, train, test)
+    given, asked = _embed_instances(normalise_embeddings(embed), task, train, test)
     return predict_from_features(task, train, given, asked, seed, REGULARISATION)
 
 
@@ -50,9 +50,9 @@ def predict_nearest(
     choice, select the option that is most similar to the context.
     """
     if task.kind == "multiple_choice":
-        products = _multiply_options(_normalise(embed), task, test)
+        products = _multiply_options(normalise_embeddings(embed), task, test)
         return [(task.labels[int(rows.sum(axis=1).argmax())],) for rows in products]
-    given, asked = _embed_instances(_normalise(embed), task, train, test)
+    given, asked = _embed_instances(normalise_embeddings(embed), task, train, test)
     nearest = (asked @ given.T).argmax(axis=1)
     answers = [train[index].target for index in nearest]
     return [tuple(sorted(a)) for a in answers] if task.kind == "multi_label" else answers
@@ -62,16 +62,24 @@ def _embed_instances(
     embed: Embed, task: Task, train: Sequence[Instance], test: Sequence[Instance]
 ) -> tuple[Floats, Floats]:
     """Return the features of training and test instances, each (instances, size)."""
-    texts = list_texts(task, [*train, *test])
-    parts = (
-        [f"{query} {focus}".strip() for query, focus, _ in texts],
-        [before.strip() for _, _, before in texts],
-    )
-    features = np.hstack([_embed_distinct(embed, p) for p in parts if any(p[: len(train)])])
+    parts = join_parts(task, [*train, *test]).values()
+    features = np.hstack([embed_distinct(embed, p) for p in parts if any(p[: len(train)])])
     return features[: len(train)], features[len(train) :]
 
 
-def _normalise(embed: Embed) -> Embed:
+def join_parts(task: Task, instances: Sequence[Instance]) -> dict[str, list[str]]:
+    """Return the two texts of each instance that are embedded separately.
+
+    ``focus`` is the query with the part in focus, ``before`` the context before that part.
+    """
+    texts = list_texts(task, instances)
+    return {
+        "focus": [f"{query} {focus}".strip() for query, focus, _ in texts],
+        "before": [before.strip() for _, _, before in texts],
+    }
+
+
+def normalise_embeddings(embed: Embed) -> Embed:
     """Return a function that embeds texts as vectors of length 1."""
 
     def embed_normalised(texts: Sequence[str]) -> Floats:
@@ -82,11 +90,11 @@ def _normalise(embed: Embed) -> Embed:
     return embed_normalised
 
 
-def _embed_distinct(embed: Embed, texts: Iterable[str]) -> Floats:
+def embed_distinct(embed: Embed, texts: Iterable[str]) -> Floats:
     """Return an embedding per text, computed once per distinct text; zeros for an empty text."""
     texts = list(texts)
     distinct = [text for text in dict.fromkeys(texts) if text.strip()]
-    vectors = np.asarray(embed(distinct), np.float64)
+    vectors = np.asarray(embed(distinct or [" "]), np.float64)[: len(distinct)]
     vectors = np.vstack([vectors, np.zeros(vectors.shape[1])])
     places = {text: index for index, text in enumerate(distinct)}
     return vectors[[places.get(text, len(distinct)) for text in texts]]
@@ -103,8 +111,8 @@ def _standardise(given: Floats, asked: Floats) -> tuple[Floats, Floats]:
 def _multiply_options(embed: Embed, task: Task, instances: Sequence[Instance]) -> list[Floats]:
     """Return the products of the embeddings of context and options, each (options, size)."""
     options = [build_option_texts(task, instance) for instance in instances]
-    contexts = _embed_distinct(embed, [instance.context for instance in instances])
-    flat = _embed_distinct(embed, [text for of_one in options for text in of_one])
+    contexts = embed_distinct(embed, [instance.context for instance in instances])
+    flat = embed_distinct(embed, [text for of_one in options for text in of_one])
     ends = np.cumsum([len(of_one) for of_one in options])[:-1]
     return [part * context for part, context in zip(np.split(flat, ends), contexts, strict=True)]
 

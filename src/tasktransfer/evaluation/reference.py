@@ -121,7 +121,12 @@ def _select_gold_answer(task: Task, instance: Instance) -> tuple[str, ...]:
 # --- features -------------------------------------------------------------------------------------
 
 
-def _build_vectorizer() -> Any:
+def build_vectorizer() -> Any:
+    """Return the TF-IDF vectorizer of the references.
+
+    Raises:
+        DataError: scikit-learn is not installed.
+    """
     try:
         from sklearn.feature_extraction.text import TfidfVectorizer
     except ImportError as error:
@@ -144,7 +149,7 @@ def _build_features(columns: Sequence[tuple[list[str], list[str]]]) -> tuple[Any
     for train, test in columns:
         if not any(re.search(r"\w", text) for text in train):
             continue
-        vectorizer = _build_vectorizer()
+        vectorizer = build_vectorizer()
         trains.append(vectorizer.fit_transform(train))
         tests.append(vectorizer.transform(test))
     return sparse.hstack(trains).tocsr(), sparse.hstack(tests).tocsr()
@@ -171,11 +176,12 @@ def estimate_probabilities(
     """
     if len(set(right)) < 2:
         return np.full(others.shape[0], float(right[0]))
-    model = _build_regression(strength, seed).fit(features, right)
+    model = build_regression(strength, seed).fit(features, right)
     return model.predict_proba(others)[:, 1]
 
 
-def _build_regression(strength: float, seed: int) -> Any:
+def build_regression(strength: float, seed: int) -> Any:
+    """Return the logistic regression of the references; ``strength`` is scikit-learn's ``C``."""
     from sklearn.linear_model import LogisticRegression
 
     return LogisticRegression(C=strength, tol=1e-3, max_iter=1000, random_state=seed)
@@ -247,7 +253,7 @@ def _predict_classes(
 ) -> list[str]:
     if len(set(labels)) < 2:
         return [labels[0]] * others.shape[0]
-    model = _build_regression(strength, seed).fit(features, labels)
+    model = build_regression(strength, seed).fit(features, labels)
     return [str(label) for label in model.predict(others)]
 
 
@@ -323,7 +329,7 @@ def _choose_candidates(
     """
     from scipy import sparse
 
-    words = _build_vectorizer().fit(
+    words = build_vectorizer().fit(
         [text for example in train for text in (example.context, *example.candidates)]
     )
 

@@ -106,6 +106,15 @@ def has_adapter(model: Any) -> bool:
     return _ATTRIBUTE in vars(model)
 
 
+def merge_adapters(model: Any) -> Any:
+    """Return a model with its adapters merged into its weights; the model itself if it has none."""
+    if not has_adapter(model):
+        return model
+    merged = vars(model).pop(_ATTRIBUTE).peft.merge_and_unload()
+    vars(merged).pop("peft_config", None)
+    return merged
+
+
 def save_pretrained(model: Any, folder: Path) -> None:
     """Save a model as transformers does; save only the adapter if the model has one."""
     if has_adapter(model):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -53,9 +53,26 @@ def compute_representations(
         model = next_utterance.load(str(checkpoint), tokenizer, {}, {}, device)
         how: next_utterance.Representation = "sum" if pooling == "sum" else "state"
         return model.encode_texts(texts, max_length, how, together).numpy().astype(np.float64)
-    tokenizer.truncation_side, tokenizer.padding_side = "left", "right"
     model = load_body(family, str(checkpoint), revision, adapter).eval().to(device)
     body = model.get_encoder() if family == "encoder_decoder" else model.base_model
+    return pool_texts(body, tokenizer, texts, max_length, pooling, device, together)
+
+
+def pool_texts(
+    body: Any,
+    tokenizer: Any,
+    texts: Sequence[str],
+    max_length: int,
+    pooling: str,
+    device: torch.device,
+    together: int = TOGETHER,
+) -> npt.NDArray[np.float64]:
+    """Return each text's pooled states from a loaded model, as ``compute_representations``.
+
+    Args:
+        body: encoder or decoder of transformers, on the device.
+    """
+    tokenizer.truncation_side, tokenizer.padding_side = "left", "right"
     parts = []
     for begin in range(0, len(texts), together):
         inputs = tokenizer(
