@@ -7,6 +7,7 @@
     results.describe("cells")       # the meaning of each column
     tt.plan("workflow/presets/demo.yaml").runs
     tt.run("workflow/presets/demo.yaml", cores=2)
+    tt.load_model("my-model").predict(["Where is my order?"])
 
 Loading results and planning import neither torch nor transformers.
 """
@@ -27,9 +28,10 @@ from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import json_text
 
 if TYPE_CHECKING:
+    from tasktransfer.jobs.predictor import Predictor
     from tasktransfer.results.study import Study
 
-__all__ = ["Results", "StudyPlan", "load_results", "open_study", "plan", "run"]
+__all__ = ["Results", "StudyPlan", "load_model", "load_results", "open_study", "plan", "run"]
 
 _FIRST = ("runs", "scores", "deltas", "cells", "summary", "missing")
 """Tables that ``repr`` lists first, if the study has them."""
@@ -156,6 +158,28 @@ def load_results(path: str | Path) -> Results:
         return Results(folder, json_text.loads(footer))
     except (OSError, ValueError, pa.ArrowException) as error:
         raise RecordError(f"{runs}: the table cannot be read ({error}). Write it again") from error
+
+
+def load_model(folder: str | Path) -> Predictor:
+    """Load a model that ``tasktransfer export-model`` wrote.
+
+        model = tt.load_model("my-model")
+        model.labels
+        model.predict(["Where is my order?", [{"speaker": "agent", "text": "Hello"}, "Hi"]])
+
+    ``predict`` takes texts, lists of turns, or objects with ``turns`` and the fields of the model's
+    query. It returns label and probability per dialogue (``jobs.predictor.Predictor``).
+
+    Args:
+        folder: the exported folder.
+
+    Raises:
+        ModelError: a file is missing or damaged.
+        DataError: the model reads words, and scikit-learn is not installed.
+    """
+    from tasktransfer.jobs.predictor import load_predictor  # noqa: PLC0415
+
+    return load_predictor(folder)
 
 
 def open_study(config: str | Path, changes: Mapping[str, Any] | None = None) -> Study:

@@ -21,7 +21,8 @@ WITHOUT_JSON = {
     *("demo", "run", "cp", "init", "world", "data prepare", "data fetch"),
     *("tiny-model", "encode", "train", "derive", "fit", "evaluate", "collect", "choose"),
     *("statistics", "figures", "report", "judgements", "pairs"),
-    "rate",  # JSON lines are all that it prints
+    *("rate", "predict"),  # JSON lines are all that they print
+    "export-model",
     "completion",
 }
 

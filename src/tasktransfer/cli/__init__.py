@@ -31,6 +31,7 @@ from tasktransfer.cli import (
     prepare,
     recommend,
     run_study,
+    use_model,
 )
 from tasktransfer.cli.examples import add_examples
 from tasktransfer.cli.groups import GroupedParser, replace_job
@@ -68,6 +69,7 @@ PHASES = (
     judgements,
     panel,
     recommend,
+    use_model,
 )
 """Modules of commands, in the order in which ``--help`` lists them."""
 

@@ -65,6 +65,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "judgements": ("tasktransfer judgements --ratings ratings.csv --out human",),
     "rate": ("tasktransfer rate responses.jsonl --config panel.yaml > rated.jsonl",),
     "pairs": ("tasktransfer pairs panel.yaml --out pairs",),
+    "export-model": ("tasktransfer export-model study.yaml --out my-model",),
+    "predict": ("tasktransfer predict my-model new.jsonl --out predictions.jsonl --top-k 3",),
     "recommend": ("tasktransfer recommend study.yaml --target Friends/emory_emotion --hours 1",),
 }
 """Command → its examples."""

@@ -12,6 +12,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Start": ("init", "data", "demo", "doctor", "ls", "cp", "completion"),
     "Run": ("run", "plan", "validate", "status", "pilot"),
     "Read": ("report", "explain", "recommend", "regret", "judgements", "rate"),
+    "Use": ("export-model", "predict"),
     "Share": ("pack", "merge", "import", "export", "gc"),
     "Challenge": ("submit", "score", "leaderboard"),
 }

@@ -10,9 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tasktransfer.tasks.card import Instance, Task, card_digest
+
+if TYPE_CHECKING:
+    from tasktransfer.datasets.declared.section import Declaration
 
 
 class TurnLength(NamedTuple):
@@ -187,6 +190,7 @@ class Dataset:
         has_own_files: whether its reader knows the paths of its files (``declared``), independent
             of the config's ``data.release`` and of the tiny world.
         told: notes for the user before anything is run, one per line.
+        declaration: declaration that it was built from. None for a dataset of the package.
     """
 
     name: str
@@ -198,6 +202,7 @@ class Dataset:
     tiny: TinyPart | None = None
     has_own_files: bool = False
     told: tuple[str, ...] = ()
+    declaration: Declaration | None = None
 
     @cached_property
     def tasks(self) -> dict[str, Task]:

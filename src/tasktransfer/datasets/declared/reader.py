@@ -70,6 +70,7 @@ def build_dataset(name: str, declaration: Declaration, memory: Path | None) -> D
         few_sample_share=_compute_few_share(survey),
         has_own_files=True,
         told=tuple(survey.told),
+        declaration=declaration,
     )
 
 

@@ -1,0 +1,146 @@
+"""Inputs of a model from files of dialogues without answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from tasktransfer.datasets.declared.dialogues import (
+    ITEMS,
+    DeclaredDialogue,
+    Turn,
+    get_value,
+    read_dialogues,
+)
+from tasktransfer.datasets.declared.files import DataFile, check_file
+from tasktransfer.datasets.declared.rows import read_rows
+from tasktransfer.datasets.declared.section import DialogueSection, TaskSection
+from tasktransfer.errors import DataError
+
+GUESSED_FROM = 500
+"""Maximum number of rows from which the fields of a file are guessed."""
+
+Scope = Literal["dialogue", "turn", "last_turn"]
+
+
+class Input(NamedTuple):
+    """An input of a model.
+
+    Attributes:
+        dialogue: name of the dialogue.
+        turn: position of the turn in the dialogue, from 0; None for an input that is a dialogue.
+        context: text up to the end of the turn, or of the dialogue.
+        focus: offset of the turn in the context; the context's length for a dialogue.
+        query: texts of the fields of the model's query.
+    """
+
+    dialogue: str
+    turn: int | None
+    context: str
+    focus: int
+    query: dict[str, str]
+
+
+def find_scope(section: TaskSection, dialogue: DialogueSection) -> Scope:
+    """Return the part of a dialogue that has a label of a task (``answers.TaskReader``)."""
+    if section.kind != "utterance_classification":
+        return "dialogue"
+    is_listed = ITEMS in (section.label or "")
+    return "turn" if is_listed or dialogue.by_turn else "last_turn"
+
+
+def open_inputs(
+    path: Path,
+    scope: Scope,
+    stored: Mapping[str, Any] | None,
+    fields: Mapping[str, str],
+    notes: list[str],
+) -> Iterator[Input]:
+    """Yield the inputs of a file in its order. Memory does not grow with the file.
+
+    Args:
+        stored: section ``dialogue`` of the training files. If the file does not have its fields, or
+            if it is None, the fields are guessed.
+        fields: field of the query → path of its text.
+        notes: list to which notes on the file are added.
+
+    Raises:
+        DataError: the file, a row or a dialogue cannot be read. Names file, line and remedy.
+    """
+    file = check_file(path, "the command line")
+    section = _choose_section(file, stored, notes)
+    empty, first = 0, ""
+    for dialogue in read_dialogues(read_rows(file, notes), section, path.name.partition(".")[0]):
+        if not dialogue.turns:
+            empty, first = empty + 1, first or dialogue.location.place
+            continue
+        yield from _list_inputs(dialogue, scope, fields)
+    if empty:
+        notes.append(f"{first}: {empty:,} dialogues from here have no text and no prediction")
+
+
+def _choose_section(
+    file: DataFile, stored: Mapping[str, Any] | None, notes: list[str]
+) -> DialogueSection:
+    """Return the stored section if the file's first row has its fields, or a guess."""
+    first = next(iter(read_rows(file)))
+    if stored is not None:
+        section = DialogueSection.model_validate(stored)
+        path = section.rows or section.turns or section.texts[0]
+        if _has_field(first.values, path):
+            if _has_field(first.values, section.id_field or path):
+                return section
+            if section.turns is not None:  # dialogues are named after their rows
+                return section.model_copy(update={"id": None})
+    from tasktransfer.datasets.guess.cell_texts import decode_cells  # noqa: PLC0415  # rare
+    from tasktransfer.datasets.guess.fit import fit_dialogue  # noqa: PLC0415
+
+    rows, _ = decode_cells(list(islice(read_rows(file), GUESSED_FROM)))
+    fit = fit_dialogue(rows, str(file.path))
+    listed = ", ".join(f"{key}: {value}" for key, value in fit.section.items())
+    notes.append(f"{file.path}: its fields are guessed: {listed}")
+    return fit.model
+
+
+def _has_field(values: Mapping[str, Any], path: str) -> bool:
+    keys = (path, path.partition(ITEMS)[0], path.partition(".")[0].removesuffix(ITEMS))
+    return any(key in values for key in keys)
+
+
+def _list_inputs(
+    dialogue: DeclaredDialogue, scope: Scope, fields: Mapping[str, str]
+) -> Iterator[Input]:
+    turns: tuple[Turn | None, ...] = (None,)
+    if scope == "turn":
+        turns = tuple(dialogue.by_place.values())
+    elif scope == "last_turn":
+        turns = (dialogue.turns[-1],)
+    for turn in turns:
+        query = {name: _read_field(dialogue, turn, path) for name, path in fields.items()}
+        end = len(dialogue.context) if turn is None else turn.end
+        focus = end if turn is None else turn.start
+        place = None if turn is None else turn.place
+        yield Input(dialogue.id, place, dialogue.context[:end], focus, query)
+
+
+def _read_field(dialogue: DeclaredDialogue, turn: Turn | None, path: str) -> str:
+    """Return the text of a field of the query, in the turn or in the dialogue's row."""
+    of = turn if ITEMS in path or dialogue.by_turn else None
+    values, location = (
+        (dialogue.values, dialogue.location) if of is None else (of.values, of.location)
+    )
+    value = get_value(values, path.rpartition(ITEMS)[2].lstrip("."), location)
+    if not isinstance(value, str) or not value.strip():
+        raise location.at(path).error("is missing or not a text, but the model reads it", "add it")
+    return value.strip()
+
+
+def check_first_input(inputs: Iterator[Input], path: Path) -> Iterator[Input]:
+    """Yield all inputs, after raising DataError if there is none."""
+    first = next(inputs, None)
+    if first is None:
+        raise DataError(f"{path}: has no dialogue with text. Give a file with dialogues")
+    yield first
+    yield from inputs

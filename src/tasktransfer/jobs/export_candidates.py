@@ -1,0 +1,243 @@
+"""Finished methods of a study whose models can be exported, with their scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+
+from tasktransfer.core.fidelity import Scoring
+from tasktransfer.core.nodes import Fit, Outcome, Stage
+from tasktransfer.core.references import FROZEN, NEAREST, OF_A_MODEL, SCORING, TFIDF
+from tasktransfer.core.runs import Run
+from tasktransfer.core.validation import suggest_name
+from tasktransfer.datasets import DATASETS, get_task
+from tasktransfer.errors import ConfigError, RecordError
+from tasktransfer.jobs.needs import model_of
+from tasktransfer.results.exported import KINDS
+from tasktransfer.results.finished import is_whole
+from tasktransfer.results.records import get_selected_round, read_record
+from tasktransfer.results.rows import read_record_rows, select_task_rows
+from tasktransfer.results.study import Study
+from tasktransfer.stats.bootstrap import compute_mean_confidence
+from tasktransfer.stats.cells import NO_SEED, Scored, gather_cells, score_answers
+from tasktransfer.tasks.card import Task
+
+FITTED = (FROZEN, TFIDF, NEAREST)
+"""References that are exported. The most frequent label needs no model."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A finished run of a method for one task.
+
+    Attributes:
+        method: ``baseline``, an algorithm with its sources (``sequential:CRE+DNLI``), or a
+            reference.
+        model: name of the study's model; empty if the method reads no model.
+        node: the run's training or fit.
+    """
+
+    study: Study
+    method: str
+    model: str
+    dataset: str
+    task: str
+    node: Stage | Fit
+
+    @property
+    def seed(self) -> int:
+        """Seed of its training, or ``NO_SEED``."""
+        return self.node.seed if isinstance(self.node, Stage) else NO_SEED
+
+    @property
+    def name(self) -> str:
+        """Method and model, for messages."""
+        return f"{self.method} with {self.model}" if self.model else self.method
+
+    @property
+    def card(self) -> Task:
+        """The task's card."""
+        return get_task(self.dataset, self.task)
+
+    @property
+    def record(self) -> Path:
+        """Path of the node's record."""
+        return Path(self.study.record(self.node))
+
+    @cached_property
+    def dev_score(self) -> float:
+        """Score of the selected round on dev; NaN for a fit, whose record has no dev split."""
+        if isinstance(self.node, Fit):
+            return math.nan
+        chosen = get_selected_round(read_record(self.record), self.node.select_on)
+        return float(chosen.dev.get(self.task, {}).get("score", chosen.dev_score))
+
+    @cached_property
+    def scored(self) -> Scored:
+        """Score of its test predictions."""
+        rows = select_task_rows(read_record_rows(self.record), self.task)
+        return score_answers(rows, self.card, self.scoring)
+
+    @property
+    def scoring(self) -> Scoring:
+        """Scoring rules of its record."""
+        if isinstance(self.node, Stage):
+            return self.node.training.fidelity.scoring
+        scoring: Scoring = self.node.settings.get(SCORING, "default")
+        return scoring
+
+
+def list_candidates(study: Study, task: str | None) -> list[Candidate]:
+    """Return the finished candidates for a task.
+
+    Args:
+        task: ``TASK`` or ``DATASET/TASK``. None for the study's only classification task, or for
+            the only one in the user's own files.
+
+    Raises:
+        ConfigError: the study has no such task, or several tasks and none is given.
+        RecordError: no run for the task is finished.
+    """
+    planned = list(_iterate_candidates(study))
+    dataset, name = _choose_task(study, planned, task)
+    those = [each for each in planned if (each.dataset, each.task) == (dataset, name)]
+    finished = [each for each in those if is_whole(study, each.node)]
+    if not finished:
+        raise RecordError(
+            f"{study.config_file}: none of the {len(those)} planned models of {dataset}/{name} is "
+            "finished. Run the study with `tasktransfer run`"
+        )
+    return finished
+
+
+def _iterate_candidates(study: Study) -> Iterator[Candidate]:
+    for run in study.plan.runs:
+        outcome = run.outcome
+        if isinstance(outcome, Fit):
+            if outcome.learner in FITTED and not outcome.data.recipe:
+                yield from _iterate_fit_tasks(study, outcome)
+            continue
+        stage = _get_single_stage(outcome)
+        if stage is None or any(before.data.recipe for before in run.stages):
+            continue
+        (name,) = stage.select_on
+        if get_task(stage.dataset, name).kind in KINDS:
+            method = _name_method(run)
+            yield Candidate(study, method, stage.model.name, stage.dataset, name, stage)
+
+
+def _iterate_fit_tasks(study: Study, fit: Fit) -> Iterator[Candidate]:
+    model = ""
+    if fit.learner in OF_A_MODEL:
+        spec = model_of(study, fit)
+        if spec.family != "encoder":
+            return
+        model = spec.name
+    for name in fit.tasks:
+        if get_task(fit.data.name, name).kind in KINDS:
+            yield Candidate(study, fit.learner, model, fit.data.name, name, fit)
+
+
+def _get_single_stage(outcome: Outcome) -> Stage | None:
+    """Return the stage whose complete best round an outcome is, if it is one encoder."""
+    if len(outcome.starts) != 1 or not outcome.starts[0].is_plain or outcome.combine is not None:
+        return None
+    stage = outcome.starts[0].stage
+    if stage is None or stage.model.family != "encoder" or len(stage.select_on) != 1:
+        return None
+    return stage
+
+
+def _name_method(run: Run) -> str:
+    sources = run.about.get("sources") or ()
+    return f"{run.method}:{'+'.join(sources)}" if sources else run.method
+
+
+def _choose_task(study: Study, planned: Sequence[Candidate], task: str | None) -> tuple[str, str]:
+    tasks = list(dict.fromkeys((each.dataset, each.task) for each in planned))
+    names = [f"{dataset}/{name}" for dataset, name in tasks]
+    if not tasks:
+        raise ConfigError(
+            f"{study.config_file}: the study trains no encoder and fits no reference for a task "
+            f"with one label per input ({', '.join(KINDS)}). Give another study"
+        )
+    if task is None:
+        own = [pair for pair in tasks if DATASETS[pair[0]].has_own_files]
+        if len(tasks) == 1 or len(own) == 1:
+            return tasks[0] if len(tasks) == 1 else own[0]
+        raise ConfigError(
+            f"--task: the study has {len(tasks)} tasks. Give one of {', '.join(names)}"
+        )
+    fitting = [pair for pair, name in zip(tasks, names, strict=True) if task in (name, pair[1])]
+    if len(fitting) != 1:
+        problem = "names several tasks" if fitting else "is not a task with one label per input"
+        raise ConfigError(
+            f"--task {task}: {problem}{suggest_name(task, names)}. Give one of {', '.join(names)}"
+        )
+    return fitting[0]
+
+
+def select_method(
+    candidates: Sequence[Candidate],
+    method: str | None,
+    model: str | None,
+    score_fit: Callable[[Candidate], float],
+) -> Candidate:
+    """Return the run with the best dev score of the method with the best mean dev score.
+
+    Args:
+        method: name of a method, with or without its sources; None for all.
+        model: name of a model; None for all.
+        score_fit: function candidate → dev score, for references.
+
+    Raises:
+        ConfigError: no candidate has this method and model.
+    """
+    names = list(dict.fromkeys(each.method for each in candidates))
+    some = [c for c in candidates if method in (None, c.method, c.method.partition(":")[0])]
+    if not some:
+        raise ConfigError(
+            f"--method {method}: not a finished method of {candidates[0].task}"
+            f"{suggest_name(str(method), names)}. Give one of {', '.join(names)}"
+        )
+    models = list(dict.fromkeys(each.model for each in some if each.model))
+    some = [each for each in some if model in (None, each.model)]
+    if not some:
+        raise ConfigError(
+            f"--model {model}: not a model of this method. Give one of "
+            f"{', '.join(models) or 'its models (it has none)'}"
+        )
+    groups = group_candidates(some)
+    if len(groups) == 1 and len(next(iter(groups.values()))) == 1:
+        return some[0]
+    scores = {
+        each.node.digest: score_fit(each) if isinstance(each.node, Fit) else each.dev_score
+        for each in some
+    }
+    best = max(groups.values(), key=lambda group: fmean(scores[each.node.digest] for each in group))
+    return max(best, key=lambda each: scores[each.node.digest])
+
+
+def group_candidates(
+    candidates: Iterable[Candidate],
+) -> dict[tuple[str, str], list[Candidate]]:
+    """Return the candidates by method and model, each with all its seeds."""
+    groups: dict[tuple[str, str], list[Candidate]] = {}
+    for each in candidates:
+        groups.setdefault((each.method, each.model), []).append(each)
+    return groups
+
+
+def describe_scores(candidates: Sequence[Candidate]) -> dict[str, float | int]:
+    """Return the mean test score of a method's seeds with its 95 % interval."""
+    cells = gather_cells([(("",), each.seed, each.scored) for each in candidates])
+    (cell,) = cells.values()
+    confidence = compute_mean_confidence(cell.trainings, cell.units, least=0.0, most=100.0)
+    scores = cell.trainings.scores
+    numbers = {"score": float(scores.mean()), "low": confidence.low, "high": confidence.high}
+    rounded = {key: round(value, 2) for key, value in numbers.items() if math.isfinite(value)}
+    return {**rounded, "seeds": len(scores)}

@@ -1,0 +1,180 @@
+"""The model card of an exported model: README.md with data, scores, intended use and licences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.files.regular import read_regular
+from tasktransfer.jobs.export_candidates import Candidate
+from tasktransfer.results.exported import Exported
+
+FILE = "README.md"
+_LICENCE = re.compile(r"\A---\s*\n.*?^license:\s*(\S[^\n]*)$", re.DOTALL | re.MULTILINE)
+LIBRARIES = {
+    "transformers": "transformers",
+    "sentence_transformers": "sentence-transformers",
+    "tasktransfer": "tasktransfer",
+}
+METHODS = {
+    "baseline": "an encoder that was fine-tuned on the task",
+    "tfidf_logistic": "logistic regression on TF-IDF of words",
+    "frozen_logistic": "logistic regression on embeddings of a frozen encoder",
+    "nearest_neighbour": "the label of the most similar training input, by embeddings of a frozen "
+    "encoder",
+}
+SCOPES = {
+    "dialogue": "a whole dialogue",
+    "turn": "a turn, with the turns before it",
+    "last_turn": "the last turn of a dialogue, with the turns before it",
+}
+KEEPS = {"end": "its end", "beginning": "its beginning", "both": "its beginning and its end"}
+
+
+def write_card(folder: Path, candidate: Candidate, exported: Exported) -> None:
+    """Write the model card into the folder of an exported model."""
+    text = "\n".join(_format_card(candidate, exported))
+    (folder / FILE).write_text(f"{text}\n", encoding="utf-8")
+
+
+def _format_card(candidate: Candidate, exported: Exported) -> Iterator[str]:
+    facts = exported.provenance
+    labels = ", ".join(f"`{label}`" for label in exported.labels)
+    yield from ("---", f"library_name: {LIBRARIES[exported.layout]}")
+    yield from ("pipeline_tag: text-classification", "tags:", "- dialogue", "- tasktransfer", "---")
+    yield from ("", f"# {exported.task} of {exported.dataset}", "")
+    what = METHODS.get(exported.method, "an encoder that was fine-tuned after other tasks")
+    yield f"This model is {what}."
+    yield f"It reads {SCOPES[exported.inputs.scope]}, and gives one label."
+    yield from (f"Labels: {labels}.", "", "## Use", "", *_format_use(exported), "")
+    yield from ("## Input", "", *_format_input(exported), "")
+    yield from ("## Data", "", *_format_data(candidate, facts), "")
+    yield from ("## Scores", "", *_format_scores(exported), "")
+    yield from ("## Probabilities", "", *_format_calibration(exported), "")
+    yield from ("## Intended use and limits", "", *_format_limits(exported), "")
+    yield from ("## Licences", "", *_format_licences(facts), "")
+    yield from ("## Provenance", "", "`tasktransfer.json` has all facts. The main ones are:", "")
+    for key in ("study", "tasktransfer", "node", "seed", "weights", "data_revision"):
+        if facts.get(key) is not None:
+            yield f"- {key}: `{facts[key]}`"
+
+
+def _format_use(exported: Exported) -> Iterator[str]:
+    yield "```python"
+    yield from ("import tasktransfer as tt", "")
+    yield 'model = tt.load_model("FOLDER")'
+    yield 'model.predict([[{"speaker": "customer", "text": "Hello"}, "Where is my order?"]])'
+    yield from ("```", "")
+    yield from ("```", "tasktransfer predict FOLDER dialogues.jsonl --out predictions.jsonl", "```")
+    if exported.layout == "transformers":
+        yield from ("", "Plain transformers gives the same logits:", "", "```python")
+        yield from ("from transformers import pipeline", "")
+        yield 'classify = pipeline("text-classification", "FOLDER")'
+        yield 'classify("customer: Where is my order?", truncation=True)'
+        yield "```"
+    if exported.layout == "sentence_transformers":
+        how = "mean of all tokens" if exported.pooling == "mean" else "first token"
+        yield ""
+        yield f"The head reads the {how}, as no sequence classifier of transformers does. The"
+        yield "folder has the layout of sentence-transformers, which gives the same logits. A note"
+        yield "about missing pooler weights can be ignored:"
+        yield from ("", "```python", "from sentence_transformers import SentenceTransformer", "")
+        yield 'logits = SentenceTransformer("FOLDER").encode(["customer: Where is my order?"])'
+        yield "```"
+    if exported.layout == "tasktransfer":
+        yield from ("", "Other libraries cannot compute its logits from the folder.")
+
+
+def _format_input(exported: Exported) -> Iterator[str]:
+    of = exported.inputs
+    yield "A turn is read as `speaker: text`, or as its text if it has no speaker."
+    yield "Turns are joined by a space."
+    if of.query:
+        order = "before" if of.first == "query" else "after"
+        yield f"The text `{of.query}` is a separate segment {order} the dialogue."
+    if of.max_length is not None:
+        yield f"An input has at most {of.max_length} tokens, special tokens included."
+        yield f"A longer dialogue keeps {KEEPS[of.keeps]}."
+    if of.keeps == "both" and exported.layout != "tasktransfer":
+        yield "Other libraries keep only the beginning of a long dialogue."
+
+
+def _format_data(candidate: Candidate, facts: Mapping[str, Any]) -> Iterator[str]:
+    card = candidate.card
+    yield f"{card.description} Source: {card.citation}."
+    sizes = ", ".join(f"{split} {count:,}" for split, count in facts["instances"].items())
+    yield f"Instances: {sizes}. Trained on: {', '.join(facts['train_tasks'])}."
+    if facts["synthetic"]:
+        yield "**The dialogues are synthetic: the scores say nothing about real dialogues.**"
+
+
+def _format_scores(exported: Exported) -> Iterator[str]:
+    scores = exported.scores
+    test, equal = scores["test"], scores["recorded_predictions"]
+    yield f"This model has {_format_interval(test)} on {test['instances']:,} test instances, and"
+    yield f"{scores['dev']:g} on dev. The score is the mean of the task's metrics, in points, and"
+    yield "the interval has 95 % over dialogues. Seed and method were chosen by their dev scores,"
+    yield "and a fine-tuned model's dev score also selected its epoch. The model repeats"
+    yield f"{equal['equal']:,} of the {equal['of']:,} test predictions that the study recorded."
+    yield from ("", "| method | model | seeds | test score [95 % interval] |", "|---|---|---|---|")
+    for row in scores["methods"]:
+        names = f"| {row['method']} | {row['model'] or '–'} | {row['seeds']} "
+        yield f"{names}| {_format_interval(row)} |"
+
+
+def _format_interval(row: Mapping[str, Any]) -> str:
+    if "low" not in row or "high" not in row:
+        return f"{row['score']:.1f}"
+    return f"{row['score']:.1f} [{row['low']:.1f}, {row['high']:.1f}]"
+
+
+def _format_calibration(exported: Exported) -> Iterator[str]:
+    errors = exported.calibration["expected_calibration_error"]
+    yield f"Logits are divided by the temperature {exported.temperature:g}, fitted on dev, before"
+    yield "the softmax. Other libraries leave it out. Expected calibration error, in points:"
+    yield from ("", "| split | without temperature | with temperature |", "|---|---|---|")
+    names = {"dev": "dev, with temperatures from other dialogues of dev", "test": "test"}
+    for split, name in names.items():
+        yield f"| {name} | {errors[split]['before']:g} | {errors[split]['after']:g} |"
+    yield from ("", "Leave inputs with a lower probability to a person (`--min-probability`).")
+    yield from ("On test this gives:", "")
+    yield from ("| minimum probability | labelled % | accuracy % |", "|---|---|---|")
+    for row in exported.calibration["coverage"]:
+        accuracy = "–" if row["accuracy"] is None else f"{row['accuracy']:g}"
+        yield f"| {row['min_probability']:g} | {row['coverage']:g} | {accuracy} |"
+
+
+def _format_limits(exported: Exported) -> Iterator[str]:
+    yield f"The model is meant for dialogues like those of {exported.dataset}: in their language,"
+    yield "about their topics, with these labels. Its scores on other dialogues may be much lower."
+    yield "Check a sample of its predictions before use. Let people decide if much depends on it."
+
+
+def _format_licences(facts: Mapping[str, Any]) -> Iterator[str]:
+    yield f"- Data: {facts['licence']}"
+    if facts["checkpoint"] is not None:
+        known = find_licence(Path(facts["checkpoint"]))
+        see = f"see the page of {facts['model']} ({facts['weights']})"
+        yield f"- Base model: {known or see}"
+    yield "- A model may carry over the conditions of both. The folder grants no further rights."
+
+
+def find_licence(checkpoint: Path) -> str | None:
+    """Return the licence in the model card of a checkpoint's folder; None if it states none."""
+    try:
+        text = read_regular(checkpoint / FILE).decode("utf-8", "replace")
+    except OSError:
+        return None
+    match = _LICENCE.search(text.partition("\n---")[0] if text.startswith("---") else "")
+    return match[1].strip() if match else None
+
+
+def format_summary(exported: Exported, folder: Path) -> str:
+    """Return what was exported, in one sentence for the terminal."""
+    test = _format_interval(exported.scores["test"])
+    return (
+        f"{folder}: {exported.method} for {exported.dataset}/{exported.task}, test score {test}, "
+        f"temperature {exported.temperature:g}"
+    )

@@ -1,0 +1,129 @@
+"""Prediction of a file of dialogues with an exported model, in bounded memory."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from tasktransfer.datasets.declared.inputs import Input, check_first_input, open_inputs
+from tasktransfer.errors import ConfigError, tell_note
+from tasktransfer.files import replace_file
+from tasktransfer.files.progress import StatusLine
+
+if TYPE_CHECKING:  # imports torch
+    from tasktransfer.jobs.predictor import Prediction, Predictor
+
+BATCHES, CHARACTERS = 32, 2_000_000
+"""Most batches and characters of inputs that are read before they are predicted."""
+MOST_NOTES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Options of a prediction, as in ``Predictor.predict``."""
+
+    top_k: int = 0
+    min_probability: float = 0.0
+    batch_size: int = 32
+
+
+def predict_file(folder: Path, file: Path, out: Path | None, request: Request) -> None:
+    """Predict every dialogue or turn of a file, and write a JSON line for each.
+
+    Args:
+        folder: folder of the exported model.
+        file: file of dialogues.
+        out: file to write, which appears when it is complete; None for standard output.
+
+    Raises:
+        ConfigError: an option does not fit the model.
+        DataError: the file, or a line of it, cannot be read.
+        ModelError: the folder is damaged.
+    """
+    from tasktransfer.jobs.predictor import load_predictor  # noqa: PLC0415  # imports torch
+
+    if out is not None and out.resolve() == file.resolve():
+        raise ConfigError(f"--out {out}: names the file of dialogues. Give another file")
+    predictor = load_predictor(folder)
+    if request.top_k > len(predictor.labels):
+        raise ConfigError(
+            f"--top-k {request.top_k}: the model has {len(predictor.labels)} labels. Give at most "
+            "this number"
+        )
+    of, notes = predictor.exported.inputs, list[str]()
+    if missing := [name for name in of.query_fields if name not in of.fields]:
+        raise ConfigError(
+            f"{folder}: the model also reads {', '.join(missing)}, which files may have anywhere. "
+            "Use tasktransfer.load_model, and give objects with these fields"
+        )
+    inputs = open_inputs(file, of.scope, of.dialogue, of.fields, notes)
+    with ExitStack() as stack:
+        stream: TextIO = sys.stdout
+        if out is not None:
+            part = stack.enter_context(replace_file(out))
+            stream = stack.enter_context(part.open("w", encoding="utf-8"))
+        count = _write_predictions(predictor, check_first_input(inputs, file), stream, request)
+    for note in notes[:MOST_NOTES]:
+        tell_note(note)
+    if len(notes) > MOST_NOTES:
+        tell_note(f"{file}: {len(notes) - MOST_NOTES:,} more notes are not shown")
+    print(f"{out or file}: {count:,} predictions", file=sys.stderr)
+
+
+def _write_predictions(
+    predictor: Predictor, inputs: Iterator[Input], stream: TextIO, request: Request
+) -> int:
+    line, began, count = StatusLine("predicting"), time.perf_counter(), 0
+    for some in _group_inputs(inputs, BATCHES * request.batch_size):
+        instances = [
+            predictor.exported.build_instance(
+                f"{i.dialogue}#{i.turn}", i.context, i.focus, i.query, i.dialogue
+            )
+            for i in some
+        ]
+        predictions = predictor.predict_instances(
+            instances,
+            top_k=request.top_k,
+            min_probability=request.min_probability,
+            batch_size=request.batch_size,
+        )
+        for read, prediction in zip(some, predictions, strict=True):
+            stream.write(f"{_format_line(read, prediction)}\n")
+        count += len(some)
+        rate = count / (time.perf_counter() - began)
+        line.show(f"{count:,} predictions, {rate:,.0f} per second")
+    line.end("")
+    return count
+
+
+def _group_inputs(inputs: Iterable[Input], most: int) -> Iterator[list[Input]]:
+    """Yield inputs in lists that fit into memory."""
+    group: list[Input] = []
+    characters = 0
+    for read in inputs:
+        group.append(read)
+        characters += len(read.context)
+        if len(group) == most or characters > CHARACTERS:
+            yield group
+            group, characters = [], 0
+    if group:
+        yield group
+
+
+def _format_line(read: Input, prediction: Prediction) -> str:
+    turn = {} if read.turn is None else {"turn": read.turn}
+    line: dict[str, object] = {
+        "id": read.dialogue,
+        **turn,
+        "label": prediction.label,
+        "probability": round(prediction.probability, 6),
+    }
+    if prediction.top:
+        line["top"] = [{"label": name, "probability": round(p, 6)} for name, p in prediction.top]
+    return json.dumps(line, ensure_ascii=False)

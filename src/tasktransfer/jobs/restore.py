@@ -1,0 +1,74 @@
+"""Checkpoints of finished trainings: the kept one, or one from training the stage again.
+
+A training that is repeated here writes into the folder ``exports`` of the results, next to the
+study's records, which stay unchanged.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tasktransfer.core.nodes import Stage, Start
+from tasktransfer.errors import DataError
+from tasktransfer.jobs import inputs
+from tasktransfer.jobs.recorded_job import Brought
+from tasktransfer.results.rounds import check_round, get_round_folder
+from tasktransfer.results.study import Study
+from tasktransfer.training.attempt import train_if_needed
+from tasktransfer.training.job import Job
+
+FOLDER = "exports"
+
+
+def restore_checkpoint(study: Study, start: Start, design: Brought, threads: int) -> str:
+    """Return the folder of a stage's round; train the stage again if it was not kept.
+
+    Stages that it starts from are restored, too.
+
+    Raises:
+        DataError: token ids that the training reads are missing.
+        RecordError: a checkpoint differs from the one that its stage wrote.
+    """
+    stage = start.stage
+    assert stage is not None
+    if Path(study.start(start)).is_dir():
+        return inputs.weights(study, start)
+    out = Path(study.config.results, FOLDER, stage.path)
+    folder = get_round_folder(str(out), start.at, start.selected_on)
+    if not Path(folder).is_dir():
+        encoded = find_encoded(study, stage)
+        parents = (each for each in stage.starts if each.stage is not None)
+        job = Job(
+            stage=stage,
+            encoded=encoded,
+            base=study.base_model(stage.model.name),
+            revision=study.base_revision(stage),
+            starts=tuple(restore_checkpoint(study, each, design, threads) for each in parents),
+            out=out,
+            save_checkpoint=True,
+            threads=threads,
+            study=study.config.study,
+            config_digest=study.config.digest,
+            facts=design.facts(study.config),
+            stand_ins=design.stand_ins(study.config),
+            beside=study.beside(stage.model.name),
+        )
+        train_if_needed(job)
+    return check_round(folder, stage.digest)
+
+
+def find_encoded(study: Study, stage: Stage) -> Path:
+    """Return the folder of a stage's token ids.
+
+    Raises:
+        DataError: it is missing.
+    """
+    name = stage.model.name
+    folder = Path(study.encoded(stage.data, name))
+    if not (folder / "manifest.json").is_file():
+        raise DataError(
+            f"{folder}: the token ids of {stage.data.name} are missing. Write them with "
+            f"`tasktransfer encode {study.config_file} --dataset {stage.data.name} --model {name} "
+            f"--out {folder}`"
+        )
+    return folder

@@ -1,0 +1,124 @@
+"""A finished study of one's own dialogues with a small model, whose methods can be exported."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from small_models import make_model
+from tasktransfer.core.nodes import Stage
+from tasktransfer.data.cache import prepare
+from tasktransfer.designs import design_of, open_study
+from tasktransfer.encoding.encode import encode_dataset
+from tasktransfer.jobs import node_jobs
+from tasktransfer.results.study import Study
+from tasktransfer.training.attempt import train_if_needed
+from tasktransfer.training.job import Job
+
+WORDS = {
+    "billing": ("invoice", "refund", "payment"),
+    "login": ("password", "account", "locked"),
+    "shipping": ("parcel", "courier", "delivery"),
+}
+CONFIG: dict[str, Any] = {
+    "study": "tickets",
+    "datasets": {
+        "Tickets": {
+            "files": {"train": "./tickets.jsonl"},
+            "shares": {"dev": 0.2, "test": 0.25},
+            "dialogue": {"turns": "messages", "text": "text", "speaker": "role", "id": "id"},
+            "tasks": {
+                "intent": {"kind": "dialogue_classification", "label": "intent"},
+                "mood": {"kind": "utterance_classification", "label": "messages[].mood"},
+            },
+        }
+    },
+    "models": [
+        {"name": "small", "family": "encoder", "checkpoint": "./small", "max_length": 24},
+        {
+            "name": "mean",
+            "family": "encoder",
+            "checkpoint": "./small",
+            "max_length": 24,
+            "reads": "mean",
+        },
+    ],
+    "references": ["most_frequent", "tfidf_logistic", "frozen_logistic", "nearest_neighbour"],
+    "algorithms": ["baseline"],
+    "seeds": 2,
+    "training": {"epochs": 2, "learning_rate": 1e-3, "limit_train": 40},
+}
+
+
+def list_dialogues(count: int, seed: int = 0) -> list[dict[str, Any]]:
+    """Return dialogues of two or three turns, whose words give intent and mood."""
+    chance = random.Random(seed)
+    rows = []
+    for number in range(count):
+        intent = chance.choice(list(WORDS))
+        messages = []
+        for turn in range(chance.randint(2, 3)):
+            mood = chance.choice(["calm", "angry"])
+            word = chance.choice(WORDS[intent])
+            text = f"the {word} {'is awful' if mood == 'angry' else 'is fine'} number {number}"
+            role = "agent" if turn % 2 else "customer"
+            messages.append({"role": role, "text": text, "mood": mood})
+        rows.append({"id": f"t{number}", "intent": intent, "messages": messages})
+    return rows
+
+
+def write_dialogues(file: Path, rows: list[dict[str, Any]]) -> Path:
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return file
+
+
+def finish_study(keep: bool = True) -> Study:
+    """Write a study into the working directory, and run its fits and trainings.
+
+    ``keep``: whether checkpoints are kept.
+    """
+    rows = list_dialogues(80)
+    write_dialogues(Path("tickets.jsonl"), rows)
+    texts = [f"{m['role']}: {m['text']}" for row in rows for m in row["messages"]]
+    make_model("encoder", texts * 5, Path("small"))
+    Path("study.yaml").write_text(yaml.safe_dump(CONFIG))
+    study = open_study("study.yaml")
+    design = design_of(study.config)
+    data = study.data("Tickets")
+    prepare("Tickets", study.release_of("Tickets"), True, study.instances("Tickets"))
+    for folder, (_, name) in study.encoded_folders.items():
+        spec = study.revisions.models[name]
+        encode_dataset(
+            Path(study.cache(data)),
+            "Tickets",
+            study.tasks(data),
+            study.base_model(name),
+            None,
+            "encoder",
+            24,
+            Path(folder),
+            model=spec.identity,
+        )
+    for fit in study.plan.fits:
+        node_jobs.fit(study, fit, design)
+    for stage in study.plan.stages:
+        train_if_needed(_make_job(study, stage, keep))
+    return study
+
+
+def _make_job(study: Study, stage: Stage, keep: bool) -> Job:
+    return Job(
+        stage=stage,
+        encoded=Path(study.encoded(stage.data, stage.model.name)),
+        base=study.base_model(stage.model.name),
+        revision=None,
+        out=Path(study.folder(stage)),
+        save_checkpoint=keep,
+        threads=1,
+        study=study.config.study,
+        config_digest=study.config.digest,
+    )

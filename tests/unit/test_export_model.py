@@ -1,0 +1,481 @@
+"""Exported models: other libraries load them, and predictions equal those of the study."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import nn
+from transformers import (
+    AutoModel,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    DistilBertConfig,
+    DistilBertModel,
+    RobertaConfig,
+    RobertaModel,
+    pipeline,
+)
+
+import tasktransfer as tt
+from exported_study import finish_study, list_dialogues, write_dialogues
+from small_models import Loader
+from tasktransfer import cli
+from tasktransfer.core.fidelity import DEFAULT
+from tasktransfer.core.nodes import Stage, Start
+from tasktransfer.core.specs import LowRank, Reads
+from tasktransfer.datasets import get_task
+from tasktransfer.designs import design_of, open_study
+from tasktransfer.encoding.encoded import EncodedSplit
+from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
+from tasktransfer.jobs import restore
+from tasktransfer.jobs.export_model import Request, export_model
+from tasktransfer.jobs.predictor import Predictor, load_predictor
+from tasktransfer.models.encoder import Encoder
+from tasktransfer.models.export import write_encoder
+from tasktransfer.models.exported import ExportedEncoder, write_tokenizer
+from tasktransfer.results.exported import FILE, Exported, read_exported
+
+TASK = "emotion_recognition"
+LABELS = get_task("DailyDialog", TASK).labels
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a finished study whose checkpoints are kept."""
+    folder = tmp_path_factory.mktemp("study")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        finish_study()
+    return folder
+
+
+@pytest.fixture
+def study(finished: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.chdir(finished)
+    return open_study("study.yaml")
+
+
+def export(
+    study: Any, out: Path, method: str | None, task: str = "intent", **more: Any
+) -> Exported:
+    request = Request(task, method, **more)
+    return export_model(study, design_of(study.config), out, request)
+
+
+# --- the encoder and its head ---------------------------------------------------------------------
+
+
+def compute_logits(encoder: Encoder, split: EncodedSplit) -> torch.Tensor:
+    encoder.module.eval()
+    examples = range(len(split))
+    with torch.inference_mode():
+        return encoder._logits(encoder.tasks[split.task], encoder._inputs(split, examples, {}))
+
+
+def read_logits(folder: Path, layout: str, pooling: str, split: EncodedSplit) -> np.ndarray:
+    encoder = ExportedEncoder(folder, layout, pooling, len(LABELS))
+    rows = [list(map(int, split.sequences[n])) for n in range(len(split))]
+    return encoder.compute_logits(rows, [int(n) for n in split.second_starts])
+
+
+@pytest.mark.parametrize(
+    ("reads", "layout", "pooling"),
+    [
+        ("pooler", "transformers", "pooler"),
+        ("mean", "sentence_transformers", "mean"),
+        ("first_token", "sentence_transformers", "first_token"),
+    ],
+)
+@pytest.mark.parametrize("adapter", [None, LowRank(rank=4)])
+def test_the_logits_of_the_trainer_are_kept(
+    load: Loader,
+    models_folder: Path,
+    tmp_path: Path,
+    reads: Reads,
+    layout: str,
+    pooling: str,
+    adapter: LowRank | None,
+) -> None:
+    model, split = load("encoder", "DailyDialog", TASK, reads=reads, adapter=adapter, plain=True)
+    assert isinstance(model, Encoder)
+    with torch.no_grad():
+        for parameter in model.module.parameters():
+            parameter.add_(0.05 * torch.randn(parameter.shape))
+    expected = compute_logits(model, split)
+    assert write_encoder(model, TASK, LABELS, 200, tmp_path) == (layout, pooling)
+    tokenizer = models_folder / "DailyDialog-encoder" / "tokenizer"
+    write_tokenizer(str(tokenizer), None, 200, "left", tmp_path)
+    assert expected.std() > 0.01
+    assert np.abs(read_logits(tmp_path, layout, pooling, split) - expected.numpy()).max() < 1e-5
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert [config["id2label"][str(n)] for n in range(len(LABELS))] == [*LABELS]
+    files = {file.suffix for file in tmp_path.rglob("*") if file.is_file()}
+    assert files == {".json", ".safetensors"}
+
+
+def build_encoder(backbone: Any, reads: Reads = "pooler") -> Encoder:
+    return Encoder(
+        backbone.eval(),
+        {TASK: get_task("DailyDialog", TASK)},
+        seed=1,
+        pad_token_id=0,
+        token_types=False,
+        longest_spans={},
+        fidelity=DEFAULT,
+        device=torch.device("cpu"),
+        reads=reads,
+    )
+
+
+def test_the_pooler_of_roberta_becomes_part_of_its_classifier(tmp_path: Path) -> None:
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_attention_heads": 2}
+    backbone = RobertaModel(RobertaConfig(vocab_size=60, num_hidden_layers=1, **sizes))
+    encoder = build_encoder(backbone)
+    ids = torch.arange(10, 30).reshape(2, 10)
+    with torch.inference_mode():
+        expected = encoder.heads[TASK](backbone(ids).pooler_output)
+    assert write_encoder(encoder, TASK, LABELS, 200, tmp_path).layout == "transformers"
+    model = AutoModelForSequenceClassification.from_pretrained(tmp_path).eval()
+    with torch.inference_mode():
+        assert (model(ids).logits - expected).abs().max() < 1e-5
+
+
+def test_a_class_that_computes_other_logits_is_not_used(tmp_path: Path) -> None:
+    """DistilBERT's classifier has one more layer than our head."""
+    config = DistilBertConfig(vocab_size=60, dim=16, hidden_dim=32, n_heads=2, n_layers=1)
+    encoder = build_encoder(DistilBertModel(config))
+    written = write_encoder(encoder, TASK, LABELS, 200, tmp_path)
+    assert written == ("sentence_transformers", "first_token")
+
+
+def test_bottleneck_adapters_are_refused(load: Loader, tmp_path: Path) -> None:
+    model, _ = load("encoder", "DailyDialog", TASK, adapter_reduction=4)
+    assert isinstance(model, Encoder)
+    with pytest.raises(ModelError, match="adapter_reduction: the model has bottleneck adapters"):
+        write_encoder(model, TASK, LABELS, 200, tmp_path)
+
+
+# --- methods of a study ---------------------------------------------------------------------------
+
+METHODS: list[tuple[str, str | None, str, str]] = [
+    ("baseline", "small", "intent", "transformers"),
+    ("baseline", "mean", "intent", "sentence_transformers"),
+    ("baseline", "small", "mood", "transformers"),
+    ("tfidf_logistic", None, "intent", "tasktransfer"),
+    ("tfidf_logistic", None, "mood", "tasktransfer"),
+    ("frozen_logistic", None, "intent", "sentence_transformers"),
+    ("frozen_logistic", None, "mood", "tasktransfer"),
+    ("nearest_neighbour", None, "mood", "tasktransfer"),
+]
+
+
+@pytest.mark.parametrize(("method", "model", "task", "layout"), METHODS)
+def test_an_exported_method_repeats_its_predictions(
+    study: Any, tmp_path: Path, method: str, model: str | None, task: str, layout: str
+) -> None:
+    exported = export(study, tmp_path / "model", method, task, model=model)
+    recorded = exported.scores["recorded_predictions"]
+    assert recorded["equal"] == recorded["of"] == exported.scores["test"]["instances"] > 10
+    assert exported == read_exported(tmp_path / "model")
+    assert exported.layout == layout
+    assert exported.temperature > 0
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "as the user's files" in card
+    assert {row["method"] for row in exported.scores["methods"]} >= {"baseline", "tfidf_logistic"}
+    suffixes = {file.suffix for file in (tmp_path / "model").rglob("*") if file.is_file()}
+    assert suffixes <= {".json", ".safetensors", ".md"}
+
+
+def read_context(row: dict[str, Any]) -> str:
+    return " ".join(f"{m['role']}: {m['text']}" for m in row["messages"])
+
+
+def test_plain_transformers_gives_the_same_logits(study: Any, tmp_path: Path) -> None:
+    export(study, tmp_path / "model", "baseline", model="small")
+    predictor = load_predictor(tmp_path / "model")
+    texts = [read_context(row) for row in list_dialogues(40, seed=5)]
+    assert max(len(text.split()) for text in texts) > 20, "some are truncated"
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "model")
+    model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "model").eval()
+    read = tokenizer(texts, truncation=True, padding=True, return_tensors="pt")
+    assert read["input_ids"].shape[1] == 24
+    with torch.inference_mode():
+        logits = model(**read).logits.numpy()
+    assert np.abs(logits - compute_own(predictor, texts)).max() < 1e-5
+    classify = pipeline("text-classification", str(tmp_path / "model"))
+    labels = [each["label"] for each in classify(texts, truncation=True)]
+    assert labels == [each.label for each in predictor.predict(texts)]
+
+
+def compute_own(predictor: Predictor, texts: list[str]) -> np.ndarray:
+    build = predictor.exported.build_instance
+    return predictor.compute([build("", text, len(text), {}) for text in texts], 8)
+
+
+@pytest.mark.parametrize(("method", "model"), [("baseline", "mean"), ("frozen_logistic", None)])
+def test_the_modules_of_sentence_transformers_give_the_same_logits(
+    study: Any, tmp_path: Path, method: str, model: str | None
+) -> None:
+    """Follow the layout's documentation, since the library is not installed here."""
+    folder = tmp_path / "model"
+    export(study, folder, method, model=model)
+    texts = [read_context(row) for row in list_dialogues(20, seed=5)]
+    tokenizer, body = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
+    read = tokenizer(texts, truncation=True, padding=True, return_tensors="pt")
+    states: torch.Tensor | None = None
+    for module in json.loads((folder / "modules.json").read_text()):
+        kind, path = module["type"].rpartition(".")[2], folder / module["path"]
+        if kind == "Transformer":
+            assert json.loads((path / "sentence_bert_config.json").read_text()) == {
+                "max_seq_length": 24,
+                "do_lower_case": False,
+            }
+            with torch.inference_mode():
+                states = body.eval()(**read).last_hidden_state
+            continue
+        assert states is not None
+        if kind == "Pooling":
+            assert json.loads((path / "config.json").read_text())["pooling_mode_mean_tokens"]
+            mask = read["attention_mask"].unsqueeze(-1)
+            states = (states * mask).sum(1) / mask.sum(1)
+        elif kind == "Normalize":
+            states = nn.functional.normalize(states, dim=-1)
+        else:
+            tensors = load_file(path / "model.safetensors")
+            settings = json.loads((path / "config.json").read_text())
+            assert settings["activation_function"].endswith("Identity")
+            assert (settings["out_features"], settings["in_features"]) == (3, 64)
+            states = states @ tensors["linear.weight"].T + tensors["linear.bias"]
+    assert states is not None
+    assert np.abs(states.numpy() - compute_own(load_predictor(folder), texts)).max() < 1e-5
+
+
+def test_the_method_with_the_best_dev_score_is_the_default(study: Any, tmp_path: Path) -> None:
+    """TF-IDF reads the words that give the intent; two epochs of a random model do not."""
+    exported = export(study, tmp_path / "best", None)
+    assert exported.method == "tfidf_logistic"
+    both = [export(study, tmp_path / name, "baseline", model=name) for name in ("small", "mean")]
+    assert exported.scores["dev"] >= max(each.scores["dev"] for each in both)
+    chosen = export(study, tmp_path / "chosen", "baseline")
+    assert chosen.provenance["model"] in ("small", "mean")
+
+
+def test_a_training_is_repeated_if_its_checkpoint_was_not_kept(
+    study: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = export(study, tmp_path / "kept", "baseline", model="small")
+    shutil.copytree(Path.cwd(), tmp_path / "again")
+    monkeypatch.chdir(tmp_path / "again")
+    for folder in list(Path(study.config.results, "stages").rglob("checkpoint")):
+        shutil.rmtree(folder)
+    after = export(study, tmp_path / "trained", "baseline", model="small")
+    assert after.provenance["node"] == before.provenance["node"]
+    assert after.scores == before.scores
+    weights = [load_file(tmp_path / name / "model.safetensors") for name in ("kept", "trained")]
+    assert all(torch.allclose(weights[0][name], weights[1][name]) for name in weights[0])
+    stage = study.node(before.provenance["node"][:12])
+    assert isinstance(stage, Stage)
+    folder = restore.restore_checkpoint(study, Start(stage), design_of(study.config), 1)
+    assert folder.startswith(f"{study.config.results}/{restore.FOLDER}/")
+
+
+def test_names_that_do_not_fit_are_refused(study: Any, tmp_path: Path) -> None:
+    out = tmp_path / "model"
+    with pytest.raises(ConfigError, match=r"--task: the study has 2 tasks\. Give one of"):
+        export_model(study, design_of(study.config), out, Request())
+    with pytest.raises(ConfigError, match=r"--task intents: is not .*did you mean"):
+        export(study, out, None, "intents")
+    with pytest.raises(ConfigError, match=r"--method sequential: not a finished method of intent"):
+        export(study, out, "sequential")
+    with pytest.raises(ConfigError, match=r"--model big: not a model of this method"):
+        export(study, out, "baseline", model="big")
+    out.mkdir()
+    (out / "thesis.tex").write_text("")
+    with pytest.raises(DataError, match=r"exists without the tasktransfer\.json"):
+        export(study, out, "tfidf_logistic")
+
+
+def test_an_unfinished_study_has_nothing_to_export(
+    study: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("study.yaml", "tickets.jsonl"):
+        shutil.copy(name, tmp_path)
+    shutil.copytree("small", tmp_path / "small")
+    monkeypatch.chdir(tmp_path)
+    fresh = open_study("study.yaml")
+    with pytest.raises(RecordError, match=r"is finished\. Run the study"):
+        export(fresh, tmp_path / "model", None)
+
+
+# --- predictions ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folders(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with exported models: intent by words, mood by an encoder."""
+    out = tmp_path_factory.mktemp("models")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(finished)
+        opened = open_study("study.yaml")
+        export(opened, out / "intent", "tfidf_logistic")
+        export(opened, out / "mood", "baseline", "mood", model="small")
+    return out
+
+
+def run_predict(folder: Path, file: Path, out: Path, *words: str) -> list[dict[str, Any]]:
+    assert cli.main(["predict", str(folder), str(file), "--out", str(out), *words]) == 0
+    return [json.loads(line) for line in out.read_text().splitlines()]
+
+
+def test_a_file_of_dialogues_is_predicted(folders: Path, tmp_path: Path) -> None:
+    rows = list_dialogues(30, seed=9)
+    unlabelled = [{"id": r["id"], "messages": r["messages"]} for r in rows]
+    file = write_dialogues(tmp_path / "new.jsonl", unlabelled)
+    words = ("--top-k", "3", "--min-probability", "0.5", "--batch-size", "4")
+    lines = run_predict(folders / "intent", file, tmp_path / "out.jsonl", *words)
+    assert [line["id"] for line in lines] == [row["id"] for row in rows]
+    right = [
+        line["top"][0]["label"] == row["intent"] for line, row in zip(lines, rows, strict=True)
+    ]
+    assert sum(right) > 25
+    for line in lines:
+        assert sum(top["probability"] for top in line["top"]) == pytest.approx(1, abs=1e-5)
+        assert (line["label"] is None) == (line["probability"] < 0.5)
+    model = tt.load_model(folders / "intent")
+    turns = [[{"speaker": m["role"], "text": m["text"]} for m in r["messages"]] for r in rows]
+    assert [p.top[0][0] for p in model.predict(turns, top_k=1)] == [
+        line["top"][0]["label"] for line in lines
+    ]
+
+
+def test_every_turn_gets_a_label_if_labels_are_about_turns(folders: Path, tmp_path: Path) -> None:
+    rows = list_dialogues(10, seed=9)
+    file = write_dialogues(tmp_path / "new.jsonl", rows)
+    lines = run_predict(folders / "mood", file, tmp_path / "out.jsonl")
+    expected = [(row["id"], n) for row in rows for n in range(len(row["messages"]))]
+    assert [(line["id"], line["turn"]) for line in lines] == expected
+    model = tt.load_model(folders / "mood")
+    first = [{"speaker": m["role"], "text": m["text"]} for m in rows[0]["messages"]]
+    prefixes = [first[: n + 1] for n in range(len(first))]
+    own = [(p.label, p.probability) for p in model.predict(prefixes)]
+    for (label, probability), line in zip(own, lines, strict=False):
+        assert (label, pytest.approx(probability, abs=1e-5)) == (line["label"], line["probability"])
+
+
+def test_fields_of_another_file_are_guessed(
+    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "new.csv"
+    file.write_text("utterance\nthe parcel and the courier\nthe password is locked\n")
+    lines = run_predict(folders / "intent", file, tmp_path / "out.jsonl")
+    assert [line["label"] for line in lines] == ["shipping", "login"]
+    assert lines[0]["id"] == "new-2"
+    assert "its fields are guessed: text: utterance" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            '{"id": "a", "messages": [{"text": "hi"}]}\n{"id": "b", messages}',
+            r"new\.jsonl:2: not valid",
+        ),
+        (
+            '{"id": "a", "messages": [{"text": "hi"}]}\n{"id": "b"}',
+            r"new\.jsonl:2, messages: found None",
+        ),
+        ('{"id": "a", "messages": [{"text": ""}]}', r"new\.jsonl:1, messages\[0\]\.text: is empty"),
+        ("", r"new\.jsonl: "),
+    ],
+)
+def test_malformed_files_are_refused_with_their_line(
+    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
+) -> None:
+    file, out = tmp_path / "new.jsonl", tmp_path / "out.jsonl"
+    file.write_text(text)
+    out.write_text("earlier")
+    assert cli.main(["predict", str(folders / "intent"), str(file), "--out", str(out)]) == 3
+    error = capsys.readouterr().err
+    assert re.search(message, error), error
+    assert out.read_text() == "earlier", "the output is replaced at the end only"
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_options_that_do_not_fit_are_refused(folders: Path, tmp_path: Path) -> None:
+    file = write_dialogues(tmp_path / "new.jsonl", list_dialogues(2))
+    words = ["predict", str(folders / "intent"), str(file)]
+    assert cli.main([*words, "--top-k", "4"]) == 2
+    assert cli.main([*words, "--out", str(file)]) == 2
+    for option in ("--min-probability", "--batch-size"):
+        with pytest.raises(SystemExit):
+            cli.main([*words, option, "-1"])
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("one text", "found one dialogue"),
+        ([3], r"dialogues\[0\]: found a int"),
+        (["hi", []], r"dialogues\[1\]: has no text"),
+        ([[{"text": 3}]], r"dialogues\[0\]: a turn is a dict"),
+    ],
+)
+def test_bad_dialogues_are_refused_with_their_index(
+    folders: Path, value: Any, message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        tt.load_model(folders / "intent").predict(value)
+
+
+def damage_json(folder: Path, **changes: Any) -> None:
+    file = folder / FILE
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "message"),
+    [
+        ("intent", lambda folder: (folder / FILE).unlink(), r"tasktransfer\.json: cannot be read"),
+        ("intent", lambda folder: (folder / FILE).write_text("{"), "not valid JSON"),
+        ("intent", lambda folder: damage_json(folder, exported=9), "found 9, expected 1"),
+        (
+            "intent",
+            lambda folder: damage_json(folder, labels=["a", "b"]),
+            "do not fit the 2 labels",
+        ),
+        ("intent", lambda folder: damage_json(folder, temperature=0.0), "temperature above 0"),
+        ("intent", lambda folder: damage_json(folder, more=1), "more: "),
+        ("intent", lambda folder: (folder / "vocabulary.json").write_text("[]"), "damaged"),
+        (
+            "intent",
+            lambda folder: (folder / "classifier.safetensors").write_bytes(b"12"),
+            r"classifier\.safetensors: damaged",
+        ),
+        ("mood", lambda folder: (folder / "model.safetensors").unlink(), "cannot be read"),
+        (
+            "mood",
+            lambda folder: (folder / "model.safetensors").write_bytes(
+                (folder / "model.safetensors").read_bytes()[:-8]
+            ),
+            "cannot be read",
+        ),
+        ("mood", lambda folder: (folder / "tokenizer.json").unlink(), "vocabulary is missing"),
+        ("mood", lambda folder: damage_json(folder, labels=["a", "b", "c"]), "2 outputs for 3"),
+    ],
+)
+def test_damaged_folders_are_refused(
+    folders: Path, tmp_path: Path, name: str, damage: Any, message: str
+) -> None:
+    folder = tmp_path / "damaged"
+    shutil.copytree(folders / name, folder)
+    damage(folder)
+    with pytest.raises(ModelError, match=message):
+        tt.load_model(folder)
