@@ -48,7 +48,7 @@ def compare_reports(before: Path, after: Path, tolerance: float = 0.0) -> list[s
     return [
         *_compare_tables(old.tables, new.tables),
         *_compare_data(old.data, new.data, tolerance),
-        *_compare_lines("text", old.lines, new.lines),
+        *compare_lines("text", old.lines, new.lines),
     ]
 
 
@@ -133,7 +133,7 @@ def _compare_tables(before: dict[str, list[str]], after: dict[str, list[str]]) -
     lines = []
     for name, rows in before.items():
         if name in after:
-            lines += _compare_lines(f"table {name}", rows, after[name])
+            lines += compare_lines(f"table {name}", rows, after[name])
         elif (equal := next((n for n, r in unnamed.items() if r == rows), None)) is not None:
             del unnamed[equal]
         else:
@@ -141,7 +141,8 @@ def _compare_tables(before: dict[str, list[str]], after: dict[str, list[str]]) -
     return lines + [f"table {name}: only after, {len(rows)} rows" for name, rows in unnamed.items()]
 
 
-def _compare_lines(what: str, before: list[str], after: list[str]) -> list[str]:
+def compare_lines(what: str, before: list[str], after: list[str]) -> list[str]:
+    """Return the number of different lines in two texts, and the first of them."""
     if before == after:
         return []
     if Counter(before) == Counter(after):

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from matplotlib import image
 
-from benchmarks.compare_reports import compare_reports
+from benchmarks.compare_reports import compare_lines, compare_reports
 from benchmarks.compare_tables import compare_tables
 
 MACHINE = (
@@ -52,6 +52,7 @@ FILES = (
     "figures/*.md",
     "figures/*.tex",
     "*.html",
+    "explained.txt",
 )
 KINDS = {".parquet": "tables", ".png": "pictures", ".html": "reports"}
 """Suffix of files → their kind in the summary; others are texts."""
@@ -114,7 +115,8 @@ def compare_files(
         elif name.endswith(".html"):
             differences[name] = compare_reports(*files, tolerance)
         else:
-            differences[name] = compare_texts(*files)
+            texts = (file.read_text(encoding="utf-8").splitlines() for file in files)
+            differences[name] = compare_lines("text", *texts)
     return differences
 
 
@@ -130,17 +132,6 @@ def compare_pictures(one: Path, other: Path) -> list[str]:
         return [f"size {before.shape} -> {after.shape}"]
     fraction = float((before != after).any(axis=-1).mean())
     return [f"{100 * fraction:.3f} % of the pixels differ"] if fraction else []
-
-
-def compare_texts(one: Path, other: Path) -> list[str]:
-    """Return the number of different lines in two texts, and the first one."""
-    before, after = (file.read_text(encoding="utf-8").splitlines() for file in (one, other))
-    if before == after:
-        return []
-    pairs = [pair for pair in zip(before, after, strict=False) if pair[0] != pair[1]]
-    more = f"{len(before)} lines -> {len(after)}; " if len(before) != len(after) else ""
-    first = f": {pairs[0][0][:100]!r} -> {pairs[0][1][:100]!r}" if pairs else ""
-    return [f"{more}{len(pairs)} lines differ{first}"]
 
 
 def summarise(differences: Mapping[str, Sequence[str]]) -> str:

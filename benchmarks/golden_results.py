@@ -2,10 +2,10 @@
 
 python -m benchmarks.golden_results OUT [--packs NAME ...]
 
-Each pack in shipped/ and tests/fixtures/ is merged into OUT/<preset>/results, and the commands
-``collect``, ``statistics``, ``figures`` and ``report`` run on it, one process per pack. A complete
-folder is kept: delete it to build it again. Build the folders of two commits, and compare them with
-``benchmarks.compare_results``.
+Each pack in shipped/ and tests/fixtures/ is merged into OUT/<preset>/results, one process per pack.
+The commands ``collect``, ``statistics``, ``figures`` and ``report`` run, and ``explain`` traces
+some cells, in explained.txt in the results folder. A complete folder is kept: delete it to build it
+again. Build the folders of two commits, and compare them with ``benchmarks.compare_results``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import shlex
 import shutil
 import sys
 import time
@@ -31,6 +32,45 @@ FINISHED = "seconds.txt"
 """File in the folder of a pack that is complete."""
 LOG = "log.txt"
 """Output of a pack's commands."""
+
+EXPLAINED = {
+    "adapters": ["table1 DailyDialog topic_classification"],
+    "base-models": [
+        "table2 DailyDialog mpnet pretrain_finetune",
+        "DailyDialog mpnet pretrain_finetune dialogue_act_classification topic_classification",
+    ],
+    "demo": [
+        "table2 DailyDialog tiny-bert multitask_finetune",
+        "DailyDialog tiny-bert multitask emotion_recognition topic_classification",
+        "DailyDialog tiny-bert baseline topic_classification",
+        "table3 DailyDialog topic_classification "
+        "adversarial_response_selection+emotion_recognition tiny-bert pretrain_finetune",
+    ],
+    "empathetic-demo": [
+        "by_emotion afraid EmoPrepend-1 emoprepend-1 retrieval",
+        "table2 Base base generation ED PPL",
+        "differences EmoPrepend-1 emoprepend-1 generation ED 'log PPL'",
+    ],
+    "minilm-controls": ["table2 DailyDialog minilm pretrain_finetune"],
+    "minilm-matrix": [
+        "regret DailyDialog minilm multitask esm_logme",
+        "table1 DailyDialog causal_emotion_entailment",
+        "DailyDialog minilm multitask DAC ER",
+        "prompted DailyDialog smollm2-135m DAC",
+    ],
+    "minilm-study": ["DailyDialog minilm multitask DAC ARS", "DailyDialog minilm baseline ARS"],
+    "panel-demo": [
+        "table3 Harbour_Tiny panel",
+        "experts_by_set collection 'own - others' Orchard_Tiny",
+        "tests collection cosine-last Harbour_Tiny 1",
+    ],
+    "probes-demo": [
+        "claims MultiWOZ ActionSelect between",
+        "table6 'as printed' BiLSTM-attention hard",
+        "beyond MultiWOZ BiLSTM-attention 'epoch 1' ActionSelect shuffled",
+    ],
+}
+"""Name of a pack → words of cells that ``explain`` traces."""
 
 
 class Pack(NamedTuple):
@@ -78,9 +118,22 @@ def build(pack: Pack, out: Path) -> float:
             if main([*command, "--config", "study.yaml"]) != 0:
                 log.flush()
                 raise RuntimeError(f"{pack.name}: {command[0]} failed. Read {folder / LOG}.")
+        (results,) = Path("results").iterdir()
+        _explain_cells(pack.name, results / "explained.txt")
     seconds = time.perf_counter() - start
     Path(FINISHED).write_text(f"{seconds:.1f}\n", encoding="utf-8")
     return seconds
+
+
+def _explain_cells(name: str, file: Path) -> None:
+    """Write explanations to a file, each below its words and exit code. An error is kept too."""
+    from tasktransfer.cli import main  # noqa: PLC0415
+
+    with file.open("w", encoding="utf-8") as out, _write_output_to(out):
+        for words in EXPLAINED.get(name, ()):
+            print(f"\n$ explain {words}")
+            code = main(["explain", *shlex.split(words), "--config", "study.yaml"])
+            print(f"exit code {code}")
 
 
 @contextlib.contextmanager

@@ -59,7 +59,8 @@ def test_rows_columns_and_texts_of_one_side_alone_are_named(tmp_path: Path) -> N
     assert "column q: only after" in told
     assert "1 rows only before: b 0" in told
     assert "1 rows only after: c 0" in told
-    assert "table2.md: 1 lines differ: 'x' -> 'y'" in told
+    assert "table2.md: text: 2 lines differ (- before, + after)" in told
+    assert "table2.md:   - x\n" in told
 
 
 def test_a_table_without_rows_is_compared(tmp_path: Path) -> None:

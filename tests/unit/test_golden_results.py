@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks import golden_results
-from benchmarks.golden_results import FINISHED, LOG, Pack, list_packs, main
+from benchmarks.golden_results import EXPLAINED, FINISHED, LOG, Pack, list_packs, main
 
 
 def test_every_pack_of_the_repository_has_its_preset() -> None:
     packs = list_packs()
     assert all(pack.preset.is_file() for pack in packs.values()), packs
     assert len(packs) == 9
+    assert packs.keys() == EXPLAINED.keys()
     assert {pack.file.suffix for pack in packs.values()} == {".parquet", ".zip"}
 
 
@@ -31,6 +32,9 @@ def test_a_pack_is_built(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert (results / "report.html").is_file()
     assert {path.suffix for path in (results / "figures").iterdir()} >= {".png", ".csv", ".md"}
     assert len([*(results / "tables").glob("*.parquet")]) > 20
+    explained = (results / "explained.txt").read_text()
+    assert explained.startswith("\n$ explain table1 DailyDialog topic_classification\nTable 1")
+    assert explained.endswith("\nexit code 0\n")
     assert (tmp_path / "adapters" / FINISHED).is_file()
 
 
