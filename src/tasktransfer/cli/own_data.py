@@ -160,7 +160,7 @@ def init(chosen: argparse.Namespace) -> None:
     written = write_study(wish, declared)
     for note in checked.notes:
         tell_note(note)
-    if release is None:
+    if release is None and written.sources:
         print(
             "note: FETA's datasets were not found, so the sources come from the tiny world, which "
             "is synthetic; give --release to use FETA",

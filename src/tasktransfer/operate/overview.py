@@ -27,6 +27,12 @@ from tasktransfer.training.device import list_devices
 
 NOTHING = OnDisk({}, frozenset(), {}, frozenset())
 
+WORKFLOW_SECONDS = 35.0
+"""Wall time of a study's other jobs: Snakemake's start, data, tables, figures and report.
+
+Measured with studies of one tiny training on two cores.
+"""
+
 SEVERAL = "(several)"
 """Placeholder for the target of a training that several tasks select."""
 
@@ -202,7 +208,7 @@ def _sum(estimates: Estimates, nodes: Sequence[Node], devices: int) -> dict[str,
     """Sum up the cost of some nodes.
 
     Wall time assumes that all ``devices`` are busy until the end. It is at least the time of the
-    longest chain of dependent nodes.
+    longest chain of dependent nodes, and includes the workflow's other jobs.
     """
     costs = [estimates.of(node) for node in nodes if isinstance(node, Stage)]
     ends: dict[str, float] = {}
@@ -211,6 +217,7 @@ def _sum(estimates: Estimates, nodes: Sequence[Node], devices: int) -> dict[str,
         begins = max((ends.get(used.digest, 0.0) for used in node.uses), default=0.0)
         ends[node.digest] = begins + took[node.digest]
     seconds = sum(took.values())
+    wall = WORKFLOW_SECONDS + max(seconds / devices, *ends.values()) if nodes else 0.0
     return {
         "trainings": len(costs),
         "samples": sum(cost.samples for cost in costs),
@@ -220,7 +227,7 @@ def _sum(estimates: Estimates, nodes: Sequence[Node], devices: int) -> dict[str,
         "device_hours": seconds / 3600,
         "device_hours_besides": (seconds - sum(cost.seconds for cost in costs)) / 3600,
         "answered_by_endpoints": sum(map(is_answered_by_endpoint, nodes)),
-        "wall_hours": max(seconds / devices, max(ends.values(), default=0.0)) / 3600,
+        "wall_hours": wall / 3600,
     }
 
 
