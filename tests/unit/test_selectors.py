@@ -268,6 +268,19 @@ def test_a_changed_test_score_changes_no_value_and_judges_them() -> None:
     assert regrets[1]["random"] == pytest.approx(regrets[0]["random"])
 
 
+def test_values_for_targets_that_are_left_out_change_nothing() -> None:
+    """A target without a learned baseline has values, but does not judge them."""
+    random = np.random.default_rng(4)
+    whole = tables(lambda *_: random.normal(), lambda *_: random.normal())
+    values = compute_study_values(parse(CONFIG), whole)
+    *judging, left = TASKS
+    some = {**frames_of(whole), "deltas": whole.deltas[whole.deltas["target"] != left]}
+    regret = compute_study_regret(some, values)
+    pd.testing.assert_frame_equal(
+        regret, compute_study_regret(some, values[values["target"].isin(judging)])
+    )
+
+
 def test_source_mean_is_of_dev_gains_on_other_targets() -> None:
     values = compute_study_values(
         parse(CONFIG), tables(lambda *_: 0.0, lambda s, t, seed: len(t) + seed)

@@ -35,6 +35,8 @@ NO_NUMBER = frozenset({"", "na", "n/a", "nan", "null", "none"})
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 NEEDED = ("model", "source", "target", "seed", "score")
 NOTHING = Mean(np.nan)
+TOGETHER = "all"
+"""Value of ``dataset`` in rows over all datasets together."""
 
 
 @dataclass(frozen=True)
@@ -183,15 +185,51 @@ def _build_matrices(table: pd.DataFrame, path: Path) -> Iterator[Matrix]:
 def build_cube(
     runs: pd.DataFrame, column: str, axes: tuple[list[str], list[str], list[int]]
 ) -> Floats:
-    """Return a column as an array (targets, sources, seeds), NaN if there is no row."""
+    """Return a column as an array (targets, sources, seeds), NaN if there is no row.
+
+    Rows with a target, source or seed that is not in ``axes`` are left out.
+    """
     targets, sources, seeds = axes
-    found = np.full((len(targets), len(sources), len(seeds)), np.nan)
-    places = [
-        pd.Index(names).get_indexer(pd.Index(runs[name]))
-        for name, names in (("target", targets), ("source", sources), ("seed", seeds))
-    ]
-    found[tuple(places)] = runs[column].to_numpy(float)
-    return found
+    cube = np.full((len(targets), len(sources), len(seeds)), np.nan)
+    places = np.stack(
+        [
+            pd.Index(names).get_indexer(pd.Index(runs[name]))
+            for name, names in (("target", targets), ("source", sources), ("seed", seeds))
+        ]
+    )
+    is_inside = (places >= 0).all(axis=0)
+    cube[tuple(places[:, is_inside])] = runs[column].to_numpy(float)[is_inside]
+    return cube
+
+
+def join_matrices(several: Sequence[Matrix]) -> Matrix:
+    """Join matrices: targets are stacked, and sources are separate because each has one dataset."""
+    seeds = min(one.scores.shape[2] for one in several)
+    names = [n for n in several[0].values if all(n in one.values for one in several)]
+
+    def blocks(cubes: Sequence[Floats]) -> Floats:
+        rows, columns = (sum(block.shape[axis] for block in cubes) for axis in (0, 1))
+        whole = np.full((rows, columns, seeds), np.nan)
+        row = column = 0
+        for block in cubes:
+            whole[row : row + block.shape[0], column : column + block.shape[1]] = block[..., :seeds]
+            row, column = row + block.shape[0], column + block.shape[1]
+        return whole
+
+    targets = [one.scores.shape[0] for one in several]
+    seconds = {
+        name: float(
+            np.average([(one.seconds or {}).get(name, np.nan) for one in several], weights=targets)
+        )
+        for name in names
+    }
+    return Matrix(
+        (TOGETHER, *several[0].key[1:]),
+        blocks([one.scores for one in several]),
+        {name: blocks([one.values[name] for one in several]) for name in names},
+        None,
+        seconds,
+    )
 
 
 def _build_rows(matrix: Matrix, ks: tuple[int, ...]) -> Iterator[tuple[object, ...]]:

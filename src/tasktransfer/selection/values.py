@@ -27,15 +27,13 @@ from tasktransfer.results.store import Columns, build_frame
 from tasktransfer.selection.choose import dev_deltas
 from tasktransfer.selection.inputs import Asked
 from tasktransfer.selection.judging import compute_source_means
-from tasktransfer.selection.matrix import Matrix, build_cube, compute_regret
+from tasktransfer.selection.matrix import Matrix, build_cube, compute_regret, join_matrices
 from tasktransfer.selection.measures import KS
 from tasktransfer.selection.selector import COST, TOKENS, Selector
 from tasktransfer.stats.resampling import Floats
 
 NOT_THERE = "not computed yet: run snakemake"
 NO_NUMBER = "the selector gave none"
-TOGETHER = "all"
-"""Value of ``dataset`` in rows over all datasets together."""
 
 VALUES: Columns = (
     ("dataset", pa.string(), "dataset"),
@@ -177,14 +175,14 @@ def compute_study_regret(tables: Tables, values: pd.DataFrame) -> pd.DataFrame:
     together: dict[tuple[str, str], list[Matrix]] = {}
     for matrix in matrices:
         together.setdefault(matrix.key[1:], []).append(matrix)
-    matrices += [_join_matrices(several) for several in together.values() if len(several) > 1]
+    matrices += [join_matrices(several) for several in together.values() if len(several) > 1]
     return compute_regret(matrices, KS)
 
 
 def _build_matrix(group: Group, values: pd.DataFrame) -> Matrix:
     dataset, model, algorithm = group.key
     own = values[(values["dataset"] == dataset) & (values["model"] == model)]
-    own = own[own["algorithm"].isin(["", algorithm])]
+    own = own[own["algorithm"].isin(["", algorithm]) & own["target"].isin(group.axes[0])]
     selectors = {str(n): one for n, one in own.groupby("selector", sort=False) if n != "random"}
     found = {name: build_cube(one, "value", group.axes) for name, one in selectors.items()}
     targets = max(1, len(group.axes[0]) * len(group.axes[2]))
@@ -194,34 +192,6 @@ def _build_matrix(group: Group, values: pd.DataFrame) -> Matrix:
         found["source_mean"] = compute_source_means(build_cube(group.dev, "delta", group.axes))
         seconds["source_mean"] = np.nan
     return Matrix(group.key, scores, found, None, seconds)
-
-
-def _join_matrices(several: Sequence[Matrix]) -> Matrix:
-    """Join matrices: targets are stacked, and sources are separate because each has one dataset."""
-    seeds = min(one.scores.shape[2] for one in several)
-    names = [n for n in several[0].values if all(n in one.values for one in several)]
-
-    def blocks(cubes: Sequence[Floats]) -> Floats:
-        rows, columns = (sum(block.shape[axis] for block in cubes) for axis in (0, 1))
-        whole = np.full((rows, columns, seeds), np.nan)
-        row = column = 0
-        for block in cubes:
-            whole[row : row + block.shape[0], column : column + block.shape[1]] = block[..., :seeds]
-            row, column = row + block.shape[0], column + block.shape[1]
-        return whole
-
-    targets = [one.scores.shape[0] for one in several]
-    seconds = {
-        name: float(np.average([(one.seconds or {})[name] for one in several], weights=targets))
-        for name in names
-    }
-    return Matrix(
-        (TOGETHER, *several[0].key[1:]),
-        blocks([one.scores for one in several]),
-        {name: blocks([one.values[name] for one in several]) for name in names},
-        None,
-        seconds,
-    )
 
 
 # --- values ---------------------------------------------------------------------------------------
