@@ -17,6 +17,7 @@ from tasktransfer.core.references import COLLAPSED, FROZEN, LEARNED, REFERENCES
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer import commands
 from tasktransfer.designs.transfer.collect.results import Results, read_references, read_results
+from tasktransfer.designs.transfer.recommend import read_tables_evidence
 from tasktransfer.designs.transfer.statistics.by_dialogue import by_dialogue
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.operate.commons.read_packs import Pack, read_pack
@@ -24,6 +25,11 @@ from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.rates import Rates
 from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study
+from tasktransfer.selection.evidence import (
+    add_source_mean,
+    judge_selectors,
+    read_shipped_evidence,
+)
 from tasktransfer.selection.nodes import is_selector
 
 ROOT = Path(__file__).parents[2]
@@ -274,6 +280,27 @@ def test_no_selector_is_told_from_random_or_source_mean(regret: pd.DataFrame) ->
     first, second, third = better
     assert f"by {first} points after pre-train → fine-tune, by {second} after multitask" in words
     assert f"and by {third} after multitask → fine-tune" in words
+
+
+def test_the_evidence_of_recommend_is_of_these_tables(study: Study, regret: pd.DataFrame) -> None:
+    built = read_tables_evidence(Path(study.tables))
+    assert built is not None
+    shipped = read_shipped_evidence()
+    pd.testing.assert_frame_equal(built, shipped)
+    judging = add_source_mean(shipped)
+    for algorithm, rows in judging[judging["learned"]].groupby("algorithm"):
+        of_table = regret[regret["algorithm"] == algorithm].set_index("selector")
+        judged = judge_selectors(rows).loc[of_table.index]
+        for column in ("value", "low", "high", "to_random_q"):
+            assert judged[column].to_numpy() == pytest.approx(
+                of_table[column].to_numpy(), nan_ok=True
+            )
+    emotions = shipped[shipped["learned"] & (shipped["algorithm"] == ALGORITHMS[0])]
+    means = emotions.groupby(["dataset", "source", "target"])["delta"].mean()
+    lowest = means["DailyDialog"].groupby("source").mean()
+    assert lowest.idxmin() == "emotion_recognition"
+    words = " ".join((ROOT / "docs" / "selection.md").read_text().split())
+    assert f"(−{-lowest.min():.1f} points over six targets)" in words
 
 
 # --- a prompted language model ------------------------------------------------------------------

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
+from declared_files import TURNS, as_jsonl, dialogue
 from small_study import SMALL, parse
 
-from tasktransfer.designs.transfer.recommend import (
-    Question,
-    _transfers,
-    as_text,
-    estimate_gain,
-    list_better_than_random,
-    parse_question,
-    recommend_sources,
-)
+from tasktransfer.datasets import declare
+from tasktransfer.designs import open_study
+from tasktransfer.designs.transfer.recommend import parse_question, warn_unlearned
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import find_revisions
 from tasktransfer.results.study import Study
+from tasktransfer.selection import recommend as recommending
+from tasktransfer.selection.evidence import (
+    FACTS,
+    collect_dev_gains,
+    count_shared_labels,
+    read_shipped_evidence,
+)
 from tasktransfer.selection.expected_gain import fit_expected_gain
+from tasktransfer.selection.recommend import (
+    Question,
+    Recommendation,
+    as_text,
+    list_useful_selectors,
+    recommend_sources,
+)
 from tasktransfer.selection.values import find_unlearned
 
 SOURCES = ("dialogue_nli", "emotion_recognition")
@@ -68,61 +80,172 @@ def test_two_targets_promise_nothing() -> None:
     assert fit_expected_gain(values, gains) is None
 
 
-def matrix(slope: float, q: float) -> dict[str, pd.DataFrame]:
-    """Write a finished matrix in which ``logme`` predicts gains."""
-    rows, values = [], []
+ALGORITHMS = ("pretrain_finetune", "multitask")
+TARGETS = ("topic_classification", *(f"t{number}" for number in range(11)))
+
+
+def build(slope: float, targets: Sequence[str] = TARGETS, **more: Any) -> pd.DataFrame:
+    """Return evidence in which ``logme`` predicts the gains of one algorithm with a slope.
+
+    The gains of the other algorithm are noise.
+    """
     random = np.random.default_rng(2)
-    for t in range(8):
-        for s in range(5):
-            names = ("Friends", f"t{t}", f"s{s}")
-            value = random.normal()
-            gain = slope * value + random.normal(0, 0.1)
-            rows.append((*names, 1, 0, gain))
-            values.append((*names, "logme", value))
-    keys = ["dataset", "target", "source"]
-    deltas = pd.DataFrame(rows, columns=[*keys, "n_sources", "seed", "delta"])
-    regret = pd.DataFrame(
-        [("logme", "regret@1", 0.5, -1.0, q), ("size", "regret@1", 0.9, -1.0, 0.5)],
-        columns=["selector", "measure", "value", "to_random", "to_random_q"],
-    )
-    selectors = pd.DataFrame(values, columns=[*keys, "selector", "value"])
-    return {"deltas": deltas, "dev": deltas, "selectors": selectors, "regret": regret}
+    rows = []
+    for algorithm in ALGORITHMS:
+        for target in targets:
+            for source in ("emotion_recognition", "s1", "s2", "s3", "s4"):
+                value = random.normal()
+                gain = random.normal() + (slope * value if algorithm == ALGORITHMS[0] else 0)
+                for seed in (0, 1):
+                    delta = gain + random.normal(0, 0.1)
+                    scores = {"score": 50 + delta, "delta": delta, "dev_delta": random.normal()}
+                    names = {"algorithm": algorithm, "source": source, "target": target}
+                    rows.append({**names, "seed": seed, **scores, "logme": value})
+    facts = {"dataset": "DailyDialog", "weights": "w", "learned": True, **more}
+    frame = pd.DataFrame(rows).assign(**facts)
+    return frame[[*FACTS, "logme"]]
 
 
-def test_only_what_the_intervals_tell_from_chance_is_sure() -> None:
-    assert list_better_than_random(matrix(1, 0.01)) == ["logme"]
-    assert list_better_than_random(matrix(1, 0.2)) == []
-    assert list_better_than_random({}) == []
+def rank(evidence: pd.DataFrame) -> Recommendation:
+    values = {"logme": {"emotion_recognition": 0.0, "dialogue_nli": 2.0}}
+    return recommend_sources(QUESTION, values, evidence, "a matrix", ALGORITHMS)
 
 
-def test_nothing_is_learnt_of_the_target_itself() -> None:
-    table = matrix(1, 0.01)
-    whole = estimate_gain("logme", QUESTION, table)
-    without = estimate_gain("logme", Question("Friends", "t0", ("s0",)), table)
-    assert whole is not None and without is not None
-    assert (whole.targets, without.targets) == (8, 7)
+def test_a_selector_that_beats_random_ranks_for_its_algorithm_alone() -> None:
+    first, second = rank(build(slope=5)).rankings
+    assert first.ranked_by == "logme" and first.is_significant
+    assert [one.source for one in first.sources] == ["dialogue_nli", "emotion_recognition"]
+    best, other = first.sources
+    assert best.expected_gain is not None and other.expected_gain is not None
+    assert best.low is not None and best.low < best.expected_gain
+    assert best.expected_gain > other.expected_gain + 2
+    assert second.ranked_by == "source_mean" and not second.is_significant
+    text = as_text(rank(build(slope=5)))
+    assert "pretrain_finetune: ranked by logme" in text
+    assert "multitask: no significant difference between the sources" in text
+
+
+def test_noise_is_called_no_significant_difference() -> None:
+    told = rank(build(slope=0))
+    assert not any(ranking.is_significant for ranking in told.rankings)
+    assert "selectors: [probe]" in told.next_steps[0]
+    assert as_text(told).count("The order is not evidence") == 2
+
+
+@pytest.mark.parametrize("slope", [0, 5])
+def test_no_score_of_the_target_is_read(slope: float) -> None:
+    """Neither test nor dev scores of transfers to the target change the recommendation."""
+    evidence = build(slope)
+    is_own = evidence["target"] == QUESTION.target
+    changed = evidence.copy()
+    scores = ["score", "delta", "dev_delta"]
+    changed.loc[is_own, scores] = changed.loc[is_own, scores].to_numpy()[::-1] * -3
+    told = [rank(each) for each in (evidence, changed)]
+    assert told[0] == told[1]
+    # The same change for another target does change it.
+    changed.loc[evidence["target"] == "t1", scores] *= -3
+    assert rank(changed) != told[0]
+
+
+def test_evidence_of_similar_targets_counts_alone_if_there_is_enough() -> None:
+    evidence = build(0)
+
+    def shares(question: Question, task: tuple[str, str]) -> int:
+        return 4 if task[1] in ("t1", "t2", "t3", "t4") else 0
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recommending, "_count_shared", shares)
+        told = rank(evidence)
+        assert [(ranking.targets, ranking.similar) for ranking in told.rankings] == [(4, True)] * 2
+        assert "4 other targets with similar labels" in as_text(told)
+        few = rank(evidence[~evidence["target"].isin(["t3", "t4"])])
+    assert [(ranking.targets, ranking.similar) for ranking in few.rankings] == [(9, False)] * 2
+
+
+def test_labels_are_shared_by_their_first_letters() -> None:
+    emotions = ("joyful", "angry", "sad", "other")
+    assert count_shared_labels(("joy", "anger", "sadness"), emotions) == 3
+    assert count_shared_labels(("joy", "neutral", "other"), (*emotions, "neutral")) == 0
+    assert count_shared_labels(("billing", "login"), ("login", "loyal", "joy")) == 0
+    many = [f"{letter}ab" for letter in "abcdefghij"]
+    assert count_shared_labels(many, (*many[:2], "xyz", "yzx", "zxy", "uvw", "vwu")) == 0
+
+
+def test_targets_that_have_not_learned_do_not_judge() -> None:
+    evidence = build(5)
+    evidence["learned"] = ~evidence["target"].isin(["t1", "t2"])
+    assert rank(evidence).rankings[0].targets == len(TARGETS) - 3
+
+
+EMOTIONS = ("joy", "anger", "sadness", "fear", "neutral")
+
+
+def test_a_label_of_emotions_gets_sources_of_emotions_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shipped matrix cannot tell sources apart, and the text says so."""
+    monkeypatch.chdir(tmp_path)
+    rows = [dialogue("all", n) | {"mood": EMOTIONS[n % 5]} for n in range(20)]
+    as_jsonl(Path("tickets.jsonl"), rows)
+    mood = {"kind": "dialogue_classification", "label": "mood"}
+    own = {
+        "files": "tickets.jsonl",
+        "shares": {"test": 0.25, "dev": 0.25},
+        "dialogue": TURNS,
+        "tasks": {"mood": mood},
+    }
+    config = {
+        "study": "moods",
+        "datasets": {
+            "Tickets": own,
+            "DailyDialog": {"tasks": "all"},
+            "Friends": {"tasks": ["MELD_emotion_recognition", "character_identification"]},
+        },
+        "targets": ["Tickets/mood"],
+        "sources": ["DailyDialog/*", "Friends/*"],
+        "models": [{"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny"}],
+        "algorithms": ["baseline", "pretrain_finetune"],
+        "training": {"epochs": 1},
+    }
+    Path("study.yaml").write_text(yaml.safe_dump(config))
+    question = parse_question(open_study("study.yaml", need_inputs=False), "mood", [])
+    values = {"kind": {source: float("emotion" not in source) for source in question.sources}}
+    evidence = read_shipped_evidence()
+    told = recommend_sources(question, values, evidence, "", ("pretrain_finetune",))
+    (ranking,) = told.rankings
+    first = [one.source for one in ranking.sources[:2]]
+    assert sorted(first) == [
+        "DailyDialog/emotion_recognition",
+        "Friends/MELD_emotion_recognition",
+    ]
+    assert ranking.targets == 9 and not ranking.is_significant
+    text = as_text(told)
+    assert "no significant difference between the sources" in text
+    assert "Friends/MELD_emotion_recognition" in text.split("do not count")[1].splitlines()[0]
+    assert "kind" not in text
+    declare(())
+
+
+def test_without_evidence_nothing_is_promised() -> None:
+    told = rank(build(5)[:0])
+    assert [ranking.ranked_by for ranking in told.rankings] == ["logme", "logme"]
+    assert all(one.expected_gain is None for one in told.rankings[0].sources)
+    text = as_text(told)
+    assert "no evidence" in text and "expected gain on test" not in text
+
+
+def test_only_values_that_can_change_the_ranking_are_computed() -> None:
+    assert list_useful_selectors(QUESTION, build(5), ALGORITHMS) == ("logme",)
+    assert list_useful_selectors(QUESTION, build(0), ALGORITHMS) == ()
+    assert "logme" in list_useful_selectors(QUESTION, build(0)[:0], ALGORITHMS)
+    assert "kind" not in list_useful_selectors(QUESTION, build(0)[:0], ALGORITHMS)
 
 
 def test_a_source_of_another_dataset_has_its_gains_on_that_of_a_matrix() -> None:
-    table = matrix(1, 0.01)
-    asked = Question("DailyDialog", "topic_classification", ("Friends/s0", "dialogue_nli"))
-    gains = _transfers(asked, table)
-    of_s0 = table["dev"].query("source == 's0'")["delta"]
-    assert gains["Friends/s0"].tolist() == of_s0.tolist()
-    assert not len(gains["dialogue_nli"])
-    its_own = Question("Friends", "t0", ("s0", "s1"))
-    assert len(_transfers(its_own, table)["s0"]) == len(of_s0) - 1
-
-
-def test_without_a_sure_selector_a_probe_is_named() -> None:
-    told = recommend_sources(study(), QUESTION, ["kind"], {})
-    assert told["ranked_by"] == "kind"
-    assert told["sources"][0]["value"] >= told["sources"][1]["value"]
-    assert told["learnt_from"] is None
-    assert "selectors: [probe]" in told["next"][0]
-    text = as_text(told)
-    assert "not significantly better than random" in text
-    assert "no expected gain" in text
+    evidence = build(1, dataset="Friends")
+    gains = collect_dev_gains(evidence, "Friends", "s1")
+    assert gains.tolist() == evidence.query("source == 's1'")["dev_delta"].tolist()
+    assert not len(collect_dev_gains(evidence, "DailyDialog", "s1"))
 
 
 def states(state: str) -> pd.DataFrame:
@@ -135,8 +258,7 @@ def states(state: str) -> pd.DataFrame:
 
 @pytest.mark.parametrize(("state", "warns"), [("not better", True), ("learned", False)])
 def test_a_target_that_no_baseline_has_learned_gets_a_warning(state: str, warns: bool) -> None:
-    told = recommend_sources(study(), QUESTION, ["kind"], {"references": states(state)})
-    text = as_text(told)
+    text = "".join(warn_unlearned(QUESTION, states(state)))
     assert ("warning: 1 of 1 baselines does not beat a reference" in text) is warns
     assert ("difference −10.0 [−15.0, −5.0]" in text) is warns
 

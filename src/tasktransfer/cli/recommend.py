@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from tasktransfer.cli.options import (
     parse_overrides,
     show,
 )
-from tasktransfer.errors import TaskTransferError
+from tasktransfer.errors import TaskTransferError, escape_text
 
 if TYPE_CHECKING:
     from tasktransfer.core.nodes import Node
@@ -33,9 +34,12 @@ def add_commands(commands: Any) -> None:
     add_option(command, "--target", "TASK", "target task, as DATASET/TASK or TASK", required=True)
     what = "sources to choose from (default: all sources of the study)"
     add_option(command, "--sources", "TASK", what, nargs="+", default=[])
-    what = "time budget in hours for selectors that are not computed yet (default: %(default)s)"
+    what = "hours for missing values that can change the ranking (default: %(default)s)"
     add_option(command, "--hours", "HOURS", what, type=float, default=1.0)
-    what = "folder with tables of a finished study of the same model (default: this study's)"
+    what = (
+        "folder with tables of a finished study of the same model (default: this study's, or the "
+        "shipped matrix). Transfers to the target itself are left out"
+    )
     add_option(command, "--matrix", "DIR", what, type=Path)
     add_number(command, "--cores", "CPU cores (default: all)")
     add_flag(command, "--dry-run", "compute nothing; rank by the available results")
@@ -43,7 +47,7 @@ def add_commands(commands: Any) -> None:
 
 
 def recommend(chosen: argparse.Namespace) -> None:
-    """Rank the sources of a target, estimate the gain of each, and suggest what to run next."""
+    """Rank the sources of a target by evidence from other targets, for each algorithm."""
     from tasktransfer.designs.transfer import recommend as asking
     from tasktransfer.selection.methods import SELECTORS
 
@@ -52,12 +56,15 @@ def recommend(chosen: argparse.Namespace) -> None:
     why = "only transfer studies have sources to recommend"
     study = open_study_of("transfer", why, chosen)
     question = asking.parse_question(study, chosen.target, chosen.sources)
-    names, needed = asking.select_affordable(study, question, chosen.hours)
+    evidence, origin = asking.read_evidence(study, chosen.matrix)
+    needed = asking.select_affordable(study, question, chosen.hours, evidence)
     if needed and not chosen.dry_run:
         _make(study, needed, parse_overrides(chosen), chosen.cores)
-    matrix = asking.read_matrix(study, chosen.matrix)
-    answer = asking.recommend_sources(study, question, names, matrix)
-    show(answer, asking.as_text, as_json=chosen.json)
+    found = asking.recommend(study, question, evidence, origin)
+    if chosen.json:
+        show(asdict(found), str, as_json=True)
+    else:
+        print(escape_text(asking.format_recommendation(found)), end="")
 
 
 def _make(study: Study, nodes: Sequence[Node], values: Any, cores: int | None) -> None:
