@@ -36,7 +36,7 @@ from tasktransfer.designs import design_of, open_study
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
 from tasktransfer.jobs import restore
-from tasktransfer.jobs.export_model import Request, export_model
+from tasktransfer.jobs.export_model import ExportRequest, export_model
 from tasktransfer.jobs.predictor import Predictor, load_predictor
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.export import write_encoder
@@ -66,7 +66,7 @@ def study(finished: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def export(
     study: Any, out: Path, method: str | None, task: str = "intent", **more: Any
 ) -> Exported:
-    request = Request(task, method, **more)
+    request = ExportRequest(task, method, **more)
     return export_model(study, design_of(study.config), out, request)
 
 
@@ -290,7 +290,7 @@ def test_a_training_is_repeated_if_its_checkpoint_was_not_kept(
 def test_names_that_do_not_fit_are_refused(study: Any, tmp_path: Path) -> None:
     out = tmp_path / "model"
     with pytest.raises(ConfigError, match=r"--task: the study has 2 tasks\. Give one of"):
-        export_model(study, design_of(study.config), out, Request())
+        export_model(study, design_of(study.config), out, ExportRequest())
     with pytest.raises(ConfigError, match=r"--task intents: is not .*did you mean"):
         export(study, out, None, "intents")
     with pytest.raises(ConfigError, match=r"--method sequential: not a finished method of intent"):

@@ -63,17 +63,17 @@ def parse_probability(text: str) -> float:
 def export_model(chosen: argparse.Namespace) -> None:
     """Write the best model of a finished study into a folder for use elsewhere."""
     from tasktransfer.jobs.export_card import format_summary
-    from tasktransfer.jobs.export_model import Request, export_model
+    from tasktransfer.jobs.export_model import ExportRequest, export_model
 
     study, design = open_design(chosen)
-    request = Request(chosen.task, chosen.method, chosen.model, chosen.threads)
+    request = ExportRequest(chosen.task, chosen.method, chosen.model, chosen.threads)
     exported = export_model(study, design, chosen.out, request)
     print(format_summary(exported, chosen.out))
 
 
 def predict(chosen: argparse.Namespace) -> None:
     """Predict the labels of a file of dialogues with an exported model."""
-    from tasktransfer.jobs.predict_job import Request, predict_file
+    from tasktransfer.jobs.predict_job import PredictionRequest, predict_file
 
-    request = Request(chosen.top_k, chosen.min_probability, chosen.batch_size)
+    request = PredictionRequest(chosen.top_k, chosen.min_probability, chosen.batch_size)
     predict_file(chosen.folder, chosen.file, chosen.out, request)

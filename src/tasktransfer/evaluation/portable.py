@@ -34,7 +34,7 @@ WORD_PARTS = ("query", "focus", "before")
 Floats = npt.NDArray[np.float64]
 
 
-class Regression(NamedTuple):
+class PortableRegression(NamedTuple):
     """A logistic regression: labels, weights (labels, features) and intercepts (labels,)."""
 
     labels: tuple[str, ...]
@@ -44,7 +44,7 @@ class Regression(NamedTuple):
 
 def fit_regression(
     task: Task, features: Any, train: Sequence[Instance], seed: int, strength: float = 1.0
-) -> Regression:
+) -> PortableRegression:
     """Fit a logistic regression as the references do. Its labels are those of the instances.
 
     Raises:
@@ -63,7 +63,7 @@ def fit_regression(
     known = [str(label) for label in model.classes_]
     labels = tuple(label for label in task.labels if label in known)
     order = [known.index(label) for label in labels]
-    return Regression(labels, weight[order], bias[order])
+    return PortableRegression(labels, weight[order], bias[order])
 
 
 # --- words ----------------------------------------------------------------------------------------

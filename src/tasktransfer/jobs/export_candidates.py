@@ -31,7 +31,7 @@ FITTED = (FROZEN, TFIDF, NEAREST)
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ExportCandidate:
     """A finished run of a method for one task.
 
     Attributes:
@@ -91,7 +91,7 @@ class Candidate:
         return scoring
 
 
-def list_candidates(study: Study, task: str | None) -> list[Candidate]:
+def list_candidates(study: Study, task: str | None) -> list[ExportCandidate]:
     """Return the finished candidates for a task.
 
     Args:
@@ -114,7 +114,7 @@ def list_candidates(study: Study, task: str | None) -> list[Candidate]:
     return finished
 
 
-def _iterate_candidates(study: Study) -> Iterator[Candidate]:
+def _iterate_candidates(study: Study) -> Iterator[ExportCandidate]:
     for run in study.plan.runs:
         outcome = run.outcome
         if isinstance(outcome, Fit):
@@ -127,10 +127,10 @@ def _iterate_candidates(study: Study) -> Iterator[Candidate]:
         (name,) = stage.select_on
         if get_task(stage.dataset, name).kind in KINDS:
             method = _name_method(run)
-            yield Candidate(study, method, stage.model.name, stage.dataset, name, stage)
+            yield ExportCandidate(study, method, stage.model.name, stage.dataset, name, stage)
 
 
-def _iterate_fit_tasks(study: Study, fit: Fit) -> Iterator[Candidate]:
+def _iterate_fit_tasks(study: Study, fit: Fit) -> Iterator[ExportCandidate]:
     model = ""
     if fit.learner in OF_A_MODEL:
         spec = model_of(study, fit)
@@ -139,7 +139,7 @@ def _iterate_fit_tasks(study: Study, fit: Fit) -> Iterator[Candidate]:
         model = spec.name
     for name in fit.tasks:
         if get_task(fit.data.name, name).kind in KINDS:
-            yield Candidate(study, fit.learner, model, fit.data.name, name, fit)
+            yield ExportCandidate(study, fit.learner, model, fit.data.name, name, fit)
 
 
 def _get_single_stage(outcome: Outcome) -> Stage | None:
@@ -157,7 +157,9 @@ def _name_method(run: Run) -> str:
     return f"{run.method}:{'+'.join(sources)}" if sources else run.method
 
 
-def _choose_task(study: Study, planned: Sequence[Candidate], task: str | None) -> tuple[str, str]:
+def _choose_task(
+    study: Study, planned: Sequence[ExportCandidate], task: str | None
+) -> tuple[str, str]:
     tasks = list(dict.fromkeys((each.dataset, each.task) for each in planned))
     names = [f"{dataset}/{name}" for dataset, name in tasks]
     if not tasks:
@@ -182,11 +184,11 @@ def _choose_task(study: Study, planned: Sequence[Candidate], task: str | None) -
 
 
 def select_method(
-    candidates: Sequence[Candidate],
+    candidates: Sequence[ExportCandidate],
     method: str | None,
     model: str | None,
-    score_fit: Callable[[Candidate], float],
-) -> Candidate:
+    score_fit: Callable[[ExportCandidate], float],
+) -> ExportCandidate:
     """Return the run with the best dev score of the method with the best mean dev score.
 
     Args:
@@ -223,16 +225,16 @@ def select_method(
 
 
 def group_candidates(
-    candidates: Iterable[Candidate],
-) -> dict[tuple[str, str], list[Candidate]]:
+    candidates: Iterable[ExportCandidate],
+) -> dict[tuple[str, str], list[ExportCandidate]]:
     """Return the candidates by method and model, each with all its seeds."""
-    groups: dict[tuple[str, str], list[Candidate]] = {}
+    groups: dict[tuple[str, str], list[ExportCandidate]] = {}
     for each in candidates:
         groups.setdefault((each.method, each.model), []).append(each)
     return groups
 
 
-def describe_scores(candidates: Sequence[Candidate]) -> dict[str, float | int]:
+def describe_scores(candidates: Sequence[ExportCandidate]) -> dict[str, float | int]:
     """Return the mean test score of a method's seeds with its 95 % interval."""
     cells = gather_cells([(("",), each.seed, each.scored) for each in candidates])
     (cell,) = cells.values()

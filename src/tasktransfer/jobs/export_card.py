@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.files.regular import read_regular
-from tasktransfer.jobs.export_candidates import Candidate
+from tasktransfer.jobs.export_candidates import ExportCandidate
 from tasktransfer.results.exported import Exported
 
 FILE = "README.md"
@@ -33,13 +33,13 @@ SCOPES = {
 KEEPS = {"end": "its end", "beginning": "its beginning", "both": "its beginning and its end"}
 
 
-def write_card(folder: Path, candidate: Candidate, exported: Exported) -> None:
+def write_card(folder: Path, candidate: ExportCandidate, exported: Exported) -> None:
     """Write the model card into the folder of an exported model."""
     text = "\n".join(_format_card(candidate, exported))
     (folder / FILE).write_text(f"{text}\n", encoding="utf-8")
 
 
-def _format_card(candidate: Candidate, exported: Exported) -> Iterator[str]:
+def _format_card(candidate: ExportCandidate, exported: Exported) -> Iterator[str]:
     facts = exported.provenance
     labels = ", ".join(f"`{label}`" for label in exported.labels)
     yield from ("---", f"library_name: {LIBRARIES[exported.layout]}")
@@ -101,7 +101,7 @@ def _format_input(exported: Exported) -> Iterator[str]:
         yield "Other libraries keep only the beginning of a long dialogue."
 
 
-def _format_data(candidate: Candidate, facts: Mapping[str, Any]) -> Iterator[str]:
+def _format_data(candidate: ExportCandidate, facts: Mapping[str, Any]) -> Iterator[str]:
     card = candidate.card
     yield f"{card.description} Source: {card.citation}."
     sizes = ", ".join(f"{split} {count:,}" for split, count in facts["instances"].items())

@@ -29,7 +29,7 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.files import replace_folder
 from tasktransfer.jobs import inputs
 from tasktransfer.jobs.export_candidates import (
-    Candidate,
+    ExportCandidate,
     describe_scores,
     group_candidates,
     list_candidates,
@@ -61,7 +61,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ExportRequest:
     """A model to export. Values that are None are chosen, see ``export_candidates``."""
 
     task: str | None = None
@@ -80,7 +80,7 @@ class Split:
     answers: list[tuple[str, ...]]
 
 
-def export_model(study: Study, design: Brought, out: Path, request: Request) -> Exported:
+def export_model(study: Study, design: Brought, out: Path, request: ExportRequest) -> Exported:
     """Write a finished method's model into a folder, and return the content of its facts.
 
     Raises:
@@ -93,7 +93,7 @@ def export_model(study: Study, design: Brought, out: Path, request: Request) -> 
     with replace_folder(out, MAKER) as fresh, tempfile.TemporaryDirectory(dir=out.parent) as temp:
         built: dict[str, Path] = {}
 
-        def build(candidate: Candidate) -> Path:
+        def build(candidate: ExportCandidate) -> Path:
             digest = candidate.node.digest
             if digest not in built:
                 built[digest] = Path(temp, str(len(built)))
@@ -101,7 +101,7 @@ def export_model(study: Study, design: Brought, out: Path, request: Request) -> 
                 _write_model(candidate, design, built[digest], request.threads)
             return built[digest]
 
-        def score_fit(candidate: Candidate) -> float:
+        def score_fit(candidate: ExportCandidate) -> float:
             dev = _predict_split(candidate, build(candidate), "dev")
             return _score(candidate, dev)
 
@@ -115,14 +115,14 @@ def export_model(study: Study, design: Brought, out: Path, request: Request) -> 
     return exported
 
 
-def _format_seed(candidate: Candidate) -> str:
+def _format_seed(candidate: ExportCandidate) -> str:
     return f"seed {candidate.seed}" if isinstance(candidate.node, Stage) else "no seed"
 
 
 # --- writing --------------------------------------------------------------------------------------
 
 
-def _write_model(candidate: Candidate, design: Brought, folder: Path, threads: int) -> None:
+def _write_model(candidate: ExportCandidate, design: Brought, folder: Path, threads: int) -> None:
     """Write weights, tokenizer and ``tasktransfer.json`` of a candidate, without its scores."""
     node = candidate.node
     write = _write_stage if isinstance(node, Stage) else _write_fit
@@ -130,7 +130,7 @@ def _write_model(candidate: Candidate, design: Brought, folder: Path, threads: i
 
 
 def _describe(
-    candidate: Candidate, reader: Reader, max_length: int | None, **more: Any
+    candidate: ExportCandidate, reader: Reader, max_length: int | None, **more: Any
 ) -> Exported:
     """Return the facts that predictions of a candidate need."""
     card, declaration = candidate.card, DATASETS[candidate.dataset].declaration
@@ -157,7 +157,9 @@ def _describe(
     )
 
 
-def _write_stage(candidate: Candidate, design: Brought, folder: Path, threads: int) -> Exported:
+def _write_stage(
+    candidate: ExportCandidate, design: Brought, folder: Path, threads: int
+) -> Exported:
     """Write a fine-tuned encoder from its checkpoint, or train it again if it was not kept."""
     from tasktransfer.models.export import (  # noqa: PLC0415  # imports torch
         load_trained_encoder,
@@ -183,7 +185,7 @@ def _write_stage(candidate: Candidate, design: Brought, folder: Path, threads: i
     return _describe(candidate, "encoder", longest, layout=layout, pooling=pooling)
 
 
-def _write_fit(candidate: Candidate, design: Brought, folder: Path, threads: int) -> Exported:
+def _write_fit(candidate: ExportCandidate, design: Brought, folder: Path, threads: int) -> Exported:
     """Fit a reference again, as its job does, and write it."""
     from tasktransfer.evaluation import portable  # noqa: PLC0415  # imports torch
     from tasktransfer.models.exported import (  # noqa: PLC0415
@@ -236,7 +238,7 @@ def _write_fit(candidate: Candidate, design: Brought, folder: Path, threads: int
 # --- scores ---------------------------------------------------------------------------------------
 
 
-def _read_instances(candidate: Candidate, split: str) -> list[Instance]:
+def _read_instances(candidate: ExportCandidate, split: str) -> list[Instance]:
     """Return the instances of a split that the candidate's node has read."""
     node = candidate.node
     if isinstance(node, Stage):
@@ -252,7 +254,7 @@ def _read_instances(candidate: Candidate, split: str) -> list[Instance]:
     return list(select_instances(read_instances(cache, candidate.task, split), limits.get(split)))
 
 
-def _predict_split(candidate: Candidate, folder: Path, split: str) -> Split:
+def _predict_split(candidate: ExportCandidate, folder: Path, split: str) -> Split:
     """Predict a split with the model in a folder, exactly as a user of the folder would."""
     from tasktransfer.jobs.predictor import load_predictor  # noqa: PLC0415  # imports torch
 
@@ -265,13 +267,15 @@ def _predict_split(candidate: Candidate, folder: Path, split: str) -> Split:
     return Split(instances, logits, golds, answers)
 
 
-def _score(candidate: Candidate, split: Split) -> float:
+def _score(candidate: ExportCandidate, split: Split) -> float:
     golds = [instance.target for instance in split.instances]
     values = metrics.evaluate(candidate.card, split.answers, golds, fidelity=candidate.scoring)
     return float(metrics.score(candidate.card, values))
 
 
-def _measure(candidate: Candidate, folder: Path, candidates: Sequence[Candidate]) -> Exported:
+def _measure(
+    candidate: ExportCandidate, folder: Path, candidates: Sequence[ExportCandidate]
+) -> Exported:
     """Return the facts of a written model with its temperature, scores and provenance."""
     dev, test = (_predict_split(candidate, folder, split) for split in ("dev", "test"))
     temperature = float(f"{fit_temperature(dev.logits, dev.golds):.4g}")
@@ -321,7 +325,7 @@ def _describe_calibration(dev: Split, test: Split, temperature: float) -> dict[s
     return {"expected_calibration_error": rounded, "coverage": coverage}
 
 
-def _describe_provenance(candidate: Candidate) -> dict[str, Any]:
+def _describe_provenance(candidate: ExportCandidate) -> dict[str, Any]:
     node, study = candidate.node, candidate.study
     record = read_record(candidate.record)
     spec = node.model if isinstance(node, Stage) else None

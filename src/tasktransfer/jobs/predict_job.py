@@ -25,7 +25,7 @@ MOST_NOTES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class PredictionRequest:
     """Options of a prediction, as in ``Predictor.predict``."""
 
     top_k: int = 0
@@ -33,7 +33,7 @@ class Request:
     batch_size: int = 32
 
 
-def predict_file(folder: Path, file: Path, out: Path | None, request: Request) -> None:
+def predict_file(folder: Path, file: Path, out: Path | None, request: PredictionRequest) -> None:
     """Predict every dialogue or turn of a file, and write a JSON line for each.
 
     Args:
@@ -77,7 +77,7 @@ def predict_file(folder: Path, file: Path, out: Path | None, request: Request) -
 
 
 def _write_predictions(
-    predictor: Predictor, inputs: Iterator[Input], stream: TextIO, request: Request
+    predictor: Predictor, inputs: Iterator[Input], stream: TextIO, request: PredictionRequest
 ) -> int:
     line, began, count = StatusLine("predicting"), time.perf_counter(), 0
     for some in _group_inputs(inputs, BATCHES * request.batch_size):

@@ -31,8 +31,8 @@ POOLING_FOLDER = "1_Pooling"
 DENSE_WEIGHTS = "model.safetensors"
 
 
-class Written(NamedTuple):
-    """A written encoder: the library that loads it, and the states that its head reads."""
+class EncoderFormat(NamedTuple):
+    """The format of a written encoder: the library that loads it, and the states that its head reads."""
 
     layout: Literal["transformers", "sentence_transformers"]
     pooling: Literal["pooler", "first_token", "mean"]
@@ -60,7 +60,7 @@ def load_trained_encoder(
 
 def write_encoder(
     encoder: Encoder, task: str, labels: Sequence[str], max_length: int, folder: Path
-) -> Written:
+) -> EncoderFormat:
     """Write an encoder and the head of one task as config.json and safetensors.
 
     Args:
@@ -87,7 +87,7 @@ def write_encoder(
         model = _build_classifier(backbone, head, config)
         if model is not None:
             model.save_pretrained(folder)
-            return Written("transformers", "pooler")
+            return EncoderFormat("transformers", "pooler")
         if _has_pooler(backbone):
             raise ModelError(
                 f"{config.model_type}: transformers has no classifier that reads this pooler. Set "
@@ -98,7 +98,7 @@ def write_encoder(
     backbone.save_pretrained(folder)
     write_sentence_modules(folder, pooling, max_length, encoder.hidden_size, normalised=False)
     write_dense(folder / "2_Dense", head.weight, head.bias)
-    return Written("sentence_transformers", pooling)
+    return EncoderFormat("sentence_transformers", pooling)
 
 
 def _describe_labels(config: Any, labels: Sequence[str]) -> Any:
