@@ -22,6 +22,7 @@ from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.revisions import find_revisions
 from tasktransfer.selection import methods
 from tasktransfer.selection.choose import dev_deltas, select
+from tasktransfer.selection.evidence import add_source_mean, build_evidence, list_selectors
 from tasktransfer.selection.inputs import Arrays, Asked
 from tasktransfer.selection.methods import SELECTORS
 from tasktransfer.selection.nodes import is_selector
@@ -266,6 +267,29 @@ def test_a_changed_test_score_changes_no_value_and_judges_them() -> None:
     assert regrets[0]["source_mean"] == 0
     assert regrets[1]["source_mean"] > 0
     assert regrets[1]["random"] == pytest.approx(regrets[0]["random"])
+
+
+def test_evidence_has_the_gains_and_values_of_a_studys_tables() -> None:
+    a, b, c = TASKS
+    whole = tables(
+        lambda s, t, seed: float(TASKS.index(s)), lambda s, t, seed: -float(TASKS.index(s))
+    )
+    values = compute_study_values(parse(CONFIG), whole)
+    states = pd.DataFrame(
+        [("DailyDialog", model, c, "collapsed") for model in set(whole.deltas["model"])],
+        columns=["dataset", "model", "target", "state"],
+    )
+    evidence = build_evidence(frames_of(whole), values, states)
+    assert len(evidence) == len(whole.deltas)
+    assert set(evidence.loc[~evidence["learned"], "target"]) == {c}
+    row = evidence[(evidence["source"] == b) & (evidence["target"] == a)].iloc[0]
+    assert (row["delta"], row["dev_delta"]) == (1.0, -1.0)
+    assert (row["size"], row["kind"]) == (10.0, 0.0)
+    assert list_selectors(evidence) == ["size", "kind", "logme"]
+    means = add_source_mean(evidence).set_index(["source", "target", "seed"])["source_mean"]
+    computed = values[values["selector"] == "source_mean"]
+    computed = computed.set_index(["source", "target", "seed"])["value"]
+    pd.testing.assert_series_equal(means, computed[means.index], check_names=False)
 
 
 def test_values_for_targets_that_are_left_out_change_nothing() -> None:

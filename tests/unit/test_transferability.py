@@ -8,7 +8,7 @@ from sklearn.covariance import LedoitWolf
 
 from tasktransfer.selection.similarity import cosine, mean_tfidf, retrieval_of_experts
 from tasktransfer.selection.transferability import (
-    Regression,
+    BayesianRegression,
     esm_logme,
     hscore,
     leep,
@@ -33,7 +33,7 @@ def exact(features: np.ndarray, y: np.ndarray, alpha: float, beta: float) -> flo
 def test_evidence_is_that_of_bayesian_regression(n: int, d: int) -> None:
     features = RANDOM.normal(size=(n, d)) + RANDOM.normal(size=d)
     classes = RANDOM.integers(0, 3, n)
-    regression = Regression(features)
+    regression = BayesianRegression(features)
     values = []
     for label in range(3):
         y = (classes == label).astype(float)
@@ -49,7 +49,7 @@ def test_evidence_is_that_of_bayesian_regression(n: int, d: int) -> None:
 def test_the_precisions_are_where_the_evidence_is_best() -> None:
     features = RANDOM.normal(size=(60, 20))
     y = features @ RANDOM.normal(size=20) + RANDOM.normal(size=60)
-    regression = Regression(features)
+    regression = BayesianRegression(features)
     best = regression.best_evidence(y)
     for a, b in ((0.9, 1), (1.1, 1), (1, 0.9), (1, 1.1)):
         assert regression.log_evidence(y, best.alpha * a, best.beta * b) < best.value
@@ -58,7 +58,7 @@ def test_the_precisions_are_where_the_evidence_is_best() -> None:
 def test_features_that_have_no_full_rank_are_as_good_as_those_of_their_space() -> None:
     features = RANDOM.normal(size=(50, 3)) @ RANDOM.normal(size=(3, 12))
     y = RANDOM.normal(size=50)
-    assert Regression(features).log_evidence(y, 2.0, 3.0) == pytest.approx(
+    assert BayesianRegression(features).log_evidence(y, 2.0, 3.0) == pytest.approx(
         exact(features, y, 2.0, 3.0), abs=1e-8
     )
 

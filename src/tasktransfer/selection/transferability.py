@@ -36,7 +36,7 @@ class Evidence:
     beta: float
 
 
-class Regression:
+class BayesianRegression:
     """Bayesian linear regression of any targets on the same features, with one decomposition.
 
     Args:
@@ -104,7 +104,7 @@ def logme(features: Floats, classes: Classes) -> float:
         features: (instances, features).
         classes: class of each instance, numbered from 0.
     """
-    regression, one_hot = Regression(features), _encode_one_hot(classes)
+    regression, one_hot = BayesianRegression(features), _encode_one_hot(classes)
     return float(np.mean([regression.best_evidence(y).value for y in one_hot.T]))
 
 
