@@ -44,15 +44,15 @@ NOT_RUN = {
 Such a command needs files from another test (submissions, a trained panel or selectors), trains a
 whole study, downloads data, or ends only by Ctrl-C.
 """
-OWN_PAGE = "docs/your-own-data.md"
-"""Page of which test_own_data runs every line."""
+OWN_PAGES = ("docs/your-own-data.md", "docs/tutorials/own-dialogues.md")
+"""Pages of which test_own_data and test_own_dialogues run every line."""
 
 
 def documented() -> dict[str, list[str]]:
     """Return page → its commands."""
     pages = [page for pattern in PAGES for page in sorted(ROOT.glob(pattern))]
     lines = {page.relative_to(ROOT).as_posix(): commands(page, (*OURS, "mkdir")) for page in pages}
-    return {page: found for page, found in lines.items() if found and page != OWN_PAGE}
+    return {page: found for page, found in lines.items() if found and page not in OWN_PAGES}
 
 
 def adapted(line: str) -> str:

@@ -1,0 +1,96 @@
+"""The tutorial on the sample dialogues: its commands, its output, and the sample itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from documented import FENCE, commands
+from tasktransfer.cli import main
+from tasktransfer.operate.forecast import rates
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "tutorials" / "own-dialogues.md"
+MINILM = ROOT / "models" / "all-MiniLM-L6-v2"
+LINES = commands(PAGE, ("tasktransfer", "cd", "make"))
+TINY, PRETRAINED = LINES[: LINES.index("cd ..")], LINES[LINES.index("cd ..") + 1 :]
+RATES = rates.Rates("cpu", {"float32": 168e9, "bfloat16": 1118e9}, "a core", "measured")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    return tmp_path
+
+
+def list_outputs() -> list[list[str]]:
+    """Return the lines of each block of output on the page, without omissions."""
+    blocks = [block for _, block in FENCE.findall(PAGE.read_text("utf-8"))]
+    outputs = [block.splitlines() for block in blocks if not block.startswith(("tasktr", "cd "))]
+    return [[line for line in lines if not line.endswith("...")] for lines in outputs]
+
+
+CHECKED, WRITTEN, RAN, PREDICTED, BY_MINILM = list_outputs()
+
+
+def test_the_sample_is_balanced_and_repeats_nothing() -> None:
+    rows = [json.loads(line) for line in (ROOT / "examples/support/dialogues.jsonl").open()]
+    assert Counter(row["intent"] for row in rows) == {"billing": 20, "delivery": 20, "account": 20}
+    assert all(3 <= len(row["messages"]) <= 8 for row in rows)
+    turns = Counter(turn["content"] for row in rows for turn in row["messages"])
+    assert {text for text, count in turns.items() if count > 1 and len(text) > 12} == set()
+
+
+def test_check_and_init_print_what_the_page_shows(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(rates, "measure_machine_rates", lambda device: RATES)
+    check, init, *_ = TINY
+    for command, shown in ((check, CHECKED), (init, WRITTEN)):
+        assert main(shlex.split(command)[1:]) == 0
+        printed = "".join(capsys.readouterr())
+        assert [line for line in shown if line not in printed] == []
+
+
+@pytest.mark.slow
+def test_the_tutorial_runs_from_the_file_to_predictions(folder: Path) -> None:
+    text = run(folder, TINY)
+    report = (folder / "support/results/report.html").read_text("utf-8")
+    assert "Mean scores of the baselines (0-100): Dialogues/intent with tiny" in report
+    assert "TF-IDF, logistic regression 83.3" in report
+    assert [line for line in (*RAN[1:], *PREDICTED) if line not in text] == []
+    assert "took " in text and "h; forecast " in text
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not MINILM.exists(), reason="no models/all-MiniLM-L6-v2: make minilm")
+def test_the_tutorial_runs_with_a_pretrained_encoder(folder: Path) -> None:
+    (folder / "models").symlink_to(MINILM.parent)
+    text = run(folder, [line for line in PRETRAINED if not line.startswith("make")])
+    assert BY_MINILM[2].partition(", temperature")[0] in text
+    predictions = (json.loads(line) for line in text.splitlines() if line.startswith('{"id"'))
+    assert [each["label"] for each in predictions] == ["billing", "delivery", None]
+
+
+def run(folder: Path, lines: list[str]) -> str:
+    """Run commands in one shell, and return what they print."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-e", "-c", "\n".join(lines)],
+        cwd=folder,
+        env={**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:]
+    return done.stdout
