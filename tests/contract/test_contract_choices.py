@@ -15,7 +15,6 @@ from contract_studies import KINDS, STUDIES, run
 
 from tasktransfer.designs import design_of, open_study
 from tasktransfer.designs.transfer.selection import SELECTION
-from tasktransfer.operate.explain import collect_facts
 from tasktransfer.results.study import Study
 
 CHOSEN = ("best_epoch", "best_round", "best", "epoch", "snapshot")
@@ -25,7 +24,10 @@ CHOSEN = ("best_epoch", "best_round", "best", "epoch", "snapshot")
 def choices(study: Study) -> dict[str, Any]:
     """Return the choices: the best round of each training, and the rounds in tables."""
     run("collect", "--complete")
-    stages = {stage.path: collect_facts(study, stage)["selections"] for stage in study.plan.stages}
+    stages = {
+        stage.path: json.loads(Path(study.record(stage)).read_text())["training"]["selections"]
+        for stage in study.plan.stages
+    }
     tables = {file.name: pd.read_parquet(file) for file in Path(study.tables).glob("*.parquet")}
     columns = {
         f"{name} {column}": [str(value) for value in frame[column]]

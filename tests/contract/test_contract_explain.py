@@ -20,11 +20,11 @@ def test_a_node_is_explained(study: Study, what: str, capsys: pytest.CaptureFixt
     *_, node = edits.nodes_of(study, what)
     words = ["explain", node.digest[:12], "--config", "study.yaml"]
     assert main([*words, "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
+    (facts,) = json.loads(capsys.readouterr().out)["nodes"]
     assert facts["digest"] == node.digest
     assert facts["state"] == "done"
     assert facts["record"] == study.record(node)
-    assert facts["identity"] == json.loads(json.dumps(node.identity))
+    assert facts["node"]["identity"] == json.loads(json.dumps(node.identity))
     assert [used["digest"] for used in facts["uses"]] == [used.digest for used in node.uses]
     assert study.record(node) in facts["commands"][-1]
     assert main(words) == 0

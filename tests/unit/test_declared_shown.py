@@ -20,7 +20,8 @@ import pytest
 from report_results import Asked, make_results
 from shown_results import shown_of, view_of
 from tasktransfer.designs.empathetic.shown import shown as empathetic
-from tasktransfer.designs.explain_cell import as_text, explain_cell, table_named
+from tasktransfer.designs.explain import Explanation, as_text
+from tasktransfer.designs.explain.question import explain_table, find_table
 from tasktransfer.designs.panel.shown import SHOWN as PANEL
 from tasktransfer.designs.probes.answer import answer as answer_of_probes
 from tasktransfer.designs.probes.shown import shown as probes
@@ -92,35 +93,43 @@ def test_every_caption_has_its_file_and_every_file_its_use(design: str) -> None:
 # --- a cell ---------------------------------------------------------------------------------------
 
 
-def explained(*words: str) -> dict[str, Any]:
+def explained(*words: str) -> Explanation:
     view, shown = view_of(RESULTS), shown_of(RESULTS)
-    table = table_named(shown, "TABLE2")
+    table = find_table(shown, "TABLE2")
     assert table is not None
-    plan = SimpleNamespace(runs=())
-    study: Any = SimpleNamespace(config_file="study.yaml", plan=plan)
-    return explain_cell(study, shown, view, table, words)
+    config = SimpleNamespace(results="results")
+    study: Any = SimpleNamespace(
+        config=config,
+        config_file="study.yaml",
+        plan=SimpleNamespace(runs=(), nodes=()),
+        tables="results/tables",
+        absent=(),
+    )
+    view = dataclasses.replace(view, frames={k: v for k, v in view.frames.items() if k != "runs"})
+    return explain_table(study, shown, view, table, words)
 
 
 def test_a_cell_is_found_by_its_words_in_any_order_and_case() -> None:
     told = explained("multitask", "BERT")
-    (cell,) = told["cells"]
-    assert cell["names"] == {"dataset": "DailyDialog", "model": "bert", "algorithm": "multitask"}
-    assert cell["numbers"]["n_pairs"] == 6 and cell["planned_runs"] == 0
+    (row,) = told.rows
+    assert row.names == {"dataset": "DailyDialog", "model": "bert", "algorithm": "multitask"}
+    assert row.numbers["n_pairs"] == 6 and row.source_runs == 0
+    assert row.meanings["n_pairs"] in as_text(told)
     assert "dataset DailyDialog, model bert, algorithm multitask" in as_text(told)
-    assert len(explained("bert")["cells"]) == 3
+    assert len(explained("bert").rows) == 3
 
 
 def test_a_cell_is_found_by_what_the_table_prints() -> None:
     by_key, printed = explained("multitask_finetune"), explained("Multitask → fine-tune")
-    assert printed["cells"] == by_key["cells"] != []
+    assert printed.rows == by_key.rows != ()
 
 
 def test_an_unknown_name_is_told_the_known_ones() -> None:
     with pytest.raises(ConfigError, match=r"study\.yaml.*'multitusk'.*multitask"):
         explained("bert", "multitusk")
-    with pytest.raises(ConfigError, match=r"no row with all of multitask pretrain_finetune"):
+    with pytest.raises(ConfigError, match=r"no row of table2 has all of .*; 'pretr.*' could be D"):
         explained("multitask", "pretrain_finetune")
-    assert table_named(shown_of(RESULTS), "DailyDialog") is None
+    assert find_table(shown_of(RESULTS), "DailyDialog") is None
 
 
 # --- the answer of transfer -----------------------------------------------------------------------

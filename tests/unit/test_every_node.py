@@ -92,7 +92,7 @@ def test_a_damaged_node_is_finished_nowhere(
     assert said in seen.damaged.get(node.digest, "")
     assert sum(count_unfinished(study).values()) == len(study.plan.nodes) - len(seen.finished)
     assert main(["explain", node.digest[:12], "--config", "study.yaml", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    (told,) = json.loads(capsys.readouterr().out)["nodes"]
     assert told["state"] == ("damaged" if said else "interrupted")
 
 
@@ -260,11 +260,11 @@ def test_any_node_is_explained_by_digest_or_folder(study: Study, capsys: Any) ->
         told = []
         for word in (node.digest, node.digest[:12], study.folder(node)):
             assert main(["explain", word, "--config", "study.yaml", "--json"]) == 0
-            told.append(json.loads(capsys.readouterr().out))
+            told += json.loads(capsys.readouterr().out)["nodes"]
         assert told[0] == told[1] == told[2]
         assert (told[0]["digest"], told[0]["state"]) == (node.digest, "done")
         assert [used["digest"] for used in told[0]["uses"]] == [used.digest for used in node.uses]
-        assert told[0]["identity"] == node.identity
+        assert told[0]["node"]["identity"] == node.identity
         assert study.record(node) in told[0]["commands"][1]
     assert main(["explain", study.plan.fits[0].digest, "--config", "study.yaml"]) == 0
     text = capsys.readouterr().out

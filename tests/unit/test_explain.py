@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -14,8 +17,10 @@ from study_records import write_records, write_stage
 from tasktransfer.cli import main
 from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
+from tasktransfer.designs.explain import as_text, explain
 from tasktransfer.designs.transfer.runs import transfer_runs
-from tasktransfer.present.numbers import format_delta, format_interval, format_named_p
+from tasktransfer.designs.transfer.shown import shown as transfer
+from tasktransfer.present.numbers import format_delta
 from tasktransfer.results.state import claim
 from tasktransfer.results.study import Study
 
@@ -66,6 +71,25 @@ def asked(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     return json.loads(said.out)  # type: ignore[no-any-return]
 
 
+def row_of(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    (row,) = asked(capsys, *words)["rows"]
+    return row  # type: ignore[no-any-return]
+
+
+def run_in(row: dict[str, Any], seed: int, *, reference: bool = False) -> dict[str, Any]:
+    (run,) = [
+        each
+        for each in row["runs"]
+        if each["names"]["seed"] == str(seed) and each["is_reference"] == reference
+    ]
+    return run  # type: ignore[no-any-return]
+
+
+def trainings(explanation: dict[str, Any], run: dict[str, Any]) -> list[dict[str, Any]]:
+    nodes = {node["digest"]: node for node in explanation["nodes"]}
+    return [nodes[digest] for digest in run["nodes"]]
+
+
 def text(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     capsys.readouterr()
     assert main(["explain", *words, "--config", "study.yaml"]) == 0
@@ -86,104 +110,101 @@ def score(study: Study, run: Run) -> float:
 
 
 def test_the_number_is_that_of_the_records(study: Study, capsys: Any) -> None:
-    facts = asked(capsys, *CELL)
+    row = row_of(capsys, *CELL)
     transfers = [score(study, run) for run in runs_of(study, "multitask_finetune", (ER,))]
     baselines = [score(study, run) for run in runs_of(study, "baseline", ())]
-    number = facts["number"]
-    assert number["seeds"] == [0, 1]
-    assert number["score"] == pytest.approx(sum(transfers) / 2)
-    assert number["baseline_score"] == pytest.approx(sum(baselines) / 2)
-    assert number["delta"] == pytest.approx((sum(transfers) - sum(baselines)) / 2)
-    assert number["improvement"] == pytest.approx(
-        100 * (sum(transfers) - sum(baselines)) / sum(baselines)
-    )
-    assert [seed["score"] for seed in facts["seeds"]] == transfers
-    assert [seed["delta"] for seed in facts["seeds"]] == [
+    means = row["means"]
+    delta = (sum(transfers) - sum(baselines)) / 2
+    assert means["seeds"] == [0, 1]
+    assert means["scores"]["score"] == pytest.approx(sum(transfers) / 2)
+    assert means["scores"]["reference"] == pytest.approx(sum(baselines) / 2)
+    assert means["scores"]["delta"] == pytest.approx(delta)
+    assert means["scores"]["improvement"] == pytest.approx(100 * 2 * delta / sum(baselines))
+    assert [each["score"] for each in means["by_seed"].values()] == transfers
+    assert [each["delta"] for each in means["by_seed"].values()] == [
         pytest.approx(t - b) for t, b in zip(transfers, baselines, strict=True)
     ]
-    assert facts["in_plan"]
-    assert facts["in_tables"]
+    assert all(node["in_plan"] for node in asked(capsys, *CELL)["nodes"])
+    assert row["numbers"]["delta"] == pytest.approx(delta)
 
 
 def test_interval_and_test_are_those_of_the_statistics(study: Study, capsys: Any) -> None:
-    from tasktransfer.designs.transfer.collect.results import read_statistic  # noqa: PLC0415
-
-    cells = read_statistic(Path(study.tables), "cells")
-    (row,) = cells[
+    cells = pd.read_parquet(Path(study.tables, "cells.parquet"))
+    (expected,) = cells[
         (cells.algorithm == "multitask_finetune") & (cells.source == ER) & (cells.target == DNLI)
     ].to_dict("records")
-    said = asked(capsys, *CELL)["statistics"]
-    for key in ("low", "high", "p", "q", "delta"):
-        assert said[key] == pytest.approx(row[key])
-    assert said["significant"] == row["significant"]
-    assert said["up_to_date"]
+    explanation = asked(capsys, *CELL)
+    (row,) = explanation["rows"]
+    for key in ("low", "high", "p", "q", "delta", "score", "baseline_score", "instances"):
+        assert row["numbers"][key] == pytest.approx(expected[key])
+    assert row["numbers"]["significant"] == expected["significant"]
+    assert row["up_to_date"]
     single = cells[cells.n_sources == 1]
-    assert said["family"]["tests"] == len(single) == 18
-    assert said["family"]["significant"] == int(single.significant.sum())
+    (family,) = [note for note in explanation["notes"] if note.startswith("q: ")]
+    assert len(single) == 18
+    assert "over 18 single-source cells of DailyDialog" in family
+    assert f"{int(single.significant.sum())} of them are significant" in family
     several = asked(capsys, "DailyDialog", "tiny-bert", "pretrain_finetune", "TC+ER", "DNLI")
-    assert several["sources"] == [ER, TC]
-    assert several["statistics"]["family"]["tests"] == 1
+    assert several["rows"][0]["names"]["source"] == f"{ER}+{TC}"
+    assert "over 1 multi-source cells" in " ".join(several["notes"])
 
 
-def test_of_one_training_nothing_is_called_significant(study: Study, capsys: Any) -> None:
-    from tasktransfer.designs.transfer.explain.text import as_text  # noqa: PLC0415
-
-    facts = asked(capsys, *CELL)
-    alone = {"seeds": [0], "q": None, "significant": False}
-    said = as_text({**facts, "statistics": facts["statistics"] | alone})
-    assert ": one run only, variation between seeds unknown" in said
-    assert "significant" not in said
-    facts["statistics"] |= {"significant": True}
-    assert ": significant at q <= 0.05" in as_text(facts)
+def test_the_significance_of_the_statistics_is_told(study: Study, capsys: Any) -> None:
+    explanation = explain(study, transfer(study), CELL)
+    (row,) = explanation.rows
+    for significant, word in ((False, "no"), (True, "yes")):
+        numbers = {**row.numbers, "q": None, "significant": significant}
+        told = as_text(replace(explanation, rows=(replace(row, numbers=numbers),)))
+        assert re.search(f"  significant +{word} +q <= 0.05 with several seeds", told)
+        assert re.search("  q +none +p adjusted .* NaN: 1 seed", told)
 
 
 def test_trainings_come_in_order_with_their_parents(study: Study, capsys: Any) -> None:
     run = runs_of(study, "multitask_finetune", (ER,))[1]
-    seed = asked(capsys, *CELL)["seeds"][1]
-    first, second = seed["trainings"]
-    assert [first["kind"], second["kind"]] == ["multitask", "finetune"]
-    assert (first["parents"], second["parents"]) == ([], [first["digest"]])
+    explanation = asked(capsys, *CELL)
+    (row,) = explanation["rows"]
+    first, second = trainings(explanation, run_in(row, 1))
+    assert [first["node"]["step"], second["node"]["step"]] == ["multitask", "finetune"]
+    assert (first["node"]["parents"], second["node"]["parents"]) == ([], [first["digest"]])
     assert second["digest"] == run.stages[-1].digest
     assert second["record"] == study.record(run.stages[-1])
     assert second["log"] == f"{study.folder(run.stages[-1])}/train.log"
-    assert second["rows"]["path"].endswith("rows.parquet")
-    record = json.loads(Path(second["record"]).read_text())
-    assert second["rows"]["sha256"] == record["rows"]["sha256"]
-    assert (second["commit"], second["dirty"]) == ("0" * 40, True)
-    assert second["versions"]["torch"] == "2.13.0"
-    assert second["config_digest"] == study.config.digest
-    assert [training["kind"] for training in seed["baseline_trainings"]] == ["baseline"]
+    assert second["content"] == json.loads(Path(second["record"]).read_text())
+    (baseline,) = trainings(explanation, run_in(row, 1, reference=True))
+    assert baseline["node"]["step"] == "baseline"
 
 
 def test_the_text_names_all_of_it(study: Study, capsys: Any) -> None:
-    said, facts = text(capsys, *CELL), asked(capsys, *CELL)
-    number, sure = facts["number"], facts["statistics"]
+    said, explanation = text(capsys, *CELL), asked(capsys, *CELL)
+    (row,) = explanation["rows"]
+    numbers, means = row["numbers"], row["means"]
     wanted = [
-        f"{format_delta(number['delta'])} points",
-        f"{format_interval(sure['low'], sure['high'], '+.2f')} (95 %, over 2 seeds and 20 "
-        "dialogues (40 test instances))",
-        f"{format_named_p('p', sure['p'])}, {format_named_p('q', sure['q'])}",
+        f"{format_delta(means['scores']['delta'])} points",
+        f"{numbers['low']:.6g}",
+        f"{numbers['high']:.6g}",
+        f"{numbers['p']:.6g}",
+        f"{numbers['q']:.6g}",
+        "lower end of the 95 % interval of delta",
         "Benjamini-Hochberg over 18 single-source cells of DailyDialog",
         "0" * 40 + ", with uncommitted changes",
         f"config digest {study.config.digest}",
-        "SYNTHETIC: trained on generated dialogues",
+        "SYNTHETIC (tiny world): generated dialogues",
         "learning_rate 3e-05",
     ]
-    for seed in facts["seeds"]:
-        for training in (*seed["trainings"], *seed["baseline_trainings"]):
-            wanted += [training["digest"], training["record"], training["log"]]
-            wanted += [training["rows"]["sha256"], *training["commands"]]
+    for node in explanation["nodes"]:
+        wanted += [node["digest"], node["record"], node["log"]]
+        wanted += [node["content"]["rows"]["sha256"], *node["commands"]]
+    assert len(explanation["nodes"]) == 6
     assert [line for line in wanted if line not in said] == []
-    assert "up to date" not in said
     assert "outdated" not in said
 
 
 def test_a_baseline_has_a_score_and_no_delta(study: Study, capsys: Any) -> None:
-    facts = asked(capsys, "DailyDialog", "tiny-bert", "baseline", DNLI)
+    row = row_of(capsys, "DailyDialog", "tiny-bert", "baseline", DNLI)
     baselines = [score(study, run) for run in runs_of(study, "baseline", ())]
-    assert facts["number"]["score"] == pytest.approx(sum(baselines) / 2)
-    assert facts["statistics"] is None
-    assert "delta" not in facts["number"]
+    assert row["means"]["scores"]["score"] == pytest.approx(sum(baselines) / 2)
+    assert row["means"]["scores"]["delta"] is None
+    assert row["numbers"] == {}
     assert "mean of 2 of 2 seeds" in text(capsys, "DailyDialog", "tiny-bert", "baseline", "DNLI")
 
 
@@ -195,22 +216,25 @@ def test_a_missing_seed_is_shown_with_its_state(study: Study, capsys: Any) -> No
     folder = Path(study.folder(run.stages[-1]))
     (folder / "metrics.json").unlink()
     (folder / "train.log").write_text("Traceback (most recent call last):\nerror: out of paper\n")
-    facts = asked(capsys, *CELL)
-    assert facts["number"]["seeds"] == [0]
+    explanation = asked(capsys, *CELL)
+    (row,) = explanation["rows"]
+    means = row["means"]
+    assert means["seeds"] == [0]
     # The baseline of the missing seed does not count.
-    assert facts["number"]["baselines"] == 1
-    assert facts["number"]["delta"] == pytest.approx(facts["seeds"][0]["delta"])
-    lost = facts["seeds"][1]
-    assert (lost["score"], lost["state"], lost["delta"]) == (None, "failed", None)
+    assert means["references"] == 1
+    assert means["scores"]["delta"] == pytest.approx(means["by_seed"]["0"]["delta"])
+    lost = run_in(row, 1)
+    assert (lost["score"], lost["state"], means["by_seed"]["1"]["delta"]) == (None, "failed", None)
     assert lost["reason"] == "failed: out of paper"
-    assert [training["state"] for training in lost["trainings"]] == ["done", "failed"]
-    assert lost["trainings"][1]["error"] == "out of paper"
-    assert not facts["statistics"]["up_to_date"]
+    nodes = trainings(explanation, lost)
+    assert [node["state"] for node in nodes] == ["done", "failed"]
+    assert nodes[1]["error"] == "out of paper"
+    assert not row["up_to_date"]
     said = text(capsys, *CELL)
     assert "run: failed: out of paper" in said
     assert "mean of 1 of 2 seeds" in said
     assert "(outdated, see notes)" in said
-    assert "recompute them: snakemake figures_now" in said
+    assert "recompute it: snakemake figures_now" in " ".join(said.split())
 
 
 def test_a_failed_parent_is_named(study: Study, capsys: Any) -> None:
@@ -219,84 +243,91 @@ def test_a_failed_parent_is_named(study: Study, capsys: Any) -> None:
         (Path(study.folder(stage)) / "metrics.json").unlink()
     Path(study.folder(run.stages[-1]), "train.log").unlink()
     Path(study.folder(run.stages[0]), "train.log").write_text("error: no memory\n")
-    lost = asked(capsys, *CELL)["seeds"][0]
+    explanation = asked(capsys, *CELL)
+    lost = run_in(explanation["rows"][0], 0)
     assert lost["reason"] == "its parent DNLI+ER failed: no memory"
-    assert [training["state"] for training in lost["trainings"]] == ["failed", "waiting"]
+    nodes = trainings(explanation, lost)
+    assert [node["state"] for node in nodes] == ["failed", "waiting"]
 
 
 def test_running_and_interrupted_trainings(study: Study, capsys: Any) -> None:
     run = runs_of(study, "multitask_finetune", (ER,))[0]
     folder = Path(study.folder(run.stages[-1]))
     (folder / "metrics.json").unlink()
-    assert asked(capsys, *CELL)["seeds"][0]["state"] == "interrupted"
+    assert run_in(row_of(capsys, *CELL), 0)["state"] == "interrupted"
     with claim(folder, print):
-        assert asked(capsys, *CELL)["seeds"][0]["state"] == "running"
+        assert run_in(row_of(capsys, *CELL), 0)["state"] == "running"
 
 
 def test_a_damaged_record_is_no_number(study: Study, capsys: Any) -> None:
     record = Path(study.record(runs_of(study, "multitask_finetune", (ER,))[0].stages[-1]))
     record.write_text("{")
-    facts = asked(capsys, *CELL)
-    assert facts["number"]["seeds"] == [1]
-    assert facts["seeds"][0]["reason"].startswith(f"damaged: {record}: not valid JSON")
-    assert facts["seeds"][0]["trainings"][1]["state"] == "damaged"
+    explanation = asked(capsys, *CELL)
+    (row,) = explanation["rows"]
+    assert row["means"]["seeds"] == [1]
+    lost = run_in(row, 0)
+    assert lost["reason"].startswith(f"damaged: {record}: not valid JSON")
+    assert trainings(explanation, lost)[1]["state"] == "damaged"
 
 
 def test_a_missing_baseline_leaves_a_score_without_a_delta(study: Study, capsys: Any) -> None:
     for run in runs_of(study, "baseline", ()):
         shutil.rmtree(study.folder(run.stages[-1]))
-    facts = asked(capsys, *CELL)
-    assert facts["number"]["delta"] is None
-    assert {seed["baseline_state"] for seed in facts["seeds"]} == {"waiting"}
+    row = row_of(capsys, *CELL)
+    assert row["means"]["scores"]["delta"] is None
+    assert {run["state"] for run in row["runs"] if run["is_reference"]} == {"waiting"}
     assert "none: no seed has both" in text(capsys, *CELL)
 
 
 def test_records_without_tables_and_statistics(study: Study, capsys: Any) -> None:
-    before = asked(capsys, *CELL)
+    before = row_of(capsys, *CELL)
     shutil.rmtree(study.tables)
-    facts = asked(capsys, *CELL)
-    assert facts["number"] == before["number"]
-    assert facts["statistics"] is None
-    notes = " ".join(facts["notes"])
-    assert "do not contain it; run `tasktransfer collect` again" in notes
+    explanation = asked(capsys, *CELL)
+    (row,) = explanation["rows"]
+    assert row["means"] == before["means"]
+    assert (row["numbers"], row["up_to_date"]) == ({}, None)
+    notes = " ".join(explanation["notes"])
+    assert "do not contain these runs; run `tasktransfer collect` again" in notes
     assert "no interval and no test" in notes
 
 
 def test_a_changed_record_outdates_the_statistics(study: Study, capsys: Any) -> None:
     run = runs_of(study, "multitask_finetune", (ER,))[0]
     write_stage(study, run.stages[-1], lambda run: 0.9)
-    facts = asked(capsys, *CELL)
-    assert not facts["statistics"]["up_to_date"]
-    assert facts["seeds"][0]["score"] == score(study, run)
+    row = row_of(capsys, *CELL)
+    assert not row["up_to_date"]
+    assert run_in(row, 0)["score"] == score(study, run)
 
 
 def test_a_cell_that_the_config_lost_is_told_from_the_tables(study: Study, capsys: Any) -> None:
     before = asked(capsys, *CELL)
     opened(algorithms=["multitask"])
-    facts = asked(capsys, *CELL)
-    assert not facts["in_plan"]
-    assert facts["number"] == before["number"]
-    for now, then in zip(facts["seeds"], before["seeds"], strict=True):
-        assert [t["digest"] for t in now["trainings"]] == [t["digest"] for t in then["trainings"]]
-        assert [t["commands"] for t in now["trainings"]] == [[], []]
-    assert "current plan does not contain this cell" in " ".join(facts["notes"])
+    explanation = asked(capsys, *CELL)
+    (row,), (earlier,) = explanation["rows"], before["rows"]
+    assert row["means"] == earlier["means"]
+    assert [run["nodes"] for run in row["runs"]] == [run["nodes"] for run in earlier["runs"]]
+    transfers = [run for run in row["runs"] if not run["is_reference"]]
+    for node in (node for run in transfers for node in trainings(explanation, run)):
+        assert (node["in_plan"], node["commands"]) == (False, [])
+    assert "current plan does not contain these runs" in " ".join(explanation["notes"])
 
 
 def test_a_cell_that_was_never_run_is_told_from_the_plan(study: Study, capsys: Any) -> None:
     opened(training={"epochs": 2})
-    facts = asked(capsys, *CELL)
-    assert facts["number"]["seeds"] == []
-    assert {seed["state"] for seed in facts["seeds"]} == {"waiting"}
-    assert "contain other runs of this cell than the current plan" in " ".join(facts["notes"])
-    assert not facts["statistics"]["up_to_date"]
+    explanation = asked(capsys, *CELL)
+    (row,) = explanation["rows"]
+    assert row["means"]["seeds"] == []
+    assert {run["state"] for run in row["runs"]} == {"waiting"}
+    assert "other runs of this kind than the current plan" in " ".join(explanation["notes"])
+    assert not row["up_to_date"]
 
 
 def test_absent_data_are_named_and_the_tables_used(study: Study, capsys: Any) -> None:
-    before = asked(capsys, *CELL)
+    before = row_of(capsys, *CELL)
     Path("study.yaml").write_text(yaml.safe_dump(KEYS | {"data": {"release": "nowhere"}}))
-    facts = asked(capsys, *CELL)
-    assert facts["number"] == before["number"]
-    assert "nowhere" in " ".join(facts["notes"])
+    explanation = asked(capsys, *CELL)
+    assert explanation["rows"][0]["means"] == before["means"]
+    assert "nowhere" in " ".join(explanation["notes"])
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -305,22 +336,27 @@ def test_absent_data_are_named_and_the_tables_used(study: Study, capsys: Any) ->
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["Dailydialogue", *CELL[1:]], "did you mean 'DailyDialog'?; the study has DailyDialog"),
-        (["DailyDialog", "bert", *CELL[2:]], "unknown model of DailyDialog: 'bert'"),
+        (["Dailydialogue", *CELL[1:]], "(did you mean 'DailyDialog'?); give one of the names"),
+        (["DailyDialog", "bert", *CELL[2:]], "no run is named 'bert' (did you mean 'tiny-bert'?)"),
         ([*CELL[:2], "multitsk", "ER", "DNLI"], "did you mean 'multitask'"),
         ([*CELL[:3], "emotion_recogniton", "DNLI"], "did you mean 'emotion_recognition'"),
         ([*CELL[:3], "ER", "DLI"], "dialogue_nli (DNLI)"),
-        ([*CELL[:3], "DNLI"], "multitask_finetune needs SOURCE TARGET"),
-        ([*CELL[:3], "ER", "DNLI", "TC"], "needs SOURCE TARGET"),
-        ([*CELL[:2], "baseline", "ER", "DNLI"], "a baseline has no source"),
-        ([*CELL[:3], "ER", "ER"], "cannot be a source of itself"),
-        ([*CELL[:3], "ER+TC", "DNLI"], "sources of dialogue_nli with multitask_finetune: dial"),
+        ([*CELL[:3], "DNLI"], "name one by DATASET MODEL ALGORITHM SOURCE TARGET"),
+        ([*CELL[:3], "ER", "DNLI", "TC"], "DNLI TC; leave out 'TC'"),
+        ([*CELL[:2], "baseline", "ER", "DNLI"], "no run has all of DailyDialog tiny-bert baseline"),
+        (
+            [*CELL[:3], "ER", "ER"],
+            "'ER' could be dialogue_nli (DNLI), topic_classification (TC)\n",
+        ),
+        (
+            [*CELL[:3], "ER+TC", "DNLI"],
+            "'ER+TC' could be emotion_recognition (ER), topic_classification (TC)\n",
+        ),
     ],
 )
 def test_unknown_names_are_refused_with_the_known(
     study: Study, capsys: Any, words: list[str], said: str
 ) -> None:
-    said = said.removesuffix("dial")
     capsys.readouterr()
     assert main(["explain", *words, "--config", "study.yaml"]) == 2
     assert said in capsys.readouterr().err
@@ -329,3 +365,11 @@ def test_unknown_names_are_refused_with_the_known(
 def test_names_may_be_short_long_and_of_any_case(study: Study, capsys: Any) -> None:
     words = ("dailydialog", "TINY-BERT", "Multitask_Finetune", ER, "dnli")
     assert asked(capsys, *words) == asked(capsys, *CELL)
+
+
+def test_the_order_tells_source_and_target_apart(study: Study, capsys: Any) -> None:
+    there = row_of(capsys, *CELL[:3], "ER", "DNLI")["names"]
+    back = row_of(capsys, *CELL[:3], "DNLI", "ER")["names"]
+    assert (there["source"], there["target"]) == (back["target"], back["source"]) == (ER, DNLI)
+    mixed = row_of(capsys, "ER", "multitask_finetune", "DNLI", "tiny-bert", "DailyDialog")
+    assert mixed["names"] == there

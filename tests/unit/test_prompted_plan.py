@@ -263,9 +263,9 @@ def test_a_study_is_asked_killed_resumed_collected_and_explained(
     node = next(n for n in opened(study).plan.evaluations if n.task == "question_answering")
     assert isinstance(node, Evaluation)
     assert main(["explain", "--config", str(study), node.digest, "--instance", "0", "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert "Dialogue: " in facts["asked"]["prompts"][0]
-    assert facts["report"]["asked"]["prompt_tokens"] > 0
+    (facts,) = json.loads(capsys.readouterr().out)["nodes"]
+    assert "Dialogue: " in facts["prompt"]["prompts"][0]
+    assert facts["content"]["report"]["asked"]["prompt_tokens"] > 0
     record = json.loads(Path(facts["record"]).read_text())
     assert record["provenance"]["seconds"]["total"] > 0
     assert seeds_there(study, lost=(1,)) == [1, 2, 1]

@@ -148,10 +148,15 @@ def test_the_commands_of_explain_make_a_training_again(study: Study, drawn: Any)
     program = ENVIRONMENT / "bin" / "tasktransfer"
     said = call(program, "explain", *words, "--config", "study.yaml", "--json")
     assert said.returncode == 0, said.stderr
-    facts = json.loads(said.stdout)
-    assert facts["statistics"]["up_to_date"]
-    multitask, finetune = facts["seeds"][0]["trainings"]
-    source, *_ = facts["seeds"][0]["baseline_trainings"]
+    explanation = json.loads(said.stdout)
+    (row,) = explanation["rows"]
+    assert row["up_to_date"]
+    nodes = {node["digest"]: node for node in explanation["nodes"]}
+    of_first_seed = [run for run in row["runs"] if run["names"]["seed"] == "0"]
+    (transfer,) = [run for run in of_first_seed if not run["is_reference"]]
+    (baseline,) = [run for run in of_first_seed if run["is_reference"]]
+    multitask, finetune = (nodes[digest] for digest in transfer["nodes"])
+    (source,) = (nodes[digest] for digest in baseline["nodes"])
     # The multitask checkpoint was temporary, so the fine-tuning alone requires both trainings.
     for training, rules in (
         (source, {"baseline"}),

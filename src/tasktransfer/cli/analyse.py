@@ -6,9 +6,8 @@ The study's design defines the outputs of each command.
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tasktransfer.cli.options import (
     add_command,
@@ -20,11 +19,6 @@ from tasktransfer.cli.options import (
 )
 from tasktransfer.errors import ConfigError, escape_text
 from tasktransfer.files import json_text
-
-if TYPE_CHECKING:
-    from tasktransfer.results.study import Study
-
-DIGEST = re.compile(r"^[0-9a-f]{6,64}$")
 
 
 def add_commands(commands: Any) -> None:
@@ -45,8 +39,8 @@ def add_commands(commands: Any) -> None:
     command = add_command(commands, "explain", explain)
     what = (
         "name of a printed table and its row (table3 Persona_USR panel); the digest (6 or more "
-        "digits) or folder of a node; or words that identify runs, such as method and model. For "
-        "transfer studies: dataset, model, algorithm, source (joined with + if several) and target"
+        "digits) or folder of a node; names of runs, such as method and model; or, in a transfer "
+        "study, a cell: dataset, model, algorithm, source (joined with + if several) and target"
     )
     add_option(command, "words", "WORD", what, nargs="+")
     what = "show a prompted model's prompt for this test instance, counted from 0 (default: 0)"
@@ -109,28 +103,12 @@ def regret(chosen: argparse.Namespace) -> None:
 
 def explain(chosen: argparse.Namespace) -> None:
     """Trace a number or a node back to its records, training runs and commands."""
-    from tasktransfer.designs.shown import explained_cell
+    from tasktransfer.designs import explain as explaining
 
     study, design = open_design(chosen, need_inputs=False)
-    if len(chosen.words) == 1 and (DIGEST.match(chosen.words[0]) or Path(chosen.words[0]).is_dir()):
-        text = _format_explanation(study, chosen.words[0], chosen.instance, chosen.json)
-    elif (cell := explained_cell(design, study, chosen.words)) is not None:
-        from tasktransfer.designs.explain_cell import as_text
-
-        text = f"{json_text.encode(cell, indent=2)}\n" if chosen.json else as_text(cell)
-    elif design.explain is not None:
-        text = design.explain(study, chosen.words, chosen.json)
+    shown = None if design.shown is None else design.shown(study)
+    explanation = explaining.explain(study, shown, chosen.words, chosen.instance)
+    if chosen.json:
+        print(explaining.as_json(explanation), end="")
     else:
-        from tasktransfer.designs.explain_runs import as_text, explain_runs
-
-        facts = explain_runs(study, chosen.words)
-        text = f"{json_text.encode(facts, indent=2)}\n" if chosen.json else as_text(facts)
-    print(text if chosen.json else escape_text(text), end="")
-
-
-def _format_explanation(study: Study, word: str, instance: int, as_json: bool) -> str:
-    from tasktransfer.operate import explain
-    from tasktransfer.operate.explain_text import as_text
-
-    facts = explain.explain(study, word, instance)
-    return f"{json_text.encode(facts, indent=2)}\n" if as_json else as_text(facts)
+        print(escape_text(explaining.as_text(explanation)), end="")

@@ -89,8 +89,6 @@ class Design:
         shown: study → declared tables, figures and sentences of the answer (``present.declared``).
         choose: (study, name) makes a choice that the plan waits for, and writes it to
             ``study.choice_file``.
-        explain: (study, words of the command line, whether to print JSON) → text, for words that do
-            not name a printed table.
         facts: config → further facts for the provenance of each training's record.
         stand_ins: config → substitutes for unavailable inputs, which every record lists.
         notes: config → lines that ``validate`` adds for a valid config.
@@ -121,7 +119,6 @@ class Design:
     statistics: Callable[[Study], None] = nothing_to_do
     shown: Callable[[Study], Presentation] | None = None
     choose: Callable[[Study, str], None] | None = None
-    explain: Callable[[Study, Sequence[str], bool], str] | None = None
     facts: Callable[[Any], Mapping[str, str]] = lambda _: {}
     stand_ins: Callable[[Any], Mapping[str, str]] = lambda _: {}
     notes: Callable[[Any], Sequence[str]] = lambda _: ()

@@ -48,7 +48,7 @@ _FUNCTIONS = (
     *("plan", "collect", "outputs", "statistics"),
     *("facts", "stand_ins", "notes", "refuse", "shortages"),
 )
-_MAY_BE_NONE = ("shown", "choose", "explain")
+_MAY_BE_NONE = ("shown", "choose")
 _MAPPINGS = ("recipes", "learners", "measures", "selectors", "versions")
 _TUPLES = ("kinds", "grows_with", "rules", "of_dialogues", "recipes_first")
 

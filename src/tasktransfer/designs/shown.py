@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from tasktransfer.designs.design import Design, nothing_to_do
 from tasktransfer.results.study import Study
@@ -40,30 +38,3 @@ def write_report(design: Design, study: Study) -> None:
 
     shown = design.shown(study)
     print(write_page(shown, read_view(study, shown), Path(study.figures), Path(study.report)))
-
-
-def explained_cell(design: Design, study: Study, words: Sequence[str]) -> dict[str, Any] | None:
-    """Explain a cell of a printed table.
-
-    Args:
-        design: the study's design.
-        study: the study.
-        words: name of the table, and names of the row.
-
-    Returns:
-        The facts of the cell; None if the first word is not the name of a table.
-
-    Raises:
-        ConfigError: the table has no such row.
-        RecordError: the tables are missing or damaged.
-    """
-    if design.shown is None:
-        return None
-    from tasktransfer.designs.explain_cell import explain_cell, table_named  # noqa: PLC0415
-    from tasktransfer.present.view import read_view  # noqa: PLC0415
-
-    shown = design.shown(study)
-    table = table_named(shown, words[0])
-    if table is None:
-        return None
-    return explain_cell(study, shown, read_view(study, shown), table, words[1:])

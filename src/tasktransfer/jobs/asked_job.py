@@ -152,7 +152,25 @@ def asking(study: Study, node: Evaluation, model: AskedModel) -> Asking:
     return ask.build_asking(get_task(node.data.name, node.task), node.asked, train, model)
 
 
-def shown(study: Study, node: Evaluation, number: int) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class RenderedPrompts:
+    """Prompts of one instance, as the model reads them.
+
+    Attributes:
+        instance: index of the instance in the evaluation, from 0.
+        id: id of the instance.
+        gold: its reference answers.
+        choices: choices of each prompt; empty if the answer is generated.
+    """
+
+    instance: int
+    id: str
+    gold: tuple[str, ...]
+    prompts: tuple[str, ...]
+    choices: tuple[tuple[str, ...], ...]
+
+
+def render_prompts(study: Study, node: Evaluation, number: int) -> RenderedPrompts:
     """Render the prompts of one instance, without loading the model or calling an endpoint.
 
     Args:
@@ -170,15 +188,15 @@ def shown(study: Study, node: Evaluation, number: int) -> dict[str, Any]:
         )
     instance = instances[number]
     reader = reader_of(study, node)
-    asked = asking(study, node, reader).build_questions(instance)
-    written: Callable[[Prompt], str] = getattr(reader, "text", lambda prompt: prompt.text)
-    return {
-        "instance": number,
-        "id": instance.id,
-        "right": list(instance.target),
-        "prompts": [written(each.prompt) for each in asked],
-        "choices": [list(each.choices) for each in asked],
-    }
+    questions = asking(study, node, reader).build_questions(instance)
+    render: Callable[[Prompt], str] = getattr(reader, "text", lambda prompt: prompt.text)
+    return RenderedPrompts(
+        number,
+        instance.id,
+        tuple(instance.target),
+        tuple(render(question.prompt) for question in questions),
+        tuple(tuple(question.choices) for question in questions),
+    )
 
 
 def reader_of(study: Study, node: Evaluation) -> AskedModel:

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from tasktransfer.core.runs import Run
-from tasktransfer.present.columns import Column
+from tasktransfer.present.columns import Column, Row
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
@@ -172,6 +172,33 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
+class Cells:
+    """A frame whose rows ``explain`` finds without the name of a table: cells of a heatmap.
+
+    Args:
+        frame: name of the frame.
+        keys: columns that identify a row.
+        name: run → the keys of the row that is computed from it, or None if it has no row.
+        is_reference: (row, run) → whether the row's runs are compared with the run.
+        seeds: column with the list of compared seeds.
+        means: columns with the mean scores of the row's runs and of the references.
+        shorts: study → short names by name.
+        notes: (rows of the frame, row) → remarks on the row.
+        described: returns the meaning of columns.
+    """
+
+    frame: str
+    keys: tuple[str, ...]
+    name: Callable[[Run], Mapping[str, str] | None]
+    is_reference: Callable[[Row, Run], bool]
+    seeds: str
+    means: tuple[str, str]
+    shorts: Callable[[Study], Mapping[str, str]] = lambda study: {}
+    notes: Callable[[Sequence[Row], Row], Sequence[str]] = lambda rows, row: ()
+    described: Callable[[], Mapping[str, str]] = dict
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """Other content of a page: text, facts (name and value), a table, or HTML of the package.
 
@@ -211,6 +238,7 @@ class Presentation:
         facts: view → provenance of the study, name and value.
         styles: CSS files of the package that the blocks need, as for ``read_own_text``.
         scripts: JavaScript files of the package that the blocks need, as for ``read_own_text``.
+        cells: frame whose rows ``explain`` finds without the name of a table, if any.
     """
 
     question: str
@@ -225,3 +253,4 @@ class Presentation:
     facts: Callable[[View], Sequence[tuple[str, str]]] = _facts
     styles: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ()
+    cells: Cells | None = None

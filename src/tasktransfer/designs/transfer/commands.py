@@ -1,4 +1,4 @@
-"""Commands of a transfer study: collect, choose, statistics and explain.
+"""Commands of a transfer study: collect, choose and statistics.
 
 Heavy imports are inside the functions, because the Snakefile imports this module.
 """
@@ -6,15 +6,13 @@ Heavy imports are inside the functions, because the Snakefile imports this modul
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.plan import build
-from tasktransfer.designs.transfer.runs import PROMPTED, is_reference, transfer_runs
+from tasktransfer.designs.transfer.runs import is_reference, transfer_runs
 from tasktransfer.designs.transfer.selection import SELECTION
 from tasktransfer.errors import ConfigError
-from tasktransfer.files import json_text
 from tasktransfer.results.study import Study
 
 
@@ -143,47 +141,6 @@ def warn_unlearned(study: Study) -> list[str]:
         return []
     best = table[table["is_best"]]
     return [*describe_unlearned(best)] if (best["state"] != LEARNED).any() else []
-
-
-def explain(study: Study, words: Sequence[str], as_json: bool) -> str:
-    """Trace a cell of a heatmap: its number, seeds, interval, records, trainings and commands.
-
-    Args:
-        words: dataset, model, algorithm, sources (several joined by +) and target; for a baseline
-            only the target. Tasks have full or short names. For a prompted model: ``prompted`` and
-            any of dataset, model, target and shots.
-    """
-    if PROMPTED in words:
-        return _explain_prompts(study, words, as_json)
-    from tasktransfer.designs.transfer import explain as explaining
-    from tasktransfer.designs.transfer.collect.collect import shorts_of
-    from tasktransfer.designs.transfer.explain.text import as_text
-
-    if len(words) < 4:
-        raise ConfigError(
-            f"found {' '.join(words)!r}; give DATASET MODEL ALGORITHM SOURCE TARGET (for a "
-            "baseline without SOURCE), or the digest of a run"
-        )
-    dataset, model, algorithm, *tasks = words
-    tables = Path(study.tables)
-    collected = explaining.collected_tables(tables)
-    planned = transfer_runs(study.plan)
-    cells = [explaining.cell_of(run) for run in planned]
-    cells += explaining.cells_of(collected.runs) if collected is not None else []
-    cell = explaining.find_cell(cells, shorts_of(study), dataset, model, algorithm, tasks)
-    # Paths of results depend on their inputs. If these are unknown, only the tables have the paths.
-    runs = () if study.unknown else planned
-    facts = explaining.explain(cell, runs, study)
-    facts["notes"] += study.absent
-    return f"{json_text.encode(facts, indent=2)}\n" if as_json else as_text(facts)
-
-
-def _explain_prompts(study: Study, words: Sequence[str], as_json: bool) -> str:
-    from tasktransfer.designs.explain_runs import as_text, explain_runs
-
-    full = {s: task for dataset in transfer_config(study).datasets for task, s in dataset.shorts}
-    facts = explain_runs(study, [full.get(word, word) for word in words])
-    return f"{json_text.encode(facts, indent=2)}\n" if as_json else as_text(facts)
 
 
 def submission_records(study: Study, dataset: str, model: str) -> list[str]:

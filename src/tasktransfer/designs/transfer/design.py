@@ -88,7 +88,6 @@ TRANSFER = Design(
     statistics=commands.statistics,
     shown=shown,
     choose=commands.choose,
-    explain=commands.explain,
     # Records of a free study cannot be submitted to the challenge.
     facts=lambda config: {"rules": config.rules},
     notes=_list_notes,

@@ -22,7 +22,7 @@ Every step is a function that takes and returns frames. docs/columns.md lists th
 - results → figures: ``figures.draw.DRAW``, functions of (results, dataset) that return a matplotlib
   figure, or None if there is nothing to show.
 - results → text: ``tables.paper_tables.table2``, Tables 1, 2, 3 and 6 with the published values.
-- a cell → records: ``explain.explain``.
+- a cell → records: ``designs.explain.explain``.
 
 Import functions with the name of their module from there
 (``from tasktransfer.designs.transfer.statistics.cells import cells``), and the others from here.

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.designs.transfer import outputs
+from tasktransfer.designs.transfer.cells import CELLS
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
 from tasktransfer.designs.transfer.leaks import pairs_across
@@ -286,4 +287,5 @@ def presentation(
         facts=late("designs.transfer.report.facts", "facts"),
         styles=("designs/transfer/report/heatmap.css",),
         scripts=tuple(f"designs/transfer/report/{name}" for name in SCRIPTS),
+        cells=CELLS,
     )

@@ -395,6 +395,11 @@ ALL = {
 }
 
 
+def describe_cells() -> dict[str, str]:
+    """Return the meanings of the columns of ``cells``."""
+    return {name: meaning for name, _, meaning in CELLS}
+
+
 def names(table: str) -> list[str]:
     """Return the column names of a table, in order."""
     return [name for name, _, _ in ALL[table]]

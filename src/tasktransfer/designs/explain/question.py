@@ -1,0 +1,365 @@
+"""The answer to words: a node, rows of a table, a cell of the design's heatmap, or runs."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.core.runs import Run
+from tasktransfer.designs.explain.explanation import Explanation, NodeFacts, RowFacts, Value
+from tasktransfer.designs.explain.nodes import find_node, format_snakemake_command
+from tasktransfer.designs.explain.runs import (
+    KnownRun,
+    compute_means,
+    describe_runs,
+    list_known_runs,
+    name_run,
+)
+from tasktransfer.designs.explain.words import Named, Search, refuse_words
+from tasktransfer.errors import ConfigError, RecordError
+from tasktransfer.present.declared import Cells, Crossed, Presentation, Table
+from tasktransfer.present.html import to_records
+from tasktransfer.present.marks import format_notes, list_marks
+from tasktransfer.present.numbers import INCOMPLETE, OTHERWISE, is_missing
+from tasktransfer.present.published_columns import DIFFERS, PUBLISHED
+from tasktransfer.present.tables import Left, Printed, build_printed
+from tasktransfer.present.view import View, read_view
+from tasktransfer.results.study import Study
+
+Row = Mapping[str, Any]
+
+DIGEST = re.compile(r"^[0-9a-f]{6,64}$")
+MARKS = f"{INCOMPLETE}{OTHERWISE}* "
+"""Characters after a printed name that are not part of it."""
+MOST_RUNS = 24
+"""Maximum number of runs that are listed for a row; an average over a matrix has thousands."""
+
+
+def explain(
+    study: Study, shown: Presentation | None, words: Sequence[str], instance: int = 0
+) -> Explanation:
+    """Trace a number, runs or a node back to records and commands.
+
+    Args:
+        study: the study.
+        shown: what its design declares; None if it declares nothing.
+        words: digest or folder of a node; or name of a table and names of its rows; or names of a
+            cell; or names of runs.
+        instance: number of the test instance whose prompt is rendered, for a prompted model.
+
+    Raises:
+        ConfigError: a name is unknown, or the study does not have the table, row or runs. The
+            message lists known names.
+        RecordError: the tables are missing or damaged, and words name one of them.
+    """
+    if len(words) == 1 and (DIGEST.match(words[0]) or Path(words[0]).is_dir()):
+        node = find_node(study, words[0], instance)
+        title = f"{node.title}: {node.state}"
+        return Explanation(title, study.config_file, study.config.results, nodes=(node,))
+    if shown is None:
+        return _explain_runs(study, _Tables(None), words, instance, [])
+    if table := find_table(shown, words[0]):
+        return explain_table(study, shown, read_view(study, shown), table, words[1:], instance)
+    tables = _Tables.read(study, shown)
+    if shown.cells is None:
+        return _explain_runs(study, tables, words, instance, [])
+    return _explain_cell(study, tables, shown.cells, words, instance)
+
+
+def find_table(shown: Presentation, word: str) -> Table | None:
+    """Return the printed table of that name; None if there is none."""
+    return next((t for t in shown.tables if t.name.casefold() == word.casefold()), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """The study's frames; None, with the reason, if they cannot be read."""
+
+    view: View | None
+    problem: str = ""
+
+    @classmethod
+    def read(cls, study: Study, shown: Presentation) -> _Tables:
+        """Read the frames that were written."""
+        try:
+            return cls(read_view(study, shown))
+        except RecordError as error:
+            return cls(None, str(error))
+
+    def get(self, name: str) -> tuple[list[Row], str]:
+        """Return the rows of a frame; none, with the reason, if it cannot be read."""
+        try:
+            return [] if self.view is None else [*to_records(self.view[name])], self.problem
+        except (KeyError, RecordError) as error:
+            return [], str(error)
+
+
+def _trace(
+    study: Study,
+    title: str,
+    rows: Sequence[tuple[RowFacts, list[KnownRun]]],
+    view: View | None,
+    instance: int,
+) -> Explanation:
+    """Add the source runs of rows, and all of their nodes."""
+    nodes: dict[str, NodeFacts] = {}
+    listed = list(dict.fromkeys(known for _, runs in rows for known in runs[:MOST_RUNS]))
+    facts, notes = describe_runs(study, listed, instance, nodes)
+    traced = []
+    for row, runs in rows:
+        own = tuple(facts[known] for known in runs[:MOST_RUNS])
+        means = compute_means(own) if len(own) == len(runs) else None
+        traced.append(replace(row, source_runs=len(runs), runs=own, means=means))
+    return Explanation(
+        title,
+        study.config_file,
+        study.config.results,
+        tuple(traced),
+        tuple(nodes.values()),
+        () if view is None else tuple(format_notes(list_marks(view.metadata))),
+        (*_list_origins(study, listed), *notes, *_list_differences(nodes.values()), *study.absent),
+    )
+
+
+# --- rows of a printed table ----------------------------------------------------------------------
+
+
+def explain_table(
+    study: Study,
+    shown: Presentation,
+    view: View,
+    table: Table,
+    words: Sequence[str],
+    instance: int = 0,
+) -> Explanation:
+    """Explain the rows of a printed table that have all words.
+
+    Args:
+        study: the study.
+        shown: the design's declarations.
+        view: the study's frames.
+        table: the table.
+        words: values of the table's keys, or their printed form, in any order.
+        instance: see ``explain``.
+
+    Raises:
+        ConfigError: the study does not have the table, or the table does not have the row.
+    """
+    printed = build_printed(shown, table, view)
+    if isinstance(printed, Left):
+        raise ConfigError(f"{study.config_file}: {printed.why}")
+    names = zip(to_records(printed.frame), _list_printed_names(table, printed), strict=True)
+    named = [Named(row, _name_row(table.keys, row), printed_as) for row, printed_as in names]
+    search = Search(named, view.metadata.shorts)
+    found = search.find(words)
+    if not found:
+        raise refuse_words(study.config_file, f"row of {table.name}", words, [search])
+    known = [] if table.cited else list_known_runs(study, _Tables(view).get("runs")[0])
+    is_source = table.runs or _build_default_predicate(table)
+    rows = [
+        (
+            _describe_row(table.keys, row.item, table.described()),
+            [each for each in known if is_source(row.item, each.run)],
+        )
+        for row in found
+    ]
+    title = f"{printed.title} ({printed.name}): {' '.join(words)}"
+    return _trace(study, title, rows, None if table.cited else view, instance)
+
+
+def _list_printed_names(table: Table, printed: Printed) -> list[frozenset[str]]:
+    """Return the printed names of each row of the frame in lower case, without marks."""
+    shape = table.shape
+    if isinstance(shape, Crossed):
+        lines = [
+            [*(column.show(row) for column in shape.rows), shape.heads(str(row[shape.across]))]
+            for row in to_records(printed.frame)
+        ]
+    else:
+        entries = [entry for block in printed.layout.blocks for entry in block]
+        lines = [list(entry[0][: printed.layout.numbers]) for entry in entries]
+    return [
+        frozenset(_remove_marks(text).casefold() for cell in line for text in cell.split("\n"))
+        for line in lines
+    ]
+
+
+def _remove_marks(text: str) -> str:
+    """Remove marks and parentheses: ``panel†`` becomes ``panel``, and ``(PoE)`` becomes ``PoE``."""
+    text = text.rstrip(MARKS)
+    return text[1:-1] if text.startswith("(") and text.endswith(")") else text
+
+
+def _name_row(keys: Sequence[str], row: Row) -> dict[str, str]:
+    return _drop_empty({key: str(row[key]) for key in keys if not is_missing(row[key])})
+
+
+def _drop_empty(names: Mapping[str, str]) -> dict[str, str]:
+    return {key: name for key, name in names.items() if name}
+
+
+def _build_default_predicate(table: Table) -> Callable[[Row, Run], bool]:
+    def is_source(row: Row, run: Run) -> bool:
+        names = name_run(run)
+        shared = [key for key in table.keys if key in names and not is_missing(row[key])]
+        return bool(shared) and all(names[key] == str(row[key]) for key in shared)
+
+    return is_source
+
+
+def _describe_row(keys: Sequence[str], row: Row, meanings: Mapping[str, str]) -> RowFacts:
+    values = {key: _to_value(value) for key, value in row.items()}
+    other = {key: value for key, value in values.items() if key not in keys}
+    published = {k: v for k, v in other.items() if k.startswith((PUBLISHED, DIFFERS))}
+    return RowFacts(
+        {key: values[key] for key in keys if values[key] is not None},
+        {key: value for key, value in other.items() if key not in published},
+        {key: value for key, value in published.items() if value not in (None, "")},
+        {key: meanings[key] for key in other if key in meanings},
+    )
+
+
+def _to_value(value: Any) -> Value:
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return None if is_missing(value) else value
+
+
+# --- a cell of the heatmap ------------------------------------------------------------------------
+
+
+def _explain_cell(
+    study: Study, tables: _Tables, cells: Cells, words: Sequence[str], instance: int
+) -> Explanation:
+    """Explain the cell that has all words, or runs if there is none."""
+    rows, problem = tables.get(cells.frame)
+    known = list_known_runs(study, tables.get("runs")[0])
+    search = _search_cells(study, cells, known, rows)
+    found = search.find(words)
+    if not found:
+        return _explain_runs(study, tables, words, instance, [search])
+    if len(found) > 1:
+        raise ConfigError(
+            f"{study.config_file}: {' '.join(words)}: {len(found)} cells have these names; name "
+            f"one by {' '.join(key.upper() for key in cells.keys)}"
+        )
+    row = found[0].item
+    runs = [each for each in known if cells.name(each.run) == {k: row[k] for k in cells.keys}]
+    runs += [
+        replace(each, is_reference=True) for each in known if cells.is_reference(row, each.run)
+    ]
+    if any(each.in_plan and not each.is_reference for each in runs):
+        runs = [each for each in runs if each.in_plan]  # the tables may also have earlier runs
+    runs.sort(key=lambda each: each.run.seed)
+    facts = _describe_row(cells.keys, row, cells.described())
+    title = f"cell: {' '.join(map(str, facts.names.values()))}"
+    explanation = _trace(study, title, [(facts, runs)], tables.view, instance)
+    (facts,) = explanation.rows
+    notes, remedy = list(explanation.notes), format_snakemake_command(study, "figures_now")
+    if facts.numbers:
+        facts = replace(facts, up_to_date=_is_up_to_date(cells, facts))
+        notes += cells.notes(rows, row)
+    else:
+        why = problem or f"the table {cells.frame} in {study.tables} does not contain this cell"
+        notes.append(f"no interval and no test: {why}; compute the statistics: {remedy}")
+    if facts.up_to_date is False:
+        notes.append(
+            f"the table {cells.frame} was computed from other records than the current ones; "
+            f"recompute it: {remedy}"
+        )
+    return replace(explanation, rows=(facts,), notes=tuple(notes))
+
+
+def _search_cells(
+    study: Study, cells: Cells, known: Iterable[KnownRun], rows: Iterable[Row]
+) -> Search[Row]:
+    """Search the rows of the frame, and the keys of planned rows that it does not have."""
+    by_key = {tuple(row[key] for key in cells.keys): row for row in rows}
+    for name in filter(None, (cells.name(each.run) for each in known)):
+        by_key.setdefault(tuple(name[key] for key in cells.keys), name)
+    named = [Named(row, _name_row(cells.keys, row)) for row in by_key.values()]
+    return Search(named, cells.shorts(study))
+
+
+def _is_up_to_date(cells: Cells, row: RowFacts) -> bool:
+    if row.means is None or row.numbers[cells.seeds] != [*row.means.seeds]:
+        return False
+    pairs = zip(cells.means, (row.means.scores.score, row.means.scores.reference), strict=True)
+    then_and_now = [(row.numbers[column], value) for column, value in pairs]
+    return all(
+        isinstance(then, float) and now is not None and math.isclose(then, now, rel_tol=1e-9)
+        for then, now in then_and_now
+    )
+
+
+def _explain_runs(
+    study: Study,
+    tables: _Tables,
+    words: Sequence[str],
+    instance: int,
+    searches: Sequence[Search[Any]],
+) -> Explanation:
+    """Explain the runs that have all words.
+
+    Args:
+        searches: searches that did not find the words; the error lists their names, too.
+    """
+    known = list_known_runs(study, tables.get("runs")[0])
+    named = [Named(each, _drop_empty({**name_run(each.run), "seed": ""})) for each in known]
+    search = Search(named, searches[0].shorts if searches else {})
+    runs = [found.item for found in search.find(words)]
+    if not runs:
+        raise refuse_words(study.config_file, "run", words, [*searches, search])
+    title = f"{' '.join(words)}: {len(runs)} runs"
+    return _trace(study, title, [(RowFacts({}, {}, {}, {}), runs)], tables.view, instance)
+
+
+# --- remarks --------------------------------------------------------------------------------------
+
+
+def _list_origins(study: Study, runs: Sequence[KnownRun]) -> list[str]:
+    """Return remarks on runs that are not in the plan, or not those of the tables."""
+    notes = []
+    if any(not known.in_plan for known in runs):
+        notes.append(
+            "the study's current plan does not contain these runs (the config has changed, or its "
+            "data or models are not on this disk): the output shows earlier results, and no "
+            "command of this study trains them again"
+        )
+    if any(known.has_other_records for known in runs):
+        notes.append(
+            f"the tables in {study.tables} contain other runs of this kind than the current plan "
+            "(the config, the data or a model has changed); run `tasktransfer collect` again"
+        )
+    elif runs and not any(known.records for known in runs):
+        notes.append(
+            f"the tables in {study.tables} do not contain these runs; run `tasktransfer collect` "
+            "again"
+        )
+    return notes
+
+
+def _list_differences(nodes: Iterable[NodeFacts]) -> list[str]:
+    """Return remarks on differences between nodes: commits, devices and versions."""
+    made = [node.content["provenance"] for node in nodes if node.content is not None]
+    hosts = [provenance["host"] for provenance in made if "host" in provenance]
+    facts: dict[str, list[str | None]] = {
+        "commits": [provenance["commit"] for provenance in made],
+        "devices": [host["gpu"] or host["device"] for host in hosts],
+        "precisions": [host["precision"] for host in hosts],
+    }
+    for package in dict.fromkeys(name for provenance in made for name in provenance["versions"]):
+        versions = [provenance["versions"].get(package) for provenance in made]
+        facts[f"versions of {package}"] = versions
+    notes = []
+    for what, values in facts.items():
+        distinct = list(dict.fromkeys(str(value) for value in values))
+        if len(distinct) > 1:
+            notes.append(f"the records name {len(distinct)} {what}: {', '.join(distinct)}")
+    if any(provenance["dirty"] for provenance in made):
+        notes.append("some had uncommitted changes: their commit does not fully describe them")
+    return notes

@@ -1,0 +1,210 @@
+"""Source runs of an explanation: those of the plan, and those that only the tables have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.core.nodes import SHORT, Node, Outcome
+from tasktransfer.core.runs import Run
+from tasktransfer.designs.explain.explanation import Means, NodeFacts, RunFacts, Scores
+from tasktransfer.designs.explain.nodes import describe_node, trace_folder
+from tasktransfer.errors import RecordError
+from tasktransfer.results.collect import Missing, gather
+from tasktransfer.results.places import NodeFolder, iterate_node_folders
+from tasktransfer.results.schema import Record
+from tasktransfer.results.state import DONE, RECORD, WAITING
+from tasktransfer.results.study import Study
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownRun:
+    """A run of the plan or of the tables.
+
+    Attributes:
+        in_plan: whether the current plan has the run, with known paths of its records.
+        records: its records according to the tables, relative to the results folder.
+        is_reference: whether other runs are compared with it.
+    """
+
+    run: Run
+    in_plan: bool
+    records: frozenset[str]
+    is_reference: bool = False
+
+    @property
+    def has_other_records(self) -> bool:
+        """True if the tables were collected from other records than those of the plan."""
+        planned = {f"{node.path}/{RECORD}" for node in self.run.results_in}
+        return self.in_plan and bool(self.records) and self.records != planned
+
+
+def name_run(run: Run) -> dict[str, str]:
+    """Return a run's names: method, model, seed and the values of ``about``, joined by +."""
+    about = {
+        key: "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        for key, value in run.about.items()
+        if value is not None
+    }
+    return {"method": run.method, "model": run.model, "seed": str(run.seed), **about}
+
+
+def list_known_runs(study: Study, rows: Iterable[Mapping[str, Any]]) -> list[KnownRun]:
+    """Return the runs of the plan, and those that only the table ``runs`` has.
+
+    Args:
+        study: the study.
+        rows: the rows of the table; empty if it cannot be read.
+    """
+    planned = study.plan.runs
+    about = {key: value for run in planned for key, value in run.about.items()}
+    stored = {}
+    for row in rows:
+        names = {key: _to_name(row[key], about[key]) for key in about if key in row}
+        method = row["method"] if "method" in row else row["algorithm"]
+        run = Run(str(method), str(row["model"]), int(row["seed"]), names, Outcome(()))
+        paths = row["records"] if "records" in row else [row["path"]]
+        stored[_identify(run)] = KnownRun(run, False, frozenset(map(str, paths)))
+    known = []
+    for run in planned:
+        same = stored.pop(_identify(run), None)
+        known.append(KnownRun(run, not study.unknown, same.records if same else frozenset()))
+    return [*known, *stored.values()]
+
+
+def _identify(run: Run) -> frozenset[tuple[str, str]]:
+    return frozenset((key, name) for key, name in name_run(run).items() if name)
+
+
+def _to_name(value: object, like: object) -> object:
+    """Return a value of a table as in ``Run.about``: several names are a tuple, not a text."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if not isinstance(like, list | tuple):
+        return value if isinstance(value, str | int) else None
+    return (
+        tuple(value)
+        if isinstance(value, list)
+        else tuple(filter(None, str(value or "").split("+")))
+    )
+
+
+def describe_runs(
+    study: Study, runs: Sequence[KnownRun], instance: int, nodes: dict[str, NodeFacts]
+) -> tuple[dict[KnownRun, RunFacts], list[str]]:
+    """Return the facts about runs, and remarks on their records.
+
+    Args:
+        study: the study.
+        runs: the runs.
+        instance: see ``nodes.find_node``.
+        nodes: facts about nodes by digest, to which those of the runs are added.
+    """
+    notes: list[str] = []
+    holes: dict[int, Missing] = {}
+    facts = {}
+    traced = {known: _trace_nodes(study, known, instance, nodes) for known in runs}
+    try:
+        collected = gather(study, [known.run for known in runs if known.in_plan])
+    except RecordError as error:
+        notes.append(f"the records cannot be compared: {error}")
+    else:
+        holes = {id(hole.run): hole for hole in reversed(collected.missing)}
+        records = {node.record for node in nodes.values()}
+        paths = ((f"{study.config.results}/{path}", error) for path, error in collected.problems)
+        notes += [f"left out: {error}" for path, error in paths if path not in records]
+    for known, own in traced.items():
+        state, reason = _find_state(known, own, holes.get(id(known.run)))
+        score = _find_score(known, own) if state == DONE else None
+        digests = tuple(node.digest for node in own)
+        facts[known] = RunFacts(
+            name_run(known.run), state, reason, score, known.is_reference, digests
+        )
+    return facts, notes
+
+
+def _trace_nodes(
+    study: Study, known: KnownRun, instance: int, nodes: dict[str, NodeFacts]
+) -> list[NodeFacts]:
+    """Return a run's trainings, its evaluated nodes and the nodes with its results, each once."""
+    run, results = known.run, Path(study.config.results)
+    if known.in_plan:
+        own: dict[str, Node] = {n.digest: n for n in (*run.stages, *run.judged, *run.results_in)}
+        for node in own.values():
+            if node.digest not in nodes:
+                nodes[node.digest] = describe_node(study, node, instance)
+        return [nodes[digest] for digest in own]
+    folders = {each.digest: each for each in iterate_node_folders(results)} if known.records else {}
+    traced = []
+    for record in sorted(known.records):
+        path = Path(record).parent.as_posix()
+        traced += trace_folder(NodeFolder(results, path, path[-SHORT:]), folders)
+    nodes |= {node.digest: node for node in traced}
+    return traced
+
+
+def _find_state(
+    known: KnownRun, nodes: Sequence[NodeFacts], hole: Missing | None
+) -> tuple[str, str]:
+    """Return a run's state, and the reason why it has no result."""
+    if hole is not None:
+        return hole.state, hole.reason
+    if not nodes:
+        return WAITING, "not planned and not collected"
+    last = nodes[-1]
+    return last.state, "" if last.state == DONE else f"{last.state}: {last.error or 'no record'}"
+
+
+def _find_score(known: KnownRun, nodes: Sequence[NodeFacts]) -> float | None:
+    """Return the test score of a training's run on its own task; None for other runs."""
+    record: Record | None = nodes[-1].content
+    if record is None or record["node"]["kind"] != "stage" or len(known.run.results_in) > 1:
+        return None
+    results = record["results"]
+    named = [name for name in known.run.about.values() if isinstance(name, str) and name in results]
+    (task,) = named if len(named) == 1 else (next(iter(results), ""),)
+    return results[task]["score"] if task and (named or len(results) == 1) else None
+
+
+def compute_means(runs: Sequence[RunFacts]) -> Means | None:
+    """Return means over seeds, compared with those of the references among the runs.
+
+    A reference counts if its seed has the other score too, or if no compared run has its seed: then
+    it is an additional reference.
+
+    Returns:
+        None if the runs, or the references, differ in more than their seeds, or have no score.
+    """
+    compared = {int(run.names["seed"]): run.score for run in runs if not run.is_reference}
+    references = {int(run.names["seed"]): run.score for run in runs if run.is_reference}
+    kinds = {frozenset({**run.names, "seed": str(run.is_reference)}.items()) for run in runs}
+    if not compared or len(kinds) > 1 + bool(references):
+        return None
+    by_seed = {seed: _compare(compared[seed], references.get(seed)) for seed in sorted(compared)}
+    used = [
+        s for s, each in by_seed.items() if (each.delta if references else each.score) is not None
+    ]
+    if not used and not references:
+        return None
+    counted = [
+        score
+        for seed, score in references.items()
+        if score is not None and used and (seed in used or seed not in compared)
+    ]
+    mean = _average([score for s in used if (score := compared[s]) is not None])
+    method = next((run.names["method"] for run in runs if run.is_reference), "")
+    return Means(_compare(mean, _average(counted)), tuple(used), method, len(counted), by_seed)
+
+
+def _compare(score: float | None, reference: float | None) -> Scores:
+    if score is None or reference is None:
+        return Scores(score, reference, None, None)
+    delta = score - reference
+    return Scores(score, reference, delta, 100 * delta / reference if reference else None)
+
+
+def _average(values: Iterable[float]) -> float | None:
+    listed = list(values)
+    return sum(listed) / len(listed) if listed else None
