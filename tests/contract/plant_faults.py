@@ -111,9 +111,9 @@ FAULTS = (
     ),
     Fault(
         "a cell is traced to its first seed alone",
-        "designs/explain_runs.py",
-        "facts_of_run(study, run) for run in runs],\n",
-        "facts_of_run(study, run) for run in runs[:1]],\n",
+        "designs/explain/question.py",
+        "runs = [found.item for found in search.find(words)]\n",
+        "runs = [found.item for found in search.find(words)[:1]]\n",
         ("explain", "cell and (toy or panel)"),
     ),
     Fault(

@@ -179,7 +179,7 @@ def test_the_text_names_all_of_it(study: Study, capsys: Any) -> None:
     (row,) = explanation["rows"]
     numbers, means = row["numbers"], row["means"]
     wanted = [
-        f"{format_delta(means['scores']['delta'])} points",
+        format_delta(means["scores"]["delta"]),
         f"{numbers['low']:.6g}",
         f"{numbers['high']:.6g}",
         f"{numbers['p']:.6g}",
@@ -233,7 +233,7 @@ def test_a_missing_seed_is_shown_with_its_state(study: Study, capsys: Any) -> No
     said = text(capsys, *CELL)
     assert "run: failed: out of paper" in said
     assert "mean of 1 of 2 seeds" in said
-    assert "(outdated, see notes)" in said
+    assert "numbers are outdated, see the notes" in said
     assert "recompute it: snakemake figures_now" in " ".join(said.split())
 
 
@@ -276,7 +276,7 @@ def test_a_missing_baseline_leaves_a_score_without_a_delta(study: Study, capsys:
     row = row_of(capsys, *CELL)
     assert row["means"]["scores"]["delta"] is None
     assert {run["state"] for run in row["runs"] if run["is_reference"]} == {"waiting"}
-    assert "none: no seed has both" in text(capsys, *CELL)
+    assert "mean of 0 of 2 seeds" in text(capsys, *CELL)
 
 
 def test_records_without_tables_and_statistics(study: Study, capsys: Any) -> None:

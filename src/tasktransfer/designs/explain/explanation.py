@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from tasktransfer.files import json_text
@@ -74,7 +74,7 @@ class RunFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class ComparedScores:
     """A score, that of the reference, and their difference in points and percent."""
 
     score: float | None
@@ -95,11 +95,11 @@ class Means:
         by_seed: scores of every planned seed.
     """
 
-    scores: Scores
+    scores: ComparedScores
     seeds: tuple[int, ...]
     reference: str
     references: int
-    by_seed: Mapping[int, Scores]
+    by_seed: Mapping[int, ComparedScores]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +116,10 @@ class RowFacts:
         up_to_date: whether the numbers are those of the current records; None if not checked.
     """
 
-    names: Mapping[str, Value]
-    numbers: Mapping[str, Value]
-    published: Mapping[str, Value]
-    meanings: Mapping[str, str]
+    names: Mapping[str, Value] = field(default_factory=dict)
+    numbers: Mapping[str, Value] = field(default_factory=dict)
+    published: Mapping[str, Value] = field(default_factory=dict)
+    meanings: Mapping[str, str] = field(default_factory=dict)
     source_runs: int = 0
     runs: tuple[RunFacts, ...] = ()
     means: Means | None = None

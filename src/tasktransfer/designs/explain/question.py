@@ -315,7 +315,7 @@ def _explain_runs(
     if not runs:
         raise refuse_words(study.config_file, "run", words, [*searches, search])
     title = f"{' '.join(words)}: {len(runs)} runs"
-    return _trace(study, title, [(RowFacts({}, {}, {}, {}), runs)], tables.view, instance)
+    return _trace(study, title, [(RowFacts(), runs)], tables.view, instance)
 
 
 # --- remarks --------------------------------------------------------------------------------------

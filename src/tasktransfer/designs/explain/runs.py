@@ -9,7 +9,7 @@ from typing import Any
 
 from tasktransfer.core.nodes import SHORT, Node, Outcome
 from tasktransfer.core.runs import Run
-from tasktransfer.designs.explain.explanation import Means, NodeFacts, RunFacts, Scores
+from tasktransfer.designs.explain.explanation import ComparedScores, Means, NodeFacts, RunFacts
 from tasktransfer.designs.explain.nodes import describe_node, trace_folder
 from tasktransfer.errors import RecordError
 from tasktransfer.results.collect import Missing, gather
@@ -198,11 +198,11 @@ def compute_means(runs: Sequence[RunFacts]) -> Means | None:
     return Means(_compare(mean, _average(counted)), tuple(used), method, len(counted), by_seed)
 
 
-def _compare(score: float | None, reference: float | None) -> Scores:
+def _compare(score: float | None, reference: float | None) -> ComparedScores:
     if score is None or reference is None:
-        return Scores(score, reference, None, None)
+        return ComparedScores(score, reference, None, None)
     delta = score - reference
-    return Scores(score, reference, delta, 100 * delta / reference if reference else None)
+    return ComparedScores(score, reference, delta, 100 * delta / reference if reference else None)
 
 
 def _average(values: Iterable[float]) -> float | None:

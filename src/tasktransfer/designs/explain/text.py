@@ -13,16 +13,15 @@ from tasktransfer.designs.explain.explanation import (
     NodeFacts,
     RowFacts,
     RunFacts,
-    Scores,
     Value,
 )
-from tasktransfer.present.numbers import DASH, format_delta, format_number, format_score
+from tasktransfer.present.numbers import format_delta, format_number, format_score
 from tasktransfer.present.text import format_table
 from tasktransfer.results.costs import compute_seconds
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import DONE
 
-WIDTH = 100
+_WHOLE_WORDS: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
 Line = tuple[str, str]
 """Name and value."""
 
@@ -37,53 +36,43 @@ def as_text(explanation: Explanation) -> str:
         lines += _format_row(row)
         for run in row.runs:
             lines += _format_run(run, nodes, common)
-    lines += _format_section("Common to all records", _format_pairs(common.items()))
     if not explanation.rows:
         for node in explanation.nodes:
             lines += _format_node(node)
+    lines += _format_section("Common to all records", _format_pairs(common.items()))
     commands = (_format_commands(node) for node in explanation.nodes if node.commands)
     lines += _format_section("Run again", [line for part in commands for line in part])
-    notes = [line for note in explanation.notes for line in _wrap_text(note)]
-    return "\n".join([*lines, *_format_section("Notes", notes)]).rstrip() + "\n"
+    notes = (
+        textwrap.wrap(note, 100, initial_indent="- ", subsequent_indent="  ", **_WHOLE_WORDS)
+        for note in explanation.notes
+    )
+    lines += _format_section("Notes", [line for wrapped in notes for line in wrapped])
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def _format_section(heading: str, lines: Sequence[str]) -> list[str]:
     """Return indented lines below a heading; empty if there are no lines."""
-    return [heading, *(f"  {line}" for line in lines), ""] if lines else []
+    return [heading, *(f"  {line}".rstrip() for line in lines), ""] if lines else []
 
 
 def _format_pairs(lines: Iterable[Line]) -> list[str]:
     return [f"{name:<14}{value}" for name, value in lines]
 
 
-def _wrap_text(note: str) -> list[str]:
-    return textwrap.wrap(
-        note,
-        WIDTH,
-        initial_indent="- ",
-        subsequent_indent="  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
 # --- rows and runs --------------------------------------------------------------------------------
 
 
 def _format_row(row: RowFacts) -> list[str]:
-    """Return a row's numbers, published values, and means over the current records."""
+    """Return a row's scores in the current records, its numbers, and its published values."""
+    lines = [] if row.means is None else [*_format_means(row.means), ""]
+    if row.up_to_date is False:
+        lines.append("The table's numbers are outdated, see the notes:")
     values = {**row.numbers, **row.published}
     width = max(map(len, values), default=0)
-    shown = {key: _format_value(value) for key, value in values.items()}
-    wide = max((len(text) for text in shown.values() if len(text) < 30), default=0)
-    lines = [
-        f"{key:<{width}}  {text:<{wide}}  {row.meanings.get(key, '')}".rstrip()
-        for key, text in shown.items()
+    lines += [
+        f"{key:<{width}}  {_format_value(value):<12}  {row.meanings.get(key, '')}"
+        for key, value in values.items()
     ]
-    if row.up_to_date is False:
-        lines.append("(outdated, see notes)")
-    if row.means is not None:
-        lines += [*_format_pairs(_describe_means(row.means)), *_format_seeds(row.means)]
     more = row.source_runs - len(row.runs)
     lines += _format_pairs([("runs", f"{row.source_runs}{f', {more} not listed' * bool(more)}")])
     names = ", ".join(f"{key} {value}" for key, value in row.names.items())
@@ -100,34 +89,24 @@ def _format_value(value: Value) -> str:
     return "none" if value is None else str(value)
 
 
-def _describe_means(means: Means) -> Iterator[Line]:
-    """Yield the means over seeds, computed from the current records."""
-    scores, planned = means.scores, len(means.by_seed)
-    if scores.score is None:
-        yield "now", f"none: no seed has both the run and its {means.reference} (of {planned})"
-        return
-    yield "score", f"{format_score(scores.score)} (mean of {len(means.seeds)} of {planned} seeds)"
-    if means.reference:
-        yield means.reference, f"{format_score(scores.reference)} (mean of {means.references})"
-        yield "delta", f"{format_delta(scores.delta)} points"
-        zero = f"none: the {means.reference} is 0"
-        yield "improvement", zero if scores.improvement is None else _format_percent(scores)
-
-
-def _format_seeds(means: Means) -> list[str]:
+def _format_means(means: Means) -> list[str]:
+    """Return a table of the scores of each seed and their means."""
+    label = f"mean of {len(means.seeds)} of {len(means.by_seed)} seeds"
+    if means.references > len(means.seeds):
+        label += f", {means.references} {means.reference} runs"
+    listed = [
+        *((str(seed), scores) for seed, scores in means.by_seed.items()),
+        (label, means.scores),
+    ]
     rows = []
-    for seed, scores in means.by_seed.items():
-        row = {"seed": str(seed), "score": format_score(scores.score)}
+    for seed, scores in listed:
+        row = {"seed": seed, "score": format_score(scores.score)}
         if means.reference:
+            percent = format_number(scores.improvement, "+.1f")
             row[means.reference] = format_score(scores.reference)
-            row |= {"delta": format_delta(scores.delta), "improvement": _format_percent(scores)}
+            row |= {"delta": format_delta(scores.delta), "improvement (%)": percent}
         rows.append(row)
     return format_table(rows, left=("seed",))
-
-
-def _format_percent(scores: Scores) -> str:
-    value = scores.improvement
-    return DASH if value is None else f"{format_number(value, '+.1f')} %"
 
 
 def _format_run(run: RunFacts, nodes: dict[str, NodeFacts], common: Mapping[str, str]) -> list[str]:

@@ -7,6 +7,9 @@ baseline) and ``target``. The run's last stage is evaluated on the target's test
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from tasktransfer.core.nodes import Outcome, Stage, Start
 from tasktransfer.core.plan import Plan
 from tasktransfer.core.runs import Run
@@ -70,3 +73,23 @@ def transfer_runs(plan: Plan) -> tuple[Run, ...]:
     Controls, selectors, prompted models and references are left out.
     """
     return tuple(run for run in plan.runs if is_transfer(run))
+
+
+def name_cell(run: Run) -> dict[str, str] | None:
+    """Return the names of the cell that a run belongs to; None for baselines and other runs."""
+    if not is_transfer(run) or run.method == BASELINE:
+        return None
+    about = run.about
+    return {
+        "dataset": about["dataset"],
+        "model": run.model,
+        "algorithm": run.method,
+        "source": "+".join(about["sources"]),
+        "target": about["target"],
+    }
+
+
+def is_baseline(cell: Mapping[str, Any], run: Run) -> bool:
+    """Return whether a run is a baseline of a cell, of any seed."""
+    names = (run.method, run.model, run.about.get("dataset"), run.about.get("target"))
+    return names == (BASELINE, cell["model"], cell["dataset"], cell["target"])

@@ -6,19 +6,19 @@ module.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.designs.transfer import outputs
-from tasktransfer.designs.transfer.cells import CELLS
+from tasktransfer.designs.transfer import outputs, pairs
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
 from tasktransfer.designs.transfer.leaks import pairs_across
-from tasktransfer.designs.transfer.runs import is_prompted, transfer_runs
-from tasktransfer.present.columns import estimate, number, probability, text
+from tasktransfer.designs.transfer.runs import is_baseline, is_prompted, name_cell, transfer_runs
+from tasktransfer.present.columns import Row, estimate, number, probability, text
 from tasktransfer.present.declared import (
+    Cells,
     Figure,
     Listed,
     Presentation,
@@ -27,6 +27,7 @@ from tasktransfer.present.declared import (
     always,
     late,
 )
+from tasktransfer.present.numbers import is_missing
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.study import Study
 
@@ -233,6 +234,40 @@ SHARED_TABLE = Table(
     runs=late("designs.transfer.tables.shared_dialogues", "is_behind"),
 )
 """Table of shared dialogues. They are counted when a study starts; imported records have none."""
+
+
+def _list_shorts(study: Study) -> dict[str, str]:
+    """Return short names by task, for all tasks of the study's datasets."""
+    return dict(pairs.shorts_of(transfer_config(study).datasets))
+
+
+def _describe_family(cells: Sequence[Row], cell: Row) -> list[str]:
+    """Return the family of tests in which the q of a cell is adjusted."""
+    several = cell["n_sources"] > 1
+    family = [
+        each
+        for each in cells
+        if each["dataset"] == cell["dataset"] and (each["n_sources"] > 1) == several
+    ]
+    tests = sum(not is_missing(each["q"]) for each in family)
+    return [
+        f"q: Benjamini-Hochberg over {tests} {'multi' if several else 'single'}-source cells of "
+        f"{cell['dataset']}, all models and algorithms; "
+        f"{sum(each['significant'] for each in family)} of them are significant"
+    ]
+
+
+CELLS = Cells(
+    "cells",
+    ("dataset", "model", "algorithm", "source", "target"),
+    name_cell,
+    is_baseline,
+    "seeds",
+    ("score", "baseline_score"),
+    _list_shorts,
+    _describe_family,
+    late("designs.transfer.collect.columns", "describe_cells"),
+)
 
 
 def shown(study: Study) -> Presentation:
