@@ -373,12 +373,17 @@ def test_every_turn_gets_a_label_if_labels_are_about_turns(folders: Path, tmp_pa
 def test_fields_of_another_file_are_guessed(
     folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / "new.csv"
-    file.write_text("utterance\nthe parcel and the courier\nthe password is locked\n")
-    lines = run_predict(folders / "intent", file, tmp_path / "out.jsonl")
+    table = tmp_path / "new.csv"
+    table.write_text("utterance\nthe parcel and the courier\nthe password is locked\n")
+    lines = run_predict(folders / "intent", table, tmp_path / "out.jsonl")
     assert [line["label"] for line in lines] == ["shipping", "login"]
     assert lines[0]["id"] == "new-2"
     assert "its fields are guessed: text: utterance" in capsys.readouterr().err
+    rows = [{"messages": [{"from": "me", "content": f"the invoice {n}"}]} for n in range(4)]
+    lines = run_predict(
+        folders / "intent", write_dialogues(tmp_path / "a.jsonl", rows), tmp_path / "b"
+    )
+    assert [line["label"] for line in lines] == ["billing"] * 4
 
 
 @pytest.mark.parametrize(
@@ -393,6 +398,7 @@ def test_fields_of_another_file_are_guessed(
             r"new\.jsonl:2, messages: found None",
         ),
         ('{"id": "a", "messages": [{"text": ""}]}', r"new\.jsonl:1, messages\[0\]\.text: is empty"),
+        ("no JSON\n", r"new\.jsonl:1: not valid JSON"),
         ("", r"new\.jsonl: "),
     ],
 )

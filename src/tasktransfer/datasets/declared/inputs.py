@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -17,10 +18,12 @@ from tasktransfer.datasets.declared.dialogues import (
 from tasktransfer.datasets.declared.files import DataFile, check_file
 from tasktransfer.datasets.declared.rows import read_rows
 from tasktransfer.datasets.declared.section import DialogueSection, TaskSection
+from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.errors import DataError
 
-GUESSED_FROM = 500
-"""Maximum number of rows from which the fields of a file are guessed."""
+TRIED, GUESSED_FROM = 20, 500
+"""Maximum numbers of rows on which the fields of the training files are tried, and from which the
+fields of another file are guessed."""
 
 Scope = Literal["dialogue", "turn", "last_turn"]
 
@@ -84,29 +87,44 @@ def open_inputs(
 def _choose_section(
     file: DataFile, stored: Mapping[str, Any] | None, notes: list[str]
 ) -> DialogueSection:
-    """Return the stored section if the file's first row has its fields, or a guess."""
-    first = next(iter(read_rows(file)))
+    """Return the stored section if it reads one of the file's first rows, or a guess.
+
+    A file with another field of names, or without names, is read with the stored section, too.
+    """
+    first = list(islice(read_rows(file, problems=[]), TRIED))
+    if not first:
+        next(read_rows(file))  # raises the first problem
+    section = None
     if stored is not None:
         section = DialogueSection.model_validate(stored)
-        path = section.rows or section.turns or section.texts[0]
-        if _has_field(first.values, path):
-            if _has_field(first.values, section.id_field or path):
-                return section
-            if section.turns is not None:  # dialogues are named after their rows
-                return section.model_copy(update={"id": None})
+        if section.turns is not None and not _can_read(section, first):
+            section = section.model_copy(update={"id": None})  # named after their rows
+        if _can_read(section, first):
+            return section
     from tasktransfer.datasets.guess.cell_texts import decode_cells  # noqa: PLC0415  # rare
     from tasktransfer.datasets.guess.fit import fit_dialogue  # noqa: PLC0415
 
-    rows, _ = decode_cells(list(islice(read_rows(file), GUESSED_FROM)))
-    fit = fit_dialogue(rows, str(file.path))
+    rows, _ = decode_cells(list(islice(read_rows(file, problems=[]), GUESSED_FROM)))
+    try:
+        fit = fit_dialogue(rows, str(file.path))
+    except DataError:
+        if section is None:
+            raise
+        return section  # its error names the line
+    if section is not None and (section.turns, section.text) == (fit.model.turns, fit.model.text):
+        return section
     listed = ", ".join(f"{key}: {value}" for key, value in fit.section.items())
     notes.append(f"{file.path}: its fields are guessed: {listed}")
     return fit.model
 
 
-def _has_field(values: Mapping[str, Any], path: str) -> bool:
-    keys = (path, path.partition(ITEMS)[0], path.partition(".")[0].removesuffix(ITEMS))
-    return any(key in values for key in keys)
+def _can_read(section: DialogueSection, rows: Sequence[SourceRow]) -> bool:
+    """Return whether a section reads one of some rows."""
+    for row in rows:
+        with suppress(DataError):
+            if any(dialogue.turns for dialogue in read_dialogues([row], section, "")):
+                return True
+    return False
 
 
 def _list_inputs(
