@@ -32,7 +32,7 @@ DENSE_WEIGHTS = "model.safetensors"
 
 
 class EncoderFormat(NamedTuple):
-    """The format of a written encoder: the library that loads it, and the states that its head reads."""
+    """A written encoder's format: the library that loads it, and what its head reads."""
 
     layout: Literal["transformers", "sentence_transformers"]
     pooling: Literal["pooler", "first_token", "mean"]
