@@ -234,6 +234,12 @@ def test_without_evidence_nothing_is_promised() -> None:
     assert "no evidence" in text and "expected gain on test" not in text
 
 
+def test_two_targets_are_too_little_evidence() -> None:
+    told = rank(build(5, targets=("t1", "t2")))
+    assert not any(ranking.is_significant for ranking in told.rankings)
+    assert "too little evidence, with 2 other targets" in as_text(told)
+
+
 def test_only_values_that_can_change_the_ranking_are_computed() -> None:
     assert list_useful_selectors(QUESTION, build(5), ALGORITHMS) == ("logme",)
     assert list_useful_selectors(QUESTION, build(0), ALGORITHMS) == ()

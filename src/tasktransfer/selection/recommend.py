@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.datasets import DATASETS, get_task, resolve_task
 from tasktransfer.present.numbers import format_interval, format_p_value
 from tasktransfer.present.text import format_table
@@ -177,7 +178,8 @@ def list_useful_selectors(
     names: list[str] = []
     for name in algorithms:
         rows = used[used["algorithm"] == name]
-        names += _list_better_than_random(judge_selectors(rows)) if len(rows) else UNPROVEN
+        is_enough = len(list_targets(rows)) >= FEWEST_TARGETS
+        names += _list_better_than_random(judge_selectors(rows)) if is_enough else UNPROVEN
     return tuple(dict.fromkeys(names))
 
 
@@ -198,7 +200,8 @@ def _rank_sources(
     """Rank by the transfers of one algorithm to other targets."""
     values = {**values, **_compute_transfer_values(question, others)}
     rows, similar = select_evidence(question, others)
-    regret = judge_selectors(rows) if len(rows) else pd.DataFrame()
+    targets = len(list_targets(rows))
+    regret = judge_selectors(rows) if targets >= FEWEST_TARGETS else pd.DataFrame()
     better = _list_better_than_random(regret)
     ranked_by = next((name for name in (*better, *UNPROVEN) if values.get(name)), None)
     found = values[ranked_by] if ranked_by else {}
@@ -220,7 +223,7 @@ def _rank_sources(
     ]
     return Ranking(
         algorithm=algorithm,
-        targets=len(list_targets(rows)),
+        targets=targets,
         seeds=rows["seed"].nunique(),
         similar=similar,
         ranked_by=ranked_by,
@@ -335,7 +338,10 @@ def _describe_evidence(ranking: Ranking) -> str:
     order = f"The order is not evidence: sources that share labels with the target come first{then}"
     if not ranking.targets:
         return f"no evidence, because no transfer to another target is known. {order}."
-    where = f"{ranking.targets} other targets" + (" with similar labels" if ranking.similar else "")
+    where = format_quantity(ranking.targets, "other target")
+    where += " with similar labels" if ranking.similar else ""
+    if ranking.targets < FEWEST_TARGETS:
+        return f"too little evidence, with {where}: the sources cannot be compared. {order}."
     if ranking.is_significant:
         return (
             f"ranked by {ranking.ranked_by}. By {LEADING} on {where}, it is significantly better "
