@@ -59,7 +59,7 @@ def predict_file(folder: Path, file: Path, out: Path | None, request: Prediction
     of, notes = predictor.exported.inputs, list[str]()
     if missing := [name for name in of.query_fields if name not in of.fields]:
         raise ConfigError(
-            f"{folder}: the model also reads {', '.join(missing)}, which files may have anywhere. "
+            f"{folder}: the model also reads {', '.join(missing)}, but their fields are unknown. "
             "Use tasktransfer.load_model, and give objects with these fields"
         )
     inputs = open_inputs(file, of.scope, of.dialogue, of.fields, notes)

@@ -1,0 +1,86 @@
+"""Inputs of a model from files without answers: dialogues, turns, last turns and query fields."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasktransfer.datasets.declared.inputs import Input, Scope, find_scope, open_inputs
+from tasktransfer.datasets.declared.section import DialogueSection, TaskSection
+from tasktransfer.errors import DataError
+
+TURNS = {"turns": "turns", "text": "said", "speaker": "who", "id": "name"}
+ROWS = [
+    {"name": "a", "about": "cars", "turns": [{"who": "me", "said": "hi"}, {"said": "bye"}]},
+    {"name": "b", "about": "bread", "turns": [{"said": "yes"}]},
+]
+
+
+def read(
+    file: Path,
+    scope: Scope,
+    section: dict[str, Any] | None = None,
+    fields: dict[str, str] | None = None,
+) -> list[Input]:
+    return list(open_inputs(file, scope, section, fields or {}, []))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "new.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in ROWS))
+    return path
+
+
+def test_a_dialogue_a_turn_and_a_last_turn_are_inputs(file: Path) -> None:
+    whole = [("a", None, "me: hi bye", 10), ("b", None, "yes", 3)]
+    assert [each[:4] for each in read(file, "dialogue", TURNS)] == whole
+    turns = [("a", 0, "me: hi", 0), ("a", 1, "me: hi bye", 7), ("b", 0, "yes", 0)]
+    assert [each[:4] for each in read(file, "turn", TURNS)] == turns
+    assert [each[:4] for each in read(file, "last_turn", TURNS)] == turns[1:]
+
+
+def test_fields_of_the_query_are_read_with_the_dialogue(file: Path) -> None:
+    read_queries = [each.query for each in read(file, "dialogue", TURNS, {"topic": "about"})]
+    assert read_queries == [{"topic": "cars"}, {"topic": "bread"}]
+    assert read(file, "turn", TURNS, {"own": "turns[].said"})[1].query == {"own": "bye"}
+    with pytest.raises(DataError, match=r"new\.jsonl:1, other: is missing or not a text"):
+        read(file, "dialogue", TURNS, {"x": "other"})
+
+
+def test_rows_of_utterances_are_grouped(tmp_path: Path) -> None:
+    file = tmp_path / "new.csv"
+    file.write_text("name,said,about\na,hi,x\na,bye,y\nb,yes,z\n")
+    section = {"text": "said", "id": "name"}
+    found = read(file, "turn", section, {"about": "about"})
+    assert [(each.dialogue, each.turn, each.context) for each in found] == [
+        ("a", 0, "hi"),
+        ("a", 1, "hi bye"),
+        ("b", 0, "yes"),
+    ]
+    assert [each.query["about"] for each in found] == ["x", "y", "z"]
+
+
+def test_dialogues_without_names_are_named_after_their_rows(tmp_path: Path) -> None:
+    file = tmp_path / "new.jsonl"
+    file.write_text("".join(f"{json.dumps({'turns': row['turns']})}\n" for row in ROWS))
+    assert [each.dialogue for each in read(file, "dialogue", TURNS)] == ["new-1", "new-2"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "label", "dialogue", "scope"),
+    [
+        ("dialogue_classification", "intent", TURNS, "dialogue"),
+        ("utterance_classification", "turns[].mood", TURNS, "turn"),
+        ("utterance_classification", "mood", TURNS, "last_turn"),
+        ("utterance_classification", "mood", {"text": "said", "id": "name"}, "turn"),
+    ],
+)
+def test_the_label_of_a_task_gives_the_scope(
+    kind: Any, label: str, dialogue: dict[str, Any], scope: Scope
+) -> None:
+    section = TaskSection(kind=kind, label=label)
+    assert find_scope(section, DialogueSection.model_validate(dialogue)) == scope
