@@ -139,7 +139,7 @@ def test_tables_figures_and_report_say_it(
     trained.run("data stats")
     assert capsys.readouterr().out.startswith("SYNTHETIC")
     trained.run(f"explain {DATASET} bert pretrain_finetune ER DNLI")
-    assert "SYNTHETIC: trained on generated dialogues" in capsys.readouterr().out
+    assert "SYNTHETIC (tiny world): generated dialogues" in capsys.readouterr().out
     trained.run("plan --json")
     assert json.loads(capsys.readouterr().out)["synthetic"] is True
 
