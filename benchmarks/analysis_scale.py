@@ -22,31 +22,26 @@ from scale_records import INSTANCES, paper_study, write_scale_study, write_stage
 from tasktransfer.designs.transfer.runs import transfer_runs
 
 COLLECT = """
-from scale_records import paper_study
-from tasktransfer.designs.transfer.collect.collect import collect
-tables, _ = collect(paper_study(here, factor))
-assert tables.problems.empty, tables.problems["error"].iloc[0]
-assert tables.missing.empty
-print(f"{len(tables.runs):,} runs", end="")
+from transfer_frames import write_collected
+frames = write_collected(study)
+assert frames["problems"].empty, frames["problems"]["error"].iloc[0]
+assert frames["missing"].empty
+print(f"{len(frames['transfer_runs']):,} runs", end="")
 """
 STATISTICS = """
-from tasktransfer.designs.transfer.statistics.study_statistics import compute
-found = compute(here / "tables", here)
-print(f"{len(found.cells):,} cells", end="")
+from transfer_frames import write_statistics
+print(f"{len(write_statistics(study)['cells']):,} cells", end="")
 """
 FIGURES = """
-from shown_results import drawn, write_all_tables
-from tasktransfer.designs.transfer.collect.results import read_results
-results = read_results(here / "tables")
-files = write_all_tables(results, here / "figures")
-files += drawn(results, here / "figures").files(here / "figures")
-print(f"{len(files):,} files", end="")
+from tasktransfer.designs import design_of
+from tasktransfer.designs.commands import write_figures
+write_figures(design_of(study.config), study)
 """
 REPORT = """
-from shown_results import write_report
-from tasktransfer.designs.transfer.collect.results import read_results
-path = write_report(read_results(here / "tables"), here / "figures", here / "report.html")
-print(f"{path.stat().st_size / 2**20:.1f} MiB", end="")
+from tasktransfer.designs import design_of
+from tasktransfer.designs.commands import write_report
+write_report(design_of(study.config), study)
+print(f"{Path(study.report).stat().st_size / 2**20:.1f} MiB", end="")
 """
 
 
@@ -72,7 +67,8 @@ def run(name: str, code: str, folder: Path, factor: int) -> float:
     began = time.perf_counter()
     tests = Path(__file__).resolve().parents[1] / "tests"
     start = f"import sys\nsys.path.insert(0, {str(tests)!r})\n"
-    start += f"from pathlib import Path\nhere, factor = Path({str(folder)!r}), {factor}\n"
+    start += "from pathlib import Path\nfrom scale_records import paper_study\n"
+    start += f"study = paper_study(Path({str(folder)!r}), {factor})\n"
     print(f"{name:28}", end="", flush=True)
     process = os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, "-c", start + code])
     _, status, used = os.wait4(process, 0)

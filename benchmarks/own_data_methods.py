@@ -129,9 +129,10 @@ def describe_trainings(
     tables: tt.Results, about: Mapping[str, Any], references: pd.DataFrame
 ) -> dict[str, Any]:
     """Return means and standard deviations of the baseline's measures, and the seeds' states."""
-    chosen = select_rows(tables.scores, about)
-    measures = chosen[chosen["split"] == "test"].groupby("metric")["value"]
-    seconds = select_rows(tables.runs, about)["seconds"]
+    scores, runs = tables.scores, tables["transfer_runs"]
+    chosen = select_rows(scores[scores["method"] == "baseline"], about)
+    measures = chosen[chosen["split"] == "test"].groupby("measure")["value"]
+    seconds = select_rows(runs[runs["algorithm"] == "baseline"], about)["seconds"]
     return {
         **measures.mean().to_dict(),
         **measures.std().add_prefix("sd_").to_dict(),
@@ -141,9 +142,9 @@ def describe_trainings(
 
 
 def select_rows(frame: pd.DataFrame, about: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of a target's baselines."""
+    """Return the rows of a model and target."""
     same = (frame["dataset"] == about["dataset"]) & (frame["model"] == about["model"])
-    return frame[same & (frame["target"] == about["target"]) & (frame["algorithm"] == "baseline")]
+    return frame[same & (frame["target"] == about["target"])]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from empathetic_study import make
 from tasktransfer.designs import design_of, open_study
-from tasktransfer.results.store import read_frame
+from tasktransfer.designs.commands import read_frames, write_collected, write_statistics
 
 SETS = ("Persona_Zhao", "DailyDialog_Gupta")
 ONE_LABELLER = {"model": "minilm", "epochs": 1, "limit_train": 4000, "limit_dev": 300}
@@ -93,12 +93,10 @@ def print_row(name: str, config: dict[str, Any]) -> None:
     study = open_study(file)
     make(study)
     design = design_of(study.config)
-    design.collect(study, True)
-    design.statistics(study)
-    tables = Path(study.tables)
-    columns = {**design_columns()}
-    own, _ = read_frame(tables / "correlations.parquet", columns["correlations"])
-    spent, _ = read_frame(tables / "resources.parquet", columns["resources"])
+    write_collected(design, study, complete=True)
+    write_statistics(design, study)
+    frames = read_frames(study, design.analysis(study))
+    own, spent = frames["correlations"], frames["trainings"]
     if name == next(iter(SETTINGS)):
         for method in own["method"].unique():
             if method not in config["methods"]:
@@ -111,12 +109,6 @@ def print_row(name: str, config: dict[str, Any]) -> None:
     )
     for one in spent[spent["kind"] == "labeller"].to_dict("records"):
         print(f"    labeller, balanced accuracy on its test pairs: {one['test_balanced']:.1f} %")
-
-
-def design_columns() -> dict[str, Any]:
-    from tasktransfer.designs.panel import columns  # noqa: PLC0415
-
-    return {**columns.TABLES, **columns.STATISTICS}
 
 
 def _told(own: Any, method: str) -> str:

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tasktransfer.designs.panel.statistics import build_rated_sets
 from tasktransfer.metrics.measures import spearman
+from tasktransfer.results.frames import Frames
+from tasktransfer.results.metadata import Metadata
 from tasktransfer.stats.clustered import resample_spearman
 
 METHODS = ("panel", "panel-mean", "single", "twin", "single-leaky", "twin-leaky", "untrained")
@@ -25,6 +28,7 @@ PAIRED = {
     "twin": ("cosine-whole", "cosine-last", "cosine-max", "twin-leaky", "single"),
     "single": ("cosine-last", "single-leaky"),
 }
+NO_STUDY: Any = None
 CONTROLS = ("cosine-last", "cosine-whole", "cosine-max", "word-overlap", "length")
 
 
@@ -43,11 +47,11 @@ def main(results: str = "results/panel-laptop") -> None:
         print(f"| {name} | {' | '.join(shown)} |")
     _differences(tables["tests"])
     _mean_differences(tables)
-    for name in ("averages", "few", "hits", "resources"):
+    for name in ("averages", "few", "hits", "trainings"):
         frame = tables[name]
         if name == "averages":
             frame = frame[frame["over"].isin(["all", "in-domain", "out-of-domain"])]
-        if name == "resources":
+        if name == "trainings":
             frame = frame.groupby("kind", sort=False).agg(
                 trainings=("label", "size"), minutes=("hours", lambda h: 60 * h.sum()),
                 dev_score=("dev_score", "mean"), accuracy=("test_accuracy", "mean"),
@@ -89,7 +93,7 @@ def _mean_differences(tables: dict[str, pd.DataFrame]) -> None:
 
     They are printed for all sets, and without the two sets that benchmarks/panel_factors.py uses.
     """
-    sets = build_rated_sets(tables["ratings"], tables["items"], (), ())
+    sets = build_rated_sets(Frames(NO_STUDY, tables, Metadata("", "", False, 0)))
     moved: dict[str, dict[str, tuple[float, np.ndarray]]] = {}
     for one in sets:
         for (method, domain), given in one.given.items():

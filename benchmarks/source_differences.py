@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.results import Tables, read_tables
+import tasktransfer as tt
 from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue, by_dialogue
 
 PERMUTATIONS = 9999
@@ -64,16 +64,16 @@ def collect_pairs(runs: pd.DataFrame, scored: ByDialogue) -> Iterator[tuple[Floa
             yield first[0], second[1]
 
 
-def compare_sources(tables: Tables, scored: dict[tuple[str, str], ByDialogue]) -> pd.DataFrame:
+def compare_sources(runs: pd.DataFrame, scored: dict[tuple[str, str], ByDialogue]) -> pd.DataFrame:
     """Return one row per dataset, model and algorithm."""
-    single = tables.runs[(tables.runs["n_sources"] == 1)]
+    single = runs[runs["n_sources"] == 1]
     rows = []
     for (dataset, model, algorithm), group in single.groupby(
         ["dataset", "model", "algorithm"], sort=False
     ):
         pairs = {
-            str(target): list(collect_pairs(runs, scored[dataset, target]))
-            for target, runs in group.groupby("target")
+            str(target): list(collect_pairs(own, scored[dataset, target]))
+            for target, own in group.groupby("target")
             if (dataset, target) in scored
         }
         pairs = {target: found for target, found in pairs.items() if found}
@@ -126,8 +126,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("results", type=Path, help="results folder of a transfer study")
     chosen = parser.parse_args()
-    tables, _ = read_tables(chosen.results / "tables")
-    found = compare_sources(tables, by_dialogue(tables, chosen.results))
+    runs = tt.load_results(chosen.results)["transfer_runs"]
+    found = compare_sources(runs, by_dialogue(runs, chosen.results))
     print(found.round(3).to_string(index=False))
 
 

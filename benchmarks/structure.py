@@ -23,10 +23,10 @@ PACKAGE = "tasktransfer"
 SOURCE = Path(__file__).resolve().parents[1] / "src" / PACKAGE
 
 FIELDS = {
-    "collect": ("collect",),
-    "statistics": ("statistics",),
-    "figures": ("shown",),
-    "report": ("shown",),
+    "collect": ("collect", "analysis"),
+    "statistics": ("statistics", "analysis"),
+    "figures": ("shown", "analysis"),
+    "report": ("shown", "analysis"),
 }
 """Command → fields of ``Design`` that say what the command does."""
 COMMANDS = "cli.analyse"
@@ -78,10 +78,13 @@ def find_imports(modules: Modules, node: ast.AST) -> set[str]:
 
 
 def _find_types_only(tree: ast.AST) -> set[int]:
+    """Return the nodes that only a type checker reads; lazy modules are imported later."""
     return {
         id(inner)
         for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        if isinstance(node, ast.If)
+        and "TYPE_CHECKING" in ast.unparse(node.test)
+        and not any("LazyPackage" in ast.unparse(line) for line in node.orelse)
         for inner in ast.walk(node)
     }
 

@@ -11,12 +11,9 @@ Each task is trained on whole contexts and, with the same seeds, on their last 1
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Self
 
-import pyarrow as pa
 from pydantic import Field, model_validator
 
 from tasktransfer.config import CommonConfig, TrainingConfig
@@ -27,15 +24,12 @@ from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import get_recipe, get_task, make_data
-from tasktransfer.designs.design import Design, Outputs
+from tasktransfer.designs.design import Design
 from tasktransfer.designs.names import DatasetName, TaskNames
 from tasktransfer.present.columns import estimate, number, probability, text
-from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation, Table
-from tasktransfer.results.common_frames import build_common_columns, collect_common, read_tables
-from tasktransfer.results.finished import is_whole
+from tasktransfer.present.declared import Analysis, Crossed, Figure, Listed, Table
+from tasktransfer.results.frames import NUMBER, TEXT, WHOLE, Columns, Frame
 from tasktransfer.results.revisions import Revisions
-from tasktransfer.results.store import Columns, cast_columns, write_frame
-from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import SPLITS, Instance
 
 if TYPE_CHECKING:
@@ -43,23 +37,24 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
     from tasktransfer.data.recipes import Ingredients
-    from tasktransfer.present.view import View
-    from tasktransfer.stats.cells import Scored
+    from tasktransfer.results.collect import Collected
+    from tasktransfer.results.frames import Frames
+    from tasktransfer.results.metadata import Metadata
 
-WHOLE, RECIPE = "whole", "last_turns"
+UNCUT, RECIPE = "whole", "last_turns"
 ABOUT = ("dataset", "task", "turns")
 """Keys of ``Run.about``."""
 CELLS: Columns = (
-    ("task", pa.string(), "task that is trained and tested"),
-    ("model", pa.string(), "model, as the study names it"),
-    ("turns", pa.string(), "number of last turns of the context that are kept, or whole"),
-    ("against", pa.string(), "whole: difference from whole contexts; empty: the score itself"),
-    ("seeds", pa.int64(), "number of seeds; for a difference, the seeds of both"),
-    ("value", pa.float64(), "mean score, 0-100, or mean difference, points"),
-    ("low", pa.float64(), "95 % interval over seeds and dialogues"),
-    ("high", pa.float64(), "95 % interval over seeds and dialogues"),
-    ("p", pa.float64(), "two-sided p-value of no difference"),
-    ("q", pa.float64(), "p adjusted for the false discovery rate"),
+    ("task", TEXT, "task that is trained and tested"),
+    ("model", TEXT, "model, as the study names it"),
+    ("turns", TEXT, "number of last turns of the context that are kept, or whole"),
+    ("against", TEXT, "whole: difference from whole contexts; empty: the score itself"),
+    ("seeds", WHOLE, "number of seeds; for a difference, the seeds of both"),
+    ("value", NUMBER, "mean score, 0-100, or mean difference, points"),
+    ("low", NUMBER, "95 % interval over seeds and dialogues"),
+    ("high", NUMBER, "95 % interval over seeds and dialogues"),
+    ("p", NUMBER, "two-sided p-value of no difference"),
+    ("q", NUMBER, "p adjusted for the false discovery rate"),
 )
 
 
@@ -101,9 +96,9 @@ def plan(config: LastTurnsConfig, revisions: Revisions) -> Plan:
     whole = make_data(config.dataset, revisions.data[config.dataset],
                     {"few_sample": config.data.few_sample})  # fmt: skip
     training = Training(**config.training.resolve())
-    for turns in (WHOLE, *map(str, config.turns)):
+    for turns in (UNCUT, *map(str, config.turns)):
         data = whole
-        if turns != WHOLE:
+        if turns != UNCUT:
             data = replace(whole, settings={**whole.settings, "turns": int(turns)}, recipe=RECIPE)
         for spec in revisions.models.values():
             for task in config.tasks:
@@ -142,61 +137,54 @@ def cut_to(turns: int, instance: Instance) -> Instance:
     )
 
 
-# --- tables and statistics ----------------------------------------------------------------------
+# --- frames -------------------------------------------------------------------------------------
 
 
-def collect(study: Study, complete: bool) -> None:
-    collect_common(study, complete, ABOUT, order=order_of(study))
+def build_study_metadata(collected: Collected) -> Metadata:
+    """Return the metadata of the study's frames, with the order of names."""
+    from tasktransfer.results.common_frames import build_metadata
 
-
-def order_of(study: Study) -> Mapping[str, Sequence[str]]:
-    config = study.config
+    config = collected.study.config
     assert isinstance(config, LastTurnsConfig)
-    models = [model.name for model in config.models]
-    return {"task": config.tasks, "model": models, "turns": [*map(str, config.turns), WHOLE]}
+    models, turns = [model.name for model in config.models], [*map(str, config.turns), UNCUT]
+    return build_metadata(collected, order={"task": config.tasks, "model": models, "turns": turns})
 
 
-def statistics(study: Study) -> None:
-    from tasktransfer.stats.cells import build_cell_table, gather_cells
+def make_cells(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``cells``: mean scores, and their differences from whole contexts."""
+    from tasktransfer.stats.cells import build_cell_table, gather_cells, score_answers
 
-    _, metadata = read_tables(study, build_common_columns(ABOUT))
-    told = gather_cells(scored_runs(study))
-    names = ["task", "model", "turns"]
-    table = build_cell_table(
-        told, names, {WHOLE: {"turns": WHOLE}}, lambda _, against: against or None
+    collected = frames.collected
+    runs = ((run, get_task(run.about["dataset"], run.about["task"])) for run in collected.runs)
+    cells = gather_cells(
+        (
+            (task.name, run.model, run.about["turns"]),
+            run.seed,
+            score_answers(collected.rows(run.stages[-1]), task),
+        )
+        for run, task in runs
     )
-    table["p"] = table["p"].where(table["against"] != "")
-    write_frame(Path(study.tables, "cells.parquet"), cast_columns(table, CELLS), CELLS, metadata)
-
-
-def scored_runs(study: Study) -> Iterator[tuple[tuple[str, ...], int, Scored]]:
-    """Yield the cell, the seed and the test scores of every finished run."""
-    from tasktransfer.results.rows import read_record_rows, select_task_rows
-    from tasktransfer.stats.cells import score_answers
-
-    for run in study.plan.runs:
-        stage, task = run.stages[-1], get_task(run.about["dataset"], run.about["task"])
-        if is_whole(study, stage):
-            rows = select_task_rows(read_record_rows(Path(study.record(stage))), task.name)
-            yield (task.name, run.model, run.about["turns"]), run.seed, score_answers(rows, task)
+    names, against = ["task", "model", "turns"], {UNCUT: {"turns": UNCUT}}
+    table = build_cell_table(cells, names, against, lambda _, against: against or None)
+    return table.assign(p=table["p"].where(table["against"] != ""))
 
 
 # --- output -------------------------------------------------------------------------------------
 
 
-def scores(view: View) -> pd.DataFrame:
-    return view["cells"][view["cells"]["against"] == ""]
+def scores(frames: Frames) -> pd.DataFrame:
+    return frames["cells"][frames["cells"]["against"] == ""]
 
 
-def differences(view: View) -> pd.DataFrame:
-    return view["cells"][view["cells"]["against"] == WHOLE]
+def differences(frames: Frames) -> pd.DataFrame:
+    return frames["cells"][frames["cells"]["against"] == UNCUT]
 
 
-def answer(view: View) -> list[str]:
+def answer(frames: Frames) -> list[str]:
     """Name the tasks whose scores change significantly without earlier turns."""
     from tasktransfer.present.sentences import format_with_interval, is_above, is_below, join_names
 
-    cut = differences(view)
+    cut = differences(frames)
     told = cut[cut["q"].notna()]
     worse, better = told[is_below(told)], told[is_above(told)]
     if told.empty:
@@ -216,13 +204,13 @@ def answer(view: View) -> list[str]:
     return sentences
 
 
-def draw(view: View) -> Canvas | None:
+def draw(frames: Frames) -> Canvas | None:
     """Plot differences from whole contexts: one panel per model, one marker per length."""
     from tasktransfer.present.kit.panels import create_panels, make_line_entry, name_panel
     from tasktransfer.present.kit.series import Estimate, draw_zero_line, plot_forest
     from tasktransfer.present.kit.style import add_legend_below, add_title, get_series_look
 
-    cut, order = differences(view), view.metadata.order_names
+    cut, order = differences(frames), frames.metadata.order_names
     if cut.empty:
         return None
     tasks, models = order("task", cut["task"]), order("model", cut["model"])
@@ -249,15 +237,17 @@ def draw(view: View) -> Canvas | None:
     ]
     add_legend_below(figure, entries, "Bars: 95 % intervals over seeds and dialogues")
     seeds = int(cut["seeds"].max())
-    add_title(figure, "Score change without the earlier context", seeds, view.metadata)
+    add_title(figure, "Score change without the earlier context", seeds, frames.metadata)
     return figure
 
 
 TASK, MODEL = text("task", "Task"), text("model", "Model")
-SHOWN = Presentation(
+ANALYSIS = Analysis(
     question="How does truncating the context to its last turns change each task's score?",
-    read=lambda study: read_tables(study, {**build_common_columns(ABOUT), "cells": CELLS}),
     answer=answer,
+    frames=(Frame("cells", CELLS, make_cells),),
+    about=ABOUT,
+    metadata=build_study_metadata,
     tables=(
         Table(
             "scores",
@@ -303,10 +293,7 @@ DESIGN = Design(
     config=LastTurnsConfig,
     kinds=("baseline",),
     plan=plan,
-    outputs=lambda _: Outputs(statistics=("tables/cells.parquet",)),
-    collect=collect,
-    statistics=statistics,
-    shown=lambda study: SHOWN,
+    analysis=lambda study: ANALYSIS,
     recipes={RECIPE: last_turns},
     grows_with=("seeds", "models", "tasks", "turns"),
 )

@@ -6,9 +6,10 @@ seeds. The second choice becomes known when the first is made.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tasktransfer.config import CommonConfig, TrainingConfig
 from tasktransfer.core.nodes import Node, Outcome, Stage, Start
@@ -17,10 +18,11 @@ from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import make_data
-from tasktransfer.designs.design import Design, Outputs
+from tasktransfer.designs.design import Design
 from tasktransfer.errors import ConfigError
+from tasktransfer.present.declared import Analysis
 from tasktransfer.results.choices import read_choice, write_choice
-from tasktransfer.results.collect import gather
+from tasktransfer.results.frames import NUMBER, TEXT, WHOLE, Columns, Frame, Frames
 from tasktransfer.results.records import get_selected_round, read_record
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
@@ -29,7 +31,6 @@ DATASET, TARGET = "DailyDialog", "topic_classification"
 SOURCES = ("dialogue_act_classification", "emotion_recognition")
 RATES = (1e-3, 3e-3)
 SOURCE, RATE = "best_source", "best_rate"
-TABLE = "tables/race.csv"
 
 
 class RaceConfig(CommonConfig):
@@ -99,25 +100,31 @@ def _best(study: Study, nodes: Sequence[Node]) -> Stage:
     return max(scores, key=scores.__getitem__)
 
 
-def collect(study: Study, complete: bool) -> None:
-    collected = gather(study)
-    collected.require(complete=complete)
-    if study.pending_choices:
-        raise ConfigError(f"{study.pending_choices[0].name} is not made")
-    rows = [
-        f"{run.method},{run.about['source']},{run.seed},{run.stages[-1].training.learning_rate}"
-        for run in collected.runs
-    ]
-    Path(study.tables).mkdir(parents=True, exist_ok=True)
-    Path(study.config.results, TABLE).write_text("\n".join(rows))
+def make_race(frames: Frames) -> Iterator[tuple[Any, ...]]:
+    if frames.study.pending_choices:
+        raise ConfigError(f"{frames.study.pending_choices[0].name} is not made")
+    for run in frames.collected.runs:
+        rate = run.stages[-1].training.learning_rate
+        yield run.method, run.about["source"], run.seed, rate
 
 
+RACE: Columns = (
+    ("kind", TEXT, "kind of training"),
+    ("source", TEXT, "source task"),
+    ("seed", WHOLE, "random seed"),
+    ("rate", NUMBER, "learning rate"),
+)
+ANALYSIS = Analysis(
+    question="Which source is best, and which learning rate after it?",
+    answer=lambda frames: [f"{len(frames['race'])} runs were trained."],
+    frames=(Frame("race", RACE, make_race),),
+    about=("source",),
+)
 DESIGN = Design(
     name="race",
     config=RaceConfig,
     kinds=("source", "target"),
     plan=plan,
-    outputs=lambda study: Outputs((TABLE,)),
-    collect=collect,
+    analysis=lambda study: ANALYSIS,
     choose=choose,
 )

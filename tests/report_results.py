@@ -1,4 +1,4 @@
-"""Tables and statistics of a study with known numbers, in memory, without records or trainings.
+"""Frames of a study with known numbers, in memory, without records or trainings.
 
 They are for tests of code that shows results. ``tests/unit/record_factory.py`` and
 ``tests/study_records.py`` write records, for tests of code that reads them.
@@ -7,17 +7,20 @@ They are for tests of code that shows results. ``tests/unit/record_factory.py`` 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.columns import frame
-from tasktransfer.designs.transfer.collect.results import Results, Statistics, Tables
+from tasktransfer.designs.transfer.collect.collect import make_deltas, make_missing_runs, make_sizes
 from tasktransfer.designs.transfer.collect.rows import identity
+from tasktransfer.results.frames import Frames, list_names
 from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import build_frame
+from transfer_frames import COLUMNS, construct_frames
 
 ALGORITHMS = ("pretrain_finetune", "multitask", "multitask_finetune")
 FAMILIES = {"bert": "encoder", "gpt2": "decoder", "t5": "encoder_decoder"}
@@ -52,38 +55,20 @@ def score_of(run: RunName) -> float:
     return round(20 + 70 * number / 0xFFFFFFFF, 4)
 
 
-def make_results(asked: Asked) -> Results:
-    """Build tables and statistics of a study.
+def make_results(asked: Asked) -> Frames:
+    """Build the frames of a study.
 
     A cell's interval is its delta ± 3, and p and q follow from its size. These numbers only need to
     be recognizable.
     """
-    wanted = _runs(asked)
-    lost = {run: why for run in wanted if (why := asked.lost(run)) is not None}
-    there = [run for run in wanted if run not in lost]
-    tables = Tables(
-        runs=frame("runs", [_run_row(run, asked) for run in there]),
-        scores=frame("scores", []),
-        deltas=frame("deltas", _deltas(there)),
-        sizes=frame(
-            "sizes",
-            [
-                (d, task, 100 + n, 20, 40)
-                for d, ts in asked.tasks.items()
-                for n, task in enumerate(ts)
-            ],
-        ),
-        missing=frame("missing", [_missing_row(run, why) for run, why in lost.items()]),
-        problems=frame("problems", list(asked.problems)),
-        control_runs=frame("control_runs", []),
-        control_missing=frame("control_missing", []),
-        other_missing=frame("other_missing", []),
-    )
+    runs = _runs(asked)
+    lost = {run: why for run in runs if (why := asked.lost(run)) is not None}
+    finished = [_make_run_row(run, asked) for run in runs if run not in lost]
     metadata = Metadata(
         study=asked.study,
         config_digest="c" * 64,
         synthetic=asked.synthetic,
-        records=len(there),
+        records=len(finished),
         shorts=asked.shorts,
         order={
             "dataset": list(asked.tasks),
@@ -92,7 +77,19 @@ def make_results(asked: Asked) -> Results:
             "task": [task for tasks in asked.tasks.values() for task in tasks],
         },
     )
-    return Results(tables, _statistics(tables.deltas), metadata, None)
+    rows = {
+        "transfer_runs": finished,
+        "missing": [_make_missing_row(run, *why) for run, why in lost.items()],
+        "problems": asked.problems,
+    }
+    frames = construct_frames({name: _build(name, rows[name]) for name in rows}, metadata)
+    frames = frames.replace({"deltas": make_deltas(frames), "sizes": make_sizes(frames)})
+    missing = _build("missing_runs", make_missing_runs(frames))
+    return frames.replace({"missing_runs": missing, **_make_statistics(frames["deltas"])})
+
+
+def _build(name: str, rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
+    return build_frame(rows, COLUMNS[name])
 
 
 def _runs(asked: Asked) -> list[RunName]:
@@ -122,104 +119,73 @@ def path_of(run: RunName) -> str:
     return f"{folder}/seed{seed}-{digest_of_run(run)[:12]}/metrics.json"
 
 
-def _named(table: str, run: RunName, **values: object) -> tuple[object, ...]:
-    """Build a row of a table: the run's identity and the given values; other columns are empty."""
-    keys = columns.names(table)
-    known = dict(zip(keys, (*identity(*run[:4]), run[4], run[5]), strict=False))
-    return tuple({**dict.fromkeys(keys), **known, **values}[key] for key in keys)
+def _fill_row(table: str, values: Mapping[str, object]) -> tuple[object, ...]:
+    """Return a row of a table; columns without a value are empty."""
+    return tuple(values.get(name) for name in list_names(COLUMNS[table]))
 
 
-def _run_row(run: RunName, asked: Asked) -> tuple[object, ...]:
+def _make_run_row(run: RunName, asked: Asked) -> tuple[object, ...]:
     score = score_of(run)
-    return _named(
-        "runs",
-        run,
-        family=FAMILIES.get(run[1], "encoder"),
-        score=score,
-        dev_score=score,
-        best_epoch=1,
-        epochs=1,
-        train_size=100,
-        dev_size=20,
-        test_size=40,
-        digest=digest_of_run(run),
-        path=path_of(run),
-        has_predictions=True,
-        seconds=1.0,
-        commit="0123456789" * 4,
-        recipe=1,
-        data_revision="revision-1",
-        synthetic=asked.synthetic,
-        few_sample=True,
-    )
+    values = {
+        "family": FAMILIES.get(run[1], "encoder"),
+        "score": score,
+        "dev_score": score,
+        "best_epoch": 1,
+        "epochs": 1,
+        "train_size": 100 + list(asked.tasks[run[0]]).index(run[4]),
+        "dev_size": 20,
+        "test_size": 40,
+        "digest": digest_of_run(run),
+        "path": path_of(run),
+        "has_predictions": True,
+        "seconds": 1.0,
+        "commit": "0123456789" * 4,
+        "recipe": 1,
+        "data_revision": "revision-1",
+        "synthetic": asked.synthetic,
+        "few_sample": True,
+    }
+    names = list_names(columns.RUNS)
+    known = dict(zip(names, (*identity(*run[:4]), *run[4:]), strict=False))
+    return _fill_row("transfer_runs", known | values)
 
 
-def _missing_row(run: RunName, why: tuple[str, str]) -> tuple[object, ...]:
-    state, reason = why
-    stage = path_of(run).removesuffix("/metrics.json")
-    return _named("missing", run, path=path_of(run), reason=reason, state=state, stage=stage)
-
-
-def _deltas(there: Sequence[RunName]) -> list[tuple[object, ...]]:
-    known = set(there)
-    rows = []
-    for run in there:
-        dataset, model, algorithm, _, target, seed = run
-        if algorithm == "baseline":
-            continue
-        baseline: RunName = (dataset, model, "baseline", (), target, seed)
-        base = score_of(baseline) if baseline in known else None
-        delta = None if base is None else score_of(run) - base
-        rows.append(
-            _named(
-                "deltas",
-                run,
-                score=score_of(run),
-                baseline_score=base,
-                delta=delta,
-                improvement=None if base is None or delta is None else 100 * delta / base,
-                digest=digest_of_run(run),
-                baseline_digest=digest_of_run(baseline) if base is not None else None,
-            )
-        )
-    return rows
+def _make_missing_row(run: RunName, state: str, reason: str) -> tuple[object, ...]:
+    dataset, model, method, sources, target, seed = run
+    values = {
+        "method": method,
+        "model": model,
+        "seed": seed,
+        "dataset": dataset,
+        "sources": "+".join(sources),
+        "target": target,
+        "path": path_of(run),
+        "state": state,
+        "reason": reason,
+        "node": path_of(run).removesuffix("/metrics.json"),
+    }
+    return _fill_row("missing", values)
 
 
 _CELL = ["dataset", "model", "algorithm", "source", "target"]
 
 
-def _statistics(deltas: pd.DataFrame) -> Statistics:
+def _make_statistics(deltas: pd.DataFrame) -> dict[str, pd.DataFrame]:
     whole = deltas[deltas["delta"].notna()]
-    cells = [_cell(here) for _, here in whole.groupby(_CELL, sort=False)]
-    made = frame("cells", cells)
-    groups = list(
-        made[made["n_sources"] == 1].groupby(["dataset", "model", "algorithm"], sort=False)
-    )
-    return Statistics(
-        cells=made,
-        summary=frame("summary", [_summary(key, here) for key, here in groups]),
-        variance=frame(
-            "variance",
-            [
-                (*key, part, share, share)
-                for key, _ in groups
-                for part, share in (("source", 0.2), ("target", 0.5), ("seed", 0.3))
-            ],
-        ),
-        asymmetry=frame(
-            "asymmetry", [row for key, here in groups for row in _asymmetry(key, here)]
-        ),
-        agreement=frame("agreement", _agreement([key for key, _ in groups])),
-        overlap=frame("overlap", _overlap(made)),
-        overlap_effect=frame(
-            "overlap_effect",
-            [(*key, "test instances", 10, 0.1, -0.2, 0.4, 0.5) for key, _ in groups],
-        ),
-        control_cells=frame("control_cells", []),
-        controls=frame("controls", []),
-        top1=frame("top1", []),
-        collapsed=frame("collapsed", []),
-    )
+    cells = _build("cells", [_cell(here) for _, here in whole.groupby(_CELL, sort=False)])
+    singles = cells[cells["n_sources"] == 1]
+    groups = list(singles.groupby(["dataset", "model", "algorithm"], sort=False))
+    keys = [key for key, _ in groups]
+    shares = {"source": 0.2, "target": 0.5, "seed": 0.3}
+    rows: dict[str, list[tuple[object, ...]]] = {
+        "summary": [_summary(key, here) for key, here in groups],
+        "variance": [(*key, part, share, share) for key in keys for part, share in shares.items()],
+        "asymmetry": [row for key, here in groups for row in _asymmetry(key, here)],
+        "agreement": _agreement(keys),
+        "overlap": _overlap(cells),
+        "overlap_effect": [(*key, "test instances", 10, 0.1, -0.2, 0.4, 0.5) for key in keys],
+    }
+    return {"cells": cells, **{name: _build(name, rows[name]) for name in rows}}
 
 
 def _cell(here: pd.DataFrame) -> tuple[object, ...]:
@@ -256,7 +222,7 @@ def _cell(here: pd.DataFrame) -> tuple[object, ...]:
         "significant": 2 * p <= 0.05 and len(here) > 1,
         "inputs": "i" * 64,
     }
-    return tuple(values[name] for name in columns.names("cells"))
+    return tuple(values[name] for name in list_names(columns.CELLS))
 
 
 def _summary(key: tuple[str, str, str], here: pd.DataFrame) -> tuple[object, ...]:

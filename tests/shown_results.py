@@ -9,22 +9,19 @@ from typing import Any, cast
 
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.results import Results, frames_in
 from tasktransfer.designs.transfer.figures.one_dataset import list_datasets
-from tasktransfer.designs.transfer.shown import FIGURES, presentation
-from tasktransfer.present.declared import Presentation
+from tasktransfer.designs.transfer.shown import FIGURES, declare_analysis
+from tasktransfer.present.declared import Analysis
 from tasktransfer.present.figures import Drawn, draw_figures
 from tasktransfer.present.page import page
 from tasktransfer.present.tables import Left, Printed, build_printed_tables, write_tables
-from tasktransfer.present.view import View
-from tasktransfer.results.common_frames import RESOURCES
-from tasktransfer.results.store import build_frame
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.study import Study
 
 
-def runs_of(results: Results) -> list[Any]:
+def runs_of(results: Frames) -> list[Any]:
     """Return the existing and missing runs, with the attributes that declarations need."""
-    frame = pd.concat([results.tables.runs, results.tables.missing])
+    frame = pd.concat([results["transfer_runs"], results["missing_runs"]])
     named = frame[["dataset", "algorithm", "source", "target"]].drop_duplicates()
     return [
         SimpleNamespace(
@@ -39,8 +36,8 @@ def runs_of(results: Results) -> list[Any]:
     ]
 
 
-def view_of(results: Results, arguments: str = "") -> View:
-    """Build a view of the results; ``arguments``: command-line arguments that open its study."""
+def view_of(results: Frames, arguments: str = "") -> Frames:
+    """Return the results with a study; ``arguments``: command-line arguments that open it."""
     config = SimpleNamespace(
         study=results.metadata.study,
         design="transfer",
@@ -53,36 +50,35 @@ def view_of(results: Results, arguments: str = "") -> View:
         plan=SimpleNamespace(runs=runs_of(results)),
         arguments=lambda: arguments,
     )
-    frames = {**frames_in(results), "resources": build_frame([], RESOURCES)}
-    return View(cast(Study, study), frames, results.metadata)
+    return Frames(cast(Study, study), results, results.metadata)
 
 
-def shown_of(results: Results, kinds: Sequence[str] = tuple(FIGURES)) -> Presentation:
-    """Return the presentation declared for the datasets of the results."""
-    return presentation(dict.fromkeys(list_datasets(results), kinds))
+def shown_of(results: Frames, kinds: Sequence[str] = tuple(FIGURES)) -> Analysis:
+    """Return the analysis declared for the datasets of the results."""
+    return declare_analysis(dict.fromkeys(list_datasets(results), kinds))
 
 
-def drawn(results: Results, out: Path, kinds: Sequence[str] = tuple(FIGURES)) -> Drawn:
+def drawn(results: Frames, out: Path, kinds: Sequence[str] = tuple(FIGURES)) -> Drawn:
     """Draw the changed figures into a folder."""
     return draw_figures(shown_of(results, kinds), view_of(results), out)
 
 
-def printed(results: Results) -> Mapping[str, Printed | Left]:
+def printed(results: Frames) -> Mapping[str, Printed | Left]:
     """Return every printed table by name, or the reason why there is none."""
     tables = build_printed_tables(shown_of(results), view_of(results))
     return {table.name: table for table in tables}
 
 
-def write_all_tables(results: Results, out: Path) -> list[Path]:
+def write_all_tables(results: Frames, out: Path) -> list[Path]:
     """Write every printed table."""
     return write_tables(printed(results).values(), out)
 
 
-def render(results: Results, figures: Path, folder: Path, *, arguments: str = "") -> str:
+def render(results: Frames, figures: Path, folder: Path, *, arguments: str = "") -> str:
     """Return the text of the report page."""
     return page.render(shown_of(results), view_of(results, arguments), figures, folder)
 
 
-def write_report(results: Results, figures: Path, out: Path, *, arguments: str = "") -> Path:
+def write_report(results: Frames, figures: Path, out: Path, *, arguments: str = "") -> Path:
     """Write the report page."""
     return page.write_page(shown_of(results), view_of(results, arguments), figures, out)

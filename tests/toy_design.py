@@ -7,7 +7,7 @@ figure. The second stage starts from the first, with a frozen body and derived d
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pydantic import Field
 
@@ -22,16 +22,17 @@ from tasktransfer.datasets import make_data
 from tasktransfer.designs.design import Design
 from tasktransfer.metrics.measures import Measure, Values
 from tasktransfer.present.columns import number, text
-from tasktransfer.present.declared import Crossed, Figure, Presentation, Table
-from tasktransfer.results.common_frames import build_common_columns, collect_common, read_tables
+from tasktransfer.present.declared import Analysis, Crossed, Figure, Table
+from tasktransfer.results.common_frames import build_metadata
 from tasktransfer.results.revisions import Revisions
-from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Canvas
 
-    from tasktransfer.present.view import View
+    from tasktransfer.results.collect import Collected
+    from tasktransfer.results.frames import Frames
+    from tasktransfer.results.metadata import Metadata
 
 DATASET, FIRST, SECOND = "DailyDialog", "dialogue_act_classification", "topic_classification"
 ABOUT = ("task",)
@@ -86,30 +87,29 @@ def plan(config: ToyConfig, revisions: Revisions) -> Plan:
     return builder.plan()
 
 
-def collect(study: Study, complete: bool) -> None:
-    assert isinstance(study.config, ToyConfig)
-    part = study.config.part
-    collect_common(study, complete, ABOUT, cuts=f"part {part}" if part else "")
+def build_study_metadata(collected: Collected) -> Metadata:
+    config = cast(ToyConfig, collected.study.config)
+    return build_metadata(collected, cuts=f"part {config.part}" if config.part else "")
 
 
-def measured(view: View) -> pd.DataFrame:
-    frame = view["scores"].query("split == 'test' and measure in ['spearman', 'mean_gap']")
+def measured(frames: Frames) -> pd.DataFrame:
+    frame = frames["scores"].query("split == 'test' and measure in ['spearman', 'mean_gap']")
     return frame.groupby(["method", "model", "task", "measure"], as_index=False)["value"].mean()
 
 
-def answer(view: View) -> list[str]:
-    best = measured(view).query("measure == 'spearman'").sort_values("value").iloc[-1]
+def answer(frames: Frames) -> list[str]:
+    best = measured(frames).query("measure == 'spearman'").sort_values("value").iloc[-1]
     return [f"{best['method']} correlates most, {best['value']:.2f}."]
 
 
-def draw(view: View) -> Canvas:
+def draw(frames: Frames) -> Canvas:
     from tasktransfer.present.kit.panels import create_panels
     from tasktransfer.present.kit.style import add_title
 
     figure, (axes,) = create_panels(1, 4, 3)
-    rows = measured(view).query("measure == 'spearman'")
+    rows = measured(frames).query("measure == 'spearman'")
     axes.bar(rows["method"], rows["value"])
-    add_title(figure, "Spearman's correlation by method", None, view.metadata)
+    add_title(figure, "Spearman's correlation by method", None, frames.metadata)
     return figure
 
 
@@ -121,10 +121,11 @@ SCORES = Table(
     keys=("method", "model", "measure"),
     caption="Mean over seeds on the test split.",
 )
-SHOWN = Presentation(
+ANALYSIS = Analysis(
     question="Does a frozen body rate as well as logistic regression?",
-    read=lambda study: read_tables(study, build_common_columns(ABOUT)),
     answer=answer,
+    about=ABOUT,
+    metadata=build_study_metadata,
     tables=(SCORES,),
     figures=(
         Figure("spearman", "Correlation by method", draw, ("scores",), caption="Mean over seeds."),
@@ -137,8 +138,7 @@ DESIGN = Design(
     config=ToyConfig,
     kinds=("base", "tuned"),
     plan=plan,
-    collect=collect,
-    shown=lambda study: SHOWN,
+    analysis=lambda study: ANALYSIS,
     measures={"mean_gap": Measure("mean_gap", False, scale="plain", of_rows=mean_gap)},
     stand_ins=lambda _: {"a large model": "a toy"},
 )

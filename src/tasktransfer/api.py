@@ -73,11 +73,7 @@ class Results(Mapping[str, pd.DataFrame]):
 
     @property
     def missing(self) -> pd.DataFrame:
-        """One row per planned run without a usable record.
-
-        A transfer study lists only baselines and transfer runs here. Controls are in
-        ``control_missing``, all other runs in ``other_missing``.
-        """
+        """One row per planned result without a usable record, of every kind of node."""
         return self["missing"]
 
     def describe(self, table: str) -> pd.DataFrame:

@@ -11,8 +11,8 @@ import pytest
 from tasktransfer.cli import main
 from tasktransfer.results.study import Study
 
-LISTS = ("missing", "control_missing", "other_missing", "problems")
-"""Tables of missing and damaged results; not every design has all of them."""
+LISTS = ("missing", "problems")
+"""Tables of missing and damaged results."""
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,13 @@ from shipped_records import merged
 from tasktransfer.core.nodes import Outcome
 from tasktransfer.core.references import COLLAPSED, FROZEN, LEARNED, REFERENCES
 from tasktransfer.datasets import get_task
-from tasktransfer.designs.transfer import commands
-from tasktransfer.designs.transfer.collect.results import Results, read_references, read_results
 from tasktransfer.designs.transfer.recommend import read_tables_evidence
 from tasktransfer.designs.transfer.statistics.by_dialogue import by_dialogue
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.operate.commons.read_packs import Pack, read_pack
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.rates import Rates
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study
 from tasktransfer.selection.evidence import (
@@ -31,6 +30,7 @@ from tasktransfer.selection.evidence import (
     read_shipped_evidence,
 )
 from tasktransfer.selection.nodes import is_selector
+from transfer_frames import write_collected, write_statistics
 
 ROOT = Path(__file__).parents[2]
 PRESET = ROOT / "workflow" / "presets" / "minilm-matrix.yaml"
@@ -55,11 +55,10 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 
 @pytest.fixture(scope="module")
-def results(study: Study) -> Results:
+def results(study: Study) -> Frames:
     """Build its tables and statistics from the existing records."""
-    commands.collect(study, complete=False)
-    commands.statistics(study)
-    return read_results(study.tables)
+    write_collected(study, complete=False)
+    return write_statistics(study)
 
 
 def test_both_seeds_are_whole(study: Study) -> None:
@@ -76,9 +75,8 @@ def test_it_is_small(pack: Pack) -> None:
     assert pack.facts["provenance"] == (ROOT / "shipped" / "MATRIX.md").read_text()
 
 
-def test_the_pages_table_is_of_these_tables(results: Results) -> None:
-    statistics = results.statistics
-    shares = statistics.variance.set_index(["dataset", "algorithm", "component"])["share"]
+def test_the_pages_table_is_of_these_tables(results: Frames) -> None:
+    shares = results["variance"].set_index(["dataset", "algorithm", "component"])["share"]
     expected = [
         [
             str(row.dataset),
@@ -92,7 +90,7 @@ def test_the_pages_table_is_of_these_tables(results: Results) -> None:
                 for component in ("target", "source", "source x target", "seed")
             ),
         ]
-        for row in statistics.summary.itertuples()
+        for row in results["summary"].itertuples()
     ]
     lines = re.findall(r"^\| (?:DailyDialog|Friends) \| .* % \|$", AVERAGES, flags=re.MULTILINE)
     told = [line.strip("| ").split(" | ") for line in lines]
@@ -104,12 +102,12 @@ def signed(value: float) -> str:
     return f"{value:+.1f}".replace("-", "−")
 
 
-def test_what_the_page_says_of_its_cells(results: Results) -> None:
-    cells = results.statistics.cells
+def test_what_the_page_says_of_its_cells(results: Frames) -> None:
+    cells = results["cells"]
     assert (int(cells["q"].notna().sum()), len(cells)) == (396, 396)
     assert not cells["significant"].any()
     assert f"(smallest q: {cells['q'].min():.2f})" in PAGE
-    asymmetry = results.statistics.asymmetry
+    asymmetry = results["asymmetry"]
     assert not (asymmetry["q"] <= 0.05).any()
     ways = [
         group["a_to_b"].corr(group["b_to_a"], method="spearman")
@@ -121,19 +119,18 @@ def test_what_the_page_says_of_its_cells(results: Results) -> None:
     assert set(gains.nlargest(3).index) == most
 
 
-def test_what_the_page_says_of_variance_and_algorithms(results: Results) -> None:
-    statistics = results.statistics
-    shares = statistics.variance.groupby("component")["share"].agg(["min", "max"]) * 100
+def test_what_the_page_says_of_variance_and_algorithms(results: Frames) -> None:
+    shares = results["variance"].groupby("component")["share"].agg(["min", "max"]) * 100
     low, high = shares["min"].round(), shares["max"].round()
     assert f"targets are {low['target']:.0f} to {high['target']:.0f} % of the variance" in PAGE
     assert f"at most {high['source']:.0f} % of the variance" in WORDS
     assert f"seeds {low['seed']:.0f} to {high['seed']:.0f} %" in WORDS
     pairs = f"{low['source x target']:.0f} to {high['source x target']:.0f} %"
     assert f"a pair of source and target explains {pairs}" in WORDS
-    assert not (statistics.summary["joint_q"] <= 0.05).any()
-    assert f"six tests (smallest q: {statistics.summary['joint_q'].min():.2f})" in WORDS
-    surely = statistics.summary[
-        (statistics.summary["joint_low"] > 0) | (statistics.summary["joint_high"] < 0)
+    assert not (results["summary"]["joint_q"] <= 0.05).any()
+    assert f"six tests (smallest q: {results['summary']['joint_q'].min():.2f})" in WORDS
+    surely = results["summary"][
+        (results["summary"]["joint_low"] > 0) | (results["summary"]["joint_high"] < 0)
     ]
     assert set(surely["dataset"]) == {"Friends"}
     assert len(surely) == 3
@@ -147,8 +144,8 @@ def signed_2(value: float) -> str:
     return f"{value:.2f}".replace("-", "−")
 
 
-def test_two_tasks_are_not_learnt(results: Results) -> None:
-    collapsed = results.statistics.collapsed
+def test_two_tasks_are_not_learnt(results: Frames) -> None:
+    collapsed = results["collapsed"]
     baselines = collapsed[collapsed["algorithm"] == "baseline"]
     always = set(baselines[baselines["n_collapsed"] == baselines["n_runs"]]["target"])
     assert always == {"dialogue_nli", "dialogue_reasoning_commonsense_relation_prediction"}
@@ -158,10 +155,8 @@ def test_two_tasks_are_not_learnt(results: Results) -> None:
 
 
 @pytest.fixture(scope="module")
-def references(results: Results, study: Study) -> pd.DataFrame:
-    found = read_references(study)
-    assert found is not None
-    return found
+def references(results: Frames) -> pd.DataFrame:
+    return results["references"]
 
 
 def test_the_table_of_baselines_is_of_these_records(references: pd.DataFrame) -> None:
@@ -183,7 +178,7 @@ def test_the_table_of_baselines_is_of_these_records(references: pd.DataFrame) ->
     assert [line.strip("| ").split(" | ") for line in lines] == expected
 
 
-def test_what_the_page_says_of_learning(references: pd.DataFrame, results: Results) -> None:
+def test_what_the_page_says_of_learning(references: pd.DataFrame, results: Frames) -> None:
     best = references[references["is_best"]].set_index(["dataset", "target"])
     unlearned = best[best["state"] != LEARNED]
     significant = best[best["q"] <= 0.05]
@@ -199,7 +194,7 @@ def test_what_the_page_says_of_learning(references: pd.DataFrame, results: Resul
     assert f"and {emotions:.1f} points more on EmoryNLP's emotions" in WORDS
     frozen = (best["reference"] == FROZEN).sum()
     assert f"logistic regression are the best reference for {frozen} of 17 tasks" in WORDS
-    cells = results.statistics.cells
+    cells = results["cells"]
     gains = cells[
         (cells["dataset"] == "DailyDialog") & (cells["algorithm"] == "multitask_finetune")
     ]
@@ -210,10 +205,9 @@ def test_what_the_page_says_of_learning(references: pd.DataFrame, results: Resul
     assert f"has not learned, and {told[1]} over the others" in WORDS
 
 
-def test_the_table_of_source_differences_is_of_these_records(
-    results: Results, study: Study
-) -> None:
-    found = compare_sources(results.tables, by_dialogue(results.tables, Path(study.config.results)))
+def test_the_table_of_source_differences_is_of_these_records(results: Frames, study: Study) -> None:
+    runs = results["transfer_runs"]
+    found = compare_sources(runs, by_dialogue(runs, Path(study.config.results)))
     expected = [
         [
             row.dataset,
@@ -235,7 +229,7 @@ def test_the_table_of_source_differences_is_of_these_records(
     assert [line.strip("| ").split(" | ") for line in lines] == expected
 
 
-def test_its_cuts_are_in_its_tables(results: Results) -> None:
+def test_its_cuts_are_in_its_tables(results: Frames) -> None:
     assert results.metadata.cuts == (
         "limit_train 500, limit_dev 200, prompted.limit_test 200, training.limit_test 1200"
     )
@@ -245,7 +239,7 @@ def test_its_cuts_are_in_its_tables(results: Results) -> None:
 
 
 @pytest.fixture(scope="module")
-def regret(study: Study, results: Results) -> pd.DataFrame:
+def regret(study: Study, results: Frames) -> pd.DataFrame:
     """Return regret@1 over both datasets' targets."""
     frame = pd.read_parquet(Path(study.tables, "regret.parquet"))
     return frame[(frame["measure"] == "regret@1") & (frame["dataset"] == "all")]
@@ -307,16 +301,16 @@ def test_the_evidence_of_recommend_is_of_these_tables(study: Study, regret: pd.D
 
 
 @pytest.fixture(scope="module")
-def asked(study: Study, results: Results) -> pd.DataFrame:
+def asked(study: Study, results: Frames) -> pd.DataFrame:
     """Return the rows of prompted runs by dataset, target and shots."""
     frame = pd.read_parquet(Path(study.tables, "prompted.parquet"))
     return frame[frame["target"] != ""].set_index(["dataset", "target", "shots"])
 
 
 def test_the_table_of_asked_scores_is_of_these_records(
-    asked: pd.DataFrame, results: Results
+    asked: pd.DataFrame, results: Frames
 ) -> None:
-    runs = results.tables.runs
+    runs = results["transfer_runs"]
     trained = runs[runs["algorithm"] == "baseline"].groupby(["dataset", "target"])["score"].mean()
     expected = []
     for dataset, target in asked.index.droplevel("shots").unique():
@@ -335,8 +329,8 @@ def test_the_table_of_asked_scores_is_of_these_records(
     assert [[*line[:4], line[5]] for line in lines] == expected
 
 
-def test_what_the_page_says_of_asking(asked: pd.DataFrame, results: Results) -> None:
-    runs = results.tables.runs
+def test_what_the_page_says_of_asking(asked: pd.DataFrame, results: Frames) -> None:
+    runs = results["transfer_runs"]
     trained = runs[runs["algorithm"] == "baseline"].groupby(["dataset", "target"])["score"].mean()
     best = asked.groupby(["dataset", "target"])[["score", "high"]].max()
     assert (trained.reindex(best.index) > best["score"]).all()
@@ -386,7 +380,7 @@ LARGER = PAGE.split("### Larger models")[1]
 def larger(tmp_path_factory: pytest.TempPathFactory) -> Study:
     folder = tmp_path_factory.mktemp("larger")
     study = merged("base-models.parquet", "base-models.yaml", folder / "results")
-    commands.collect(study, complete=False)
+    write_collected(study, complete=False)
     return study
 
 
@@ -400,8 +394,10 @@ def test_how_much_of_the_larger_models_is_there(larger: Study) -> None:
     assert f"Of its {len(stages)} training runs, {len(stages) - 4} are available" in LARGER
 
 
-def test_what_the_page_says_of_larger_models(larger: Study, study: Study, results: Results) -> None:
-    own, matrix = (pd.read_parquet(Path(of.tables, "runs.parquet")) for of in (larger, study))
+def test_what_the_page_says_of_larger_models(larger: Study, study: Study, results: Frames) -> None:
+    own, matrix = (
+        pd.read_parquet(Path(of.tables, "transfer_runs.parquet")) for of in (larger, study)
+    )
     mpnet, smollm = (own[own["model"] == name] for name in ("mpnet", "smollm2-135m"))
     for who, rows in (
         ("mpnet, MiniLM", comparisons(mpnet, matrix)),
@@ -412,8 +408,7 @@ def test_what_the_page_says_of_larger_models(larger: Study, study: Study, result
         mean, low, high = (100 * value for value in share(rows))
         counted = f"{rows['same'].sum():g} of {len(rows)}"
         assert f"| {who} | {counted} | {mean:.0f} % | {low:.0f} to {high:.0f} % |" in LARGER
-    commands.statistics(larger)
-    for row in read_results(larger.tables).statistics.summary.itertuples():
+    for row in write_statistics(larger)["summary"].itertuples():
         assert signed(row.mean) in LARGER
         assert pd.isna(row.joint_low)  # one seed
     collapsed = pd.read_parquet(Path(larger.tables, "collapsed.parquet"))

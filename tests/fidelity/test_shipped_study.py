@@ -9,13 +9,13 @@ import pytest
 from shipped_records import merged
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer import commands
-from tasktransfer.designs.transfer.collect.results import Results, read_results
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.designs.transfer.tables.table2 import table2
 from tasktransfer.operate.commons.read_packs import Pack, read_pack
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.records import parse_record, read_record
 from tasktransfer.results.study import Study
+from transfer_frames import write_collected, write_statistics
 
 ROOT = Path(__file__).parents[2]
 PRESET = ROOT / "workflow" / "presets" / "minilm-study.yaml"
@@ -33,24 +33,23 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 
 @pytest.fixture(scope="module")
-def results(study: Study) -> Results:
+def results(study: Study) -> Frames:
     """Build its tables and statistics."""
-    commands.collect(study, complete=True)
-    commands.statistics(study)
-    return read_results(study.tables)
+    write_collected(study, complete=True)
+    return write_statistics(study)
 
 
-def test_the_pages_table_is_of_these_tables(results: Results) -> None:
+def test_the_pages_table_is_of_these_tables(results: Frames) -> None:
     page = (ROOT / "docs" / "transfer.md").read_text()
     text = page.split("## Three tasks each, three seeds")[1].split("\n## ")[0]
     lines = [line.strip("| ").split(" | ") for line in text.splitlines() if " of 6 |" in line]
-    cells = results.statistics.cells
+    cells = results["cells"]
     gains = cells[cells["delta"] > 0].groupby(["dataset", "algorithm"]).size()
     printed = table2(results)
     assert printed is not None
     sigma = printed.set_index(["dataset", "algorithm"])["average_delta_sigma"]
     expected = []
-    for row in results.statistics.summary.itertuples():
+    for row in results["summary"].itertuples():
         place = (row.dataset, row.algorithm)
         expected.append(
             [
@@ -71,8 +70,8 @@ def signed(value: float) -> str:
     return f"{value:+.1f}".replace("-", "−")
 
 
-def test_what_the_page_says_of_its_cells(results: Results) -> None:
-    cells = results.statistics.cells
+def test_what_the_page_says_of_its_cells(results: Frames) -> None:
+    cells = results["cells"]
     marked = cells[cells["significant"]]
     assert cells.groupby("dataset").size().tolist() == [18, 18]
     (row,) = marked.itertuples()
@@ -84,10 +83,10 @@ def test_what_the_page_says_of_its_cells(results: Results) -> None:
 
 
 def test_the_standard_error_of_a_share_of_right_answers_is_the_closed_form(
-    results: Results,
+    results: Frames,
 ) -> None:
     """The cell is one whose error was once estimated as 0.569 by resampling."""
-    cells = results.statistics.cells
+    cells = results["cells"]
     of_cell = (
         cells["target"].eq("adversarial_response_selection")
         & cells["source"].eq("dialogue_act_classification")
@@ -125,5 +124,5 @@ def test_sources_and_licences_travel_with_it(pack: Pack) -> None:
     assert pack.facts["provenance"] == (ROOT / "shipped" / "PROVENANCE.md").read_text()
 
 
-def test_its_cuts_are_in_its_tables(results: Results) -> None:
+def test_its_cuts_are_in_its_tables(results: Frames) -> None:
     assert results.metadata.cuts == "limit_train 900, limit_test 1200"

@@ -17,13 +17,13 @@ from study_records import write_records
 from tasktransfer.core.nodes import SHORT, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.collect.collect import tables_of
-from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.statistics import cells as module
 from tasktransfer.results.collect import gather as collected
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.schema import RowsFile
 from tasktransfer.results.study import Study
+from transfer_frames import compute_frames
 
 TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
 KEYS: dict[str, Any] = {
@@ -58,8 +58,14 @@ def quality(run: Run) -> float:
     return 1.0 if run.about["sources"] == (TASKS[0],) else 0.3
 
 
-def gather(study: Study) -> Tables:
-    return tables_of(collected(study))
+def gather(study: Study) -> Frames:
+    return compute_frames(collected(study))
+
+
+def find_cells(study: Study, previous: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells of the collected records, with unchanged rows of an earlier result."""
+    frames = gather(study)
+    return module.cells(frames["transfer_runs"], frames["deltas"], RESULTS, previous)
 
 
 def a_run(study: Study, algorithm: str = "multitask", source: str = TASKS[0]) -> Run:

@@ -1,8 +1,7 @@
-"""``Results`` from constructed records, and checks of a figure's layout."""
+"""Frames from constructed records, and checks of a figure's layout."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,10 @@ from matplotlib.transforms import Bbox
 from record_factory import Run, Scorer, constructed
 
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.collect import write
-from tasktransfer.designs.transfer.collect.columns import frame
-from tasktransfer.designs.transfer.collect.results import Results, Statistics
-from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.designs.transfer.statistics.controls import controls
 from tasktransfer.present.kit.style import lay_out
+from tasktransfer.results.frames import Frames, list_names
+from transfer_frames import compute_frames
 
 
 def results_of(
@@ -31,41 +28,35 @@ def results_of(
     lengths: pd.DataFrame | None = None,
     leave_out: Callable[[Run], bool] = lambda run: False,
     **changes: Any,
-) -> Results:
-    """Write records, collect them and compute their cells; the other statistics are empty."""
-    tables, metadata = write(constructed(folder, runs, score, leave_out=leave_out, **changes))
-    statistics = {name: frame(name, []) for name in columns.STATISTICS}
-    statistics["cells"] = cells(tables, folder)
-    return Results(tables, Statistics(**statistics), metadata, lengths)
+) -> Frames:
+    """Return the frames of constructed records."""
+    frames = compute_frames(constructed(folder, runs, score, leave_out=leave_out, **changes))
+    return frames if lengths is None else frames.replace({"lengths": lengths})
 
 
-def with_cells(results: Results, **values: Any) -> Results:
-    """Return the same results with columns of ``cells`` replaced."""
-    changed = results.statistics.cells.assign(**values)
-    statistics = dataclasses.replace(results.statistics, cells=changed)
-    return dataclasses.replace(results, statistics=statistics)
+def with_cells(results: Frames, **values: Any) -> Frames:
+    """Return the results with columns of ``cells`` replaced."""
+    return results.replace({"cells": results["cells"].assign(**values)})
 
 
-def with_shuffled_sources(results: Results) -> Results:
-    """Return the same results with a control that scores half of every single-source cell."""
-    cells = results.statistics.cells
+def with_shuffled_sources(results: Frames) -> Frames:
+    """Return the results with a control that scores half of every single-source cell."""
+    cells = results["cells"]
     over = cells[cells["n_sources"] == 1].assign(
         control="shuffled_source",
         baseline_score=lambda one: one["score"] / 2,
         delta=lambda one: one["score"] / 2,
         improvement=100.0,
-    )[columns.names("control_cells")]
-    statistics = dataclasses.replace(
-        results.statistics, control_cells=over, controls=controls(over, cells, ["shuffled_source"])
-    )
-    return dataclasses.replace(results, statistics=statistics)
+    )[list_names(columns.CONTROL_CELLS)]
+    judged = controls(over, cells, ["shuffled_source"])
+    return results.replace({"control_cells": over, "controls": judged})
 
 
-def with_sizes(results: Results, sizes: dict[str, int]) -> Results:
+def with_sizes(results: Frames, sizes: dict[str, int]) -> Frames:
     """Return the results with other numbers of training instances, without unnamed tasks."""
-    old = results.tables.sizes
+    old = results["sizes"]
     new = old[old["task"].isin(sizes)].assign(train=lambda rows: rows["task"].map(sizes))
-    return dataclasses.replace(results, tables=dataclasses.replace(results.tables, sizes=new))
+    return results.replace({"sizes": new})
 
 
 def lengths_of(dataset: str, longest: int = 300) -> pd.DataFrame:

@@ -13,10 +13,11 @@ from constructed_records import edit
 from study_records import write_records
 from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.collect.collect import collect
-from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.results import collect
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.study import Study
+from transfer_frames import compute_frames
 
 TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
 KEYS: dict[str, Any] = {
@@ -53,8 +54,8 @@ def a_run(study: Study, algorithm: str = "multitask", seed: int = 1) -> Run:
     )
 
 
-def gather(study: Study) -> Tables:
-    return collect(study)[0]
+def gather(study: Study) -> Frames:
+    return compute_frames(collect.gather(study))
 
 
 def edited(**changes: Any) -> Damage:

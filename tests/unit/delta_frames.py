@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.columns import frame
+from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.results.store import build_frame
 
 Delta = Callable[[str, str, str, str, int], float | None]
 """model, algorithm, source, target, seed → delta; None: no run."""
@@ -40,7 +41,7 @@ def make_deltas(
             run = (dataset, model, algorithm, [source], source, 1, target, seed)
             digests = ("/".join(map(str, name)), f"{model}/{target}/{seed}")
             rows.append((*run, 50 + value, 50.0, value, 2 * value, *digests))
-    return frame("deltas", rows)
+    return build_frame(rows, columns.DELTAS)
 
 
 def make_cells(
@@ -69,4 +70,4 @@ def make_cells(
         rows.append(
             (*run, count, sorted(group["seed"]), count, *scores, *drawn, *interval, nan, False, "")
         )
-    return frame("cells", rows)
+    return build_frame(rows, columns.CELLS)

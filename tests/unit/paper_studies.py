@@ -12,10 +12,8 @@ from record_factory import ALGORITHMS, Run, constructed
 
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer import published
-from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.collect import write
-from tasktransfer.designs.transfer.collect.results import Results, Statistics
-from tasktransfer.results.collect import Collected
+from tasktransfer.results.frames import Frames
+from transfer_frames import compute_frames
 
 MODELS = {"bert": "BERT", "gpt2": "GPT-2", "t5": "T5"}
 SEEDS = (0, 1)
@@ -46,14 +44,8 @@ LUCK = 3.0
 """How far a lucky seed moves a source's score, and an unlucky one moves it back."""
 
 
-def gather(folder: Path, runs: list[Run], score: Callable[[Run], float], **changes: Any) -> Results:
-    return results_of(constructed(folder, runs, score, **changes))
-
-
-def results_of(collected: Collected) -> Results:
-    tables, metadata = write(collected)
-    empty = {name: columns.frame(name, []) for name in columns.STATISTICS}
-    return Results(tables, Statistics(**empty), metadata, None)
+def gather(folder: Path, runs: list[Run], score: Callable[[Run], float], **changes: Any) -> Frames:
+    return compute_frames(constructed(folder, runs, score, **changes))
 
 
 class Paper:

@@ -19,11 +19,11 @@ from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.datasets import DATASETS, declare, get_card_digests, get_task
 from tasktransfer.designs import design_of, open_study
 from tasktransfer.designs.transfer.leaks import shared_dialogues
-from tasktransfer.designs.transfer.shown import shown
+from tasktransfer.designs.transfer.shown import build_analysis
 from tasktransfer.designs.transfer.tables.shared_dialogues import is_behind, make, make_notes
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.operate.lacking import refuse_lacking
-from tasktransfer.present.view import View
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance
@@ -264,18 +264,18 @@ def test_a_leak_is_refused_unless_it_is_allowed(capsys: pytest.CaptureFixture[st
     design_of(allowed.config).refuse(allowed)
     assert "of 6 test dialogues of Tickets/intent" in capsys.readouterr().err
     metadata = Metadata("across", "", synthetic=False, records=0)
-    table = make(View(allowed, {}, metadata))
+    table = make(Frames(allowed, {}, metadata))
     row = table.to_dict("records")[0]
     assert (row["dataset"], row["target"], row["source"]) == ("Tickets", "intent", "Other/urgency")
     assert 0 < row["shared"] <= row["of"] == 6 and " is " in row["example"]
-    assert make_notes(View(allowed, {}, metadata), table) == [
+    assert make_notes(Frames(allowed, {}, metadata), table) == [
         "Allowed by the study: Other > Tickets."
     ]
     (run,) = [run for run in allowed.plan.runs if run.about["sources"]]
     assert is_behind(row, run) and not is_behind({**row, "source": "urgency"}, run)
-    assert "shared_dialogues" in [table.name for table in shown(allowed).tables]
+    assert "shared_dialogues" in [table.name for table in build_analysis(allowed).tables]
     within = study(datasets={"DailyDialog": {}}, training={"epochs": 1})
-    assert "shared_dialogues" not in [table.name for table in shown(within).tables]
+    assert "shared_dialogues" not in [table.name for table in build_analysis(within).tables]
 
 
 def test_the_datasets_of_other_designs_are_sources_where_their_files_are() -> None:

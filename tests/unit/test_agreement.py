@@ -11,8 +11,10 @@ import pytest
 from delta_frames import make_deltas
 from scipy import stats
 
-from tasktransfer.designs.transfer.collect.columns import frame, names
+from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.statistics.agreement import agreement, agreement_overall
+from tasktransfer.results.frames import list_names
+from tasktransfer.results.store import build_frame
 from tasktransfer.stats import correlation
 from tasktransfer.stats.correlation import correlate
 from tasktransfer.stats.resampling import Floats
@@ -198,12 +200,12 @@ def test_halves_of_the_seeds_by_hand() -> None:
 @pytest.mark.parametrize("study_of", ["nothing", "one model", "one task pair"])
 def test_small_studies_give_no_numbers_and_no_errors(study_of: str) -> None:
     deltas = {
-        "nothing": frame("deltas", []),
+        "nothing": build_frame([], columns.DELTAS),
         "one model": make_deltas(lambda *name: 1.0),
         "one task pair": make_deltas(lambda *name: 1.0, tasks="ab", models=("x", "y")),
     }[study_of]
     table = agreement(deltas)
-    assert list(table.columns) == names("agreement")
+    assert list(table.columns) == list_names(columns.AGREEMENT)
     assert table["correlation"].isna().all()
     assert table["correlation"].dtype == "float64"
     assert len(table) == (1 if study_of == "one task pair" else 0)

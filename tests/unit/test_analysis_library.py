@@ -1,10 +1,11 @@
-"""``tasktransfer.designs.transfer.frames`` as a library: exports, documentation, notebook."""
+"""Frames of the transfer study for readers: declarations, documentation, notebook."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import nbformat
@@ -13,40 +14,37 @@ import yaml
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-import tasktransfer.designs.transfer.frames
 from study_records import write_records
 from tasktransfer.cli import main
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns_page import columns_page
+from tasktransfer.designs.transfer.frames import FRAMES
 from tasktransfer.present.page.holes import STATES
+from tasktransfer.results.frames import Frame
 from tasktransfer.results.store import build_schema
+from transfer_frames import COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "notebooks" / "heatmap.ipynb"
 
 
-def test_what_is_exported_needs_no_torch_and_nothing_heavy() -> None:
+def test_frames_are_declared_without_any_heavy_package() -> None:
+    heavy = ("torch", "transformers", "scipy", "matplotlib", "pandas", "pyarrow")
     code = (
-        "import sys; from tasktransfer.designs.transfer.frames import *; "
-        "print([m for m in ('torch', 'transformers', 'scipy', 'matplotlib') if m in sys.modules])"
+        "import sys; import tasktransfer.designs.transfer.frames; "
+        f"print([m for m in {heavy} if m in sys.modules])"
     )
     printed = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
     assert printed.strip() == "[]"
-    for name in tasktransfer.designs.transfer.frames.__all__:
-        assert getattr(tasktransfer.designs.transfer.frames, name).__doc__, name
 
 
-def test_the_guide_names_functions_that_exist() -> None:
-    guide = tasktransfer.designs.transfer.frames.__doc__
-    assert guide is not None
-    named = re.findall(r"``([\w.]+)\.(\w+)``", guide)
-    assert ("statistics.cells", "cells") in named
-    for module, function in named:
-        code = f"from tasktransfer.designs.transfer.{module} import {function}"
-        exec(code)
+@pytest.mark.parametrize("frame", [f for f in FRAMES if f.make is not None], ids=lambda f: f.name)
+def test_every_frame_is_made_by_a_function_with_a_docstring(frame: Frame) -> None:
+    assert frame.make is not None
+    made_by = getattr(import_module(frame.make.__module__), frame.make.__name__)
+    assert made_by.__doc__
 
 
 def test_the_page_of_columns_is_fresh() -> None:
@@ -54,15 +52,15 @@ def test_the_page_of_columns_is_fresh() -> None:
     assert file.read_text(encoding="utf-8") == columns_page(), f"{file} is stale: make schemas"
 
 
-@pytest.mark.parametrize("table", [*columns.TABLES, *columns.STATISTICS])
+@pytest.mark.parametrize("table", COLUMNS)
 def test_every_column_is_described(table: str) -> None:
-    for field in build_schema(columns.ALL[table]):
+    for field in build_schema(COLUMNS[table]):
         assert field.metadata[b"description"].strip(), field.name
 
 
 def test_the_documents_name_every_table_and_state() -> None:
     page = (ROOT / "docs" / "analysis.md").read_text(encoding="utf-8")
-    for name in (*columns.TABLES, *columns.STATISTICS):
+    for name in COLUMNS:
         assert re.search(rf"\b{name}\b", page), name
     for state in STATES:
         assert f"| `{state}` |" in page

@@ -10,8 +10,10 @@ import pytest
 from delta_frames import make_cells, make_deltas
 from scipy import stats
 
-from tasktransfer.designs.transfer.collect.columns import frame, names
+from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.statistics.asymmetry import asymmetry
+from tasktransfer.results.frames import list_names
+from tasktransfer.results.store import build_frame
 
 
 def test_seeds_alone_give_the_paired_t_test() -> None:
@@ -109,9 +111,9 @@ def test_no_asymmetry_is_seldom_found_and_hardly_ever_marked(instance_error: flo
 
 
 def test_nothing_gives_an_empty_table() -> None:
-    table = asymmetry(frame("cells", []), frame("deltas", []))
+    table = asymmetry(build_frame([], columns.CELLS), build_frame([], columns.DELTAS))
     assert table.empty
-    assert list(table.columns) == names("asymmetry")
+    assert list(table.columns) == list_names(columns.ASYMMETRY)
     assert table["q"].dtype == "float64"
     one_way = make_deltas(lambda m, al, s, t, seed: 1.0 if s == "a" else None, tasks="ab")
     assert asymmetry(make_cells(one_way), one_way).empty

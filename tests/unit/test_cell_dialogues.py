@@ -32,7 +32,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
 
 
 def test_dialogues_are_drawn_whole(study: Study) -> None:
-    found = cells(gather(study), RESULTS)
+    found = gather(study)["cells"]
     # Two instances of 40 in each dialogue.
     assert set(found["resampled_by"]) == {"dialogue"}
     assert set(found["dialogues"]) == {20}
@@ -45,8 +45,8 @@ def test_rows_without_dialogues_are_resampled_by_instance_and_say_so(study: Stud
         if run.about["target"] == TASKS[1]:
             replace_column(record_of(study, run), "cluster", [None] * 40, TASKS[1])
     tables = gather(study)
-    assert tables.problems.empty
-    found = cells(tables, RESULTS)
+    assert tables["problems"].empty
+    found = tables["cells"]
     of_task = found["target"] == TASKS[1]
     assert set(found.loc[of_task, "resampled_by"]) == {"instance"}
     assert set(found.loc[of_task, "dialogues"]) == {0}
@@ -58,7 +58,7 @@ def test_one_dialogue_tells_nothing_and_says_why(study: Study) -> None:
     for run in transfer_runs(study.plan):
         if run.about["target"] == TASKS[1]:
             replace_column(record_of(study, run), "cluster", ["the only one"] * 40, TASKS[1])
-    found = cells(gather(study), RESULTS)
+    found = gather(study)["cells"]
     alone = found[found["target"] == TASKS[1]]
     assert alone[["low", "high", "p", "q", "standard_error"]].isna().all(axis=None)
     assert set(alone["no_interval"]) == {"all 40 test instances are of one dialogue"}
@@ -71,7 +71,7 @@ def test_one_seed_is_never_significant(study: Study) -> None:
     for run in transfer_runs(study.plan):
         if run.method == "multitask" and run.seed > 0:
             record_of(study, run).unlink(missing_ok=True)
-    found = cells(gather(study), RESULTS)
+    found = gather(study)["cells"]
     alone = found[found["n_seeds"] == 1]
     assert set(alone["algorithm"]) == {"multitask"}
     # Its test of this one training is there, and no part of what is marked.
@@ -88,13 +88,18 @@ def test_runs_are_compared_with_the_baselines_of_their_seeds_and_those_trained_b
     """A run is missing: its baseline counts only if it is one of the extra baselines."""
     record_of(study, a_run(study)).unlink()
     tables = gather(study)
-    row = one(cells(tables, RESULTS), **A_CELL)
-    of_cell = (tables.deltas[list(A_CELL)] == pd.Series(A_CELL)).all(axis=1)
-    mine = tables.deltas[of_cell]
+    row = one(tables["cells"], **A_CELL)
+    of_cell = (tables["deltas"][list(A_CELL)] == pd.Series(A_CELL)).all(axis=1)
+    mine = tables["deltas"][of_cell]
     assert (row.n_seeds, row.n_baselines) == (2, 2)
     assert row.delta == pytest.approx(mine["delta"].mean())
-    row = one(cells(tables, RESULTS, more_baseline_seeds=[1]), **A_CELL)
-    runs = tables.runs[(tables.runs["model"] == "tiny-bert") & (tables.runs["target"] == TASKS[1])]
+    row = one(
+        cells(tables["transfer_runs"], tables["deltas"], RESULTS, more_baseline_seeds=[1]), **A_CELL
+    )
+    runs = tables["transfer_runs"][
+        (tables["transfer_runs"]["model"] == "tiny-bert")
+        & (tables["transfer_runs"]["target"] == TASKS[1])
+    ]
     baselines = runs.loc[runs["algorithm"] == "baseline", "score"]
     transfer = runs[(runs["algorithm"] == "multitask") & (runs["source"] == TASKS[0])]["score"]
     assert (row.n_seeds, row.n_baselines, len(transfer)) == (2, 3, 2)

@@ -19,6 +19,7 @@ from cell_studies import (
     TASKS,
     a_run,
     count_reads,
+    find_cells,
     finished_study,
     gather,
     of_plan,
@@ -29,10 +30,10 @@ from cell_studies import (
 
 from study_records import write_stage
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.errors import RecordError
+from tasktransfer.results.frames import list_names
 from tasktransfer.results.rows import select_task_rows
 from tasktransfer.results.study import Study
 from tasktransfer.stats import bootstrap, draws
@@ -56,22 +57,24 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_row_for_every_run_set(study: Study) -> None:
     tables = gather(study)
-    found = cells(tables, RESULTS)
-    assert tables.problems.empty
-    assert list(found.columns) == columns.names("cells")
+    found = tables["cells"]
+    assert tables["problems"].empty
+    assert list(found.columns) == list_names(columns.CELLS)
     # Two models, two algorithms, six pairs; two models with several sources.
     assert len(found) == 2 * 2 * 6 + 2
     assert (found["n_sources"] == 2).sum() == 2
     assert found["seeds"].tolist() == [[0, 1, 2]] * 26
     assert (found["instances"] == 40).all()
-    means = tables.deltas.groupby(["model", "algorithm", "source", "target"], sort=False)["delta"]
+    means = tables["deltas"].groupby(["model", "algorithm", "source", "target"], sort=False)[
+        "delta"
+    ]
     assert found["delta"].tolist() == pytest.approx(means.mean().tolist())
 
 
 def test_a_row_is_the_bootstrap_of_its_runs(study: Study) -> None:
     tables = gather(study)
-    row = one(cells(tables, RESULTS), **A_CELL)
-    deltas = tables.deltas
+    row = one(tables["cells"], **A_CELL)
+    deltas = tables["deltas"]
     for key, value in A_CELL.items():
         deltas = deltas[deltas[key] == value]
     assert row.score == pytest.approx(deltas["score"].mean())
@@ -85,22 +88,17 @@ def test_a_row_is_the_bootstrap_of_its_runs(study: Study) -> None:
 
 def test_order_of_the_records_does_not_matter(study: Study) -> None:
     tables = gather(study)
-    turned = Tables(
-        **{
-            **{name: getattr(tables, name) for name in columns.TABLES},
-            "runs": tables.runs.iloc[::-1].reset_index(drop=True),
-            "deltas": tables.deltas.iloc[::-1].reset_index(drop=True),
-        }
-    )
+    runs, deltas = tables["transfer_runs"].iloc[::-1], tables["deltas"].iloc[::-1]
     keys = ["model", "algorithm", "source", "target"]
     left, right = (
-        cells(each, RESULTS).sort_values(keys).reset_index(drop=True) for each in (tables, turned)
+        each.sort_values(keys).reset_index(drop=True)
+        for each in (tables["cells"], cells(runs, deltas, RESULTS))
     )
     pd.testing.assert_frame_equal(left, right)
 
 
 def test_several_sources_are_adjusted_among_themselves(study: Study) -> None:
-    found = cells(gather(study), RESULTS)
+    found = gather(study)["cells"]
     for several in (True, False):
         family = found[(found["n_sources"] > 1) == several]
         assert family["q"].tolist() == pytest.approx(compute_q_values(family["p"]).tolist())
@@ -117,7 +115,7 @@ def test_only_seeds_that_have_both_runs_count(study: Study) -> None:
         if (run.method, run.about["target"], run.seed) == ("baseline", TASKS[2], 2)
     )
     record_of(study, baseline).unlink()
-    found = cells(gather(study), RESULTS)
+    found = gather(study)["cells"]
     assert one(found, **A_CELL).seeds == [0, 2]
     without = found[(found["model"] == "tiny-bert") & (found["target"] == TASKS[2])]
     assert without["seeds"].tolist() == [[0, 1]] * len(without)
@@ -125,12 +123,14 @@ def test_only_seeds_that_have_both_runs_count(study: Study) -> None:
 
 def test_without_rows_the_seeds_alone_are_judged(study: Study) -> None:
     tables = gather(study)
-    here = tables.runs["digest"] == a_run(study).stages[-1].digest
+    here = tables["transfer_runs"]["digest"] == a_run(study).stages[-1].digest
     assert here.sum() == 2, "the way back is the same training"
     for name in ("predictions", "predictions_rows", "predictions_sha256", "test_set"):
-        tables.runs[name] = tables.runs[name].astype(object).where(~here, None)
-    row = one(cells(tables, RESULTS), **A_CELL)
-    deltas = tables.deltas
+        tables["transfer_runs"][name] = (
+            tables["transfer_runs"][name].astype(object).where(~here, None)
+        )
+    row = one(tables["cells"], **A_CELL)
+    deltas = tables["deltas"]
     for key, value in A_CELL.items():
         deltas = deltas[deltas[key] == value]
     assert row.instances == 0
@@ -154,7 +154,7 @@ def test_equal_runs_are_no_effect(study: Study) -> None:
             == ("tiny-bert", "multitask", (TASKS[0],), target, seed)
         )
         _copy_result(record_of(study, baseline), record_of(study, run))
-    row = one(cells(gather(study), RESULTS), **A_CELL)
+    row = one(gather(study)["cells"], **A_CELL)
     assert (row.delta, row.standard_error, row.low, row.high, row.p) == (0, 0, 0, 0, 1)
     assert not row.significant
 
@@ -180,38 +180,37 @@ def _copy_result(source: Path, target: Path) -> None:
 
 
 def test_nothing_changed_nothing_read(study: Study, reads: list[str]) -> None:
-    tables = gather(study)
-    first = cells(tables, RESULTS)
+    first = gather(study)["cells"]
     # Every run once: 2 models * 3 seeds * (3 baselines + 12 pairs + 1 of several sources). Three
     # pairs of multitask share a training.
     assert (len(reads), len(set(reads))) == (2 * 3 * 16, 2 * 3 * 13)
     reads.clear()
-    pd.testing.assert_frame_equal(cells(tables, RESULTS, first), first)
+    pd.testing.assert_frame_equal(find_cells(study, first), first)
     assert reads == []
 
 
 def test_a_new_transfer_run_costs_its_cell(study: Study, reads: list[str]) -> None:
     run = a_run(study)
     record_of(study, run).unlink()
-    before = cells(gather(study), RESULTS)
+    before = gather(study)["cells"]
     write_stage(study, of_plan(study, run), lambda _: 0.95)
     reads.clear()
-    after = cells(gather(study), RESULTS, before)
+    after = find_cells(study, before)
     # Its cell, and that of the way back: three transfer runs and three baselines each.
     assert len(reads) == 12
     assert one(after, **A_CELL).seeds == [0, 1, 2]
     changed = after["inputs"] != before["inputs"]
     assert changed.sum() == 2
-    pd.testing.assert_frame_equal(after, cells(gather(study), RESULTS))
+    pd.testing.assert_frame_equal(after, gather(study)["cells"])
 
 
 def test_a_new_baseline_costs_the_cells_of_its_target_and_model(
     study: Study, reads: list[str]
 ) -> None:
-    before = cells(gather(study), RESULTS)
+    before = gather(study)["cells"]
     write_stage(study, a_run(study, "baseline", "").stages[-1], lambda _: 0.2)
     reads.clear()
-    after = cells(gather(study), RESULTS, before)
+    after = find_cells(study, before)
     changed = after[after["inputs"] != before["inputs"]]
     # Two algorithms from two sources, and the one of several sources.
     assert len(changed) == 5
@@ -221,25 +220,25 @@ def test_a_new_baseline_costs_the_cells_of_its_target_and_model(
 
 
 def test_q_of_untouched_cells_follows_the_others(study: Study) -> None:
-    before = cells(gather(study), RESULTS)
+    before = gather(study)["cells"]
     for run in transfer_runs(study.plan):
         if run.method == "multitask" and run.about["sources"] == (TASKS[1],):
             write_stage(study, of_plan(study, run), lambda _: 1.0)
-    after = cells(gather(study), RESULTS, before)
+    after = find_cells(study, before)
     same = after["inputs"] == before["inputs"]
     assert (after.loc[same, "p"] == before.loc[same, "p"]).all()
     assert (after.loc[same, "q"] != before.loc[same, "q"]).any()
-    pd.testing.assert_frame_equal(after, cells(gather(study), RESULTS))
+    pd.testing.assert_frame_equal(after, gather(study)["cells"])
 
 
 @pytest.mark.parametrize("statistic", [draws, bootstrap])
 def test_another_version_of_the_statistics_makes_all_anew(
     study: Study, reads: list[str], monkeypatch: pytest.MonkeyPatch, statistic: Any
 ) -> None:
-    before = cells(gather(study), RESULTS)
+    before = gather(study)["cells"]
     reads.clear()
     monkeypatch.setattr(statistic, "VERSION", statistic.VERSION + 1)
-    after = cells(gather(study), RESULTS, before)
+    after = find_cells(study, before)
     assert len(reads) == 2 * 3 * 16
     assert (after["inputs"] != before["inputs"]).all()
 
@@ -249,15 +248,14 @@ def test_predictions_that_change_after_they_were_collected_are_refused(study: St
     path = record_of(study, a_run(study)).with_name("rows.parquet")
     path.write_bytes(path.read_bytes() + b" ")
     with pytest.raises(RecordError, match=rf"{re.escape(str(path))}.*SHA-256.*collect` again"):
-        cells(tables, RESULTS)
+        tables["cells"]
 
 
 def test_no_runs_no_cells(study: Study) -> None:
     tables = gather(study)
-    empty = Tables(**{name: getattr(tables, name).iloc[:0] for name in columns.TABLES})
-    found = cells(empty, RESULTS)
+    found = cells(tables["transfer_runs"].iloc[:0], tables["deltas"].iloc[:0], RESULTS)
     assert found.empty
-    assert list(found.columns) == columns.names("cells")
+    assert list(found.columns) == list_names(columns.CELLS)
 
 
 # --- runs without a cell --------------------------------------------------------------------------
@@ -271,9 +269,9 @@ def test_another_test_set_is_named_and_left_out(study: Study) -> None:
     ids[3] = "someone-else"
     replace_column(path, "instance_id", ids)
     tables = gather(study)
-    assert set(tables.problems["path"]) == {path.relative_to(RESULTS).as_posix()}
-    assert tables.problems["error"].str.contains("was tested on other instances").all()
-    assert one(cells(tables, RESULTS), **A_CELL).seeds == [0, 2]
+    assert set(tables["problems"]["path"]) == {path.relative_to(RESULTS).as_posix()}
+    assert tables["problems"]["error"].str.contains("was tested on other instances").all()
+    assert one(tables["cells"], **A_CELL).seeds == [0, 2]
 
 
 def test_predictions_that_give_another_score_are_named_and_left_out(study: Study) -> None:
@@ -286,22 +284,22 @@ def test_predictions_that_give_another_score_are_named_and_left_out(study: Study
     predictions[wrong] = other
     replace_column(path, "prediction", predictions)
     tables = gather(study)
-    (problem,) = tables.problems.itertuples()
+    (problem,) = tables["problems"].itertuples()
     assert "its predictions have" in problem.error
     assert "the record says" in problem.error
-    assert one(cells(tables, RESULTS), **A_CELL).seeds == [0, 2]
+    assert one(tables["cells"], **A_CELL).seeds == [0, 2]
 
 
 def test_predictions_that_are_gone_are_named_and_left_out(study: Study) -> None:
     path = record_of(study, a_run(study))
     path.with_name("rows.parquet").unlink()
     tables = gather(study)
-    (problem,) = tables.problems.itertuples()
+    (problem,) = tables["problems"].itertuples()
     assert "no such file" in problem.error
-    assert one(cells(tables, RESULTS), **A_CELL).seeds == [0, 2]
+    assert one(tables["cells"], **A_CELL).seeds == [0, 2]
 
 
 def test_numbers_are_finite_where_they_can_be(study: Study) -> None:
-    found = cells(gather(study), RESULTS)
+    found = gather(study)["cells"]
     numbers = found[["delta", "standard_error", "degrees", "low", "high", "p", "q"]]
     assert np.isfinite(numbers.to_numpy()).all()

@@ -10,10 +10,10 @@ from test_cells import a_run, record_of, study
 
 from study_records import write_stage
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.collect.collect import collect
 from tasktransfer.results import tallies
 from tasktransfer.results.collect import CHECKED
 from tasktransfer.results.study import Study
+from transfer_frames import write_collected
 
 __all__ = ["study"]
 TABLES = Path("results/tables")
@@ -39,8 +39,8 @@ RECORDS = 96 - 18
 
 def gather() -> tuple[int, list[str]]:
     study = open_study("study.yaml")
-    tables, _ = collect(study)
-    return len(tables.runs), tables.problems["error"].tolist()
+    tables = write_collected(study)
+    return len(tables["transfer_runs"]), tables["problems"]["error"].tolist()
 
 
 def test_each_is_checked_once(study: Study, read: list[Path]) -> None:

@@ -19,13 +19,10 @@ from study_records import write_records
 from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.collect import tables_of
-from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.commands import submission_records
 from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.runs import is_control
 from tasktransfer.designs.transfer.statistics.by_dialogue import by_dialogue
-from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.designs.transfer.statistics.collapsed import collapsed, find_most_frequent
 from tasktransfer.designs.transfer.statistics.controls import (
     BEATS,
@@ -34,16 +31,16 @@ from tasktransfer.designs.transfer.statistics.controls import (
     HURTS,
     NOT_JUDGED,
     Over,
-    configured,
     control_cells,
-    controls,
     verdict,
 )
 from tasktransfer.designs.transfer.statistics.top1 import top1
 from tasktransfer.errors import RecordError
 from tasktransfer.results.collect import gather as collected
+from tasktransfer.results.frames import Frames, list_names
 from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.study import Study
+from transfer_frames import compute_frames
 
 HELPS, IDLE, TARGET = "emotion_recognition", "dialogue_nli", "topic_classification"
 KEYS: dict[str, Any] = {
@@ -77,34 +74,28 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     return study
 
 
-def gather(study: Study) -> Tables:
-    return tables_of(collected(study))
-
-
-def judged(tables: Tables) -> pd.DataFrame:
-    """Return the table ``controls``."""
-    over = control_cells(tables, RESULTS)
-    return controls(over, cells(tables, RESULTS), configured(tables))
+def gather(study: Study) -> Frames:
+    return compute_frames(collected(study))
 
 
 def test_controls_have_tables_of_their_own(study: Study) -> None:
     tables = gather(study)
-    assert tables.problems.empty
-    assert set(tables.runs["algorithm"]) == {"baseline", "pretrain_finetune"}
-    assert tables.control_runs["algorithm"].value_counts().to_dict() == {
+    assert tables["problems"].empty
+    assert set(tables["transfer_runs"]["algorithm"]) == {"baseline", "pretrain_finetune"}
+    assert tables["control_runs"]["algorithm"].value_counts().to_dict() == {
         "self_transfer": 5,
         "longer_baseline": 5,
         "shuffled_source": 10,
     }
-    assert set(tables.scores["algorithm"]) == {"baseline", "pretrain_finetune"}
-    assert len(tables.deltas) == 10
-    assert (tables.runs["algorithm"] == "baseline").sum() == 8 * 3
+    assert set(tables["scores"]["method"]) == {"baseline", "pretrain_finetune", *CONTROLS}
+    assert len(tables["deltas"]) == 10
+    assert (tables["transfer_runs"]["algorithm"] == "baseline").sum() == 8 * 3
 
 
 def test_the_source_that_helps_beats_all_controls_and_the_other_does_not(study: Study) -> None:
     tables = gather(study)
-    table = judged(tables)
-    assert list(table.columns) == columns.names("controls")
+    table = tables["controls"]
+    assert list(table.columns) == list_names(columns.CONTROLS)
     assert table.groupby("source")["control"].agg(list).to_dict() == {
         HELPS: list(CONTROLS),
         IDLE: list(CONTROLS),
@@ -112,8 +103,8 @@ def test_the_source_that_helps_beats_all_controls_and_the_other_does_not(study: 
     told = table.drop_duplicates("source").set_index("source")["verdict"]
     assert told[HELPS] == BEATS
     assert told[IDLE] == CANNOT_TELL
-    scores = tables.control_runs.groupby(["algorithm", "source"])["score"].mean()
-    transfer = tables.deltas.groupby("source")["score"].mean()
+    scores = tables["control_runs"].groupby(["algorithm", "source"])["score"].mean()
+    transfer = tables["deltas"].groupby("source")["score"].mean()
     for row in table.itertuples():
         own = scores[row.control, row.source if row.control == "shuffled_source" else ""]
         assert row.control_score == pytest.approx(own)
@@ -123,9 +114,7 @@ def test_the_source_that_helps_beats_all_controls_and_the_other_does_not(study: 
 
 def test_the_second_heatmaps_cells_are_over_the_shuffled_source(study: Study) -> None:
     tables = gather(study)
-    plain = cells(tables, RESULTS)
-    over = control_cells(tables, RESULTS)
-    table = controls(over, plain, CONTROLS)
+    plain, over, table = (tables[name] for name in ("cells", "control_cells", "controls"))
     over = over[over["control"] == "shuffled_source"].set_index("source")
     wanted = table[table["control"] == "shuffled_source"].set_index("source")
     for source in (HELPS, IDLE):
@@ -139,12 +128,13 @@ def test_only_cells_whose_runs_changed_are_computed_again(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables = gather(study)
-    before = control_cells(tables, RESULTS)
+    before = tables["control_cells"]
     monkeypatch.setattr(
         "tasktransfer.designs.transfer.statistics.cells.Tallies",
         lambda *_: pytest.fail("computed again"),
     )
-    pd.testing.assert_frame_equal(control_cells(tables, RESULTS, before), before)
+    again = control_cells(tables["transfer_runs"], tables["control_runs"], RESULTS, before)
+    pd.testing.assert_frame_equal(again, before)
 
 
 def test_a_missing_control_leaves_its_row_open(study: Study) -> None:
@@ -152,9 +142,10 @@ def test_a_missing_control_leaves_its_row_open(study: Study) -> None:
         if run.method == "self_transfer" and run.seed > 0:
             Path(study.record(run.stages[-1])).unlink()
     tables = gather(study)
-    assert tables.missing.empty
-    assert tables.control_missing["algorithm"].tolist() == ["self_transfer"] * 4
-    table = judged(tables)
+    assert tables["missing_runs"].empty
+    missing = tables["missing"]["method"]
+    assert missing[missing.isin(CONTROLS)].tolist() == ["self_transfer"] * 4
+    table = tables["controls"]
     of_one_seed = table[table["control"] == "self_transfer"]
     assert of_one_seed["n_seeds"].tolist() == [1, 1]
     assert of_one_seed["q"].isna().all()
@@ -162,16 +153,15 @@ def test_a_missing_control_leaves_its_row_open(study: Study) -> None:
 
 
 def test_without_controls_there_is_no_row(study: Study) -> None:
-    tables = gather(study)
-    without = replace(tables, control_runs=tables.control_runs.iloc[:0])
-    assert judged(without).empty
+    without = open_study("study.yaml", {"controls": []})
+    assert gather(without)["controls"].empty
 
 
 def test_a_configured_control_of_which_no_run_is_there_is_missing(study: Study) -> None:
     for run in study.plan.runs:
         if run.method == "self_transfer":
             Path(study.record(run.stages[-1])).unlink(missing_ok=True)
-    table = judged(gather(study))
+    table = gather(study)["controls"]
     lost = table[table["control"] == "self_transfer"]
     assert len(lost) == 2
     assert (lost["n_seeds"] == 0).all()
@@ -180,14 +170,8 @@ def test_a_configured_control_of_which_no_run_is_there_is_missing(study: Study) 
 
 
 def test_cells_of_one_seed_are_said_not_to_be_judged(study: Study) -> None:
-    tables = gather(study)
-    first = replace(
-        tables,
-        runs=tables.runs[tables.runs["seed"] == 0],
-        deltas=tables.deltas[tables.deltas["seed"] == 0],
-        control_runs=tables.control_runs[tables.control_runs["seed"] == 0],
-    )
-    assert set(judged(first)["verdict"]) == {NOT_JUDGED}
+    first = open_study("study.yaml", {"seeds": 1})
+    assert set(gather(first)["controls"]["verdict"]) == {NOT_JUDGED}
 
 
 NONE = math.nan
@@ -239,13 +223,13 @@ def test_cells_that_controls_equal_rarely_beat_them_and_a_source_of_its_own_does
 
 def test_top1_beside_what_did_not_choose_it(study: Study) -> None:
     tables = gather(study)
-    dialogues = by_dialogue(tables, RESULTS)
-    (row,) = top1(tables.deltas, tables.runs, dialogues).to_dict("records")
-    best = tables.deltas.groupby("source")["delta"].mean().max()
+    dialogues = by_dialogue(tables["transfer_runs"], RESULTS)
+    (row,) = top1(tables["deltas"], tables["transfer_runs"], dialogues).to_dict("records")
+    best = tables["deltas"].groupby("source")["delta"].mean().max()
     assert (row["n_targets"], row["n_seeds"]) == (1, 5)
     # One source is far ahead on every seed and dialogue: however it is chosen, it is the one.
     assert row["top1"] == pytest.approx(best)
-    own = tables.deltas[tables.deltas["source"] == HELPS]
+    own = tables["deltas"][tables["deltas"]["source"] == HELPS]
     halves = dialogues["DailyDialog", TARGET].halves
     judged = [
         halves["tiny-bert", run] - halves["tiny-bert", baseline]
@@ -260,22 +244,28 @@ def test_a_run_that_gives_one_answer_is_counted_and_stays(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables = gather(study)
-    one = tables.runs.index[(tables.runs["source"] == HELPS) & (tables.runs["seed"] == 3)][0]
+    one = tables["transfer_runs"].index[
+        (tables["transfer_runs"]["source"] == HELPS) & (tables["transfer_runs"]["seed"] == 3)
+    ][0]
     rows = [Row(i, TARGET, f"{TARGET}-{i}", ("work",), ("work",), 100.0) for i in range(40)]
     made = {"digest": "d", "dataset": "DailyDialog", "file": "one.parquet"}
     file = write_rows(RESULTS, rows, **made)
-    tables.runs.loc[one, ["predictions", "predictions_sha256"]] = ["one.parquet", file["sha256"]]
-    table = collapsed(tables, RESULTS)
+    tables["transfer_runs"].loc[one, ["predictions", "predictions_sha256"]] = [
+        "one.parquet",
+        file["sha256"],
+    ]
+    runs = pd.concat([tables["transfer_runs"], tables["control_runs"]])
+    table = collapsed(runs, RESULTS)
     cell = table[table["source"].eq(HELPS) & table["algorithm"].eq("pretrain_finetune")].iloc[0]
     assert (cell.n_runs, cell.n_collapsed, cell.seeds, cell.answer) == (5, 1, [3], "work")
     assert table["n_collapsed"].sum() == 1
     assert len(table) == 3 + 2 + 1 + 1 + 2
     Path("results/one.parquet").unlink()
-    pd.testing.assert_frame_equal(collapsed(tables, RESULTS, table), table)
+    pd.testing.assert_frame_equal(collapsed(runs, RESULTS, table), table)
     # Rows of another version are recomputed, but their inputs are gone.
     monkeypatch.setattr(f"{collapsed.__module__}._VERSION", 0)
     with pytest.raises(RecordError, match=r"one\.parquet"):
-        collapsed(tables, RESULTS, table)
+        collapsed(runs, RESULTS, table)
 
 
 @pytest.mark.parametrize(("others", "share"), [(1, 0.99), (2, 0.98)])

@@ -13,8 +13,6 @@ from study_records import write_records
 from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.collect import tables_of
-from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.controls import LONGER_BASELINE
 from tasktransfer.designs.transfer.report.longer_training import (
     LONGER_ALGORITHM,
@@ -23,7 +21,10 @@ from tasktransfer.designs.transfer.report.longer_training import (
 from tasktransfer.designs.transfer.runs import is_control
 from tasktransfer.designs.transfer.statistics.control_summary import summarise_controls
 from tasktransfer.results.collect import gather
+from tasktransfer.results.frames import Frames, list_names
+from tasktransfer.results.store import build_frame
 from tasktransfer.results.study import Study
+from transfer_frames import compute_frames
 
 TASKS = ["emotion_recognition", "dialogue_nli", "topic_classification"]
 STUDY: dict[str, Any] = {
@@ -88,15 +89,15 @@ def imitate_quality(run: Run) -> float:
 
 
 @pytest.fixture
-def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tables:
+def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Frames:
     study = open_changed(tmp_path, monkeypatch)
     write_records(study, imitate_quality)
-    return tables_of(gather(study))
+    return compute_frames(gather(study))
 
 
-def test_a_gain_of_longer_training_is_no_gain_over_a_longer_baseline(tables: Tables) -> None:
-    frame = summarise_controls(tables, Path("results"))
-    assert list(frame.columns) == columns.names("control_summary")
+def test_a_gain_of_longer_training_is_no_gain_over_a_longer_baseline(tables: Frames) -> None:
+    frame = tables["control_summary"]
+    assert list(frame.columns) == list_names(columns.CONTROL_SUMMARY)
     rows = frame.set_index(["algorithm", "control"])
     longer = rows.loc[(LONGER_ALGORITHM, LONGER_BASELINE)]
     assert (longer["n_pairs"], longer["n_seeds"]) == (6, 4)
@@ -107,11 +108,11 @@ def test_a_gain_of_longer_training_is_no_gain_over_a_longer_baseline(tables: Tab
     assert rows.loc[("pretrain_finetune", LONGER_BASELINE), "high"] < -10
 
 
-def test_the_mean_is_that_of_transfers_minus_controls(tables: Tables) -> None:
-    frame = summarise_controls(tables, Path("results")).set_index(["algorithm", "control"])
+def test_the_mean_is_that_of_transfers_minus_controls(tables: Frames) -> None:
+    frame = tables["control_summary"].set_index(["algorithm", "control"])
     for (algorithm, control), row in frame.iterrows():
-        transfers = tables.runs[tables.runs["algorithm"] == algorithm]
-        runs = tables.control_runs[tables.control_runs["algorithm"] == control]
+        transfers = tables["transfer_runs"][tables["transfer_runs"]["algorithm"] == algorithm]
+        runs = tables["control_runs"][tables["control_runs"]["algorithm"] == control]
         keys = ["target", "seed", *(["source"] if control == "shuffled_source" else [])]
         both = transfers.merge(runs[[*keys, "score"]], on=keys, suffixes=("", "_of_control"))
         differences = both["score"] - both["score_of_control"]
@@ -120,34 +121,31 @@ def test_the_mean_is_that_of_transfers_minus_controls(tables: Tables) -> None:
         assert row["low"] < row["mean"] < row["high"]
 
 
-def test_one_seed_has_no_interval(tables: Tables) -> None:
-    first = Tables(
-        **{
-            name: frame[frame["seed"] == 0] if "seed" in frame else frame
-            for name, frame in vars(tables).items()
-        }
+def test_one_seed_has_no_interval(tables: Frames) -> None:
+    runs, control_runs = (
+        tables[name][tables[name]["seed"] == 0] for name in ("transfer_runs", "control_runs")
     )
-    frame = summarise_controls(first, Path("results"))
+    frame = summarise_controls(runs, control_runs, Path("results"))
     assert len(frame)
     assert frame[["low", "high", "p", "q"]].isna().all(axis=None)
 
 
-def test_without_runs_of_controls_there_are_no_rows(tables: Tables) -> None:
-    without = Tables(**{**vars(tables), "control_runs": tables.control_runs.iloc[:0]})
-    assert summarise_controls(without, Path("results")).empty
+def test_without_runs_of_controls_there_are_no_rows(tables: Frames) -> None:
+    runs, none = tables["transfer_runs"], tables["control_runs"].iloc[:0]
+    assert summarise_controls(runs, none, Path("results")).empty
 
 
 # --- the answer ---------------------------------------------------------------------------------
 
-NO_CONTROLS = columns.frame("control_summary", [])
+NO_CONTROLS = build_frame([], columns.CONTROL_SUMMARY)
 
 
 def make_means(mean: float, q: float) -> pd.DataFrame:
     return pd.DataFrame({"algorithm": [LONGER_ALGORITHM], "mean": [mean], "joint_q": [q]})
 
 
-def test_the_answer_names_the_effect_over_a_longer_baseline(tables: Tables) -> None:
-    frame = summarise_controls(tables, Path("results"))
+def test_the_answer_names_the_effect_over_a_longer_baseline(tables: Frames) -> None:
+    frame = tables["control_summary"]
     (sentence,) = describe_longer_training(frame, make_means(9.0, 0.001))
     assert "(longer_baseline), its mean effect with tiny-bert on DailyDialog is " in sentence
     assert sentence.endswith("points over 6 pairs, not significantly different from 0.")

@@ -22,10 +22,10 @@ from damaged_study import (
 )
 
 from study_records import write_records, write_stage
-from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.tables.aggregates import aggregate
 from tasktransfer.files import json_text
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.state import ROWS
 from tasktransfer.results.study import Study
 
@@ -182,43 +182,45 @@ def test_damage_is_named_and_moves_no_number(study: Study, kind: str, algorithm:
     without = _without(study, record)
     damage(record)
     tables = gather(study)
-    assert tables.problems["path"].tolist() == [record.relative_to(RESULTS).as_posix()]
-    (error,) = tables.problems["error"]
+    assert tables["problems"]["path"].tolist() == [record.relative_to(RESULTS).as_posix()]
+    (error,) = tables["problems"]["error"]
     assert said in error
     assert str(record.parent) in error
     assert "\n" not in error
     _same_numbers(tables, without)
-    lost = tables.missing[tables.missing["path"] == record.relative_to(RESULTS).as_posix()]
+    lost = tables["missing_runs"][
+        tables["missing_runs"]["path"] == record.relative_to(RESULTS).as_posix()
+    ]
     assert len(lost) == (2 if algorithm == "multitask" else 1), "both runs that end with it"
     assert set(lost["state"]) == {"damaged"} and set(lost["error"]) == {error}
     assert set(lost["reason"]) == {f"damaged: {error}"}
 
 
-def _without(study: Study, record: Path) -> Tables:
+def _without(study: Study, record: Path) -> Frames:
     """Return the tables of the same study without that run."""
     kept = record.parent.with_name("put aside")
     record.parent.rename(kept)
     hidden = kept.rename(Path("hidden"))
     tables = gather(study)
-    assert tables.problems.empty
+    assert tables["problems"].empty
     hidden.rename(record.parent)
     return tables
 
 
-def _same_numbers(tables: Tables, without: Tables) -> None:
-    for name in ("runs", "scores", "deltas", "sizes"):
-        pd.testing.assert_frame_equal(getattr(tables, name), getattr(without, name))
-    found = aggregate(tables.deltas, tables.missing)
-    pd.testing.assert_frame_equal(found, aggregate(without.deltas, without.missing))
+def _same_numbers(tables: Frames, without: Frames) -> None:
+    for name in ("transfer_runs", "scores", "deltas", "sizes"):
+        pd.testing.assert_frame_equal(tables[name], without[name])
+    found = aggregate(tables["deltas"], tables["missing_runs"])
+    pd.testing.assert_frame_equal(found, aggregate(without["deltas"], without["missing_runs"]))
 
 
 def test_a_record_without_a_planned_test_result_is_damaged(study: Study) -> None:
     record = Path(study.record(a_run(study).stages[-1]))
     edited(results={}, rows=None)(record)
     tables = gather(study)
-    assert set(tables.missing["path"]) == {record.relative_to(RESULTS).as_posix()}
-    assert set(tables.missing["state"]) == {"damaged"}
-    assert "has no test result for dialogue_nli" in " ".join(tables.missing["error"])
+    assert set(tables["missing_runs"]["path"]) == {record.relative_to(RESULTS).as_posix()}
+    assert set(tables["missing_runs"]["state"]) == {"damaged"}
+    assert "has no test result for dialogue_nli" in " ".join(tables["missing_runs"]["error"])
 
 
 def test_a_file_that_cannot_be_read_is_named(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,7 +233,7 @@ def test_a_file_that_cannot_be_read_is_named(study: Study, monkeypatch: pytest.M
         return read(path)
 
     monkeypatch.setattr(json_text, "read_bytes", refuse)
-    problems = gather(study).problems
+    problems = gather(study)["problems"]
     assert problems["error"].tolist() == [f"{record}: cannot be read: Permission denied"]
 
 
@@ -239,7 +241,7 @@ def test_a_file_that_cannot_be_read_is_named(study: Study, monkeypatch: pytest.M
 def test_a_file_without_permission_is_named(study: Study) -> None:
     record = Path(study.record(a_run(study).stages[-1]))
     record.chmod(0)
-    assert "Permission denied" in gather(study).problems["error"].iloc[0]
+    assert "Permission denied" in gather(study)["problems"]["error"].iloc[0]
 
 
 @pytest.mark.parametrize("score", ["same", "other"])
@@ -253,17 +255,17 @@ def test_a_copy_of_a_planned_record_is_named_and_left_out(study: Study, score: s
         next(iter(value["results"].values()))["score"] = 99.0
         copy.write_text(json.dumps(value))
     tables = gather(study)
-    assert tables.problems["path"].tolist() == [copy.relative_to(RESULTS).as_posix()]
-    (error,) = tables.problems["error"]
+    assert tables["problems"]["path"].tolist() == [copy.relative_to(RESULTS).as_posix()]
+    (error,) = tables["problems"]["error"]
     assert f"belongs at {record.relative_to(RESULTS)}; this one is left out" in error
-    assert tables.missing.empty
+    assert tables["missing_runs"].empty
     _same_numbers(tables, whole)
 
 
 def test_results_of_other_hyperparameters_beside_are_no_copies(study: Study) -> None:
     other = opened(training={"learning_rate": 1e-4})
     write_stage(other, a_run(other).stages[-1])
-    assert gather(study).problems.empty
+    assert gather(study)["problems"].empty
 
 
 def test_a_damaged_training_before_the_last_is_named(study: Study) -> None:
@@ -277,6 +279,6 @@ def test_a_damaged_training_before_the_last_is_named(study: Study) -> None:
     stage = next(s for s in study.plan.stages if any(len(o.tasks) == 2 for o in s.selections))
     truncated(record := Path(study.record(stage)))
     tables = gather(study)
-    assert tables.problems["path"].tolist() == [record.relative_to(RESULTS).as_posix()]
+    assert tables["problems"]["path"].tolist() == [record.relative_to(RESULTS).as_posix()]
     # Multitask of the two sources is the same training; the run that goes on from it has its own.
-    assert set(tables.missing["algorithm"]) == {"multitask"}
+    assert set(tables["missing_runs"]["algorithm"]) == {"multitask"}

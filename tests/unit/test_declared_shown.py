@@ -19,18 +19,17 @@ import pytest
 
 from report_results import Asked, make_results
 from shown_results import shown_of, view_of
-from tasktransfer.designs.empathetic.shown import shown as empathetic
+from tasktransfer.designs.empathetic import shown as empathetic
 from tasktransfer.designs.explain import Explanation, as_text
 from tasktransfer.designs.explain.question import explain_table, find_table
-from tasktransfer.designs.panel.shown import SHOWN as PANEL
+from tasktransfer.designs.panel import shown as panel
+from tasktransfer.designs.probes import shown as probes
 from tasktransfer.designs.probes.answer import answer as answer_of_probes
-from tasktransfer.designs.probes.shown import shown as probes
-from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.report.answer import answer as answer_of_transfer
-from tasktransfer.designs.transfer.shown import FIGURES, presentation
+from tasktransfer.designs.transfer.shown import FIGURES, declare_analysis
 from tasktransfer.errors import ConfigError
-from tasktransfer.present.declared import Figure, Presentation
-from tasktransfer.present.view import View
+from tasktransfer.present.declared import Analysis, Figure
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,42 +38,44 @@ RESULTS = make_results(Asked({"DailyDialog": (A, B, C)}, models=("bert",)))
 NO_STUDY: Any = None
 """What probes and empathetic dialogues declare is the same of every study."""
 PRESENTATIONS = {
-    "transfer": presentation({"DailyDialog": FIGURES}, selectors=True, mixing=True, across=True),
-    "panel": PANEL,
-    "empathetic": empathetic(NO_STUDY),
-    "probes": probes(NO_STUDY),
+    "transfer": declare_analysis(
+        {"DailyDialog": FIGURES}, selectors=True, mixing=True, across=True
+    ),
+    "panel": panel.build_analysis(NO_STUDY),
+    "empathetic": empathetic.build_analysis(NO_STUDY),
+    "probes": probes.build_analysis(NO_STUDY),
 }
 
 
-def late_names(value: Any) -> Iterator[tuple[str, str]]:
+def lazy_names(value: Any) -> Iterator[tuple[str, str]]:
     """Yield module and name of each function that is imported lazily."""
     if isinstance(value, partial):
-        yield from late_names(value.func)
-        yield from late_names(value.args)
+        yield from lazy_names(value.func)
+        yield from lazy_names(value.args)
     elif isinstance(value, FunctionType):
-        if value.__code__.co_qualname.startswith("late."):
+        if value.__code__.co_qualname.startswith("LazyModule."):
             yield value.__module__, value.__name__
         else:
             for cell in value.__closure__ or ():
-                yield from late_names(cell.cell_contents)
+                yield from lazy_names(cell.cell_contents)
     elif dataclasses.is_dataclass(value):
         for field in dataclasses.fields(value):
-            yield from late_names(getattr(value, field.name))
+            yield from lazy_names(getattr(value, field.name))
     elif isinstance(value, tuple):
         for item in value:
-            yield from late_names(item)
+            yield from lazy_names(item)
 
 
 @pytest.mark.parametrize("design", PRESENTATIONS)
-def test_every_late_name_is_a_function(design: str) -> None:
+def test_every_lazy_name_is_a_function(design: str) -> None:
     shown = PRESENTATIONS[design]
-    names = set(late_names(shown))
+    names = set(lazy_names(shown))
     assert len(names) >= (8 if design == "transfer" else len(shown.tables) // 2)
     for module, name in sorted(names):
         assert callable(getattr(import_module(module), name)), f"{module}.{name}"
 
 
-def texts(shown: Presentation) -> set[str]:
+def texts(shown: Analysis) -> set[str]:
     return {
         (each.text if isinstance(each, Figure) else "") or each.name
         for each in (*shown.tables, *shown.figures)
@@ -94,7 +95,7 @@ def test_every_caption_has_its_file_and_every_file_its_use(design: str) -> None:
 
 
 def explained(*words: str) -> Explanation:
-    view, shown = view_of(RESULTS), shown_of(RESULTS)
+    frames, shown = view_of(RESULTS), shown_of(RESULTS)
     table = find_table(shown, "TABLE2")
     assert table is not None
     config = SimpleNamespace(results="results")
@@ -105,8 +106,7 @@ def explained(*words: str) -> Explanation:
         tables="results/tables",
         absent=(),
     )
-    view = dataclasses.replace(view, frames={k: v for k, v in view.frames.items() if k != "runs"})
-    return explain_table(study, shown, view, table, words)
+    return explain_table(study, shown, frames, table, words)
 
 
 def test_a_cell_is_found_by_its_words_in_any_order_and_case() -> None:
@@ -147,34 +147,39 @@ def transfer(
     ``collapsed``: algorithm, source, target and how many of two runs predict one label only.
     """
     pairs = [(A, B), (B, A)]
-    cells = RESULTS.statistics.cells.iloc[:2].assign(
-        model="bert",
-        algorithm="multitask",
-        source=[source for source, _ in pairs],
-        target=[target for _, target in pairs],
-        n_sources=1,
-        delta=delta,
-        low=[value - 1 for value in delta],
-        high=[value + 1 for value in delta],
-        q=q,
+    cells = (
+        RESULTS["cells"]
+        .iloc[:2]
+        .assign(
+            model="bert",
+            algorithm="multitask",
+            source=[source for source, _ in pairs],
+            target=[target for _, target in pairs],
+            n_sources=1,
+            delta=delta,
+            low=[value - 1 for value in delta],
+            high=[value + 1 for value in delta],
+            q=q,
+        )
     )
-    summary = RESULTS.statistics.summary.iloc[:1].assign(
-        model="bert",
-        algorithm="multitask",
-        mean=sum(joint) / 2,
-        joint_low=joint[0],
-        joint_high=joint[1],
-        joint_q=joint_q,
+    summary = (
+        RESULTS["summary"]
+        .iloc[:1]
+        .assign(
+            model="bert",
+            algorithm="multitask",
+            mean=sum(joint) / 2,
+            joint_low=joint[0],
+            joint_high=joint[1],
+            joint_q=joint_q,
+        )
     )
     names = ["algorithm", "source", "target", "n_collapsed"]
     one_label = pd.DataFrame(collapsed, columns=names).assign(
         dataset="DailyDialog", model="bert", n_runs=2
     )
-    statistics = dataclasses.replace(
-        RESULTS.statistics, cells=cells, summary=summary, collapsed=one_label
-    )
-    results: Results = dataclasses.replace(RESULTS, statistics=statistics)
-    return answer_of_transfer(view_of(results))
+    frames = {"cells": cells, "summary": summary, "collapsed": one_label}
+    return answer_of_transfer(RESULTS.replace(frames))
 
 
 def of_cells(sentences: list[str]) -> list[str]:
@@ -256,7 +261,7 @@ def probed(
          "low": [rho[0]], "high": [rho[1]], "points": [9]}
     )  # fmt: skip
     frames = {"intervals": intervals, "claims": claims}
-    return answer_of_probes(View(NO_STUDY, frames, Metadata("s", "0" * 64, False, 1)))
+    return answer_of_probes(Frames(NO_STUDY, frames, Metadata("s", "0" * 64, False, 1)))
 
 
 def test_what_training_planted_is_found() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -16,13 +15,14 @@ from record_factory import Run, single_source_runs
 
 from shown_results import drawn as draw_figures
 from shown_results import shown_of, view_of
-from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.draw import DRAW
-from tasktransfer.designs.transfer.figures.one_dataset import FRAMES, select_dataset
-from tasktransfer.designs.transfer.report.blocks import read
+from tasktransfer.designs.transfer.figures.one_dataset import select_dataset
 from tasktransfer.designs.transfer.shown import FIGURES
 from tasktransfer.errors import RecordError
 from tasktransfer.present.figures import draw_figures as draw_declared
+from tasktransfer.results.frames import Frames
+from tasktransfer.results.store import write_frame
+from transfer_frames import COLUMNS, read_frames
 
 TASKS = {"DailyDialog": ("dialogue_nli", "topic_classification"),
          "Friends": ("question_answering", "personality_detection")}  # fmt: skip
@@ -39,20 +39,20 @@ def score(run: Run) -> float:
     return 50.0 + 3.0 * len(run[3]) + len(run[4]) / 10
 
 
-def study(folder: Path, runs: list[Run] = RUNS, **changes: object) -> Results:
+def study(folder: Path, runs: list[Run] = RUNS, **changes: object) -> Frames:
     return results_of(folder, runs, score, lengths=LENGTHS, **changes)
 
 
 @pytest.fixture
-def one(tmp_path: Path) -> Results:
+def one(tmp_path: Path) -> Frames:
     """Return a study of one dataset, which suffices for most tests."""
     return study(tmp_path / "one", RUNS[:4])
 
 
-def small_figure(results: Results, dataset: str) -> Figure:
+def small_figure(results: Frames, dataset: str) -> Figure:
     """Replace figures by a small one, because plotting takes long."""
     figure = Figure(figsize=(1, 1))
-    figure.text(0.5, 0.5, f"{dataset} {len(results.statistics.cells)}")
+    figure.text(0.5, 0.5, f"{dataset} {sum(map(len, results.values()))}")
     return figure
 
 
@@ -71,7 +71,7 @@ def files_of(out: Path) -> dict[str, tuple[int, bytes]]:
 
 
 def test_every_figure_is_drawn_as_png_and_pdf_and_again_as_the_same_bytes(
-    tmp_path: Path, one: Results
+    tmp_path: Path, one: Frames
 ) -> None:
     drawn = draw_figures(one, tmp_path / "a")
     assert drawn.redrawn == [f"{name}_DailyDialog" for name in SINGLE]
@@ -92,7 +92,7 @@ def test_every_figure_is_drawn_as_png_and_pdf_and_again_as_the_same_bytes(
 
 
 @pytest.mark.usefixtures("quick")
-def test_nothing_is_drawn_again_without_a_change(tmp_path: Path, one: Results) -> None:
+def test_nothing_is_drawn_again_without_a_change(tmp_path: Path, one: Frames) -> None:
     names = draw_figures(one, tmp_path / "out").names
     before = files_of(tmp_path / "out")
     again = draw_figures(one, tmp_path / "out")
@@ -117,7 +117,7 @@ def test_a_new_record_of_one_dataset_leaves_the_others_figures(tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_file_that_is_gone_is_drawn_again_alone(tmp_path: Path, one: Results) -> None:
+def test_a_file_that_is_gone_is_drawn_again_alone(tmp_path: Path, one: Frames) -> None:
     out = tmp_path / "out"
     draw_figures(one, out)
     (out / "heatmap_DailyDialog.pdf").unlink()
@@ -127,18 +127,18 @@ def test_a_file_that_is_gone_is_drawn_again_alone(tmp_path: Path, one: Results) 
 
 
 @pytest.mark.usefixtures("quick")
-def test_names_and_marks_of_the_study_are_drawn_again(tmp_path: Path, one: Results) -> None:
+def test_names_and_marks_of_the_study_are_drawn_again(tmp_path: Path, one: Frames) -> None:
     draw_figures(one, tmp_path / "out")
     synthetic = dataclasses.replace(one.metadata, synthetic=True)
-    marked = dataclasses.replace(one, metadata=synthetic)
+    marked = one.replace({}, synthetic)
     assert len(draw_figures(marked, tmp_path / "out").redrawn) == len(SINGLE)
 
 
 @pytest.mark.usefixtures("quick")
 def test_drawing_that_was_cut_off_goes_on_where_it_stopped(
-    tmp_path: Path, one: Results, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, one: Frames, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(results: Results, dataset: str) -> Figure:
+    def fail(results: Frames, dataset: str) -> Figure:
         raise RuntimeError("cut off")
 
     whole = DRAW["lengths"]
@@ -168,40 +168,42 @@ def test_figures_that_have_nothing_to_show_any_more_are_removed(tmp_path: Path) 
 
 def test_a_part_has_its_dataset_and_the_frames_it_asks_for(tmp_path: Path) -> None:
     results = study(tmp_path)
-    part = select_dataset(results, "Friends", ("cells", "lengths"))
-    assert set(part.statistics.cells["dataset"]) == {"Friends"}
-    assert len(part.statistics.cells) == 2
-    assert part.lengths is not None
-    assert set(part.lengths["dataset"]) == {"Friends"}
-    assert part.tables.runs.empty
-    assert list(part.tables.runs.columns) == list(results.tables.runs.columns)
+    part = select_dataset(results.select(("cells", "lengths")), "Friends")
+    assert set(part["cells"]["dataset"]) == {"Friends"}
+    assert len(part["cells"]) == 2
+    assert set(part["lengths"]["dataset"]) == {"Friends"}
+    assert set(part) == {"cells", "lengths"}
     assert list(part.metadata.order["task"]) == list(TASKS["Friends"])
     assert set(part.metadata.shorts) == set(TASKS["Friends"])
-    assert set(select_dataset(results, "Friends").tables.runs["dataset"]) == {"Friends"}
-    assert all(name in FRAMES for _, reads, _ in FIGURES.values() for name in reads)
+    assert set(select_dataset(results, "Friends")["transfer_runs"]["dataset"]) == {"Friends"}
+    assert all(name in COLUMNS for _, reads, _ in FIGURES.values() for name in reads)
 
 
 def test_a_figure_is_handed_the_frames_that_it_reads_and_no_others(
-    tmp_path: Path, one: Results, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, one: Frames, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[tuple[int, int]] = []
+    seen: list[list[str]] = []
     named: dict[str, str] = {}
 
-    def look(results: Results, dataset: str) -> Figure:
-        seen.append((len(results.statistics.cells), len(results.tables.runs)))
+    def look(results: Frames, dataset: str) -> Figure:
+        seen.append(list(results))
         named.update(results.metadata.shorts)
         return small_figure(results, dataset)
 
     monkeypatch.setitem(DRAW, "transfer_graph", look)  # it reads cells alone
     draw_declared(shown_of(one, ["transfer_graph"]), view_of(one), tmp_path)
-    assert seen == [(2, 0)]
-    cells = one.statistics.cells
+    assert seen == [["cells"]]
+    cells = one["cells"]
     assert named == {
         task: one.metadata.shorts[task] for task in {*cells["source"], *cells["target"]}
     }
 
 
 def test_statistics_are_needed(tmp_path: Path) -> None:
-    study(tmp_path, RUNS[:4])
+    frames = study(tmp_path, RUNS[:4])
+    path = Path(frames.study.tables, "runs.parquet")
+    path.parent.mkdir(parents=True)
+    write_frame(path, frames["runs"], COLUMNS["runs"], frames.metadata)
+    collected = read_frames(frames.study)
     with pytest.raises(RecordError, match=r"cells\.parquet.*tasktransfer statistics"):
-        read(SimpleNamespace(tables=tmp_path / "tables"))  # type: ignore[arg-type]
+        collected["cells"]

@@ -18,14 +18,15 @@ from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.data.recipes import Ingredients
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import load_config
-from tasktransfer.designs.empathetic import columns
-from tasktransfer.designs.empathetic.collect import read_dialogue_tables
+from tasktransfer.designs.empathetic.collect import make_labels, make_shared
+from tasktransfer.designs.empathetic.frames import FRAMES
 from tasktransfer.designs.empathetic.recipes import label_words, prepend
 from tasktransfer.designs.empathetic.sources import tiny
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES, read_dialogues
 from tasktransfer.designs.empathetic.sources.others import DAILY_REPLIES, OTHERS, REPLY_PAIRS
 from tasktransfer.errors import ConfigError, DataError, TrainingError
 from tasktransfer.fits import fast_text, fitted_on, learner_named
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.store import build_frame, write_frame
 from tasktransfer.tasks.card import SPLITS, Instance
@@ -211,19 +212,22 @@ def test_tables_of_dialogues_are_kept_where_they_are_gone_and_not_where_they_are
     tables = tmp_path / "tables"
     tables.mkdir()
 
-    def at(release: Path) -> Any:
-        return SimpleNamespace(tables=str(tables), release_of=lambda _: str(release))
+    metadata = Metadata("s", "0", True, 1)
 
-    told = read_dialogue_tables(at(world))
+    def make(release: Path) -> dict[str, list[Any]]:
+        study: Any = SimpleNamespace(tables=str(tables), release_of=lambda _: str(release))
+        frames = Frames(study, {}, metadata)
+        return {"labels": make_labels(frames), "shared": make_shared(frames)}
+
+    told = make(world)
     assert sum(dialogues for _, dialogues, _ in told["labels"]) == 200
-    for name, rows in told.items():
-        described = columns.TABLES[name]
-        frame = build_frame(rows, described)
-        write_frame(tables / f"{name}.parquet", frame, described, Metadata("s", "0", True, 1))
-    assert read_dialogue_tables(at(tmp_path / "elsewhere")) == told
+    for frame in (frame for frame in FRAMES if frame.from_dialogues):
+        rows = build_frame(told[frame.name], frame.columns)
+        write_frame(tables / f"{frame.name}.parquet", rows, frame.columns, metadata)
+    assert make(tmp_path / "elsewhere") == told
     shutil.copy(afraid(world), afraid(world).with_name("angry.csv"))  # doubled
     with pytest.raises(DataError, match=r"angry\.csv: dialogue tiny:0 is in .*afraid\.csv too"):
-        read_dialogue_tables(at(world))
+        make(world)
 
 
 def test_an_odd_number_of_columns(world: Path) -> None:

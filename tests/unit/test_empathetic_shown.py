@@ -12,8 +12,8 @@ import pytest
 
 from tasktransfer.designs import load_config
 from tasktransfer.designs.empathetic.answer import answer
-from tasktransfer.designs.empathetic.columns import COSTS, DIFFERENCES, MEASURED, SUMMARY
 from tasktransfer.designs.empathetic.figures import plot_differences, plot_ratios, plot_scores
+from tasktransfer.designs.empathetic.frames import COSTS, DIFFERENCES, MEASURED, SUMMARY
 from tasktransfer.designs.empathetic.printed import (
     add_names,
     add_scores,
@@ -21,9 +21,9 @@ from tasktransfer.designs.empathetic.printed import (
     table2_of_paper,
     table4_of_paper,
 )
-from tasktransfer.designs.empathetic.shown import TABLES, shown
+from tasktransfer.designs.empathetic.shown import TABLES, build_analysis
 from tasktransfer.present.tables import Left, Printed, build_printed
-from tasktransfer.present.view import View
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.study import Study
 
@@ -34,14 +34,14 @@ Cells = dict[tuple[str, str, str, str], tuple[float, float, float]]
 """Setting, method, measure and pool → a value and the ends of its interval."""
 
 
-def view(frames: dict[str, pd.DataFrame], **metadata: Any) -> View:
+def view(frames: dict[str, pd.DataFrame], **metadata: Any) -> Frames:
     study = SimpleNamespace(config=load_config(LAPTOP), plan=SimpleNamespace(stages=[1]))
     order = {"score": ["P@1,100", "AVG BLEU, retrieval", "PPL", "log PPL", "AVG BLEU, generation"]}
     about = Metadata(
         "planted", "digest", metadata.pop("synthetic", False), 1, order=order, **metadata
     )
     measured = pd.DataFrame(columns=[name for name, _, _ in MEASURED]).astype({"constant": bool})
-    return View(cast(Study, study), {"measured": measured, **frames}, about)
+    return Frames(cast(Study, study), {"measured": measured, **frames}, about)
 
 
 def summary(cells: Cells, block: int = 100) -> pd.DataFrame:
@@ -55,8 +55,8 @@ def compared(cells: Cells, q: float, seeds: int = 2) -> pd.DataFrame:
     return add_scores(pd.DataFrame(rows, columns=[name for name, _, _ in DIFFERENCES]), 100, POOLS)
 
 
-def table(name: str, of: View) -> Printed | Left:
-    return build_printed(shown(of.study), next(t for t in TABLES if t.name == name), of)
+def table(name: str, of: Frames) -> Printed | Left:
+    return build_printed(build_analysis(of.study), next(t for t in TABLES if t.name == name), of)
 
 
 def lines(made: Printed | Left) -> list[tuple[str, ...]]:

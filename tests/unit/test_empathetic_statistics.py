@@ -7,27 +7,37 @@ import math
 import pandas as pd
 import pytest
 
-from tasktransfer.designs.empathetic.columns import MEASURED, ROWS
-from tasktransfer.designs.empathetic.statistics import compute_statistics, find_judged_once
+from constructed_frames import make_frames
+from tasktransfer.designs.empathetic.frames import FRAMES, MEASURED, ROWS
+from tasktransfer.designs.empathetic.statistics import find_judged_once
+from tasktransfer.results.frames import Frames
+from tasktransfer.results.store import build_frame
 
 SCORED = [name for name, _, _ in MEASURED]
 NATS = {("base", 0): 4.2, ("base", 1): 4.3, ("pretrained", 0): 5.2, ("pretrained", 1): 5.32}
 """Method and seed → nats a token."""
 
 
+NONE = build_frame([], MEASURED)
+
+
+def compute_frames(rows: pd.DataFrame, measured: pd.DataFrame = NONE) -> Frames:
+    return make_frames(FRAMES, rows=rows, measured=measured)
+
+
 def rows_of(nats: dict[tuple[str, int], float]) -> pd.DataFrame:
     """Return twenty dialogues of ten tokens each, whose nats differ slightly by dialogue."""
-    made = []
+    rows = []
     for (method, seed), mean in nats.items():
         for place in range(20):
             run = ("generation", method, "writer", seed)
             names = ("perplexity", "", f"d{place}", f"d{place}-1", "", "")
-            made.append((*run, *names, [10 * mean + (place - 9.5) / 10, 10.0]))
-    return pd.DataFrame(made, columns=[name for name, _, _ in ROWS])
+            rows.append((*run, *names, [10 * mean + (place - 9.5) / 10, 10.0]))
+    return pd.DataFrame(rows, columns=[name for name, _, _ in ROWS])
 
 
 def test_perplexity_is_averaged_and_compared_on_its_logarithm() -> None:
-    told = compute_statistics(rows_of(NATS))
+    told = compute_frames(rows_of(NATS))
     (base, pretrained) = told["summary"].to_dict("records")
     assert base["value"] == pytest.approx(math.exp(4.25))
     assert 0 < base["low"] < base["value"] < base["high"]
@@ -44,13 +54,13 @@ def p_at_1_rows(right: dict[tuple[str, int], float]) -> pd.DataFrame:
 
     Which ones differs by method and seed.
     """
-    made = []
+    rows = []
     for number, ((method, seed), share) in enumerate(right.items()):
         run = ("retrieval", method, "minilm", seed)
         for place in range(40):
             names = ("p_at_1", "", f"d{place}", f"d{place}-1", "sad", "")
-            made.append((*run, *names, [float((place + 7 * number) % 40 < 40 * share), 1.0]))
-    return pd.DataFrame(made, columns=[name for name, _, _ in ROWS])
+            rows.append((*run, *names, [float((place + 7 * number) % 40 < 40 * share), 1.0]))
+    return pd.DataFrame(rows, columns=[name for name, _, _ in ROWS])
 
 
 def test_a_method_equal_to_base_differs_by_nothing_whichever_seeds_are_there() -> None:
@@ -58,7 +68,7 @@ def test_a_method_equal_to_base_differs_by_nothing_whichever_seeds_are_there() -
     base = {("base", seed): 0.1 + 0.2 * seed for seed in range(5)}
     rows = p_at_1_rows(base)
     same = rows.assign(method="multitask")
-    some = compute_statistics(pd.concat([rows, same[same["seed"] < 2]]))["differences"].iloc[0]
+    some = compute_frames(pd.concat([rows, same[same["seed"] < 2]]))["differences"].iloc[0]
     assert (some["seeds"], some["difference"]) == (2, 0.0)
     assert some["low"] <= 0 <= some["high"]
     assert some["p"] > 0.99
@@ -67,7 +77,7 @@ def test_a_method_equal_to_base_differs_by_nothing_whichever_seeds_are_there() -
 def test_without_shared_seeds_there_is_no_difference_and_the_table_says_so() -> None:
     base = p_at_1_rows({("base", seed): 0.1 + 0.2 * seed for seed in range(3)})
     other = p_at_1_rows({("multitask", seed): 0.9 for seed in (3, 4)})
-    told = compute_statistics(pd.concat([base, other]))["differences"]
+    told = compute_frames(pd.concat([base, other]))["differences"]
     (row,) = told.to_dict("records")
     assert row["seeds"] == 0
     assert all(math.isnan(row[name]) for name in ("difference", "low", "high", "p", "q"))
@@ -82,13 +92,13 @@ METHODS = {
 
 def test_controls_are_no_part_of_the_family_of_q() -> None:
     """Rows that must be significant cannot make others significant by chance."""
-    alone = compute_statistics(p_at_1_rows(METHODS))["differences"].set_index("method")
+    alone = compute_frames(p_at_1_rows(METHODS))["differences"].set_index("method")
     controls = {
         (f"emoprepend-{name}", seed): share
         for name, share in (("gold", 0.95), ("random", 0.3))
         for seed in range(3)
     }
-    both = compute_statistics(p_at_1_rows(METHODS | controls))["differences"].set_index("method")
+    both = compute_frames(p_at_1_rows(METHODS | controls))["differences"].set_index("method")
     for name in ("multitask", "emoprepend-1"):
         assert both.loc[name, "q"] == alone.loc[name, "q"]
         assert alone.loc[name, "q"] > 0
@@ -121,14 +131,13 @@ def test_a_model_as_released_is_one_evaluation() -> None:
         ],
         columns=SCORED,
     )
-    once = find_judged_once(scores)
-    assert once == {("retrieval", "pretrained", "p_at_1", "")}
-    told = compute_statistics(rows, once)
+    assert find_judged_once(scores) == {("retrieval", "pretrained", "p_at_1", "")}
+    told = compute_frames(rows, scores)
     summary = told["summary"].set_index("method")
     assert summary["seeds"].to_dict() == {
         "base": 3, "multitask": 3, "emoprepend-1": 3, "pretrained": 1,
     }  # fmt: skip
-    alone = compute_statistics(released)["summary"].iloc[0]
+    alone = compute_frames(released)["summary"].iloc[0]
     assert summary.loc["pretrained", ["low", "high"]].tolist() == alone[["low", "high"]].tolist()
     difference = told["differences"].set_index("method").loc["pretrained"]
     assert difference["seeds"] == 3  # each of Base's, which do differ

@@ -19,7 +19,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
 from tasktransfer.designs.explain import as_text, explain
 from tasktransfer.designs.transfer.runs import transfer_runs
-from tasktransfer.designs.transfer.shown import shown as transfer
+from tasktransfer.designs.transfer.shown import build_analysis
 from tasktransfer.present.numbers import format_delta
 from tasktransfer.results.state import claim
 from tasktransfer.results.study import Study
@@ -150,7 +150,7 @@ def test_interval_and_test_are_those_of_the_statistics(study: Study, capsys: Any
 
 
 def test_the_significance_of_the_statistics_is_told(study: Study, capsys: Any) -> None:
-    explanation = explain(study, transfer(study), CELL)
+    explanation = explain(study, build_analysis(study), CELL)
     (row,) = explanation.rows
     for significant, word in ((False, "no"), (True, "yes")):
         numbers = {**row.numbers, "q": None, "significant": significant}

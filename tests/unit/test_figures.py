@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,7 +23,6 @@ from matplotlib.patches import FancyArrowPatch
 from record_factory import Run, single_source_runs
 
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.aggregate_transfer import plot_aggregate_transfer
 from tasktransfer.designs.transfer.figures.draw import DRAW, select_dataset
 from tasktransfer.designs.transfer.figures.lengths import plot_lengths
@@ -39,6 +37,7 @@ from tasktransfer.designs.transfer.figures.transfer_graph import (
 )
 from tasktransfer.designs.transfer.shown import FIGURES
 from tasktransfer.present.kit.style import fold_name, format_signed, get_series_look, log_ticks
+from tasktransfer.results.frames import Frames
 
 ER, TC, DNLI = "emotion_recognition", "topic_classification", "dialogue_nli"
 TASKS = (ER, TC, DNLI)
@@ -55,9 +54,9 @@ def score(run: Run) -> float:
 
 
 @pytest.fixture(scope="module")
-def planted(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Frames:
     results = with_shuffled_sources(results_of(tmp_path_factory.mktemp("planted"), RUNS, score))
-    return dataclasses.replace(with_sizes(results, SIZES), lengths=lengths_of("DailyDialog"))
+    return with_sizes(results, SIZES).replace({"lengths": lengths_of("DailyDialog")})
 
 
 def drawn(figure: Figure | None) -> Figure:
@@ -66,10 +65,10 @@ def drawn(figure: Figure | None) -> Figure:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_what_a_figure_reads_is_all_that_it_needs(planted: Results, name: str) -> None:
+def test_what_a_figure_reads_is_all_that_it_needs(planted: Frames, name: str) -> None:
     """``draw_figures`` passes only the tables that it names, of its dataset."""
     _, reads, _ = FIGURES[name]
-    part = select_dataset(planted, "DailyDialog", reads)
+    part = select_dataset(planted.select(reads), "DailyDialog")
     whole = DRAW[name](planted, "DailyDialog")
     assert (DRAW[name](part, "DailyDialog") is None) == (whole is None)
     assert name == "multi_source" or whole is not None
@@ -101,7 +100,7 @@ def noise(run: Run) -> float:
 
 
 @pytest.fixture(scope="module")
-def paper_scale(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def paper_scale(tmp_path_factory: pytest.TempPathFactory) -> Frames:
     """Return ten tasks, three models with long names, three algorithms, gaps, several sources."""
     tasks = list(DATASETS["DailyDialog"].tasks)
     models = ["an-organisation/a-model-with-a-long-name", "gpt2-medium", "t5-base"]
@@ -120,14 +119,14 @@ def paper_scale(tmp_path_factory: pytest.TempPathFactory) -> Results:
         synthetic=["DailyDialog", "Friends"],
     )
     sizes = {task: 50 * 2**place for place, task in enumerate(tasks)}
-    cells = results.statistics.cells
+    cells = results["cells"]
     marked = with_cells(results, q=0.5, significant=cells.index % 3 == 0)
     marked = with_shuffled_sources(marked)
-    return dataclasses.replace(with_sizes(marked, sizes), lengths=lengths_of("DailyDialog"))
+    return with_sizes(marked, sizes).replace({"lengths": lengths_of("DailyDialog")})
 
 
 @pytest.fixture(scope="module")
-def smallest(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def smallest(tmp_path_factory: pytest.TempPathFactory) -> Frames:
     """Return two tasks, one model, one algorithm and one seed."""
     runs = single_source_runs(
         "Friends", ["t"], list(DATASETS["Friends"].tasks)[:2], [0], ["multitask"]
@@ -140,7 +139,7 @@ def smallest(tmp_path_factory: pytest.TempPathFactory) -> Results:
         synthetic=["DailyDialog", "Friends"],
     )
     results = with_shuffled_sources(results)
-    return dataclasses.replace(results, lengths=lengths_of("Friends", 3))
+    return results.replace({"lengths": lengths_of("Friends", 3)})
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -148,7 +147,7 @@ def smallest(tmp_path_factory: pytest.TempPathFactory) -> Results:
 def test_nothing_overlaps_or_is_cut_off(
     name: str, scale: str, request: pytest.FixtureRequest
 ) -> None:
-    results: Results = request.getfixturevalue(scale)
+    results: Frames = request.getfixturevalue(scale)
     dataset = "DailyDialog" if scale == "paper_scale" else "Friends"
     figure = drawn(DRAW[name](results, dataset))
     assert flaws(figure) == []
@@ -158,11 +157,11 @@ def test_nothing_overlaps_or_is_cut_off(
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_dataset_that_is_not_there_has_no_figure(name: str, planted: Results) -> None:
+def test_a_dataset_that_is_not_there_has_no_figure(name: str, planted: Frames) -> None:
     assert DRAW[name](planted, "Friends") is None
 
 
-def test_real_data_bear_no_mark(planted: Results) -> None:
+def test_real_data_bear_no_mark(planted: Frames) -> None:
     for name, draw in DRAW.items():
         if name != "multi_source":
             figure = drawn(draw(planted, "DailyDialog"))
@@ -174,7 +173,7 @@ def test_real_data_bear_no_mark(planted: Results) -> None:
 # --- Figure 1 -------------------------------------------------------------------------------------
 
 
-def test_the_graph_has_an_arrow_for_each_pair_as_strong_as_its_delta(planted: Results) -> None:
+def test_the_graph_has_an_arrow_for_each_pair_as_strong_as_its_delta(planted: Frames) -> None:
     figure = drawn(plot_transfer_graph(planted, "DailyDialog"))
     bert, t5 = figure.axes
     assert bert.get_title() == "bert\n6 of 6 pairs drawn"
@@ -189,7 +188,7 @@ def test_the_graph_has_an_arrow_for_each_pair_as_strong_as_its_delta(planted: Re
     assert len([patch for patch in t5.patches if isinstance(patch, FancyArrowPatch)]) == 6
 
 
-def test_only_arrows_that_can_be_told_apart_are_drawn(paper_scale: Results) -> None:
+def test_only_arrows_that_can_be_told_apart_are_drawn(paper_scale: Frames) -> None:
     figure = drawn(plot_transfer_graph(paper_scale, "DailyDialog"))
     counts = [len(axes.patches) for axes in figure.axes]
     assert max(counts) <= 30
@@ -220,7 +219,7 @@ def test_looks_tell_the_sign_without_colour() -> None:
 # --- Figure 4 -------------------------------------------------------------------------------------
 
 
-def test_ratios_are_of_training_samples(planted: Results) -> None:
+def test_ratios_are_of_training_samples(planted: Frames) -> None:
     cells = compute_ratios(planted, "DailyDialog")
     found = {(row.source, row.target): row.ratio for row in cells.itertuples()}
     assert found[ER, TC] == 10.0
@@ -235,32 +234,25 @@ def test_ratios_are_of_training_samples(planted: Results) -> None:
     assert "8 cells of tasks of unknown size left out" in note(figure)
 
 
-def test_a_ratio_is_known_of_a_source_of_another_dataset(planted: Results) -> None:
-    sizes = planted.tables.sizes.head(1)
+def test_a_ratio_is_known_of_a_source_of_another_dataset(planted: Frames) -> None:
+    sizes = planted["sizes"].head(1)
     foreign = pd.concat([sizes.assign(dataset="Own", task="mood", train=300), sizes])
-    cells = planted.statistics.cells.head(1).assign(source="Own/mood", target=sizes["task"].iloc[0])
-    results = dataclasses.replace(
-        planted,
-        tables=dataclasses.replace(planted.tables, sizes=foreign),
-        statistics=dataclasses.replace(planted.statistics, cells=cells),
-    )
-    part = select_dataset(results, "DailyDialog", ("sizes", "cells"))
+    cells = planted["cells"].head(1).assign(source="Own/mood", target=sizes["task"].iloc[0])
+    results = planted.replace({"sizes": foreign, "cells": cells}).select(("sizes", "cells"))
+    part = select_dataset(results, "DailyDialog")
     assert list(compute_ratios(part, "DailyDialog")["ratio"]) == [300 / sizes["train"].iloc[0]]
 
 
-def test_the_best_fit_is_of_delta_on_the_logarithm_of_the_ratio(planted: Results) -> None:
-    cells = planted.statistics.cells
+def test_the_best_fit_is_of_delta_on_the_logarithm_of_the_ratio(planted: Frames) -> None:
+    cells = planted["cells"]
     more = [("dialogue_act_classification", TC, 5.0), ("dialogue_act_classification", DNLI, 2.0)]
     rows = [
         row.assign(source=source, target=target, delta=delta)
         for source, target, delta in more
         for row in [cells[(cells["source"] == ER) & (cells["target"] == TC)]]
     ]
-    wider = dataclasses.replace(
-        planted, statistics=dataclasses.replace(planted.statistics, cells=pd.concat([cells, *rows]))
-    )
-    sizes = pd.concat([planted.tables.sizes, planted.tables.sizes.head(1).assign(task=more[0][0])])
-    wider = dataclasses.replace(wider, tables=dataclasses.replace(wider.tables, sizes=sizes))
+    sizes = pd.concat([planted["sizes"], planted["sizes"].head(1).assign(task=more[0][0])])
+    wider = planted.replace({"cells": pd.concat([cells, *rows]), "sizes": sizes})
     figure = drawn(plot_sample_ratio(with_sizes(wider, {**SIZES, more[0][0]: 1}), "DailyDialog"))
     bert = figure.axes[0]
     # Dialogue classification as target: ER→TC 10, ER→DNLI 100, TC→DNLI 10, DNLI→TC 0.1, and from
@@ -279,14 +271,11 @@ def test_the_best_fit_is_of_delta_on_the_logarithm_of_the_ratio(planted: Results
 
 @pytest.mark.parametrize("draw", [plot_sample_ratio, plot_sample_count])
 def test_no_line_is_drawn_through_fewer_than_three_values(
-    planted: Results, draw: Callable[[Results, str], Figure | None]
+    planted: Frames, draw: Callable[[Frames, str], Figure | None]
 ) -> None:
     two = with_sizes(planted, {ER: 100, TC: 100, DNLI: 10})
-    cells = two.statistics.cells
-    one_target = dataclasses.replace(
-        two,
-        statistics=dataclasses.replace(two.statistics, cells=cells[cells["target"] == TC]),
-    )
+    cells = two["cells"]
+    one_target = two.replace({"cells": cells[cells["target"] == TC]})
     figure = drawn(draw(one_target, "DailyDialog"))
     for axes in figure.axes:
         assert not [found for found in axes.collections if isinstance(found, PolyCollection)]
@@ -298,7 +287,7 @@ def test_no_line_is_drawn_through_fewer_than_three_values(
 # --- Figure 5 -------------------------------------------------------------------------------------
 
 
-def test_points_are_means_by_sample_count(planted: Results) -> None:
+def test_points_are_means_by_sample_count(planted: Frames) -> None:
     figure = drawn(plot_sample_count(planted, "DailyDialog"))
     assert len(figure.axes) == 4
     assert [axes.get_ylabel().split("\n")[0] for axes in figure.axes[::2]] == ["bert", "t5"]
@@ -320,18 +309,18 @@ def test_points_are_means_by_sample_count(planted: Results) -> None:
 # --- Figure 6 -------------------------------------------------------------------------------------
 
 
-def test_lengths_are_shares_of_all(planted: Results) -> None:
+def test_lengths_are_shares_of_all(planted: Frames) -> None:
     frame = pd.DataFrame(
         [("DailyDialog", "utterance_words", length, count)
          for length, count in ((2, 50), (3, 30), (4, 19), (900, 1))],
         columns=["dataset", "unit", "length", "count"],
     )  # fmt: skip
-    figure = drawn(plot_lengths(dataclasses.replace(planted, lengths=frame), "DailyDialog"))
+    figure = drawn(plot_lengths(planted.replace({"lengths": frame}), "DailyDialog"))
     (axes,) = figure.axes
     bars = {bar.get_x() + bar.get_width() / 2: bar.get_height() for bar in axes.patches}
     assert bars == {2.0: 50.0, 3.0: 30.0, 4.0: 19.0}
     assert axes.get_title() == ("100 utterances\nmedian 2, mean 11.7\n1 longer than 4, up to 900")
-    assert plot_lengths(dataclasses.replace(planted, lengths=None), "DailyDialog") is None
+    assert plot_lengths(planted.replace({"lengths": frame.head(0)}), "DailyDialog") is None
 
 
 # --- Figures 7 and 8 ------------------------------------------------------------------------------
@@ -365,7 +354,7 @@ def test_aggregates_are_means_over_models_and_algorithms_with_margins(tmp_path: 
 # --- Figure 9 -------------------------------------------------------------------------------------
 
 
-def test_source_types_have_their_cells_and_means(planted: Results) -> None:
+def test_source_types_have_their_cells_and_means(planted: Frames) -> None:
     figure = drawn(plot_source_type(planted, "DailyDialog"))
     bert, t5 = figure.axes
     assert [label.get_text() for label in t5.get_xticklabels()] == [

@@ -21,16 +21,16 @@ from tasktransfer.data.prepared import name_instances_folder
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import generate
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.collect.results import Results, read_results
 from tasktransfer.designs.transfer.figures.draw import DRAW
 from tasktransfer.designs.transfer.figures.one_dataset import select_dataset
 from tasktransfer.encoding.encoded import is_synthetic, read_manifest
 from tasktransfer.errors import DataError
 from tasktransfer.present.tables import Printed
-from tasktransfer.results.collect import Collected
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.prepared import as_prepared
 from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study
+from transfer_frames import compute_frames, read_frames
 
 DATASET, TASKS = "DailyDialog", ["emotion_recognition", "dialogue_nli"]
 PAIR = dict(zip(("source", "target"), TASKS, strict=True))
@@ -97,20 +97,20 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     return made
 
 
-def analysed(trained: Trained) -> Results:
+def analysed(trained: Trained) -> Frames:
     trained.run("data stats --out", trained.study.tables)
     trained.run("collect --complete")
     trained.run("statistics")
-    return read_results(trained.study.tables)
+    return read_frames(trained.study)
 
 
-def check_marks(results: Results, folder: Path) -> None:
+def check_marks(results: Frames, folder: Path) -> None:
     """Check every table, figure and page of a study whose dialogues are all generated."""
     assert results.metadata.synthetic
-    assert results.tables.runs["synthetic"].all()
+    assert results["transfer_runs"]["synthetic"].all()
     tables = [table for table in printed(results).values() if isinstance(table, Printed)]
-    assert {table.name for table in tables} == {"table1", "table2", "published_check"}
-    for table in tables[:-1]:  # the last is the paper's own
+    assert {table.name for table in tables} >= {"table1", "table2", "published_check", "summary"}
+    for table in (table for table in tables if table.metadata is not None):  # not the paper's own
         assert table.text.startswith("SYNTHETIC¹ "), table.name
         assert table.notes[0].startswith("1 SYNTHETIC (tiny world)"), table.name
         assert not [name for name in table.frame.columns if name.startswith("published")]
@@ -185,7 +185,7 @@ def test_before_it_is_prepared_nothing_is_claimed(
 # --- one dataset generated, the other real -------------------------------------------------------
 
 
-def mixed(folder: Path) -> Results:
+def mixed(folder: Path) -> Frames:
     """Write records on real DailyDialog and generated Friends, named like the paper's BERT."""
     runs = [
         run
@@ -196,17 +196,7 @@ def mixed(folder: Path) -> Results:
     def score(run: Run) -> float:
         return 50.0 + 2 * len(run[3])
 
-    return computed(constructed(folder, runs, score, synthetic=["Friends"]))
-
-
-def computed(collected: Collected) -> Results:
-    from tasktransfer.designs.transfer.collect.collect import write  # noqa: PLC0415
-    from tasktransfer.designs.transfer.statistics.study_statistics import compute  # noqa: PLC0415
-
-    write(collected)
-    tables = collected.study.tables
-    compute(Path(tables), collected.study.config.results)
-    return read_results(tables)
+    return compute_frames(constructed(folder, runs, score, synthetic=["Friends"]))
 
 
 def test_each_dataset_is_marked_for_itself(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
@@ -16,7 +15,6 @@ from matplotlib.figure import Figure
 from record_factory import ALGORITHMS, Run, single_source_runs
 
 from tasktransfer.designs.transfer.collect.columns import PROMPTED
-from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.aggregate_transfer import plot_aggregate_transfer
 from tasktransfer.designs.transfer.figures.heatmap import UNLEARNED_LABEL, plot_heatmap
 from tasktransfer.designs.transfer.figures.multi_source_bars import plot_multi_source_bars
@@ -37,6 +35,7 @@ from tasktransfer.present.kit.style import (
     compute_improvement_limit,
     save,
 )
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.store import build_frame
 
 TASKS = ("emotion_recognition", "dialogue_nli", "topic_classification")
@@ -56,7 +55,7 @@ def score(run: Run) -> float:
 
 def study(
     tmp_path: Path, gone: set[Run], *, runs: list[Run] = RUNS, synthetic: bool = False
-) -> Results:
+) -> Frames:
     return results_of(
         tmp_path,
         runs,
@@ -66,7 +65,7 @@ def study(
     )
 
 
-def figure_of(results: Results) -> Figure:
+def figure_of(results: Frames) -> Figure:
     figure = plot_heatmap(results, "DailyDialog")
     assert figure is not None
     return figure
@@ -161,7 +160,7 @@ def test_missing_cells_are_hatched_never_zero(tmp_path: Path) -> None:
 
 def test_cells_that_survive_are_framed_and_the_legend_says_so(tmp_path: Path) -> None:
     results = study(tmp_path, set())
-    cells = results.statistics.cells
+    cells = results["cells"]
     survives = (cells["source"] == TASKS[0]) & (cells["model"] == "bert")
     figure = figure_of(with_cells(results, q=survives.map({True: 0.01, False: 0.6}),
                                   significant=survives))  # fmt: skip
@@ -197,7 +196,7 @@ def test_a_cell_that_lost_its_other_seeds_is_of_one_training(tmp_path: Path) -> 
 
 def test_cells_that_left_a_race_are_hatched_in_their_own_way(tmp_path: Path) -> None:
     results = study(tmp_path, set())
-    cells = results.statistics.cells
+    cells = results["cells"]
     left = (cells["source"] == TASKS[1]) & (cells["model"] == "bert")
     why = cells["no_interval"].astype(object).where(~left, NO_INTERVAL)
     results = with_cells(results, no_interval=why, n_seeds=cells["n_seeds"].where(~left, 1))
@@ -224,7 +223,7 @@ def test_targets_whose_baseline_has_not_learned_are_dotted(tmp_path: Path) -> No
             for target, state in of_model.items()
         ]
     )
-    figure = figure_of(replace(results, references=references))
+    figure = figure_of(results.replace({"references": references}))
     bert, t5 = panels(figure)
     assert cells_of(bert, "dotted") == [(0, 1), (1, 1), (2, 1)]
     assert cells_of(t5, "dotted") == []
@@ -254,7 +253,7 @@ def test_missing_and_not_planned_cells_look_apart(tmp_path: Path) -> None:
     assert never not in states
 
 
-def aggregate_of(results: Results) -> Figure:
+def aggregate_of(results: Frames) -> Figure:
     figure = plot_aggregate_transfer(results, "DailyDialog")
     assert figure is not None
     return figure
@@ -389,7 +388,7 @@ def test_what_models_score_that_are_only_asked_stands_in_the_margin(tmp_path: Pa
         ],
         PROMPTED,
     )  # fmt: skip
-    figure = plot_heatmap(replace(results, prompted=asked), "DailyDialog")
+    figure = plot_heatmap(results.replace({"prompted": asked}), "DailyDialog")
     assert figure is not None
     panels = [axes for axes in figure.axes if axes.get_xlabel() == "target" or axes.get_title()]
     for axes in panels:
@@ -398,9 +397,8 @@ def test_what_models_score_that_are_only_asked_stands_in_the_margin(tmp_path: Pa
         texts = [text.get_text() for text in axes.texts]
         assert (texts.count("11.0"), texts.count("22.0")) == (2, 2)
     assert "prompted model" in " ".join(text.get_text() for text in figure.legends[0].texts)
-    part = select_dataset(replace(results, prompted=asked), "Friends")
-    assert part.prompted is not None
-    assert part.prompted.empty
+    part = select_dataset(results.replace({"prompted": asked}), "Friends")
+    assert part["prompted"].empty
     plain = plot_heatmap(results, "DailyDialog")
     assert plain is not None
     assert "asked" not in " ".join(text.get_text() for text in plain.legends[0].texts)

@@ -14,10 +14,11 @@ from study_records import write_records
 from tasktransfer.cli import main
 from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.collect.collect import collect
 from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.results import collect
 from tasktransfer.results.state import claim
 from tasktransfer.results.study import Study
+from transfer_frames import compute_frames
 
 ER, DNLI = "emotion_recognition", "dialogue_nli"
 KEYS: dict[str, Any] = {
@@ -47,8 +48,8 @@ def run_of(study: Study, algorithm: str, target: str = DNLI, seed: int = 1) -> R
 
 def missing(study: Study) -> pd.DataFrame:
     """Return rows by (algorithm, target, seed)."""
-    tables, _ = collect(study)
-    return tables.missing.set_index(["algorithm", "target", "seed"])
+    frames = compute_frames(collect.gather(study))
+    return frames["missing_runs"].set_index(["algorithm", "target", "seed"])
 
 
 def undo(study: Study, run: Run, step: int = -1, log: str | None = None) -> Path:

@@ -33,8 +33,8 @@ def test_the_plan_of_a_study_never_asks_for_other_hyperparameters(study: Study) 
     shutil.rmtree(study.folder(a_run(study).stages[-1]))
     write_stage(other, a_run(other).stages[-1])
     tables = gather(study)
-    assert len(tables.missing) == 2, "both that end with this training"
-    assert tables.problems.empty
+    assert len(tables["missing_runs"]) == 2, "both that end with this training"
+    assert tables["problems"].empty
 
 
 def test_synthetic_and_real_records_are_refused(study: Study) -> None:
@@ -63,4 +63,4 @@ def test_another_recipe_is_refused(study: Study) -> None:
     edited(provenance=provenance | {"recipe": RECIPE_VERSION + 1})(record)
     # The identity that the digest is of still says 1: the record contradicts itself.
     tables = gather(study)
-    assert f"provenance.recipe: {RECIPE_VERSION + 1}, but" in tables.problems["error"][0]
+    assert f"provenance.recipe: {RECIPE_VERSION + 1}, but" in tables["problems"]["error"][0]

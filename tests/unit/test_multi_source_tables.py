@@ -1,4 +1,4 @@
-"""Tables 3 and 6 from constructed records with the published results."""
+"""Frames 3 and 6 from constructed records with the published results."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from record_factory import Run
 from shown_results import write_all_tables
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer import published
-from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.tables import multi_source_tables
 from tasktransfer.designs.transfer.tables.paper_tables import table3, table6
+from tasktransfer.results.frames import Frames
 
 
 @pytest.fixture(scope="module")
-def several(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def several(tmp_path_factory: pytest.TempPathFactory) -> Frames:
     return gather(tmp_path_factory.mktemp("several"), several_runs(), several_score)
 
 
-def test_table_6_comes_out_as_published(several: Results) -> None:
+def test_table_6_comes_out_as_published(several: Frames) -> None:
     frame = some(table6(several))
     assert list(frame.columns) == list(multi_source_tables.COLUMNS6)
     assert len(frame) == 36
@@ -39,7 +39,7 @@ def test_table_6_comes_out_as_published(several: Results) -> None:
 
 
 def test_table_3_comes_out_as_published_but_where_the_paper_contradicts_itself(
-    several: Results,
+    several: Frames,
 ) -> None:
     frame = some(table3(several))
     assert list(frame.columns) == list(multi_source_tables.COLUMNS3)
@@ -54,7 +54,7 @@ def test_table_3_comes_out_as_published_but_where_the_paper_contradicts_itself(
     ]
 
 
-def test_multi_source_tables_are_printed_with_notes(several: Results, tmp_path: Path) -> None:
+def test_multi_source_tables_are_printed_with_notes(several: Frames, tmp_path: Path) -> None:
     write_all_tables(several, tmp_path)
     text = (tmp_path / "table6.md").read_text()
     assert "| DRSE | ARS + CEE + DAC | bert | Multitask | +0.96 | +0.96 | +0.00 | +3.73 |" in text

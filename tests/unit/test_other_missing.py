@@ -5,7 +5,6 @@ A page about the whole plan has to count all of them.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,14 @@ import pytest
 from finished_stages import MODEL, finish_all, opened
 from report_results import Asked, make_results
 from tasktransfer import cli
-from tasktransfer.designs.transfer.collect.columns import MEAN, PROBLEMS, PROMPTED
+from tasktransfer.designs.transfer.collect.columns import MEAN, PROMPTED
 from tasktransfer.designs.transfer.tables.table2 import table2
 from tasktransfer.operate.status import Watcher
 from tasktransfer.present.page.holes import format_warnings
 from tasktransfer.results.common_frames import MISSING
-from tasktransfer.results.store import build_frame, read_frame
+from tasktransfer.results.store import build_frame
 from tasktransfer.results.study import Study
+from transfer_frames import read_frames
 
 DECODER = {"name": "d", "family": "decoder", "checkpoint": "tiny", "max_length": 512}
 KEYS: dict[str, Any] = {
@@ -41,12 +41,6 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     return study
 
 
-def collected(study: Study, table: str) -> tuple[pd.DataFrame, dict[str, str]]:
-    frame = pd.read_parquet(Path(study.tables, f"{table}.parquet"))
-    _, metadata = read_frame(Path(study.tables, "problems.parquet"), PROBLEMS)
-    return frame, dict(metadata.facts)
-
-
 def test_what_status_counts_as_missing_is_in_the_tables(
     study: Study, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -56,15 +50,15 @@ def test_what_status_counts_as_missing_is_in_the_tables(
     assert left == total == len(study.plan.evaluations)
     said = capsys.readouterr().out
     assert f"{total} of {total} evaluations" in said and "1 of 1 fits" in said
-    other, facts = collected(study, "other_missing")
-    assert facts[MISSING] == "1 of 1 fits, 12 of 12 evaluations"
-    assert other["algorithm"].value_counts().to_dict() == {
-        "prompted, 0 shots": 4,
-        "prompted, 4 shots": 8,
-        "tfidf": 4,  # a model and seed each, of one fit
+    frames = read_frames(study)
+    assert frames.metadata.facts[MISSING] == "1 of 1 fits, 12 of 12 evaluations"
+    missing = frames["missing"]
+    assert missing["method"].value_counts().to_dict() == {
+        "prompted": 12,
+        "selector": 4,  # a model and seed each, of one fit
     }
-    assert set(other["state"]) == {"waiting"}
-    assert collected(study, "missing")[0].empty, "no transfer is missing"
+    assert missing["shots"].value_counts().to_dict() == {"0": 4, "4": 8}
+    assert set(missing["state"]) == {"waiting"}
 
 
 def test_a_stage_that_no_run_ends_with_is_listed(study: Study) -> None:
@@ -74,11 +68,12 @@ def test_a_stage_that_no_run_ends_with_is_listed(study: Study) -> None:
     stage = next(stage for stage in study.plan.stages if stage.digest not in last)
     Path(study.record(stage)).unlink()
     assert cli.main(["collect", "--config", "study.yaml"]) == 0
-    other, facts = collected(study, "other_missing")
+    frames = read_frames(study)
     total = len(study.plan.stages)
-    assert facts[MISSING].startswith(f"1 of {total} trainings, ")
-    (row,) = other[other["algorithm"] == "stage"].to_dict("records")
-    assert (row["target"], row["seed"], row["stage"]) == (stage.label, stage.seed, stage.path)
+    assert frames.metadata.facts[MISSING].startswith(f"1 of {total} trainings, ")
+    missing = frames["missing"]
+    (row,) = missing[missing["method"] == "stage"].to_dict("records")
+    assert (row["model"], row["seed"], row["node"]) == (stage.model.name, stage.seed, stage.path)
 
 
 def test_runs_are_counted_once_however_many_of_their_nodes_are_missing() -> None:
@@ -96,7 +91,7 @@ def test_table_2_counts_runs_of_prompted_models(seeds: int, runs: str, complete:
     row = ("D", "d", 4, MEAN, 20.0, 19.0, 21.0, 2, 1.0, seeds, 3, 3, 9, 9, "written", 0.0, 5)
     prompted = build_frame([(*row, "unknown", 2)], PROMPTED)
     results = make_results(Asked(tasks={"D": ["a", "b"]}))
-    frame = table2(replace(results, prompted=prompted))
+    frame = table2(results.replace({"prompted": prompted}))
     assert frame is not None
     (last,) = frame[frame["algorithm"].str.startswith("prompted")].to_dict("records")
     assert f"{last['n_cells']} of {last['n_expected']}" == runs

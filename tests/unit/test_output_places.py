@@ -27,6 +27,8 @@ WRITERS = {
     "demo": "--dry-run --folder",
     "init": "--file t.jsonl --label l --model tiny --hours 1 --out",
     "pilot": "--out",
+    "export-model": "--out",
+    "predict": "m f.jsonl --out",
     "judgements": "--ratings r.csv --out",
     "pairs": "--out",
     "submit": "--dataset Friends --model m --out",

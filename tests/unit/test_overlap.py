@@ -12,7 +12,7 @@ import pytest
 from delta_frames import make_deltas
 from record_factory import Run, make_record, record_path
 
-from tasktransfer.designs.transfer.collect.columns import frame, names
+from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.statistics.overlap import (
     INSTANCES,
     TEST_INSTANCES,
@@ -22,7 +22,9 @@ from tasktransfer.designs.transfer.statistics.overlap import (
     overlap_effect,
 )
 from tasktransfer.errors import RecordError
+from tasktransfer.results.frames import list_names
 from tasktransfer.results.rows import Row, write_rows
+from tasktransfer.results.store import build_frame
 from tasktransfer.stats import correlation
 
 
@@ -161,15 +163,15 @@ def test_p_is_uniform_where_sharing_does_nothing(monkeypatch: pytest.MonkeyPatch
 
 def test_nothing_gives_empty_tables() -> None:
     shared = overlap(instances())
-    effect = overlap_effect(shared, frame("deltas", []))
+    effect = overlap_effect(shared, build_frame([], columns.DELTAS))
     assert (list(shared.columns), list(effect.columns)) == (
-        names("overlap"),
-        names("overlap_effect"),
+        list_names(columns.OVERLAP),
+        list_names(columns.OVERLAP_EFFECT),
     )
     assert (shared["share"].dtype, effect["p"].dtype) == ("float64", "float64")
     assert shared.empty
     assert effect.empty
     assert overlap_effect(shared, make_deltas(lambda *name: 1.0)).empty
-    none = instances_in_test(frame("runs", []), Path())
+    none = instances_in_test(build_frame([], columns.RUNS), Path())
     assert list(none.columns) == list(INSTANCES)
     assert overlap(none).empty

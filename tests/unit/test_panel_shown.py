@@ -5,44 +5,44 @@ The answer claims no more than the tables support.
 
 from __future__ import annotations
 
-import dataclasses
 from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from tasktransfer.designs.panel import columns
+from constructed_frames import NO_STUDY
 from tasktransfer.designs.panel.answer import answer
 from tasktransfer.designs.panel.behind import (
     is_behind_correlation,
     is_behind_difference,
     is_behind_transfer,
 )
+from tasktransfer.designs.panel.frames import AVERAGES, CORRELATIONS, EXPERTS, FEW, HITS
 from tasktransfer.designs.panel.names import OWN_MINUS_OTHERS
 from tasktransfer.designs.panel.printed import join_experts, table3, table4, table8
 from tasktransfer.designs.panel.printed_transfer import table5, table7
-from tasktransfer.designs.panel.shown import SHOWN
+from tasktransfer.designs.panel.shown import build_analysis
 from tasktransfer.designs.panel.shown_columns import mark_uncertain
 from tasktransfer.present.columns import estimate
-from tasktransfer.present.view import View
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.store import build_frame
 
 PERSONA = ("Persona_USR", "Persona_Zhao", "Persona_DSTC10", "ConvAI2_GRADE")
 
 
-def view_of(*, synthetic: bool = False, **frames: pd.DataFrame) -> View:
+def view_of(*, synthetic: bool = False, **frames: pd.DataFrame) -> Frames:
     """Return frames of a study that trained ConvAI2 and TopicalChat."""
     order = {"set": [*PERSONA, "Topical_USR", "FED_Turn"], "domain": ["ConvAI2", "TopicalChat"]}
     metadata = Metadata("s", "0" * 64, synthetic, 1, order=order)
     study: Any = SimpleNamespace(config=SimpleNamespace(seeds=(3, 4)))
-    return View(study, frames, metadata)
+    return Frames(study, frames, metadata)
 
 
 def correlations(*rows: tuple[str, str, bool, float]) -> pd.DataFrame:
     """Return rows of (method, set, in domain, value) with an interval of ±10."""
-    empty = dict.fromkeys(name for name, _, _ in columns.CORRELATIONS)
+    empty = dict.fromkeys(name for name, _, _ in CORRELATIONS)
     values = [
         {**empty, "method": method, "set": name, "in_domain": inside, "seeds": 2, "value": value,
          "low": value - 10, "high": value + 10, "q": 0.01}
@@ -54,7 +54,7 @@ def correlations(*rows: tuple[str, str, bool, float]) -> pd.DataFrame:
 def averages(*rows: tuple[str, str, float, float, float]) -> pd.DataFrame:
     """Return rows of (method, over, value, low, high) for three sets and two seeds."""
     values = [(m, over, 3, 2, value, low, high, 0.5) for m, over, value, low, high in rows]
-    return build_frame(values, columns.AVERAGES)
+    return build_frame(values, AVERAGES)
 
 
 # --- published values -----------------------------------------------------------------------------
@@ -85,8 +85,8 @@ def test_table_3_has_the_papers_rows_and_columns_and_averages_over_the_same_sets
 
 def test_beside_a_generated_world_stands_nothing_of_the_paper() -> None:
     own = correlations(("panel", "Persona_USR", True, 50.0), ("panel-mean", "FED_Turn", False, 1.0))
-    view = view_of(synthetic=True, correlations=own, averages=averages())
-    for table in (table3(view), table4(view), table8(view)):
+    frames = view_of(synthetic=True, correlations=own, averages=averages())
+    for table in (table3(frames), table4(frames), table8(frames)):
         assert "published" not in table
         assert {*table["method"]} <= {"panel", "panel-mean"}
 
@@ -94,10 +94,10 @@ def test_beside_a_generated_world_stands_nothing_of_the_paper() -> None:
 def test_merged_experts_stand_in_table_8_and_the_mean_in_table_3_too() -> None:
     methods = ("panel", "panel-mean", "panel-max")
     own = correlations(*((method, "Persona_USR", True, 1.0) for method in methods))
-    view = view_of(correlations=own, averages=averages())
-    assert {*table8(view)["method"]} == {"panel-mean", "panel-max"}
-    assert {"panel", "panel-mean"} <= {*table3(view)["method"]}
-    assert "panel-max" not in {*table3(view)["method"]}
+    frames = view_of(correlations=own, averages=averages())
+    assert {*table8(frames)["method"]} == {"panel-mean", "panel-max"}
+    assert {"panel", "panel-mean"} <= {*table3(frames)["method"]}
+    assert "panel-max" not in {*table3(frames)["method"]}
 
 
 def few_of(sets: tuple[str, ...], values: tuple[float, ...]) -> pd.DataFrame:
@@ -106,7 +106,7 @@ def few_of(sets: tuple[str, ...], values: tuple[float, ...]) -> pd.DataFrame:
         for name, value in zip(sets, values, strict=True)
     ]
     rows += [("length", name, "", 0, 1, 7.0, None, 7.0, None) for name in sets]
-    return build_frame(rows, columns.FEW)
+    return build_frame(rows, FEW)
 
 
 def transferred(few: pd.DataFrame, *, out: tuple[str, ...] = ()) -> pd.DataFrame:
@@ -150,7 +150,7 @@ def test_table_7_has_the_published_beside_the_same_choices(
     candidates: int, contexts: int, same: bool
 ) -> None:
     row = ("selection-direct", "revised", candidates, contexts, 50.0, 40.0, 60.0)
-    shown = table7(view_of(hits=build_frame([row], columns.HITS)))
+    shown = table7(view_of(hits=build_frame([row], HITS)))
     (ours,) = shown[shown["method"] == "selection-direct"].to_dict("records")
     assert len(shown) == 6 * 3 + 1
     assert ours["published"] == 49.3 if same else pd.isna(ours["published"])
@@ -188,12 +188,12 @@ def test_a_correlation_that_is_not_sure_is_marked() -> None:
 
 
 def test_names_of_tables_and_figures_are_distinct_and_have_captions() -> None:
-    from tasktransfer.present.view import read_caption  # noqa: PLC0415
 
-    declared = [*SHOWN.tables, *SHOWN.figures]
+    analysis = build_analysis(NO_STUDY)
+    declared = [*analysis.tables, *analysis.figures]
     assert len({each.name for each in declared}) == len(declared)
     for each in declared:
-        assert 0 < read_caption(SHOWN, each.name, each.caption).count(".") < 4, each.name
+        assert 0 < analysis.read_caption(each.name, each.caption).count(".") < 4, each.name
 
 
 # --- the answer -----------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def compared(**differences: tuple[float, float, float, float]) -> pd.DataFrame:
 
 def own_less_others(*, value: float, p: float, low: float, high: float) -> pd.DataFrame:
     rows = [("panel", OWN_MINUS_OTHERS, SETS[0], True, 3, value, low, high, p)]
-    return build_frame(rows, columns.EXPERTS)
+    return build_frame(rows, EXPERTS)
 
 
 ABOVE_AND_BELOW = {"single": (20.0, 0.01, 5.0, 35.0), "cosine-last": (-9.0, 0.02, -15.0, -3.0)}
@@ -310,7 +310,6 @@ def test_a_study_without_a_panel_speaks_of_what_it_has() -> None:
     }
     frames["experts"] = frames["experts"].iloc[:0]
     frames["tests"] = frames["tests"].query("against == 'cosine-last'")
-    view = dataclasses.replace(view_of(**frames))
-    assert "single has a Spearman correlation" in answer(view)[0]
-    assert "Single correlates significantly worse than cosine-last on 1 of 3" in answer(view)[1]
-    assert len(answer(view)) == 2
+    first, second = answer(view_of(**frames))
+    assert "single has a Spearman correlation" in first
+    assert "Single correlates significantly worse than cosine-last on 1 of 3" in second

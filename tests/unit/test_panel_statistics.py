@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasktransfer.designs.panel import columns
+from constructed_frames import make_frames
+from tasktransfer.designs.panel.frames import FRAMES, ITEMS, RATINGS
 from tasktransfer.designs.panel.names import OWN_MINUS_OTHERS
-from tasktransfer.designs.panel.statistics import compute_statistics
 from tasktransfer.metrics.measures import balanced_accuracy, spearman
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.store import build_frame
 from tasktransfer.stats.clustered import (
     compare_raters,
@@ -61,15 +62,11 @@ def studied(**constant: float) -> tuple[pd.DataFrame, pd.DataFrame]:
                     (method, domain, seed, rated, name, float(value))
                     for name, value in zip(names, values, strict=True)
                 ]
-    return build_frame(ratings, columns.RATINGS), build_frame(items, columns.ITEMS)
+    return build_frame(ratings, RATINGS), build_frame(items, ITEMS)
 
 
-def made(ratings: pd.DataFrame, items: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    none = {
-        "few_shot": build_frame([], columns.FEW_SHOT),
-        "choices": build_frame([], columns.CHOICES),
-    }
-    return compute_statistics(ratings, items, **none, sets=SETS, domains=DOMAINS)
+def made(ratings: pd.DataFrame, items: pd.DataFrame) -> Frames:
+    return make_frames(FRAMES, {"set": SETS, "domain": DOMAINS}, ratings=ratings, items=items)
 
 
 def number(frame: pd.DataFrame, column: str, **where: object) -> float:

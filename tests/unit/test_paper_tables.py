@@ -1,4 +1,4 @@
-"""Tables 1 and 2 from constructed records with known results, and all written formats."""
+"""Frames 1 and 2 from constructed records with known results, and all written formats."""
 
 from __future__ import annotations
 
@@ -15,19 +15,17 @@ from paper_studies import (
     SEEDS,
     Paper,
     gather,
-    results_of,
     several_runs,
     several_score,
     some,
 )
-from record_factory import ALGORITHMS, Run, constructed, single_source_runs
+from record_factory import ALGORITHMS, Run, single_source_runs
 
 from shown_results import printed as every_table
 from shown_results import write_all_tables
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
-from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.tables import table1 as first
 from tasktransfer.designs.transfer.tables import table2 as second
 from tasktransfer.designs.transfer.tables.paper_tables import (
@@ -39,10 +37,11 @@ from tasktransfer.designs.transfer.tables.paper_tables import (
 from tasktransfer.present.declared import TABLE_ENDINGS
 from tasktransfer.present.kit.style import format_heading
 from tasktransfer.present.tables import Left
+from tasktransfer.results.frames import Frames
 
 
 @pytest.fixture(scope="module")
-def single(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def single(tmp_path_factory: pytest.TempPathFactory) -> Frames:
     """Return the paper's 17 tasks, three models and algorithms, with two seeds."""
     paper = Paper()
     runs = [
@@ -54,13 +53,13 @@ def single(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 
 @pytest.fixture(scope="module")
-def printed(single: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def printed(single: Frames, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("printed")
     write_all_tables(single, folder)
     return folder
 
 
-def test_the_18_rows_of_table_2_come_out_as_published(single: Results) -> None:
+def test_the_18_rows_of_table_2_come_out_as_published(single: Frames) -> None:
     frame = some(table2(single))
     assert list(frame.columns) == list(second.COLUMNS)
     paper = published.table2()
@@ -89,7 +88,7 @@ def test_the_18_rows_of_table_2_come_out_as_published(single: Results) -> None:
     assert bottom["published_bottom1_score"].tolist() == [46.78, 46.69, 48.26]
 
 
-def test_bottom_1_is_that_of_the_constructed_study(single: Results) -> None:
+def test_bottom_1_is_that_of_the_constructed_study(single: Frames) -> None:
     paper = Paper()
     for row in some(table2(single)).itertuples():
         tasks = len(DATASETS[row.dataset].tasks)
@@ -161,7 +160,7 @@ def test_the_four_aggregates_worked_by_hand_in_18_rows(tmp_path: Path) -> None:
     assert "DailyDialog: 6 of the paper's 90 ordered pairs of tasks" in text
 
 
-def test_table_1_is_beside_the_paper_s(single: Results) -> None:
+def test_table_1_is_beside_the_paper_s(single: Frames) -> None:
     frame = some(table1(single))
     assert list(frame.columns) == list(first.COLUMNS)
     assert len(frame) == 17
@@ -188,11 +187,11 @@ def test_a_task_without_records_keeps_its_row(tmp_path: Path) -> None:
     assert "| ours |  | – | – | – |" in (tmp_path / "printed" / "table1.md").read_text()
 
 
-def test_each_table_is_five_files_that_agree(single: Results, printed: Path) -> None:
+def test_each_table_is_five_files_that_agree(single: Frames, printed: Path) -> None:
+    names = {path.stem for path in printed.iterdir()}
+    assert names >= {"table1", "table2", "published_check", "summary", "agreement"}
     assert {path.name for path in printed.iterdir()} == {
-        f"{name}.{ending}"
-        for name in ("table1", "table2", "published_check")
-        for ending in TABLE_ENDINGS
+        f"{name}.{ending}" for name in names for ending in TABLE_ENDINGS
     }
     frame = some(table2(single))
     stored = pq.read_table(printed / "table2.parquet")
@@ -263,9 +262,9 @@ def test_tables_of_several_sources_say_what_chose_them(
     tmp_path: Path, chosen_by: str, said: str
 ) -> None:
     runs = [run for run in several_runs() if run[1] == "bert" and run[0] == "Friends"]
-    results = results_of(constructed(tmp_path, runs, several_score))
+    results = gather(tmp_path, runs, several_score)
     said_by_config = replace(results.metadata, facts={SOURCES_CHOSEN_BY: chosen_by})
-    write_all_tables(replace(results, metadata=said_by_config), tmp_path / "printed")
+    write_all_tables(results.replace({}, said_by_config), tmp_path / "printed")
     for name in ("table3", "table6"):
         assert said in (tmp_path / "printed" / f"{name}.md").read_text()
     assert "chosen by" not in (tmp_path / "printed" / "table2.md").read_text()
@@ -273,8 +272,8 @@ def test_tables_of_several_sources_say_what_chose_them(
 
 def test_tables_of_a_part_of_the_data_say_so(tmp_path: Path) -> None:
     runs = [run for run in several_runs() if run[1] == "bert" and run[0] == "Friends"]
-    results = results_of(constructed(tmp_path, runs, several_score))
-    results = replace(results, metadata=replace(results.metadata, cuts="limit_test 1200"))
+    results = gather(tmp_path, runs, several_score)
+    results = results.replace({}, replace(results.metadata, cuts="limit_test 1200"))
     write_all_tables(results, tmp_path / "printed")
     for name in ("table2", "table3", "table6"):
         text = (tmp_path / "printed" / f"{name}.md").read_text()
@@ -283,7 +282,7 @@ def test_tables_of_a_part_of_the_data_say_so(tmp_path: Path) -> None:
     assert format_heading("Deltas", None, results.metadata)[1].endswith("SUBSAMPLED¹")
 
 
-def test_a_study_without_several_sources_says_so(single: Results, printed: Path) -> None:
+def test_a_study_without_several_sources_says_so(single: Frames, printed: Path) -> None:
     assert table3(single) is None
     assert table6(single) is None
     tables = every_table(single)
@@ -306,6 +305,6 @@ def test_the_weights_in_the_records_decide(tmp_path: Path, weights: str, compare
     name = "bert" if not compared else "whatever"
     runs = single_source_runs("Friends", [name], tasks, [0], ["multitask"])
     of = {"weights": weights}
-    results = results_of(constructed(tmp_path, runs, lambda _: 50.0, stage_of=of))
-    assert set(results.tables.runs["weights"]) == {weights}
+    results = gather(tmp_path, runs, lambda _: 50.0, stage_of=of)
+    assert set(results["transfer_runs"]["weights"]) == {weights}
     assert ("published_average_score" in some(table2(results)).columns) is compared

@@ -11,7 +11,6 @@ from tasktransfer.designs import design_of, open_study
 from tasktransfer.present.html import create_environment
 from tasktransfer.present.page.page import Picture
 from tasktransfer.present.page.text import HERE
-from tasktransfer.present.view import read_caption
 
 ROOT = Path(__file__).resolve().parents[2]
 PRESETS = ("demo", "empathetic-demo", "panel-demo", "probes-demo")
@@ -26,10 +25,8 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_figure_of_a_report_says_what_it_shows(preset: str) -> None:
     study = open_study(ROOT / f"workflow/presets/{preset}.yaml", need_inputs=False)
-    design = design_of(study.config)
-    assert design.shown is not None
-    shown = design.shown(study)
-    captions = {f.name: read_caption(shown, f.text or f.name, f.caption) for f in shown.figures}
+    shown = design_of(study.config).analysis(study)
+    captions = {f.name: shown.read_caption(f.text or f.name, f.caption) for f in shown.figures}
     assert captions
     assert not {name: text for name, text in captions.items() if len(text) < 60}
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from tasktransfer.present.columns import number, text
-from tasktransfer.present.declared import Crossed, Listed, Presentation, Table
+from tasktransfer.present.declared import Analysis, Crossed, Listed, Table
 from tasktransfer.present.marks import describe_setting, format_badges, format_notes, list_marks
 from tasktransfer.present.published import Published, add_published, list_notes
 from tasktransfer.present.published_columns import make_published_column
@@ -27,7 +27,7 @@ from tasktransfer.present.sentences import (
     join_names,
 )
 from tasktransfer.present.tables import Left, Printed, build_printed, to_html, write_tables
-from tasktransfer.present.view import View
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 
 REAL = Metadata("s", "0" * 64, False, 1, order={"set": ["A", "B"]})
@@ -45,18 +45,18 @@ PAPER = Published(
 VALUE = number("value", "Value", ".1f")
 
 
-def view(metadata: Metadata = REAL, frame: pd.DataFrame = OURS) -> View:
+def view(metadata: Metadata = REAL, frame: pd.DataFrame = OURS) -> Frames:
     study: Any = SimpleNamespace(config_file="s.yaml", plan=SimpleNamespace(runs=()))
-    return View(study, {"ours": frame}, metadata)
+    return Frames(study, {"ours": frame}, metadata)
 
 
-def presentation(*tables: Table) -> Presentation:
-    return Presentation("?", lambda study: ({}, REAL), lambda view: [], tables=tables)
+def presentation(*tables: Table) -> Analysis:
+    return Analysis("?", lambda study: ({}, REAL), lambda frames: [], tables=tables)
 
 
 def table(**changes: Any) -> Table:
     given: dict[str, Any] = {
-        "make": lambda view: view["ours"],
+        "make": lambda frames: frames["ours"],
         "shape": Listed((text("method", "Method"), text("set", "Set"), VALUE)),
         "keys": ("method", "set"),
         "caption": "Values.",

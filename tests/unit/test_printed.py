@@ -38,6 +38,7 @@ from tasktransfer.present.printed import (
     write_table,
 )
 from tasktransfer.present.text import format_table
+from tasktransfer.results.frames import NUMBER, TEXT, WHOLES
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.store import build_frame, read_frame, read_statistic_frame, write_frame
 
@@ -110,9 +111,9 @@ def test_tables_of_a_terminal_are_aligned() -> None:
 
 def test_a_table_of_one_s_own_is_written_and_read_back(tmp_path: Path) -> None:
     columns = (
-        ("task", pa.string(), "task that is scored"),
-        ("seeds", pa.list_(pa.int64()), "seeds behind the score"),
-        ("score", pa.float64(), "0-100"),
+        ("task", TEXT, "task that is scored"),
+        ("seeds", WHOLES, "seeds behind the score"),
+        ("score", NUMBER, "0-100"),
     )
     frame = build_frame([("a", [0, 1], 50.0), ("b", [], math.nan)], columns)
     path = tmp_path / "scores.parquet"
@@ -138,7 +139,7 @@ def test_a_footer_of_something_else_is_refused(footer: bytes, tmp_path: Path) ->
     table = pa.table({"task": ["a"]}).replace_schema_metadata({b"tasktransfer": footer})
     pq.write_table(table, tmp_path / "t.parquet")
     with pytest.raises(RecordError, match="footer is damaged"):
-        read_frame(tmp_path / "t.parquet", [("task", pa.string(), "a task")])
+        read_frame(tmp_path / "t.parquet", [("task", TEXT, "a task")])
 
 
 def test_a_folder_or_other_file_is_no_table(tmp_path: Path) -> None:

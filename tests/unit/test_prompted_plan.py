@@ -18,7 +18,7 @@ from tasktransfer.core.nodes import Evaluation
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import make_data
 from tasktransfer.designs import design_of
-from tasktransfer.designs.outputs import outputs_of
+from tasktransfer.designs.outputs import list_outputs
 from tasktransfer.designs.transfer.plan import build
 from tasktransfer.designs.transfer.runs import is_prompted, transfer_runs
 from tasktransfer.evaluation.prompting import client
@@ -252,7 +252,7 @@ def test_a_study_is_asked_killed_resumed_collected_and_explained(
     assert {row["answers"] for row in table if row["target"] == "question_answering"} == {"written"}
     assert table[2]["score"] == pytest.approx((table[0]["score"] + table[1]["score"]) / 2)
     assert main(["figures", "--config", str(study)]) == 0
-    promised = outputs_of(design_of(opened(study).config), opened(study)).printed
+    promised = list_outputs(design_of(opened(study).config), opened(study)).printed
     assert [file for file in promised if not Path("results", file).exists()] == []
     assert "figures/table2.md" in promised and "figures/table1.md" not in promised
     assert main(["report", "--config", str(study)]) == 0

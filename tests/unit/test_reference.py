@@ -13,11 +13,15 @@ from tasktransfer.data.cache import prepare, read_instances, read_manifest
 from tasktransfer.datasets import get_task
 from tasktransfer.datasets.tiny_world import generate
 from tasktransfer.designs.transfer import reference as making
+from tasktransfer.designs.transfer.frames import FRAMES
 from tasktransfer.designs.transfer.reference import reference_rows
 from tasktransfer.designs.transfer.tables import reference
 from tasktransfer.encoding.encoded import select_indices
 from tasktransfer.errors import RecordError
 from tasktransfer.evaluation.reference import WITHOUT_MODEL
+from tasktransfer.results.frame_files import read_brought_frame
+
+(FRAME,) = (frame for frame in FRAMES if frame.name == "reference")
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +42,7 @@ def test_every_task_has_every_reference(cache: Path, dataset: str, tmp_path: Pat
     assert rows["synthetic"].all()
     assert rows.loc[rows["reference"] == "by_frequency", "deviation"].gt(0).any()
     reference.write(rows, tmp_path / "reference.parquet")
-    again = reference.read(tmp_path / "reference.parquet")
-    assert again is not None
+    again = read_brought_frame(tmp_path / "reference.parquet", FRAME)
     assert again.equals(rows)
 
 
@@ -91,7 +94,7 @@ def test_without_scikit_learn_its_row_is_left_out(
 
 
 def test_a_damaged_table_is_named(tmp_path: Path) -> None:
-    assert reference.read(tmp_path / "none.parquet") is None
+    assert read_brought_frame(tmp_path / "none.parquet", FRAME).empty
     (tmp_path / "reference.parquet").write_bytes(b"nothing")
-    with pytest.raises(RecordError, match=r"reference\.parquet.*delete it"):
-        reference.read(tmp_path / "reference.parquet")
+    with pytest.raises(RecordError, match=r"reference\.parquet.*delete the file"):
+        read_brought_frame(tmp_path / "reference.parquet", FRAME)

@@ -31,7 +31,6 @@ from tasktransfer.data.cache import prepare
 from tasktransfer.datasets import get_task
 from tasktransfer.datasets.tiny_world import generate
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.collect.columns import REFERENCES as REFERENCE_COLUMNS
 from tasktransfer.designs.transfer.commands import warn_unlearned
 from tasktransfer.designs.transfer.runs import NO_MODEL, is_reference, transfer_runs
 from tasktransfer.designs.transfer.statistics.references import build_reference_table
@@ -41,10 +40,11 @@ from tasktransfer.jobs.reference_job import predict_tasks
 from tasktransfer.results.collect import Collected
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.rows import Row, read_rows, write_rows
-from tasktransfer.results.store import write_frame
+from tasktransfer.results.store import build_frame, write_frame
 from tasktransfer.results.study import Study
 from tasktransfer.selection.values import leave_out_unlearned
 from tasktransfer.tasks.card import Instance
+from transfer_frames import COLUMNS
 
 TASKS = ["emotion_recognition", "dialogue_act_classification"]
 STUDY: dict[str, Any] = {
@@ -292,8 +292,9 @@ def test_a_run_ends_with_a_warning_about_baselines_that_have_not_learned(study: 
 
     def write(right: Callable[[Run, str], float]) -> None:
         metadata = Metadata("references", "c" * 64, True, 4)
-        file = Path(study.tables, "references.parquet")
-        write_frame(file, build_table(study, right), REFERENCE_COLUMNS, metadata)
+        frames = {"runs": build_frame([], COLUMNS["runs"]), "references": build_table(study, right)}
+        for name, frame in frames.items():
+            write_frame(Path(study.tables, f"{name}.parquet"), frame, COLUMNS[name], metadata)
 
     write(lambda run, task: 0.5 if is_reference(run) else 0.9)
     assert warn_unlearned(study) == []

@@ -12,7 +12,7 @@ import pytest
 
 from tasktransfer.cli import main
 from tasktransfer.errors import DataError
-from tasktransfer.present.view import View
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.study import Study
 from tasktransfer.selection.figure import plot_regret, plot_study_regret
@@ -150,5 +150,5 @@ def test_the_figure_has_a_panel_for_each_algorithm(tmp_path: Path) -> None:
     frame, _ = compute_file_regret(file, (1,))
     metadata = Metadata("study", "digest", synthetic=False, records=1)
     assert len(plot_regret(frame, metadata).axes) == 2
-    nothing = View(cast(Study, None), {"regret": frame[:0]}, metadata)
+    nothing = Frames(cast(Study, None), {"regret": frame[:0]}, metadata)
     assert plot_study_regret(str, nothing) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import html
 import json
 import re
@@ -17,11 +16,9 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from report_results import Asked, RunName, make_results, path_of
-from shown_results import render, shown_of, write_report
+from shown_results import printed, render, shown_of, write_report
 from tasktransfer.designs.transfer.collect.collect import ALONE
-from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.report.grid import payload
-from tasktransfer.designs.transfer.report.statistics_tables import statistics_tables
 from tasktransfer.designs.transfer.shown import FIGURES
 from tasktransfer.present.kit.matrix import (
     MISSING_LABEL,
@@ -31,7 +28,8 @@ from tasktransfer.present.kit.matrix import (
 )
 from tasktransfer.present.kit.style import format_signed, save
 from tasktransfer.present.page.holes import STATES
-from tasktransfer.present.view import read_caption
+from tasktransfer.present.tables import Printed
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.state import DAMAGED, State
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,7 +38,7 @@ NASTY = "</script><script>window.injected = 1</script>"
 VOID = {"meta", "link", "img", "br", "hr", "input"}
 
 
-def small(**changes: Any) -> Results:
+def small(**changes: Any) -> Frames:
     return make_results(Asked(**({"tasks": {"DailyDialog": (A, B, C)}} | changes)))
 
 
@@ -126,7 +124,7 @@ def test_cells_hold_the_numbers_of_the_statistics() -> None:
         for c in dataset["cells"]
         if c["state"] == "transfer"
     }
-    cells = results.statistics.cells
+    cells = results["cells"]
     assert len(by_key) == len(cells)
     for row in cells.itertuples():
         cell = by_key[row.model, row.algorithm, row.source, row.target]
@@ -239,7 +237,7 @@ def test_synthetic_studies_say_so_first() -> None:
 
 def test_one_model_and_baselines_alone_have_a_page() -> None:
     one = seen(render(small(models=("bert",)), Path("nowhere"), Path("results")))
-    assert "Agreement of models" not in one
+    assert "Agreement of models and of algorithms: the study has no two models" in one
     alone = render(small(algorithms=()), Path("nowhere"), Path("results"))
     assert "baselines only" in seen(alone)
     [dataset] = embedded(alone)["datasets"]
@@ -256,33 +254,31 @@ def test_seeds_are_counted_and_named(seeds: tuple[int, ...], words: str) -> None
 
 def test_a_table_of_dashes_is_a_sentence_that_says_why() -> None:
     results = small()
-    known = results.statistics
     correlation = dict.fromkeys(("correlation", "low", "high", "p"), np.nan)
     halves = dict.fromkeys(("disjoint", "reliability"), np.nan)
-    statistics = dataclasses.replace(
-        known,
-        variance=known.variance.assign(share=np.nan),
-        agreement=known.agreement.assign(**correlation, **halves),
-        overlap_effect=known.overlap_effect.assign(**correlation),
-    )
-    page = render(dataclasses.replace(results, statistics=statistics), Path("nowhere"), Path())
+    dashes = {
+        "variance": results["variance"].assign(share=np.nan),
+        "agreement": results["agreement"].assign(**correlation, **halves),
+        "overlap_effect": results["overlap_effect"].assign(**correlation),
+    }
+    page = render(results.replace(dashes), Path("nowhere"), Path())
     ids = {attributes.get("id") for tag, attributes in outline(page).tags if tag == "table"}
-    assert not {"variance", "agreement", "overlap-effect"} & ids
+    assert not {"variance", "agreement", "overlap_effect"} & ids
     text = seen(page)
     assert text.count("Not available in this study: requires") == 3
     assert "requires at least three pairs of a source and a target" in text
 
 
-def test_a_column_of_dashes_is_left_out_and_named() -> None:
+def test_a_column_of_dashes_is_left_out() -> None:
     results = small()
-    summary = results.statistics.summary.assign(mean_low=np.nan, mean_high=np.nan, rank=np.nan)
-    statistics = dataclasses.replace(results.statistics, summary=summary)
-    [table] = [one for one in statistics_tables(statistics) if one.name == "summary"]
-    labels = [head.label for head in table.heads]
+    summary = results["summary"].assign(mean_low=np.nan, mean_high=np.nan, rank=np.nan)
+    table = printed(results.replace({"summary": summary}))["summary"]
+    assert isinstance(table, Printed)
+    labels = list(table.layout.head)
     assert "Rank" not in labels
     assert labels.count("interval") == 3
-    assert table.note == "Left out, because they have no value in this study: seeds alone, Rank."
-    assert {len(row) for block in table.blocks for row in block} == {len(labels)}
+    lines = [line for block in table.layout.blocks for entry in block for line in entry]
+    assert {len(line) for line in lines} == {len(labels)}
 
 
 def test_a_printed_table_of_dashes_is_a_sentence(tmp_path: Path) -> None:
@@ -318,7 +314,7 @@ def test_every_figure_has_a_caption_which_snakemakes_report_shows_too() -> None:
     shown = shown_of(small())
     assert {figure.text for figure in shown.figures} == set(FIGURES)
     for figure in shown.figures:
-        text = read_caption(shown, figure.text, figure.caption)
+        text = shown.read_caption(figure.text, figure.caption)
         assert len(text) > 80
         file = ROOT / "workflow" / "report" / shown.captions / f"{figure.text}.rst"
         assert " ".join(file.read_text().split()) == text
@@ -372,7 +368,7 @@ def test_at_the_papers_scale_the_page_is_below_ten_megabytes(tmp_path: Path) -> 
     results = make_results(
         Asked({"DailyDialog": DAILY, "Friends": FRIENDS}, seeds=range(5), several=several)
     )
-    assert len(results.tables.runs) == 6195 + 180
+    assert len(results["transfer_runs"]) == 6195 + 180
     [png, _] = save(dense_figure(), tmp_path, "dense")
     picture = png.read_bytes()
     for dataset in ("DailyDialog", "Friends"):

@@ -6,11 +6,10 @@ from pathlib import Path
 
 from scale_records import paper_study, write_stage
 from tasktransfer.core.runs import Run
-from tasktransfer.designs.transfer.collect.collect import tables_of
 from tasktransfer.designs.transfer.runs import transfer_runs
-from tasktransfer.designs.transfer.statistics.cells import cells
 from tasktransfer.results.collect import gather
 from tasktransfer.results.study import Study
+from transfer_frames import compute_frames
 
 INSTANCES = 50
 
@@ -39,10 +38,10 @@ def test_records_of_every_task_pass_all_checks(tmp_path: Path) -> None:
     study = paper_study(tmp_path, models=1)
     runs = written(study)
     assert len(runs) == 2 * 17
-    tables = tables_of(gather(study, runs))
-    assert tables.problems.empty
-    assert len(tables.runs) == 34
-    found = cells(tables, tmp_path)
+    tables = compute_frames(gather(study, runs))
+    assert tables["problems"].empty
+    assert len(tables["transfer_runs"]) == 34
+    found = tables["cells"]
     assert found["target"].nunique() == 17
     assert (found["instances"] == INSTANCES).all()
     assert found["p"].between(0, 1).all()

@@ -10,8 +10,6 @@ import pytest
 from record_factory import constructed, single_source_runs
 
 from constructed_records import result
-from tasktransfer.designs.transfer.collect.collect import tables_of
-from tasktransfer.designs.transfer.collect.results import frames_of
 from tasktransfer.errors import RecordError
 from tasktransfer.results.collect import Collected
 from tasktransfer.selection.choose import (
@@ -20,6 +18,7 @@ from tasktransfer.selection.choose import (
     select_from_tables,
 )
 from tasktransfer.selection.selector import ChooseBy
+from transfer_frames import compute_frames
 
 TASKS = "abcd"
 # Delta of source -> target; benefit of a target is the mean of its column: a 2, b 5, c 5, d -1.
@@ -116,7 +115,7 @@ def test_the_split_that_is_asked_for_chooses(tmp_path: Path, split: ChooseBy) ->
     }
 
     def chosen(collected: Collected) -> list[ChosenSources]:
-        return select_from_tables(frames_of(tables_of(collected)), 1, 2, split)
+        return select_from_tables(compute_frames(collected), 1, 2, split)
 
     assert chosen(collected) == [wanted]
     assert (chosen(with_other_test_scores(collected)) == [wanted]) == (split == "dev")
@@ -124,8 +123,8 @@ def test_the_split_that_is_asked_for_chooses(tmp_path: Path, split: ChooseBy) ->
 
 def test_a_model_that_failed_altogether_is_not_overlooked(tmp_path: Path) -> None:
     runs = single_source_runs("DailyDialog", ["bert", "t5"], TASKS, [0], ["multitask"])
-    tables = tables_of(
+    tables = compute_frames(
         constructed(tmp_path, runs, lambda run: 50.0, leave_out=lambda run: run[1] == "t5")
     )
     with pytest.raises(RecordError, match="16 single-source or baseline runs are missing"):
-        select_from_tables(frames_of(tables))
+        select_from_tables(tables)

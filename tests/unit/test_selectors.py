@@ -14,12 +14,13 @@ from delta_frames import make_deltas
 from small_study import SMALL, changed, parse, refusal
 
 from tasktransfer.core.nodes import Fit
-from tasktransfer.designs.transfer.collect.columns import TABLES, frame
-from tasktransfer.designs.transfer.collect.results import Tables, frames_of
+from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.plan import build
 from tasktransfer.designs.transfer.selectors import compute_study_values
 from tasktransfer.errors import ConfigError, RecordError
+from tasktransfer.results.frames import list_names
 from tasktransfer.results.revisions import find_revisions
+from tasktransfer.results.store import build_frame
 from tasktransfer.selection import methods
 from tasktransfer.selection.choose import dev_deltas, select
 from tasktransfer.selection.evidence import add_source_mean, build_evidence, list_selectors
@@ -27,7 +28,7 @@ from tasktransfer.selection.inputs import Arrays, Asked
 from tasktransfer.selection.methods import SELECTORS
 from tasktransfer.selection.nodes import is_selector
 from tasktransfer.selection.selector import Selector
-from tasktransfer.selection.values import compute_study_regret
+from tasktransfer.selection.values import Tables, compute_study_regret
 from tasktransfer.tasks.card import Instance
 
 TASKS = ("emotion_recognition", "dialogue_nli", "topic_classification")
@@ -219,24 +220,16 @@ def tables(
     ``score`` returns the test delta of a source, target and seed, ``dev`` the dev delta.
     """
     deltas = make_deltas(lambda m, a, s, t, seed: score(s, t, seed), tasks=TASKS)
-    columns = [name for name, _, _ in _columns("runs")]
-    rows = []
+    known_runs = []
     for row in deltas.itertuples(index=False):
         known = {"digest": row.digest, "dev_score": 60 + dev(row.source, row.target, row.seed)}
-        rows.append({**known, "target": row.target, "seconds": 10.0})
+        known_runs.append({**known, "target": row.target, "seconds": 10.0})
     for digest, target in deltas[["baseline_digest", "target"]].drop_duplicates().to_numpy():
-        rows.append({"digest": digest, "target": target, "dev_score": 60.0, "seconds": 5.0})
-    runs = pd.DataFrame(rows).reindex(columns=columns)
-    sizes = frame("sizes", [("DailyDialog", task, 10 * n, 5, 5) for n, task in enumerate(TASKS)])
-    empty = pd.DataFrame()
-    given = {"runs": runs, "deltas": deltas, "sizes": sizes}
-    return Tables(**{name: given.get(name, empty) for name in TABLES})
-
-
-def _columns(table: str) -> Any:
-    from tasktransfer.designs.transfer.collect import columns  # noqa: PLC0415
-
-    return columns.TABLES[table]
+        known_runs.append({"digest": digest, "target": target, "dev_score": 60.0, "seconds": 5.0})
+    runs = pd.DataFrame(known_runs).reindex(columns=list_names(columns.RUNS))
+    rows = [("DailyDialog", task, 10 * n, 5, 5) for n, task in enumerate(TASKS)]
+    sizes = build_frame(rows, columns.SIZES)
+    return {"transfer_runs": runs, "deltas": deltas, "sizes": sizes}
 
 
 CONFIG = {
@@ -259,9 +252,7 @@ def test_a_changed_test_score_changes_no_value_and_judges_them() -> None:
     values = [compute_study_values(config, each) for each in (one, other)]
     pd.testing.assert_frame_equal(*values)
     regrets = [
-        compute_study_regret(frames_of(each), of)
-        .query("measure == 'regret@1'")
-        .set_index("selector")["value"]
+        compute_study_regret(each, of).query("measure == 'regret@1'").set_index("selector")["value"]
         for each, of in zip((one, other), values, strict=True)
     ]
     assert regrets[0]["source_mean"] == 0
@@ -276,11 +267,11 @@ def test_evidence_has_the_gains_and_values_of_a_studys_tables() -> None:
     )
     values = compute_study_values(parse(CONFIG), whole)
     states = pd.DataFrame(
-        [("DailyDialog", model, c, "collapsed") for model in set(whole.deltas["model"])],
+        [("DailyDialog", model, c, "collapsed") for model in set(whole["deltas"]["model"])],
         columns=["dataset", "model", "target", "state"],
     )
-    evidence = build_evidence(frames_of(whole), values, states)
-    assert len(evidence) == len(whole.deltas)
+    evidence = build_evidence(whole, values, states)
+    assert len(evidence) == len(whole["deltas"])
     assert set(evidence.loc[~evidence["learned"], "target"]) == {c}
     row = evidence[(evidence["source"] == b) & (evidence["target"] == a)].iloc[0]
     assert (row["delta"], row["dev_delta"]) == (1.0, -1.0)
@@ -298,7 +289,7 @@ def test_values_for_targets_that_are_left_out_change_nothing() -> None:
     whole = tables(lambda *_: random.normal(), lambda *_: random.normal())
     values = compute_study_values(parse(CONFIG), whole)
     *judging, left = TASKS
-    some = {**frames_of(whole), "deltas": whole.deltas[whole.deltas["target"] != left]}
+    some = {**whole, "deltas": whole["deltas"][whole["deltas"]["target"] != left]}
     regret = compute_study_regret(some, values)
     pd.testing.assert_frame_equal(
         regret, compute_study_regret(some, values[values["target"].isin(judging)])
@@ -339,7 +330,7 @@ def test_a_selector_chooses_the_sources_of_several() -> None:
 
 
 def select_from_tables_of(tables: Tables, values: pd.DataFrame) -> list[Any]:
-    deltas = dev_deltas(tables.deltas, tables.runs)
+    deltas = dev_deltas(tables["deltas"], tables["transfer_runs"])
     return list(select(deltas, 3, 2, "size", values))
 
 
@@ -349,7 +340,7 @@ def test_a_source_without_a_value_is_not_chosen() -> None:
     values = compute_study_values(parse(CONFIG), of_dev).query("selector == 'size'").copy()
     a, b, c = TASKS
     values.loc[values["source"] == b, ["value", "reason"]] = (np.nan, "b has no classes")
-    deltas = dev_deltas(of_dev.deltas, of_dev.runs)
+    deltas = dev_deltas(of_dev["deltas"], of_dev["transfer_runs"])
     chosen = select(deltas, 3, 1, "size", values)
     assert {one["target"]: one["sources"] for one in chosen} == {a: [c], b: [c], c: [a]}
     with pytest.raises(RecordError, match=r"value of size \(b has no classes\), but 2"):

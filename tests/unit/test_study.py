@@ -18,7 +18,7 @@ import yaml
 from tasktransfer.config.overrides import from_texts
 from tasktransfer.core.nodes import Start
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.collect.collect import metadata_in
+from tasktransfer.designs.transfer.collect.collect import build_study_metadata
 from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
 from tasktransfer.operate.overview import summarise_study
 from tasktransfer.results import revisions
@@ -307,7 +307,7 @@ def test_the_tables_are_collected_by_the_plan() -> None:
     study = opened()
     collected = gather(study)
     assert collected.planned == study.plan.runs
-    metadata = metadata_in(collected)
+    metadata = build_study_metadata(collected)
     assert metadata.shorts["dialogue_nli"] == "DNLI"
     assert metadata.facts["missing"].endswith(" trainings")
 
@@ -328,7 +328,7 @@ def test_the_tables_are_collected_by_the_plan() -> None:
 )
 def test_tables_say_what_chose_the_sources(asked: dict[str, Any], said: str) -> None:
     study = opened(multi_source=asked)
-    assert metadata_in(gather(study)).facts["sources_chosen_by"] == said
+    assert build_study_metadata(gather(study)).facts["sources_chosen_by"] == said
 
 
 def test_arguments_open_the_same_study_again() -> None:

@@ -9,16 +9,16 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from record_factory import Run, constructed, single_source_runs
+from record_factory import Run, constructed, make_plan, make_study, single_source_runs
 from small_study import SMALL
 
 from tasktransfer.cli import main
-from tasktransfer.designs.transfer.collect.collect import write
-from tasktransfer.designs.transfer.collect.columns import STATISTICS, names
-from tasktransfer.designs.transfer.collect.results import read_results
-from tasktransfer.designs.transfer.statistics import study_statistics
-from tasktransfer.designs.transfer.statistics.study_statistics import compute
+from tasktransfer.designs.transfer.frames import FRAMES
+from tasktransfer.designs.transfer.statistics import cells
 from tasktransfer.errors import RecordError
+from tasktransfer.results.frames import always, list_names
+from tasktransfer.results.study import Study
+from transfer_frames import COLUMNS, write_constructed, write_statistics
 
 TASKS = (
     "emotion_recognition",
@@ -28,6 +28,7 @@ TASKS = (
 )
 MODELS = ("gpt2", "bert")
 ALGORITHMS = ("pretrain_finetune", "multitask")
+STATISTICS = [frame.name for frame in FRAMES if frame.needs and frame.planned is always]
 RUNS = single_source_runs("DailyDialog", MODELS, TASKS, [0, 1, 2], ALGORITHMS)
 
 
@@ -38,21 +39,23 @@ def score(run: Run) -> float:
     return 40 + (7 * place[0] + 3 * place[1] + 11 * place[2] + 5 * place[3] + 13 * place[4]) % 23
 
 
-def study(root: Path, runs: list[Run] = RUNS) -> Path:
-    """Collect a study, and return the folder of its tables."""
-    write(constructed(root, runs, score))
-    return root / "tables"
-
-
 @pytest.fixture(scope="module")
 def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return study(tmp_path_factory.mktemp("study"))
+    """Return the results folder of a collected study."""
+    folder = tmp_path_factory.mktemp("study")
+    write_constructed(constructed(folder, RUNS, score))
+    return folder
 
 
 @pytest.fixture
-def tables(collected: Path, tmp_path: Path) -> Path:
-    shutil.copytree(collected.parent, tmp_path, dirs_exist_ok=True)
-    return tmp_path / "tables"
+def study(collected: Path, tmp_path: Path) -> Study:
+    shutil.copytree(collected, tmp_path, dirs_exist_ok=True)
+    return make_study(tmp_path, make_plan(RUNS))
+
+
+@pytest.fixture
+def tables(study: Study) -> Path:
+    return Path(study.tables)
 
 
 def shared_dialogues(folder: Path, **changes: object) -> None:
@@ -62,19 +65,18 @@ def shared_dialogues(folder: Path, **changes: object) -> None:
     frame.assign(**told).to_parquet(folder / "overlap_data.parquet", index=False)
 
 
-def test_every_table_is_written_and_read_back(tables: Path) -> None:
+def test_every_table_is_written_and_read_back(study: Study, tables: Path) -> None:
     shared_dialogues(tables)
-    told: list[str] = []
-    found = compute(tables, tables.parent, told.append)
-    again = read_results(tables)
+    found = write_statistics(study)
     for name in STATISTICS:
-        frame = getattr(found, name)
-        assert list(frame.columns) == names(name)
-        pd.testing.assert_frame_equal(frame, getattr(again.statistics, name))
+        assert list(found[name].columns) == list_names(COLUMNS[name])
         assert pq.read_schema(tables / f"{name}.parquet").metadata == (
             pq.read_schema(tables / "runs.parquet").metadata
         )
-    assert {name: len(getattr(found, name)) for name in STATISTICS} == {
+    assert {name: len(found[name]) for name in STATISTICS} == {
+        "deltas": 4 * 12 * 3,
+        "sizes": 4,
+        "missing_runs": 0,
         "cells": 4 * 12,
         "summary": 4,
         "variance": 16,
@@ -87,46 +89,48 @@ def test_every_table_is_written_and_read_back(tables: Path) -> None:
         "top1": 4,
         "collapsed": 0,
     }
-    assert list(found.summary["model"]) == ["gpt2", "gpt2", "bert", "bert"]
-    assert list(found.summary["algorithm"]) == [*ALGORITHMS, *ALGORITHMS]
-    assert found.asymmetry["p"].notna().all()
-    assert any("agreement" in line for line in told)
+    assert list(found["summary"]["model"]) == ["gpt2", "gpt2", "bert", "bert"]
+    assert list(found["summary"]["algorithm"]) == [*ALGORITHMS, *ALGORITHMS]
+    assert found["asymmetry"]["p"].notna().all()
 
 
-def test_equal_studies_give_equal_bytes(tables: Path, tmp_path: Path) -> None:
-    compute(tables, tables.parent)
-    first = {name: (tables / f"{name}.parquet").read_bytes() for name in STATISTICS}
-    compute(tables, tables.parent)
-    assert first == {name: (tables / f"{name}.parquet").read_bytes() for name in STATISTICS}
+def test_equal_studies_give_equal_bytes(study: Study, tables: Path) -> None:
+    def write() -> dict[str, bytes]:
+        write_statistics(study)
+        return {name: (tables / f"{name}.parquet").read_bytes() for name in STATISTICS}
+
+    first = write()
+    assert write() == first
     (tables / "cells.parquet").unlink()
-    compute(tables, tables.parent)
-    assert first == {name: (tables / f"{name}.parquet").read_bytes() for name in STATISTICS}
+    assert write() == first
 
 
-def test_earlier_cells_are_handed_on(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    compute(tables, tables.parent)
+def test_earlier_cells_are_handed_on(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_statistics(study)
     given = []
 
     def spied(
-        found: object, root: Path, previous: pd.DataFrame | None, more: object
+        runs: object, deltas: object, root: Path, previous: pd.DataFrame | None, more: object
     ) -> pd.DataFrame:
         given.append(previous)
         assert previous is not None
         return previous
 
-    monkeypatch.setattr(study_statistics, "cells", spied)
-    compute(tables, tables.parent)
+    monkeypatch.setattr(cells, "cells", spied)
+    write_statistics(study)
     assert len(given[0]) == 48
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1 no more", None])
-def test_damaged_earlier_cells_are_made_anew(tables: Path, content: bytes | None) -> None:
-    expected = compute(tables, tables.parent).cells
+def test_damaged_earlier_cells_are_made_anew(
+    study: Study, tables: Path, content: bytes | None
+) -> None:
+    expected = write_statistics(study)["cells"].copy()
     if content is None:
         pd.DataFrame({"cells": [1]}).to_parquet(tables / "cells.parquet")
     else:
         (tables / "cells.parquet").write_bytes(content)
-    pd.testing.assert_frame_equal(compute(tables, tables.parent).cells, expected)
+    pd.testing.assert_frame_equal(write_statistics(study)["cells"], expected)
 
 
 @pytest.mark.parametrize(
@@ -140,34 +144,32 @@ def test_damaged_earlier_cells_are_made_anew(tables: Path, content: bytes | None
     ids=["one task", "one seed", "baselines only", "no baseline"],
 )
 def test_small_studies(tmp_path: Path, runs: list[Run]) -> None:
-    tables = study(tmp_path, runs)
-    compute(tables, tmp_path)
-    found = read_results(tables).statistics
+    found = write_statistics(write_constructed(constructed(tmp_path, runs, score)).study)
     transfers = sum(bool(run[3]) for run in runs) if len(runs) > 1 else 0
-    assert len(found.summary) == (1 if transfers else 0)
-    assert len(found.cells) == transfers
-    assert found.agreement.empty
-    assert found.summary["mean"].dtype == "float64"
+    assert len(found["summary"]) == (1 if transfers else 0)
+    assert len(found["cells"]) == transfers
+    assert found["agreement"].empty
+    assert found["summary"]["mean"].dtype == "float64"
 
 
-def test_shared_dialogues_of_other_data_are_refused(tables: Path) -> None:
+def test_shared_dialogues_of_other_data_are_refused(study: Study, tables: Path) -> None:
     for change in ({"synthetic": True}, {"few_sample": False}):
         shared_dialogues(tables, **change)
         with pytest.raises(RecordError, match=r"overlap_data\.parquet: DailyDialog.*data stats"):
-            compute(tables, tables.parent)
+            write_statistics(study)
 
 
-def test_damaged_input_is_named(tables: Path) -> None:
+def test_damaged_input_is_named(study: Study, tables: Path) -> None:
     (tables / "overlap_data.parquet").write_bytes(b"PAR1")
     with pytest.raises(RecordError, match=r"overlap_data\.parquet: cannot be read"):
-        compute(tables, tables.parent)
+        write_statistics(study)
     pd.DataFrame({"dataset": ["DailyDialog"]}).to_parquet(tables / "overlap_data.parquet")
     with pytest.raises(RecordError, match="has no column few_sample"):
-        compute(tables, tables.parent)
+        write_statistics(study)
     (tables / "overlap_data.parquet").unlink()
-    (tables / "deltas.parquet").write_bytes(b"PAR1")
-    with pytest.raises(RecordError, match=r"deltas\.parquet: cannot be read.*collect` again"):
-        compute(tables, tables.parent)
+    (tables / "transfer_runs.parquet").write_bytes(b"PAR1")
+    with pytest.raises(RecordError, match=r"transfer_runs\.parquet: cannot be read.*collect"):
+        write_statistics(study)
 
 
 def test_the_command_prints_a_line_per_table(
@@ -179,7 +181,6 @@ def test_the_command_prints_a_line_per_table(
     printed = capsys.readouterr().out
     assert f"{tables / 'cells'}.parquet: 48 rows" in printed
     assert all(f"{tables / name}.parquet: " in printed for name in STATISTICS)
-    assert printed.rstrip().endswith("seconds")
     (tables / "runs.parquet").unlink()
     assert main(["statistics", "--config", str(config)]) == RecordError.exit_code
-    assert "run `tasktransfer collect` again" in capsys.readouterr().err
+    assert "run `tasktransfer collect --config" in capsys.readouterr().err

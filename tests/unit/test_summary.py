@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 from delta_frames import make_deltas
 
-from tasktransfer.designs.transfer.collect.columns import frame, names
+from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.statistics import summary as module
 from tasktransfer.designs.transfer.statistics.summary import summary
+from tasktransfer.results.frames import list_names
+from tasktransfer.results.store import build_frame
 
 INTERVALS = ("mean", "iqm", "positive", "rank")
 
@@ -141,9 +143,9 @@ def test_several_sources_and_lost_baselines_are_left_alone() -> None:
 
 
 def test_nothing_gives_an_empty_table() -> None:
-    table = summary(frame("deltas", []))
+    table = summary(build_frame([], columns.DELTAS))
     assert table.empty
-    assert list(table.columns) == names("summary")
+    assert list(table.columns) == list_names(columns.SUMMARY)
     assert table["rank"].dtype == "float64"
 
 

@@ -4,6 +4,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +23,20 @@ from record_factory import (
     stage_of_run,
 )
 
-from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.specs import Training
-from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.collect import collect, tables_of, write
-from tasktransfer.designs.transfer.collect.columns import TABLES, names
-from tasktransfer.designs.transfer.collect.results import read_tables
-from tasktransfer.designs.transfer.outputs import TABLES_VERSION
+from tasktransfer.designs.transfer.frames import FRAMES
 from tasktransfer.errors import RecordError
-from tasktransfer.results.common_frames import RESOURCES
+from tasktransfer.results.frames import COMMON, compute_frames_version, list_names
 from tasktransfer.results.mixtures import Comparison, iterate_facts
+from transfer_frames import COLUMNS, compute_frames, read_frames, write_collected, write_constructed
 
 TASKS = ("a_task", "b_task", "c_task")
 RUNS = single_source_runs("DailyDialog", ["bert"], TASKS, [0, 1], ["multitask"])
+
+
+WRITTEN = (*COMMON, "transfer_runs", "control_runs")
+"""Frames that are made from records, of a study without prompted models, references or mixes."""
 
 
 def score(run: Run) -> float:
@@ -56,49 +57,47 @@ def one(frame: pd.DataFrame, **keys: Any) -> Any:
 
 
 def test_each_run_is_a_row_and_each_delta_is_against_its_own_seed(tmp_path: Path) -> None:
-    tables = tables_of(constructed(tmp_path, RUNS, score))
-    assert len(tables.runs) == 6 + 12
-    assert len(tables.deltas) == 12
-    row = one(tables.deltas, source="a_task", target="b_task", seed=1)
+    tables = compute_frames(constructed(tmp_path, RUNS, score))
+    assert len(tables["transfer_runs"]) == 6 + 12
+    assert len(tables["deltas"]) == 12
+    row = one(tables["deltas"], source="a_task", target="b_task", seed=1)
     assert (row.score, row.baseline_score, row.delta) == (55.0, 51.0, 4.0)
     assert row.improvement == pytest.approx(100 * 4 / 51)
-    assert one(tables.deltas, source="b_task", target="c_task", seed=0).delta == -5.0
-    run = one(tables.runs, source="c_task", target="a_task", seed=0)
+    assert one(tables["deltas"], source="b_task", target="c_task", seed=0).delta == -5.0
+    run = one(tables["transfer_runs"], source="c_task", target="a_task", seed=0)
     assert run.score == 35.0
     assert run.path == record_path(("DailyDialog", "bert", "multitask", ("c_task",), "a_task", 0))
     assert (run.train_size, run.dev_size, run.test_size, run.seconds) == (100, 10, 4, 2.0)
-    assert tables.missing.empty
-    assert tables.problems.empty
+    assert tables["missing_runs"].empty
+    assert tables["problems"].empty
 
 
 def test_scores_are_long_over_test_and_the_best_dev_epoch(tmp_path: Path) -> None:
-    tables = tables_of(constructed(tmp_path, RUNS, score))
-    found = tables.scores[
-        (tables.scores.source == "a_task")
-        & (tables.scores.target == "b_task")
-        & (tables.scores.seed == 0)
+    tables = compute_frames(constructed(tmp_path, RUNS, score))
+    found = tables["scores"][
+        (tables["scores"].sources == "a_task")
+        & (tables["scores"].target == "b_task")
+        & (tables["scores"].seed == 0)
     ]
-    assert set(zip(found.split, found.metric, found.value, strict=True)) == {
+    assert set(zip(found.split, found.measure, found.value, strict=True)) == {
         ("test", "accuracy", 54.0),
         ("test", "score", 54.0),
         ("dev", "accuracy", 54.0),
-        ("dev", "score", 54.0),
     }
 
 
 def test_what_is_written_is_read_back_with_its_footer(tmp_path: Path) -> None:
     collected = constructed(tmp_path, RUNS, score, synthetic=["DailyDialog"])
-    tables, metadata = write(collected)
-    again, same = read_tables(tmp_path / "tables")
-    assert same == metadata
+    tables, again = compute_frames(collected), write_constructed(collected)
+    metadata = again.metadata
+    assert metadata == tables.metadata
     assert (metadata.study, metadata.synthetic, metadata.records) == ("constructed", True, 12)
     assert metadata.shorts["dialogue_nli"] == "DNLI"
-    for name in TABLES:
-        left, right = getattr(tables, name), getattr(again, name)
-        assert list(right.columns) == names(name)
-        pd.testing.assert_frame_equal(left, right)
-    field = pq.read_schema(tmp_path / "tables" / "deltas.parquet").field("delta")
-    assert b"baseline missing" in field.metadata[b"description"]
+    for name in WRITTEN:
+        assert list(again[name].columns) == list_names(COLUMNS[name])
+        pd.testing.assert_frame_equal(tables[name], again[name])
+    field = pq.read_schema(tmp_path / "tables" / "transfer_runs.parquet").field("score")
+    assert b"test split" in field.metadata[b"description"]
 
 
 def test_holes_are_listed_with_their_reason(tmp_path: Path) -> None:
@@ -106,8 +105,8 @@ def test_holes_are_listed_with_their_reason(tmp_path: Path) -> None:
         ("DailyDialog", "bert", "multitask", ("a_task",), "b_task", 1),
         ("DailyDialog", "bert", "baseline", (), "c_task", 0),
     }
-    tables = tables_of(constructed(tmp_path, RUNS, score, leave_out=lambda r: r in gone))
-    missing = tables.missing
+    tables = compute_frames(constructed(tmp_path, RUNS, score, leave_out=lambda r: r in gone))
+    missing = tables["missing_runs"]
     assert one(missing, source="a_task", target="b_task").reason == "no record"
     assert one(missing, algorithm="baseline").target == "c_task"
     orphans = missing[missing.reason == "its baseline is missing"]
@@ -116,7 +115,7 @@ def test_holes_are_listed_with_their_reason(tmp_path: Path) -> None:
         ("b_task", "c_task", 0),
     }
     assert len(missing) == 4
-    row = one(tables.deltas, source="a_task", target="c_task", seed=0)
+    row = one(tables["deltas"], source="a_task", target="c_task", seed=0)
     assert row.score == 64.0
     assert math.isnan(row.delta)
     assert math.isnan(row.improvement)
@@ -124,7 +123,7 @@ def test_holes_are_listed_with_their_reason(tmp_path: Path) -> None:
 
 def test_a_zero_baseline_has_a_delta_but_no_percentage(tmp_path: Path) -> None:
     collected = constructed(tmp_path, RUNS, lambda run: 7.0 if run[3] else 0.0)
-    deltas = tables_of(collected).deltas
+    deltas = compute_frames(collected)["deltas"]
     assert (deltas.delta == 7.0).all()
     assert deltas.improvement.isna().all()
 
@@ -178,8 +177,8 @@ def test_two_datasets_may_have_two_data_revisions() -> None:
 
 def test_several_sources_are_joined_and_kept_apart(tmp_path: Path) -> None:
     several = ("DailyDialog", "bert", "multitask", ("a_task", "b_task"), "c_task", 0)
-    tables = tables_of(constructed(tmp_path, [*RUNS, several], score))
-    row = one(tables.deltas, n_sources=2)
+    tables = compute_frames(constructed(tmp_path, [*RUNS, several], score))
+    row = one(tables["deltas"], n_sources=2)
     assert (row.source, list(row.sources), row.delta) == (
         "a_task+b_task",
         ["a_task", "b_task"],
@@ -190,22 +189,22 @@ def test_several_sources_are_joined_and_kept_apart(tmp_path: Path) -> None:
 def test_nothing_usable_is_an_error_with_the_first_holes(tmp_path: Path) -> None:
     study = make_study(tmp_path, make_plan(RUNS))
     with pytest.raises(RecordError, match="none of 18 planned runs has a usable record"):
-        collect(study)
+        write_collected(study)
     path = tmp_path / record_path(RUNS[0])
     path.parent.mkdir(parents=True)
     path.write_text("{")
     with pytest.raises(RecordError, match=r"damaged: .*not valid JSON"):
-        collect(study)
+        write_collected(study)
     assert not (tmp_path / "tables" / "runs.parquet").exists()
 
 
 def test_damaged_tables_are_refused(tmp_path: Path) -> None:
-    write(constructed(tmp_path, RUNS, score))
+    study = write_constructed(constructed(tmp_path, RUNS, score)).study
     file = tmp_path / "tables" / "runs.parquet"
     whole = file.read_bytes()
     file.write_bytes(whole[:-30])
     with pytest.raises(RecordError, match=r"runs\.parquet: cannot be read"):
-        read_tables(tmp_path / "tables")
+        read_frames(study)
 
 
 def test_analysis_needs_no_torch() -> None:
@@ -221,20 +220,9 @@ def test_analysis_needs_no_torch() -> None:
     assert printed.strip() == "[]"
 
 
-COLUMNS_OF_VERSION = {
-    1: "43c41a5ddc16",
-    2: "0764c2d14e91",
-    3: "f0489821f2a5",
-    4: "4b0d8313fa7f",
-    5: "2e51176f21ee",
-}
-"""TABLES_VERSION -> digest of the names and types of all columns."""
-
-
-def test_changed_columns_come_with_another_version() -> None:
+def test_changed_columns_or_code_change_the_version_of_the_tables() -> None:
     """Otherwise finished studies would keep tables that cannot be read."""
-    every = {**columns.TABLES, **columns.STATISTICS, "resources": RESOURCES}
-    found = {table: [[name, str(kind)] for name, kind, _ in every[table]] for table in every}
-    assert compute_digest(found)[:12] == COLUMNS_OF_VERSION[TABLES_VERSION], (
-        "raise outputs.TABLES_VERSION and put the new digest here"
-    )
+    first, *others = FRAMES
+    changed = (replace(first, columns=first.columns[:-1]), replace(first, version=99))
+    versions = {compute_frames_version([frame, *others]) for frame in (first, *changed)}
+    assert len(versions) == 3

@@ -11,6 +11,7 @@ import pytest
 from simulated_studies import top1_target
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.statistics.top1 import top1
+from tasktransfer.results.store import build_frame
 from tasktransfer.stats.chosen import (
     Target,
     compute_heldout,
@@ -135,5 +136,5 @@ def test_one_seed_has_no_interval_and_nothing_held_out() -> None:
 
 
 def test_without_transfers_there_is_no_row() -> None:
-    empty = columns.frame("deltas", [])
-    assert top1(empty, columns.frame("runs", []), {}).empty
+    empty = build_frame([], columns.DELTAS)
+    assert top1(empty, build_frame([], columns.RUNS), {}).empty

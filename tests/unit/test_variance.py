@@ -7,8 +7,11 @@ import pandas as pd
 import pytest
 from delta_frames import make_deltas
 
-from tasktransfer.designs.transfer.collect.columns import frame, names
-from tasktransfer.designs.transfer.statistics.variance import COMPONENTS, variance
+from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.columns import COMPONENTS
+from tasktransfer.designs.transfer.statistics.variance import variance
+from tasktransfer.results.frames import list_names
+from tasktransfer.results.store import build_frame
 
 TASKS = "abcdefgh"
 
@@ -122,7 +125,7 @@ def test_no_spread_at_all_has_no_shares() -> None:
 
 
 def test_nothing_gives_an_empty_table() -> None:
-    table = variance(frame("deltas", []))
+    table = variance(build_frame([], columns.DELTAS))
     assert table.empty
-    assert list(table.columns) == names("variance")
+    assert list(table.columns) == list_names(columns.VARIANCE)
     assert table["share"].dtype == "float64"

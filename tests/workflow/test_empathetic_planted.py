@@ -15,6 +15,7 @@ import yaml
 from empathetic_study import make
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs.commands import write_collected, write_statistics
 
 SEEDS = 5
 DEMO = Path(__file__).resolve().parents[2] / "workflow" / "presets" / "empathetic-demo.yaml"
@@ -38,8 +39,8 @@ def differences(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pd.DataFra
     study = open_study(folder / "study.yaml")
     make(study)
     design = design_of(study.config)
-    design.collect(study, True)
-    design.statistics(study)
+    write_collected(design, study, complete=True)
+    write_statistics(design, study)
     frame = pd.read_parquet(Path(study.tables, "differences.parquet"))
     yield frame[frame["measure"] == "p_at_1"].set_index("method")
     DATASETS.clear()

@@ -26,6 +26,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs.commands import write_collected, write_statistics
 from tasktransfer.designs.panel.config import METHODS
 from tasktransfer.designs.panel.sources import tiny
 from tasktransfer.designs.panel.sources.dataset import PANEL_TINY
@@ -73,8 +74,8 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
     opened = open_study(folder / "study.yaml")
     make(opened)
     design = design_of(opened.config)
-    design.collect(opened, True)
-    design.statistics(opened)
+    write_collected(design, opened, complete=True)
+    write_statistics(design, opened)
     yield opened
     DATASETS.clear()
     DATASETS.update(before)

@@ -17,11 +17,11 @@ import pytest
 import yaml
 from scipy import stats
 
+import tasktransfer as tt
 from releases import PAPER_TASKS
 from tasktransfer import metrics
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets.tiny_world import HELPFUL, UNRELATED
-from tasktransfer.designs.transfer.collect.results import read_tables
 from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.statistics.controls import BEATS, CANNOT_TELL, HURTS
 from tasktransfer.results.records import read_record, select_comparable
@@ -121,9 +121,9 @@ def test_every_task_beats_its_majority_class(world: Path, task: Task) -> None:
 
 
 def deltas_of(world: Path, source: str, target: str) -> list[float]:
-    tables, metadata = read_tables(world / "results/tables")
-    assert metadata.synthetic
-    rows = tables.deltas
+    results = tt.load_results(world / "results")
+    assert results.metadata["synthetic"]
+    rows = results["deltas"]
     chosen = rows[(rows["source"] == source) & (rows["target"] == target)]
     assert sorted(chosen["seed"]) == [0, 1, 2, 3, 4]
     return [float(delta) for delta in chosen["delta"]]

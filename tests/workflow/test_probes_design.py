@@ -22,7 +22,8 @@ from test_toy_design import ENVIRONMENT, snakemake, snakemake_words
 from tasktransfer.core.architecture import parse_weights
 from tasktransfer.datasets.multiwoz.tiny_world import generate
 from tasktransfer.designs import open_study
-from tasktransfer.designs.probes.intervals import read_statistics
+from tasktransfer.designs.commands import read_frames
+from tasktransfer.designs.probes.design import PROBES
 from tasktransfer.models.next_utterance import Network
 from tasktransfer.results.rounds import ROUNDS
 
@@ -70,7 +71,8 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def intervals(study: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
     monkeypatch.chdir(study)
-    frame = read_statistics(open_study("study.yaml"), "intervals")
+    opened = open_study("study.yaml")
+    frame = read_frames(opened, PROBES.analysis(opened))["intervals"]
     return frame.query("snapshot in ('last', 'words')").set_index(
         ["compared_with", "probe", "model"]
     )
@@ -202,12 +204,12 @@ class Absent:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Absent())
 from tasktransfer.designs import design_of, open_study
-from tasktransfer.designs.shown import write_figures, write_report
+from tasktransfer.designs import commands
 opened = open_study("study.yaml", need_inputs=False)
 design = design_of(opened.config)
-design.collect(opened, True)
-design.statistics(opened)
-write_figures(design, opened)
-write_report(design, opened)
+commands.write_collected(design, opened, complete=True)
+commands.write_statistics(design, opened)
+commands.write_figures(design, opened)
+commands.write_report(design, opened)
 """
     subprocess.run([sys.executable, "-c", code], cwd=study, check=True)

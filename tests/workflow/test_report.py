@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,9 @@ import pytest
 from report_results import Asked, RunName, digest_of_run, make_results, path_of, score_of
 from shown_results import write_report
 from tasktransfer.designs.transfer.collect.columns import PROMPTED
-from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.present.kit.style import format_signed
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.store import build_frame
 
 pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
@@ -72,7 +71,7 @@ ASKED = Asked(
 
 
 @pytest.fixture(scope="module")
-def results() -> Results:
+def results() -> Frames:
     # Prompted runs, for two of three tasks.
     scores = [("smol", 0, A, 11.0), ("smol", 4, A, 22.0), ("smol", 4, B, 33.0)]
     prompted = [
@@ -80,11 +79,11 @@ def results() -> Results:
          "written", 0.0, 5, "unknown", 1)
         for model, shots, target, score in scores
     ]  # fmt: skip
-    return replace(make_results(ASKED), prompted=build_frame(prompted, PROMPTED))
+    return make_results(ASKED).replace({"prompted": build_frame(prompted, PROMPTED)})
 
 
 @pytest.fixture(scope="module")
-def report(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def report(results: Frames, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     return write_report(results, folder, folder / "report.html", arguments=ARGUMENTS)
 
@@ -111,9 +110,9 @@ def page(browser: Any, report: Path) -> Iterator[Any]:
 
 
 def the_cells(
-    results: Results, dataset: str, model: str, algorithm: str
+    results: Frames, dataset: str, model: str, algorithm: str
 ) -> dict[tuple[str, str], Any]:
-    cells = results.statistics.cells
+    cells = results["cells"]
     shown = cells[
         (cells["dataset"] == dataset)
         & (cells["model"] == model)
@@ -126,9 +125,9 @@ def number(value: float, *, sign: bool = False) -> str:
     return format(value, "+.2f" if sign else ".2f").replace("-", "−")
 
 
-def square(results: Results, axis: str) -> pd.Series[float]:
+def square(results: Frames, axis: str) -> pd.Series[float]:
     """Return the mean improvement by task as source or target in the first heatmap."""
-    cells = results.statistics.cells
+    cells = results["cells"]
     here = cells[
         (cells["dataset"] == "DailyDialog")
         & (cells["model"] == "bert")
@@ -149,7 +148,7 @@ def test_it_opens_and_can_be_looked_at(page: Any, tmp_path: Path) -> None:
         page.execute_script("document.getElementById('interactive-title').scrollIntoView()")
         assert page.save_screenshot(str(tmp_path / f"report-{width}.png"))
         assert (tmp_path / f"report-{width}.png").stat().st_size > 10_000
-        # Tables that are wider than the window scroll; the page itself does not.
+        # Frames that are wider than the window scroll; the page itself does not.
         assert page.execute_script(INSIDE)
     page.set_window_size(1400, 1000)
 
@@ -187,7 +186,7 @@ def test_long_names_do_not_widen_the_page(
         assert browser.execute_script(CUT, PAPER) == []
 
 
-def test_every_heatmap_shows_its_numbers(page: Any, results: Results) -> None:
+def test_every_heatmap_shows_its_numbers(page: Any, results: Frames) -> None:
     seen = 0
     for dataset, tasks in ASKED.tasks.items():
         choose(page, "choose-dataset", dataset)
@@ -207,10 +206,10 @@ def test_every_heatmap_shows_its_numbers(page: Any, results: Results) -> None:
                     score = sum(map(score_of, runs)) / 2
                     assert shown.pop((task, task)) == f"{score:.1f}"
                 assert set(shown.values()) <= {""}
-    assert seen == len(results.statistics.cells)
+    assert seen == len(results["cells"])
 
 
-def test_pointing_and_focusing_show_a_cells_numbers(page: Any, results: Results) -> None:
+def test_pointing_and_focusing_show_a_cells_numbers(page: Any, results: Frames) -> None:
     known = the_cells(results, "DailyDialog", "bert", "pretrain_finetune")
     page.execute_script("arguments[0].scrollIntoView({block: 'center'})", cell(page, A, B))
     ActionChains(page).move_to_element(cell(page, A, B)).perform()
@@ -300,7 +299,7 @@ def test_what_is_missing_is_hatched_and_says_why(page: Any) -> None:
     assert "Not in the study" in page.find_element(By.ID, "detail").text
 
 
-def test_significant_cells_are_marked(page: Any, results: Results) -> None:
+def test_significant_cells_are_marked(page: Any, results: Frames) -> None:
     known = the_cells(results, "DailyDialog", "bert", "pretrain_finetune")
     marked = {key for key, row in known.items() if row.significant}
     assert marked
@@ -332,7 +331,7 @@ def test_cells_of_one_seed_are_of_one_training_and_numbers_beyond_are_marked(
     assert shown["seeds"] == "1 (number 0)"
 
 
-def test_sources_and_targets_are_sorted(page: Any, results: Results) -> None:
+def test_sources_and_targets_are_sorted(page: Any, results: Frames) -> None:
     tasks = list(ASKED.tasks["DailyDialog"])
     assert orders(page) == (tasks, tasks)
     choose(page, "order-rows", "mean as source")
@@ -345,7 +344,7 @@ def test_sources_and_targets_are_sorted(page: Any, results: Results) -> None:
     assert orders(page) == (by_target, sorted(tasks))
 
 
-def test_a_click_on_a_name_sorts_by_it(page: Any, results: Results) -> None:
+def test_a_click_on_a_name_sorts_by_it(page: Any, results: Frames) -> None:
     known = the_cells(results, "DailyDialog", "bert", "pretrain_finetune")
     tasks = list(ASKED.tasks["DailyDialog"])
     column = sorted((t for t in tasks if t != B), key=lambda t: -known[t, B].improvement)

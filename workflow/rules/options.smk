@@ -43,7 +43,7 @@ def collected_for(wildcards):
         [run.method, run.model, run.seed, to_json(run.about)] for run in study.plan.runs
     ]
     return compute_digest(
-        [DESIGN.tables_version, study.config.digest, runs, records(wildcards)]
+        [OUTPUTS.version, study.config.digest, runs, records(wildcards)]
     )
 
 

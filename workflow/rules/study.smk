@@ -7,7 +7,7 @@ from uuid import uuid4
 from tasktransfer.designs import design_of
 from tasktransfer.jobs import needs
 from tasktransfer.designs.opening import open_called
-from tasktransfer.designs.outputs import outputs_of
+from tasktransfer.designs.outputs import list_outputs
 from tasktransfer.jobs.snakemake_call import (
     errors_for_snakemake,
     quiet_restoring,
@@ -25,7 +25,7 @@ with errors_for_snakemake():
     CALL = snakemake_call(workflow, config)
     STUDY = open_called(CALL)
     DESIGN = design_of(STUDY.config)
-    OUTPUTS = outputs_of(DESIGN, STUDY)
+    OUTPUTS = list_outputs(DESIGN, STUDY)
 
 # All jobs inherit it, also those of a batch system, so that the trainer can distinguish a retry from a
 # new call.

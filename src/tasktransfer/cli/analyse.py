@@ -50,8 +50,10 @@ def add_commands(commands: Any) -> None:
 
 def collect(chosen: argparse.Namespace) -> None:
     """Build the Parquet tables from the available records."""
+    from tasktransfer.designs.commands import write_collected
+
     study, design = open_design(chosen)
-    design.collect(study, chosen.complete)
+    write_collected(design, study, complete=chosen.complete)
 
 
 def choose(chosen: argparse.Namespace) -> None:
@@ -68,13 +70,15 @@ def choose(chosen: argparse.Namespace) -> None:
 
 def statistics(chosen: argparse.Namespace) -> None:
     """Compute intervals, tests, ranks, variances and agreement from the collected tables."""
+    from tasktransfer.designs.commands import write_statistics
+
     study, design = open_design(chosen, need_inputs=False)
-    design.statistics(study)
+    write_statistics(design, study)
 
 
 def figures(chosen: argparse.Namespace) -> None:
     """Draw the figures whose data changed, and print the paper's tables."""
-    from tasktransfer.designs.shown import write_figures
+    from tasktransfer.designs.commands import write_figures
 
     study, design = open_design(chosen, need_inputs=False)
     write_figures(design, study)
@@ -82,7 +86,7 @@ def figures(chosen: argparse.Namespace) -> None:
 
 def report(chosen: argparse.Namespace) -> None:
     """Write one HTML file with the study's answer, tables, figures and provenance."""
-    from tasktransfer.designs.shown import write_report
+    from tasktransfer.designs.commands import write_report
 
     study, design = open_design(chosen, need_inputs=False)
     write_report(design, study)
@@ -106,8 +110,7 @@ def explain(chosen: argparse.Namespace) -> None:
     from tasktransfer.designs import explain as explaining
 
     study, design = open_design(chosen, need_inputs=False)
-    shown = None if design.shown is None else design.shown(study)
-    explanation = explaining.explain(study, shown, chosen.words, chosen.instance)
+    explanation = explaining.explain(study, design.analysis(study), chosen.words, chosen.instance)
     if chosen.json:
         print(explaining.as_json(explanation), end="")
     else:

@@ -44,6 +44,7 @@ def add_commands(commands: Any) -> None:
 def import_shards(chosen: argparse.Namespace) -> None:
     """Import the results of other labs from a folder of shards, and list who made them."""
     from tasktransfer.designs import load_config
+    from tasktransfer.designs.outputs import list_dialogue_tables
     from tasktransfer.operate.commons import shards
     from tasktransfer.operate.commons.isolated import PackReader
 
@@ -57,7 +58,7 @@ def import_shards(chosen: argparse.Namespace) -> None:
             chosen.folder,
             files,
             reader,
-            tables=design.of_dialogues,
+            tables=list_dialogue_tables(design, study),
             dry_run=chosen.dry_run,
         )
     show(seen, shards.as_text, as_json=chosen.json)
@@ -71,12 +72,17 @@ def _draw(chosen: argparse.Namespace) -> None:
     """Write tables, statistics, figures and report; missing results are marked as missing."""
     from contextlib import redirect_stdout
 
-    from tasktransfer.designs.shown import write_figures, write_report
+    from tasktransfer.designs.commands import (
+        write_collected,
+        write_figures,
+        write_report,
+        write_statistics,
+    )
 
     study, design = open_design(chosen, need_inputs=False)
     with redirect_stdout(sys.stderr):  # standard output is for the summary of the import
-        design.collect(study, False)
-        design.statistics(study)
+        write_collected(design, study)
+        write_statistics(design, study)
         write_figures(design, study)
         write_report(design, study)
 

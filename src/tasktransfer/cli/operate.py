@@ -133,6 +133,7 @@ def merge(chosen: argparse.Namespace) -> None:
 
 
 def _merge(chosen: argparse.Namespace, other: Path) -> None:
+    from tasktransfer.designs.outputs import list_dialogue_tables
     from tasktransfer.operate.merge import merge_results
     from tasktransfer.operate.merge_text import as_text, find_error
 
@@ -140,7 +141,7 @@ def _merge(chosen: argparse.Namespace, other: Path) -> None:
     seen = merge_results(
         study,
         other,
-        tables=design.of_dialogues,
+        tables=list_dialogue_tables(design, study),
         everything=chosen.all,
         checkpoints=not chosen.no_checkpoints,
         dry_run=chosen.dry_run,
@@ -152,6 +153,7 @@ def _merge(chosen: argparse.Namespace, other: Path) -> None:
 
 def pack(chosen: argparse.Namespace) -> None:
     """Write the records and rows of all finished nodes into one Parquet file."""
+    from tasktransfer.designs.outputs import list_dialogue_tables
     from tasktransfer.operate.pack import as_text, pack_results
 
     study, design = _open_study_design(chosen)
@@ -163,7 +165,7 @@ def pack(chosen: argparse.Namespace) -> None:
     seen = pack_results(
         study,
         chosen.out,
-        tables=design.of_dialogues,
+        tables=list_dialogue_tables(design, study),
         provenance=provenance,
         by=chosen.by.strip(),
         with_text=chosen.with_text,

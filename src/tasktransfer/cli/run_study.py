@@ -168,9 +168,9 @@ def build_job_environment() -> dict[str, str]:
 
 def list_files_to_open(study: Study, design: Design) -> str:
     """Return the lines that name the study's report, figures and tables."""
-    from tasktransfer.designs.outputs import outputs_of
+    from tasktransfer.designs.outputs import list_outputs
 
-    outputs = outputs_of(design, study)
+    outputs = list_outputs(design, study)
     places = {
         "report:": study.report if outputs.report else None,
         "figures:": study.figures if outputs.figures else None,

@@ -15,8 +15,7 @@ from tasktransfer.config import CommonConfig
 from tasktransfer.core.plan import Plan
 from tasktransfer.core.versions import Entry
 from tasktransfer.datasets.dataset import Dataset
-from tasktransfer.present.declared import Presentation
-from tasktransfer.results.frames import COMMON_FILES
+from tasktransfer.present.declared import Analysis
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
 from tasktransfer.selection.selector import Selector
@@ -44,33 +43,30 @@ class Shown:
 class Outputs:
     """Files that are created from a study's records, relative to its results folder.
 
-    The workflow's rules and the code that writes the files both use this list. A design sets the
-    first four; the others follow from its declarations (``designs.outputs``).
+    The workflow's rules and the code that writes the files both use this list, which follows from
+    the design's declarations (``designs.outputs``).
 
     Args:
-        tables: files of the command ``collect``; by default the tables of every design.
+        tables: files of the command ``collect``.
         statistics: files of the command ``statistics``, computed from the tables.
         data_tables: files of ``data stats``, computed from the dialogues.
         reference: file of ``data reference``, computed from the dialogues; empty if there is none.
         figures: figures of the command ``figures``.
         printed: printed tables of the command ``figures``.
         shown: files in Snakemake's own report.
-        report: the page; empty if there is none.
+        report: the page.
+        version: digest of the tables' columns and versions; if it changes, they are built again.
     """
 
-    tables: tuple[str, ...] = COMMON_FILES
-    statistics: tuple[str, ...] = ()
-    data_tables: tuple[str, ...] = ()
-    reference: str = ""
-    figures: tuple[str, ...] = ()
-    printed: tuple[str, ...] = ()
-    shown: tuple[Shown, ...] = ()
-    report: str = ""
-
-
-def nothing_to_do(study: Study) -> None:
-    """Print that the design has no outputs of this command, which the workflow may call anyway."""
-    print(f"{study.config_file}: design {study.config.design} has no such outputs: nothing to do")
+    tables: tuple[str, ...]
+    statistics: tuple[str, ...]
+    data_tables: tuple[str, ...]
+    reference: str
+    figures: tuple[str, ...]
+    printed: tuple[str, ...]
+    shown: tuple[Shown, ...]
+    report: str
+    version: str
 
 
 @dataclass(frozen=True)
@@ -82,11 +78,7 @@ class Design:
         config: class that validates its config files.
         kinds: kinds of stages, as in paths and rules of the workflow.
         plan: (config, revisions of data and models) → plan.
-        collect: (study, complete) writes the tables, or refuses an incomplete study if
-            ``complete``. Tables are rebuilt if ``tables_version`` changes.
-        outputs: study → its files.
-        statistics: study: computes and writes the statistics.
-        shown: study → declared tables, figures and sentences of the answer (``present.declared``).
+        analysis: study → its frames, tables, figures and the answer (``present.declared``).
         choose: (study, name) makes a choice that the plan waits for, and writes it to
             ``study.choice_file``.
         facts: config → further facts for the provenance of each training's record.
@@ -104,8 +96,6 @@ class Design:
         datasets: datasets that only this design reads; they exist if a config names the design.
         grows_with: config keys that multiply the size of the plan.
         rules: files in ``workflow/rules`` that only this design needs.
-        tables_version: version of the tables; raise it to rebuild them.
-        of_dialogues: files of tables that are computed from dialogues, which packs include.
         recipes_first: recipes whose data are built before the first training, because they refuse
             data that are too few.
     """
@@ -114,10 +104,7 @@ class Design:
     config: type[CommonConfig]
     kinds: tuple[str, ...]
     plan: Callable[[Any, Revisions], Plan]
-    collect: Callable[[Study, bool], None]
-    outputs: Callable[[Study], Outputs] = lambda _: Outputs()
-    statistics: Callable[[Study], None] = nothing_to_do
-    shown: Callable[[Study], Presentation] | None = None
+    analysis: Callable[[Study], Analysis]
     choose: Callable[[Study, str], None] | None = None
     facts: Callable[[Any], Mapping[str, str]] = lambda _: {}
     stand_ins: Callable[[Any], Mapping[str, str]] = lambda _: {}
@@ -133,6 +120,4 @@ class Design:
     datasets: tuple[Dataset, ...] = ()
     grows_with: tuple[str, ...] = ("seeds", "models")
     rules: tuple[str, ...] = ()
-    tables_version: int = 1
-    of_dialogues: tuple[str, ...] = ()
     recipes_first: tuple[str, ...] = ()

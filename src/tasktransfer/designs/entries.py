@@ -45,12 +45,12 @@ def add_entries(design: Design, others: Iterable[Design]) -> None:
 
 
 _FUNCTIONS = (
-    *("plan", "collect", "outputs", "statistics"),
+    *("plan", "analysis"),
     *("facts", "stand_ins", "notes", "refuse", "shortages"),
 )
-_MAY_BE_NONE = ("shown", "choose")
+_MAY_BE_NONE = ("choose",)
 _MAPPINGS = ("recipes", "learners", "measures", "selectors", "versions")
-_TUPLES = ("kinds", "grows_with", "rules", "of_dialogues", "recipes_first")
+_TUPLES = ("kinds", "grows_with", "rules", "recipes_first")
 
 
 def _find_wrong_types(design: Design) -> Iterator[str]:

@@ -3,49 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from tasktransfer.designs.design import Design, Outputs, Shown
-from tasktransfer.present.declared import FIGURE_ENDINGS, TABLE_ENDINGS, Figure, Presentation
+from tasktransfer.present.declared import FIGURE_ENDINGS, TABLE_ENDINGS, Analysis, Figure
+from tasktransfer.results.frames import COMMON, compute_frames_version, find_planned_frames
 from tasktransfer.results.study import Study
 
 REPORT = "report.html"
 
 
-def outputs_of(design: Design, study: Study) -> Outputs:
+def list_outputs(design: Design, study: Study) -> Outputs:
     """Return the files of a study, for the workflow's rules and for the code that writes them.
 
     A table that may be empty for a finished study (``certain=False``) is not in the list, but it is
     written if it has rows.
     """
-    outputs = design.outputs(study)
-    if design.shown is None:
-        return outputs
-    shown = design.shown(study)
-    return replace(
-        outputs,
+    analysis = design.analysis(study)
+    own = [f for f in find_planned_frames(analysis.frames, study) if f.make is not None]
+    common = [f"tables/{name}.parquet" for name in COMMON if name not in {f.name for f in own}]
+    return Outputs(
+        tables=(*common, *(frame.file for frame in own if not frame.needs)),
+        statistics=tuple(frame.file for frame in own if frame.needs),
+        data_tables=analysis.data_tables,
+        reference=analysis.reference,
         figures=tuple(
-            f"figures/{n}.{end}" for n in figures_in(shown, study) for end in FIGURE_ENDINGS
+            f"figures/{n}.{end}" for n in figures_in(analysis, study) for end in FIGURE_ENDINGS
         ),
         printed=tuple(
-            f"figures/{n}.{end}" for n in tables_in(shown, study) for end in TABLE_ENDINGS
+            f"figures/{n}.{end}" for n in tables_in(analysis, study) for end in TABLE_ENDINGS
         ),
-        shown=tuple(_list_shown_files(shown, study)),
+        shown=tuple(_list_shown_files(analysis, study)),
         report=REPORT,
+        version=compute_frames_version(analysis.frames),
     )
 
 
-def figures_in(shown: Presentation, study: Study) -> list[str]:
+def list_dialogue_tables(design: Design, study: Study) -> tuple[str, ...]:
+    """Return the files of tables that are computed from dialogues, which packs include."""
+    analysis = design.analysis(study)
+    frames = tuple(frame.file for frame in analysis.frames if frame.from_dialogues)
+    return tuple(dict.fromkeys((*frames, *analysis.dialogue_files)))
+
+
+def figures_in(shown: Analysis, study: Study) -> list[str]:
     """Return the names of the figures that a finished study always has."""
     return [f.name for f in shown.figures if f.certain and f.planned(study)]
 
 
-def tables_in(shown: Presentation, study: Study) -> list[str]:
+def tables_in(shown: Analysis, study: Study) -> list[str]:
     """Return the names of the printed tables that a finished study always has."""
     return [t.name for t in shown.tables if t.certain and t.planned(study)]
 
 
-def _list_shown_files(shown: Presentation, study: Study) -> Iterator[Shown]:
+def _list_shown_files(shown: Analysis, study: Study) -> Iterator[Shown]:
     for kind, ending, declared, names in (
         ("figure", "png", shown.figures, figures_in(shown, study)),
         ("table", "csv", shown.tables, tables_in(shown, study)),

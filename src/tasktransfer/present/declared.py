@@ -1,18 +1,20 @@
 """Declarations of a design's tables, figures, and the answer to its question.
 
 The Snakefile reads the names of files here, so this module must not import pandas or matplotlib.
-Functions that make a frame or draw a figure are lazy imports (``late``).
+Functions that make a table or draw a figure belong to lazy modules (``core.lazy``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal
 
+from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.core.runs import Run
 from tasktransfer.present.columns import Column, Row
+from tasktransfer.results.frames import Frame, Frames, always
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from tasktransfer.present.html import HtmlTable
     from tasktransfer.present.printed import Layout
-    from tasktransfer.present.view import View
+    from tasktransfer.results.collect import Collected
     from tasktransfer.results.metadata import Metadata
 
 SECTIONS = {
@@ -39,26 +41,6 @@ Section = Literal["results", "sure", "cost", "made"]
 
 TABLE_ENDINGS = ("csv", "md", "tex", "parquet", "html")
 FIGURE_ENDINGS = ("png", "pdf")
-
-
-def always(study: Study) -> bool:
-    """Return True, for tables and figures that every study of a design has."""
-    return True
-
-
-def late(module: str, name: str) -> Callable[..., Any]:
-    """Return a function that imports another function when it is called (lazy import).
-
-    Args:
-        module: module within the package, for example ``designs.probes.printed``.
-        name: name of the function.
-    """
-
-    def call(*arguments: Any) -> Any:
-        return getattr(import_module(f"tasktransfer.{module}"), name)(*arguments)
-
-    call.__name__, call.__module__ = name, f"tasktransfer.{module}"
-    return call
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +84,16 @@ class Table:
     Args:
         name: name of the files.
         title: short title, for example "Table 3".
-        make: view → the table's rows. A table without rows is not written, and the report prints
+        make: frames → the table's rows. A table without rows is not written, and the report prints
             ``nothing``.
-        shape: layout declaration, or (view, frame) → the layout.
+        shape: layout declaration, or (frames, frame) → the layout.
         keys: columns that identify a row, by which ``explain`` finds it.
         caption: one or two sentences. If empty, the design's file ``workflow/report/<name>.rst``
             has the caption, which Snakemake's own report shows too.
-        notes: (view, frame) → notes of one or two sentences each.
+        notes: (frames, frame) → notes of one or two sentences each.
         paper: source of the published values, for example "Table 3 of Zhang et al. 2023".
         nothing: reason why a study does not have the table, to follow "The study".
+        needs: requirement for the table to have values, which the page prints if it has none.
         section: section of the report.
         folded: true if the table is collapsed on the page.
         planned: returns whether a study will have the table, according to its plan.
@@ -123,13 +106,14 @@ class Table:
 
     name: str
     title: str
-    make: Callable[[View], pd.DataFrame | None]
-    shape: Listed | Crossed | Callable[[View, pd.DataFrame], Layout]
+    make: Callable[[Frames], pd.DataFrame | None]
+    shape: Listed | Crossed | Callable[[Frames, pd.DataFrame], Layout]
     keys: tuple[str, ...] = ()
     caption: str = ""
-    notes: Callable[[View, pd.DataFrame], Sequence[str]] = lambda view, frame: ()
+    notes: Callable[[Frames, pd.DataFrame], Sequence[str]] = lambda frames, frame: ()
     paper: str = ""
     nothing: str = "has no number for it"
+    needs: str = ""
     section: Section = "results"
     folded: bool = False
     planned: Callable[[Study], bool] = always
@@ -146,7 +130,7 @@ class Figure:
     Args:
         name: name of the files.
         title: short title, shown above the figure.
-        draw: view → the figure, or None if there is nothing to plot.
+        draw: frames → the figure, or None if there is nothing to plot.
         reads: frames that the figure is computed from. It gets only these, and is drawn again if
             one of them changes.
         caption: as for a table.
@@ -154,20 +138,20 @@ class Figure:
         section: section of the report.
         planned: as for a table.
         certain: as for a table.
-        part: view → the rows that the figure uses, if it does not use the whole frames.
+        part: frames → the rows that the figure uses, if it does not use the whole frames.
         text: name of its file in ``workflow/report``, if several figures share one.
     """
 
     name: str
     title: str
-    draw: Callable[[View], Canvas | None]
+    draw: Callable[[Frames], Canvas | None]
     reads: tuple[str, ...]
     caption: str = ""
     nothing: str = "has nothing to plot in it"
     section: Section = "results"
     planned: Callable[[Study], bool] = always
     certain: bool = True
-    part: Callable[[View], View] | None = None
+    part: Callable[[Frames], Frames] | None = None
     text: str = ""
 
 
@@ -211,46 +195,73 @@ class Block:
     html: str = ""
 
 
-def _missing(view: View) -> tuple[pd.DataFrame, pd.DataFrame]:
-    return view["missing"], view["problems"]
-
-
-_missing_columns = late("present.page.holes", "build_common_columns")
-_facts = late("present.page.origin", "list_facts")
+if TYPE_CHECKING:
+    from tasktransfer.present.page import holes, origin
+    from tasktransfer.results import common_frames
+else:
+    holes = LazyPackage("tasktransfer.present.page").holes
+    origin = LazyPackage("tasktransfer.present.page").origin
+    common_frames = LazyPackage("tasktransfer.results").common_frames
 
 
 @dataclass(frozen=True, slots=True)
-class Presentation:
-    """Everything that a report shows of a study.
+class Analysis:
+    """Everything that is computed from a study's records, and shown.
 
     Args:
         question: the study's question.
-        read: study → its frames by name, and the metadata of its tables.
-        answer: view → two or three sentences that the tables support. They claim no effect that is
-            not significant.
+        answer: frames → two or three sentences that the frames support. They claim no effect that
+            is not significant.
+        frames: the design's frames, in addition to the common ones (``results.common_frames``).
+        about: keys of ``Run.about`` that identify a run; columns of the common frames.
+        metadata: collected records → metadata of every frame.
+        complete: frames as they were read → frames for tables and figures, for example with the
+            paper's names.
+        data_tables: files of ``data stats`` that the study has, counted in the dialogues.
+        reference: file of ``data reference``; empty if the study has none.
+        dialogue_files: files that packs include because they need the dialogues, in addition to
+            frames with ``from_dialogues``.
         tables: tables that a study can have.
         figures: figures that a study can have.
         captions: folder in ``workflow/report`` with the captions; empty if the declarations have
             them.
-        blocks: view → section → further content, before the section's tables and figures.
-        missing: view → runs without a result (with a column ``state``), and damaged records.
+        blocks: frames → section → further content, before the section's tables and figures.
+        missing: frames → planned runs without a result (with a column ``state``).
         missing_columns: runs without a result → the columns to print.
-        facts: view → provenance of the study, name and value.
+        facts: frames → provenance of the study, name and value.
         styles: CSS files of the package that the blocks need, as for ``read_own_text``.
         scripts: JavaScript files of the package that the blocks need, as for ``read_own_text``.
         cells: frame whose rows ``explain`` finds without the name of a table, if any.
     """
 
     question: str
-    read: Callable[[Study], tuple[Mapping[str, pd.DataFrame], Metadata]]
-    answer: Callable[[View], Sequence[str]]
+    answer: Callable[[Frames], Sequence[str]]
+    frames: tuple[Frame, ...] = ()
+    about: tuple[str, ...] = ()
+    metadata: Callable[[Collected], Metadata] = common_frames.build_metadata
+    complete: Callable[[Frames], Frames] = lambda frames: frames
+    data_tables: tuple[str, ...] = ()
+    reference: str = ""
+    dialogue_files: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
     captions: str = ""
-    blocks: Callable[[View], Mapping[str, Sequence[Block]]] = lambda view: {}
-    missing: Callable[[View], tuple[pd.DataFrame, pd.DataFrame]] = _missing
-    missing_columns: Callable[[pd.DataFrame], Sequence[Column]] = _missing_columns
-    facts: Callable[[View], Sequence[tuple[str, str]]] = _facts
+    blocks: Callable[[Frames], Mapping[str, Sequence[Block]]] = lambda frames: {}
+    missing: Callable[[Frames], pd.DataFrame] = lambda frames: frames["missing"]
+    missing_columns: Callable[[pd.DataFrame], Sequence[Column]] = holes.build_common_columns
+    facts: Callable[[Frames], Sequence[tuple[str, str]]] = origin.list_facts
     styles: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ()
     cells: Cells | None = None
+
+    def read_caption(self, name: str, caption: str) -> str:
+        """Return a table's or figure's caption; Snakemake's own report has the same text.
+
+        Args:
+            name: name of the file in ``workflow/report``.
+            caption: the declared caption; empty if the file has it.
+        """
+        if caption or not self.captions:
+            return caption
+        folder = files("tasktransfer").joinpath("workflow", "report", self.captions)
+        return " ".join(folder.joinpath(f"{name}.rst").read_text("utf-8").split())

@@ -18,13 +18,13 @@ import tasktransfer
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.files.progress import show_progress
-from tasktransfer.present.declared import FIGURE_ENDINGS, Figure, Presentation
+from tasktransfer.present.declared import FIGURE_ENDINGS, Analysis, Figure
 from tasktransfer.present.kit.style import save
 from tasktransfer.present.tables import Left
-from tasktransfer.present.view import View
+from tasktransfer.results.frames import Frames
 
 MANIFEST = "manifest.json"
-CODE = ("present", "tables", "stats", "datasets")
+CODE = ("present", "results", "stats", "datasets")
 """Folders of the package on which every figure depends, in addition to its design's folder."""
 
 
@@ -47,7 +47,7 @@ class Drawn:
         return [folder / f"{name}.{ending}" for name in self.names for ending in FIGURE_ENDINGS]
 
 
-def draw_figures(shown: Presentation, view: View, out: Path) -> Drawn:
+def draw_figures(shown: Analysis, frames: Frames, out: Path) -> Drawn:
     """Draw the figures whose data, code or names changed since they were drawn into ``out``.
 
     ``manifest.json`` in this folder has a digest of each figure's inputs. A figure is kept if its
@@ -59,13 +59,13 @@ def draw_figures(shown: Presentation, view: View, out: Path) -> Drawn:
     digests = dict(manifest)
     drawn = Drawn([], [], [])
     for figure in show_progress(shown.figures, "drawing figures"):
-        part = view.only(figure.reads)
+        part = frames.select(figure.reads)
         if figure.part is not None:
             part = figure.part(part)
         digest = compute_drawing_digest(figure, part)
         paths = [out / f"{figure.name}.{ending}" for ending in FIGURE_ENDINGS]
         if manifest.get(figure.name) != digest or not all(path.is_file() for path in paths):
-            canvas = figure.draw(part) if figure.planned(view.study) else None
+            canvas = figure.draw(part) if figure.planned(frames.study) else None
             if canvas is None:
                 drawn.left.append(explain_absence(figure))
                 continue
@@ -91,7 +91,7 @@ def explain_absence(figure: Figure) -> Left:
     )
 
 
-def compute_drawing_digest(figure: Figure, part: View) -> str:
+def compute_drawing_digest(figure: Figure, part: Frames) -> str:
     """Return the digest of everything that a figure depends on: frames, names and code."""
     metadata = part.metadata
     return compute_digest(

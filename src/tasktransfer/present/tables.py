@@ -17,9 +17,9 @@ from tasktransfer.files.progress import show_progress
 from tasktransfer.present.columns import Row
 from tasktransfer.present.declared import (
     TABLE_ENDINGS,
+    Analysis,
     Crossed,
     Listed,
-    Presentation,
     Section,
     Table,
 )
@@ -29,7 +29,7 @@ from tasktransfer.present.numbers import DASH, is_missing
 from tasktransfer.present.page.fragment import write_fragment
 from tasktransfer.present.printed import Entry, Layout, group_blocks, write_table
 from tasktransfer.present.published import list_notes
-from tasktransfer.present.view import View, read_caption
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 
 Words = tuple[str, ...]
@@ -53,6 +53,7 @@ class Printed:
         folded: true if the table is collapsed on the page.
         described: column → meaning, for the Parquet file.
         marks: number of notes that explain badges.
+        absence: sentence that the page prints instead of the table; empty if it has values.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Printed:
     folded: bool = False
     described: Mapping[str, str] = field(default_factory=dict)
     marks: int = 0
+    absence: str = ""
 
     @property
     def text(self) -> str:
@@ -85,43 +87,44 @@ class Left:
     section: Section
 
 
-def build_printed_tables(shown: Presentation, view: View) -> list[Printed | Left]:
+def build_printed_tables(shown: Analysis, frames: Frames) -> list[Printed | Left]:
     """Return every declared table, or the reason why the study does not have it."""
     tables = show_progress(shown.tables, "making tables")
-    return [build_printed(shown, table, view) for table in tables]
+    return [build_printed(shown, table, frames) for table in tables]
 
 
-def build_printed(shown: Presentation, table: Table, view: View) -> Printed | Left:
+def build_printed(shown: Analysis, table: Table, frames: Frames) -> Printed | Left:
     """Return a declared table of a study, or the reason why the study does not have it."""
-    frame = table.make(view) if table.planned(view.study) else None
+    frame = table.make(frames) if table.planned(frames.study) else None
     if frame is None or frame.empty:
         why = f"{table.title}: the study {table.nothing}."
         return Left(table.name, table.title, why, table.section)
     frame = frame.reset_index(drop=True)
     shape = table.shape
     if isinstance(shape, Crossed):
-        layout, words = make_crossed_layout(shape, frame, view.metadata, table.keys)
+        layout, words = make_crossed_layout(shape, frame, frames.metadata, table.keys)
     else:
         layout = (
-            make_listed_layout(shape, frame) if isinstance(shape, Listed) else shape(view, frame)
+            make_listed_layout(shape, frame) if isinstance(shape, Listed) else shape(frames, frame)
         )
         words = [[list_words(table.keys, row)] * len(layout.head) for row in to_records(frame)]
-    marks = [] if table.cited else list_marks(view.metadata)
-    published_notes = list_notes(frame, view.metadata, table.paper) if table.paper else []
+    marks = [] if table.cited else list_marks(frames.metadata)
+    published_notes = list_notes(frame, frames.metadata, table.paper) if table.paper else []
     return Printed(
         table.name,
         table.title,
-        read_caption(shown, table.name, table.caption),
+        shown.read_caption(table.name, table.caption),
         format_badges(marks),
-        format_notes(marks, [*published_notes, *table.notes(view, frame)]),
+        format_notes(marks, [*published_notes, *table.notes(frames, frame)]),
         frame,
         layout,
         words,
-        None if table.cited else view.metadata,
+        None if table.cited else frames.metadata,
         table.section,
         table.folded,
         table.described(),
         len(marks),
+        "" if _has_values(shape, frame, layout) else explain_missing_values(table.needs),
     )
 
 
@@ -211,20 +214,20 @@ def to_html(table: Printed, *, alone: bool = False) -> HtmlTable:
         badges=table.badges,
         notes=table.notes if alone else table.notes[table.marks :],
         folded=table.folded,
-        untold=_describe_untold(table.layout),
+        untold=table.absence,
         explain=commands if any(any(row) for row in table.words) else None,
     )
 
 
-def _describe_untold(layout: Layout) -> str:
-    """Return the sentence that replaces a table of dashes; "2/5" is a count, not a value."""
+def _has_values(shape: Any, frame: pd.DataFrame, layout: Layout) -> bool:
+    """Return whether a table has a value that is not a count, such as "2/5" or a number of runs."""
+    if isinstance(shape, Listed):
+        columns = [c for c in shape.columns if c.head.kind == "number" and not c.counts]
+        rows = to_records(frame)
+        return not columns or any(c.show(row) != DASH for row in rows for c in columns)
     lines = [line for block in layout.blocks for entry in block for line in entry]
     values = [cell for line in lines for cell in line[layout.numbers :] if "/" not in cell]
-    return (
-        explain_missing_values("")
-        if values and not any(cell.strip(DASH) for cell in values)
-        else ""
-    )
+    return not values or any(cell.strip(DASH) for cell in values)
 
 
 def write_tables(tables: Iterable[Printed | Left], folder: Path) -> list[Path]:

@@ -1,135 +1,152 @@
-"""Common tables that ``collect`` writes for every design, in addition to the design's own tables.
-
-They are runs, scores, resources, missing results and problems.
-"""
+"""Frames that every design has: runs, scores, resources, missing results and problems."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-import pandas as pd
-import pyarrow as pa
-
 from tasktransfer.core.ancestors import add_ancestors
-from tasktransfer.core.nodes import Evaluation, Fit, Node, Stage
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.core.quantities import format_quantity
 from tasktransfer.core.runs import Run
-from tasktransfer.results.collect import NO_RECORD, Collected, gather
+from tasktransfer.results.collect import NO_RECORD, Collected
 from tasktransfer.results.costs import compute_hours, describe_hardware
 from tasktransfer.results.finished import read_state
+from tasktransfer.results.frames import COMMON, NUMBER, TEXT, TEXTS, WHOLE, Columns, Frame, Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.records import NOUNS, get_selected_round
 from tasktransfer.results.state import RECORD
-from tasktransfer.results.store import Columns, build_frame, read_frame, write_frame
-from tasktransfer.results.study import Study
 
 Values = tuple[Any, ...]
-Rows = Iterable[Sequence[Any]]
 
 MISSING = "missing"
 """Key of the fact on planned nodes without a record, by kind; absent if there are none."""
 
 RESOURCES: Columns = (
-    ("kind", pa.string(), "kind of node: stage (a training), fit, evaluation or data (derived)"),
-    ("label", pa.string(), "name of the node in its study"),
-    ("model", pa.string(), "trained model; null if there is none"),
-    ("seed", pa.int64(), "random seed; null if the node has none"),
-    ("path", pa.string(), "folder of the node, relative to the results folder"),
-    ("hours", pa.float64(), "wall time, hours"),
-    ("rounds", pa.int64(), "number of training rounds, without the untrained model"),
-    ("tokens", pa.int64(), "number of tokens that a training has processed"),
-    ("samples_per_second", pa.float64(), "training samples per second"),
-    ("peak_memory_mb", pa.float64(), "peak memory of a training, MiB"),
-    ("peak_gpu_memory_mb", pa.float64(), "peak GPU memory of a training, MiB; null without a GPU"),
-    ("parameters", pa.int64(), "number of parameters of the model; null if unknown"),
-    ("trained_parameters", pa.int64(), "number of trained parameters; null if unknown"),
-    ("hardware", pa.string(), "GPU, or CPU with its number of threads; null if unknown"),
-    ("precision", pa.string(), "floating-point precision; null if unknown"),
-    ("commit", pa.string(), "commit of the code that created the record"),
-    ("recipe", pa.int64(), "version of the code that created the record"),
+    ("kind", TEXT, "kind of node: stage (a training), fit, evaluation or data (derived)"),
+    ("label", TEXT, "name of the node in its study"),
+    ("model", TEXT, "trained model; null if there is none"),
+    ("seed", WHOLE, "random seed; null if the node has none"),
+    ("path", TEXT, "folder of the node, relative to the results folder"),
+    ("hours", NUMBER, "wall time, hours"),
+    ("rounds", WHOLE, "number of training rounds, without the untrained model"),
+    ("tokens", WHOLE, "number of tokens that a training has processed"),
+    ("samples_per_second", NUMBER, "training samples per second"),
+    ("peak_memory_mb", NUMBER, "peak memory of a training, MiB"),
+    ("peak_gpu_memory_mb", NUMBER, "peak GPU memory of a training, MiB; null without a GPU"),
+    ("parameters", WHOLE, "number of parameters of the model; null if unknown"),
+    ("trained_parameters", WHOLE, "number of trained parameters; null if unknown"),
+    ("hardware", TEXT, "GPU, or CPU with its number of threads; null if unknown"),
+    ("precision", TEXT, "floating-point precision; null if unknown"),
+    ("commit", TEXT, "commit of the code that created the record"),
+    ("recipe", WHOLE, "version of the code that created the record"),
 )
 
 
 def build_common_columns(about: Sequence[str]) -> dict[str, Columns]:
     """Return the columns of ``frames.COMMON``; ``about`` has the keys of ``Run.about``."""
     run: Columns = (
-        ("method", pa.string(), "evaluated method"),
-        ("model", pa.string(), "name of the model in the config"),
-        ("seed", pa.int64(), "random seed"),
-        *((key, pa.string(), f"{key} of the run; null if it has none") for key in about),
+        ("method", TEXT, "evaluated method"),
+        ("model", TEXT, "name of the model in the config"),
+        ("seed", WHOLE, "random seed"),
+        *((key, TEXT, f"{key} of the run; null if it has none") for key in about),
     )
     return {
         "runs": (
             *run,
-            ("records", pa.list_(pa.string()), "paths of its records in the results folder"),
-            ("hours", pa.float64(), "wall time of all nodes that it uses and that have a record"),
+            ("records", TEXTS, "paths of its records in the results folder"),
+            ("hours", NUMBER, "wall time of all nodes that it uses and that have a record"),
         ),
         "scores": (
             *run,
-            ("measured_task", pa.string(), "evaluated task, which may differ from the run's task"),
-            ("split", pa.string(), "split; for dev, the value is that of the selected round"),
-            ("measure", pa.string(), "measure, or score for the task's own score (0-100)"),
-            ("value", pa.float64(), "value in the measure's own unit"),
-            ("instances", pa.int64(), "number of evaluated instances"),
-            ("path", pa.string(), "folder of the node, relative to the results folder"),
+            ("measured_task", TEXT, "evaluated task, which may differ from the run's task"),
+            ("split", TEXT, "split; for dev, the value is that of the selected round"),
+            ("measure", TEXT, "measure, or score for the task's own score (0-100)"),
+            ("value", NUMBER, "value in the measure's own unit"),
+            ("instances", WHOLE, "number of evaluated instances"),
+            ("path", TEXT, "folder of the node, relative to the results folder"),
         ),
         "resources": RESOURCES,
         "missing": (
             *run,
-            ("path", pa.string(), "expected path of its record, relative to the results folder"),
-            ("state", pa.string(), "waiting, running, failed, interrupted or damaged"),
-            ("reason", pa.string(), "reason why it has no result, in one line"),
-            ("node", pa.string(), "folder of its first unfinished node"),
-            ("error", pa.string(), "last line of the error, or the damage; null if there is none"),
-            ("remedy", pa.string(), "remedy"),
+            ("path", TEXT, "expected path of its record, relative to the results folder"),
+            ("state", TEXT, "waiting, running, failed, interrupted or damaged"),
+            ("reason", TEXT, "reason why it has no result, in one line"),
+            ("node", TEXT, "folder of its first unfinished node"),
+            ("error", TEXT, "last line of the error, or the damage; null if there is none"),
+            ("remedy", TEXT, "remedy"),
         ),
         "problems": (
-            ("path", pa.string(), "path of the record, relative to the results folder"),
-            ("error", pa.string(), "reason why it was left out"),
+            ("path", TEXT, "path of the record, relative to the results folder"),
+            ("error", TEXT, "reason why it was left out"),
         ),
     }
 
 
-def build_common_rows(collected: Collected, about: Sequence[str]) -> dict[str, list[Values]]:
-    """Return the rows of ``frames.COMMON``."""
-
-    def named(run: Run) -> Values:
-        values = (run.about.get(key) for key in about)
-        return run.method, run.model, run.seed, *(_to_text(value) for value in values)
-
-    runs, nodes = collected.runs, collected.study.plan.nodes
-    return {
-        "runs": [(*named(run), *_summarise_records(collected, run)) for run in runs],
-        "scores": [
-            (*named(run), *row)
-            for run in runs
-            for node in run.results_in
-            for row in _make_score_rows(collected, node)
-        ],
-        "resources": [_make_resource_row(collected, node) for node in nodes if collected.has(node)],
-        "missing": [
-            (
-                *(*named(hole.run), f"{hole.wanted.path}/{RECORD}", hole.state, hole.reason),
-                *(hole.node.path, hole.error, hole.remedy),
-            )
-            for hole in collected.missing
-        ]
-        + [_make_node_row(collected, node, about) for node in collected.without_run],
-        "problems": list(collected.problems),
+def build_common_frames(about: Sequence[str]) -> tuple[Frame, ...]:
+    """Return the frames of ``frames.COMMON``; ``about`` has the keys of ``Run.about``."""
+    make = {
+        "runs": _make_runs,
+        "scores": _make_scores,
+        "resources": _make_resources,
+        "missing": _make_missing,
+        "problems": _make_problems,
     }
+    columns = build_common_columns(about)
+    return tuple(Frame(name, columns[name], partial(make[name], about)) for name in COMMON)
+
+
+def _name_run(run: Run, about: Sequence[str]) -> Values:
+    values = (run.about.get(key) for key in about)
+    return run.method, run.model, run.seed, *(_to_text(value) for value in values)
+
+
+def _make_runs(about: Sequence[str], frames: Frames) -> Iterator[Values]:
+    collected = frames.collected
+    for run in collected.runs:
+        yield *_name_run(run, about), *_summarise_records(collected, run)
+
+
+def _make_scores(about: Sequence[str], frames: Frames) -> Iterator[Values]:
+    collected = frames.collected
+    for run in collected.runs:
+        for node in run.results_in:
+            for row in _make_score_rows(collected, node):
+                yield *_name_run(run, about), *row
+
+
+def _make_resources(about: Sequence[str], frames: Frames) -> Iterator[Values]:
+    collected = frames.collected
+    nodes = (node for node in collected.study.plan.nodes if collected.has(node))
+    return (_make_resource_row(collected, node) for node in nodes)
+
+
+def _make_missing(about: Sequence[str], frames: Frames) -> Iterator[Values]:
+    """Yield a row per planned result without a usable record, for every kind of node."""
+    collected = frames.collected
+    for hole in collected.missing:
+        path = f"{hole.wanted.path}/{RECORD}"
+        state = (path, hole.state, hole.reason, hole.node.path, hole.error, hole.remedy)
+        yield *_name_run(hole.run, about), *state
+    for node in collected.without_run:
+        yield _make_node_row(collected, node, about)
+
+
+def _make_problems(about: Sequence[str], frames: Frames) -> Iterable[Values]:
+    return frames.collected.problems
 
 
 def _make_node_row(collected: Collected, node: Node, about: Sequence[str]) -> Values:
     """Return the row in ``missing`` for a node without a record that is not a run's result."""
     state, error = read_state(collected.study, node)
+    dataset = node.name if isinstance(node, Data) else node.data.name
     return (
         NOUNS[type(node)],
         node.model.name if isinstance(node, Stage) else None,
         node.seed if isinstance(node, Stage | Fit) else None,
-        *(None for _ in about),
+        *(dataset if key == "dataset" else None for key in about),
         *(f"{node.path}/{RECORD}", state, error or NO_RECORD),
         *(node.path, error, "run snakemake again"),
     )
@@ -254,77 +271,3 @@ def _mark_one_run(collected: Collected) -> dict[str, str]:
         return {}
     text = "one run per method (one seed), so variation between seeds is unknown"
     return {"mark: ONE RUN": text}
-
-
-def read_earlier_rows(study: Study, name: str, columns: Columns) -> list[tuple[Any, ...]]:
-    """Return the earlier rows of a table that is computed from dialogues that are not available.
-
-    Raises:
-        RecordError: the earlier table is missing or damaged.
-    """
-    file = Path(study.tables, f"{name}.parquet")
-    frame, _ = read_frame(file, columns, "give the dialogues, or a pack that has the table")
-    return list(frame.itertuples(index=False, name=None))
-
-
-def read_tables(
-    study: Study, columns: Mapping[str, Columns]
-) -> tuple[dict[str, pd.DataFrame], Metadata]:
-    """Read tables of a study, and their metadata.
-
-    Args:
-        study: the study.
-        columns: name → columns of the tables to read; at least one.
-
-    Raises:
-        RecordError: a table is missing or damaged.
-    """
-    frames: dict[str, pd.DataFrame] = {}
-    steps = (f"`tasktransfer {step} {study.arguments()}`" for step in ("collect", "statistics"))
-    remedy = f"run {' and '.join(steps)} again"
-    for name, described in columns.items():
-        path = Path(study.tables, f"{name}.parquet")
-        frames[name], metadata = read_frame(path, described, remedy)
-    return frames, metadata
-
-
-def collect_common(study: Study, complete: bool, about: Sequence[str], **said: Any) -> None:
-    """Write the common tables; this is the command ``collect`` of a design without own tables.
-
-    Args:
-        study: the study.
-        complete: true to refuse a study with missing results.
-        about: keys of ``Run.about`` that identify a run.
-        said: arguments of ``build_metadata``.
-
-    Raises:
-        RecordError: see ``gather`` and ``Collected.require``.
-    """
-    collected = gather(study)
-    collected.require(complete=complete)
-    write_collected(collected, {}, {}, build_metadata(collected, **said), about)
-
-
-def write_collected(
-    collected: Collected,
-    tables: Mapping[str, Rows | pd.DataFrame],
-    columns: Mapping[str, Columns],
-    metadata: Metadata,
-    about: Sequence[str],
-) -> None:
-    """Write a design's tables and the common ones, each atomically, and print what is missing.
-
-    Args:
-        collected: the study's records.
-        tables: name → rows, or a frame.
-        columns: name → columns of the design's tables.
-        metadata: metadata for the footers.
-        about: keys of ``Run.about`` that identify a run.
-    """
-    folder = Path(collected.study.tables)
-    folder.mkdir(parents=True, exist_ok=True)
-    every = {**build_common_columns(about), **columns}
-    for name, rows in {**build_common_rows(collected, about), **tables}.items():
-        frame = rows if isinstance(rows, pd.DataFrame) else build_frame(rows, every[name])
-        write_frame(folder / f"{name}.parquet", frame, every[name], metadata)
-    collected.tell()

@@ -4,8 +4,8 @@ The footer has the study's ``Metadata`` and each column's type and meaning. A ta
 its columns, and written and read with them::
 
     COLUMNS = (
-        ("task", pa.string(), "task that is scored"),
-        ("score", pa.float64(), "score on its test split, 0-100"),
+        ("task", TEXT, "task that is scored"),
+        ("score", NUMBER, "score on its test split, 0-100"),
     )
     write_frame(folder / "scores.parquet", build_frame(rows, COLUMNS), COLUMNS, metadata)
     scores, metadata = read_frame(folder / "scores.parquet", COLUMNS)
@@ -25,11 +25,8 @@ import pyarrow.parquet as pq
 
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replace_file
+from tasktransfer.results.frames import Columns
 from tasktransfer.results.metadata import Metadata
-
-Column = tuple[str, pa.DataType, str]
-"""Name, type, meaning."""
-Columns = Sequence[Column]
 
 REMEDY = "run `tasktransfer collect` and `tasktransfer statistics` again"
 """Remedy for a table that cannot be read, unless a caller gives its own."""
@@ -40,15 +37,28 @@ _FOOTER_KEY = b"tasktransfer"
 def build_schema(columns: Columns) -> pa.Schema:
     """Return the Arrow schema of a table; the metadata of fields has the columns' meanings."""
     return pa.schema(
-        [pa.field(name, kind, metadata={"description": text}) for name, kind, text in columns]
+        [
+            pa.field(name, parse_type(kind), metadata={"description": text})
+            for name, kind, text in columns
+        ]
     )
+
+
+def parse_type(kind: str) -> pa.DataType:
+    """Return the Arrow type of a column's type, such as ``int64`` or ``list<string>``."""
+    if kind.startswith("list<"):
+        return pa.list_(parse_type(kind.removeprefix("list<").removesuffix(">")))
+    return pa.type_for_alias(kind)
 
 
 def build_frame(rows: Iterable[Sequence[Any]], columns: Columns) -> pd.DataFrame:
     """Convert rows to a frame with the columns' types, also if there are no rows."""
     schema = build_schema(columns)
     values = list(zip(*rows, strict=True)) or [()] * len(schema)
-    arrays = [pa.array(v, field.type) for v, field in zip(values, schema, strict=True)]
+    arrays = [
+        pa.array(column, field.type, from_pandas=pa.types.is_string(field.type))  # NaN text is null
+        for column, field in zip(values, schema, strict=True)
+    ]
     return to_frame(pa.Table.from_arrays(arrays, schema=schema))
 
 

@@ -108,12 +108,12 @@ def select_from_tables(
     choose_by: ChooseBy = "dev",
     values: pd.DataFrame | None = None,
 ) -> list[ChosenSources]:
-    """Apply ``select`` to the tables ``deltas``, ``runs`` and ``missing`` of a study.
+    """Apply ``select`` to the tables ``deltas``, ``transfer_runs`` and ``missing_runs`` of a study.
 
     Raises:
         RecordError: as ``select``; also if planned single-source runs are missing.
     """
-    missing = tables["missing"]
+    missing = tables["missing_runs"]
     holes = missing[missing["n_sources"] <= 1]
     if len(holes):
         first = holes.iloc[0]
@@ -124,7 +124,7 @@ def select_from_tables(
             "table must not choose"
         )
     deltas = tables["deltas"]
-    deltas = deltas if choose_by == "test" else dev_deltas(deltas, tables["runs"])
+    deltas = deltas if choose_by == "test" else dev_deltas(deltas, tables["transfer_runs"])
     return select(deltas, targets_per_dataset, sources_per_target, choose_by, values)
 
 

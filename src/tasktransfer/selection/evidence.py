@@ -55,16 +55,16 @@ def build_evidence(
     """Return the evidence in the tables of a study.
 
     Args:
-        tables: the frames ``deltas`` and ``runs``.
-        values: columns of ``values.VALUES``; may be empty.
+        tables: the frames ``deltas`` and ``transfer_runs``.
+        values: columns of ``columns.VALUES``; may be empty.
         references: the table ``references``; None if the study has none.
     """
     single = tables["deltas"][tables["deltas"]["n_sources"] == 1]
-    weights = tables["runs"].drop_duplicates("digest").set_index("digest")["weights"]
+    weights = tables["transfer_runs"].drop_duplicates("digest").set_index("digest")["weights"]
     found = single.assign(
         weights=single["digest"].map(weights),
         learned=~find_unlearned(single, references),
-        dev_delta=dev_deltas(single, tables["runs"])["delta"],
+        dev_delta=dev_deltas(single, tables["transfer_runs"])["delta"],
     )
     keys = ["dataset", "model", "source", "target", "seed"]
     computed = values[~values["selector"].isin([RANDOM, SOURCE_MEAN])]
@@ -123,7 +123,7 @@ def judge_selectors(evidence: pd.DataFrame) -> pd.DataFrame:
     """Return the regret of every selector on the transfers of one algorithm, all datasets together.
 
     Returns:
-        Columns of ``regret.COLUMNS`` for the measure ``regret.LEADING``, one row per selector.
+        Columns of ``columns.REGRET`` for the measure ``regret.LEADING``, one row per selector.
     """
     matrices = [_build_matrix(rows) for _, rows in evidence.groupby("dataset", sort=False)]
     matrix = join_matrices(matrices) if len(matrices) > 1 else matrices[0]

@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 
 from tasktransfer.core.quantities import format_quantity
 from tasktransfer.present.kit.style import INK, LABEL_POINTS, add_title, get_series_look, strip_axes
-from tasktransfer.present.view import View
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
-from tasktransfer.selection.regret import LEADING, RANDOM
+from tasktransfer.selection.columns import RANDOM
+from tasktransfer.selection.regret import LEADING, select_leading_rows
 
 LEAST_SECONDS = 0.1
 """Smallest cost on the logarithmic axis; cheaper selectors are drawn here."""
@@ -24,11 +25,10 @@ ROOM_FOR_NAMES = 1.45
 """Factor of the y limit that leaves room for names above their intervals."""
 
 
-def plot_study_regret(label: Callable[[str], str], view: View) -> Figure | None:
+def plot_study_regret(label: Callable[[str], str], frames: Frames) -> Figure | None:
     """Draw the figure of a study; None if no target has two sources to rank."""
-    rows = view["regret"]
-    judged = rows[(rows["measure"] == LEADING) & rows["value"].notna()]
-    return plot_regret(rows, view.metadata, label) if len(judged) else None
+    rows = select_leading_rows(frames)
+    return plot_regret(rows, frames.metadata, label) if len(rows) else None
 
 
 def plot_regret(
@@ -37,7 +37,7 @@ def plot_regret(
     """Draw one panel per model and algorithm.
 
     Args:
-        table: columns of ``selection.regret.COLUMNS``. With several datasets, only the rows over
+        table: columns of ``selection.columns.REGRET``. With several datasets, only the rows over
             all of them are drawn.
         label: function from an algorithm to its label.
     """

@@ -24,9 +24,10 @@ from tasktransfer.files.csv_file import CsvFile, open_csv
 from tasktransfer.files.locations import format_location
 from tasktransfer.files.progress import show_progress
 from tasktransfer.results.store import build_frame
+from tasktransfer.selection.columns import REGRET
 from tasktransfer.selection.judging import RANDOM, SOURCE_MEAN, Judged, Mean, judge_selectors
 from tasktransfer.selection.measures import KS
-from tasktransfer.selection.regret import COLUMNS, GROUP
+from tasktransfer.selection.regret import GROUP
 from tasktransfer.stats.resampling import Floats
 
 MAX_ROWS = 500_000
@@ -75,9 +76,9 @@ def compute_file_regret(path: Path, ks: tuple[int, ...] = ()) -> tuple[pd.DataFr
 
 
 def compute_regret(matrices: Sequence[Matrix], ks: tuple[int, ...]) -> pd.DataFrame:
-    """Compute the columns of ``selection.regret.COLUMNS``, matrix by matrix."""
+    """Compute the columns of ``selection.columns.REGRET``, matrix by matrix."""
     every = show_progress(matrices, "judging selectors")
-    return build_frame([row for matrix in every for row in _build_rows(matrix, ks)], COLUMNS)
+    return build_frame([row for matrix in every for row in _build_rows(matrix, ks)], REGRET)
 
 
 def read_matrix(path: Path) -> tuple[pd.DataFrame, list[str]]:

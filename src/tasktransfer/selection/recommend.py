@@ -20,6 +20,7 @@ from tasktransfer.core.quantities import format_quantity
 from tasktransfer.datasets import DATASETS, get_task, resolve_task
 from tasktransfer.present.numbers import format_interval, format_p_value
 from tasktransfer.present.text import format_table
+from tasktransfer.selection.columns import RANDOM
 from tasktransfer.selection.evidence import (
     add_source_mean,
     collect_dev_gains,
@@ -35,7 +36,7 @@ from tasktransfer.selection.expected_gain import FEWEST_TARGETS, Expected, fit_e
 from tasktransfer.selection.inputs import Asked
 from tasktransfer.selection.methods import SELECTORS
 from tasktransfer.selection.nodes import PROBE
-from tasktransfer.selection.regret import LEADING, LEVEL, RANDOM
+from tasktransfer.selection.regret import LEADING, LEVEL
 
 Task = tuple[str, str]
 """Dataset and name of a task."""

@@ -5,11 +5,12 @@ This module prints it with a sentence on the significant differences.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 
+from tasktransfer.core.runs import Run
 from tasktransfer.present.numbers import (
     format_interval,
     format_number,
@@ -18,51 +19,33 @@ from tasktransfer.present.numbers import (
     is_missing,
 )
 from tasktransfer.present.text import format_table
-from tasktransfer.results.store import Column, Columns
+from tasktransfer.results.frames import Frames
+from tasktransfer.selection.columns import RANDOM, SOURCE_MEAN
 
 GROUP = ("dataset", "model", "algorithm")
 LEADING = "regret@1"
 """Measure that the sentence compares selectors by."""
 LEVEL = 0.05
-RANDOM, SOURCE_MEAN = "random", "source_mean"
 
 
-def _list_difference_columns(reference: str) -> tuple[Column, ...]:
-    return (
-        (f"to_{reference}", pa.float64(), f"value minus that of {reference}, paired by target"),
-        (f"to_{reference}_low", pa.float64(), "lower end of its 95 % interval"),
-        (f"to_{reference}_high", pa.float64(), "upper end of that interval"),
-        (f"to_{reference}_p", pa.float64(), "two-sided p of no difference; NaN without a test"),
-        (f"to_{reference}_q", pa.float64(), "p adjusted for the selectors of the group"),
-    )
+def select_leading_rows(frames: Frames) -> pd.DataFrame:
+    """Return the rows of the measure by which selectors are compared."""
+    rows = frames["regret"]
+    return rows[(rows["measure"] == LEADING) & rows["value"].notna()]
 
 
-COLUMNS: Columns = (
-    ("dataset", pa.string(), "dataset of targets and sources; `all` for all datasets together"),
-    ("model", pa.string(), "name of the model in the config"),
-    ("algorithm", pa.string(), "transfer algorithm whose scores evaluate the rankings"),
-    ("selector", pa.string(), "selector that ranks the sources"),
-    (
-        "measure",
-        pa.string(),
-        "regret@k (best of k) or mean_regret@k, in points or with %; ndcg_rank, ndcg_percent, "
-        "ndcg_fraction; spearman",
-    ),
-    ("value", pa.float64(), "mean over targets; ties of a selector are in random order"),
-    ("low", pa.float64(), "lower end of its 95 % interval over targets and seeds"),
-    ("high", pa.float64(), "upper end of the interval; NaN for one target"),
-    (
-        "floor",
-        pa.float64(),
-        "noise floor: ranked by half of the seeds, evaluated by the others; NaN for one seed",
-    ),
-    *_list_difference_columns(RANDOM),
-    *_list_difference_columns(SOURCE_MEAN),
-    ("n_targets", pa.int64(), "number of targets with at least two sources"),
-    ("n_seeds", pa.int64(), "number of seeds of the evaluating scores"),
-    ("missing", pa.float64(), "fraction of pairs without a value, 0-1; they are ranked last"),
-    ("seconds", pa.float64(), "total time to compute its values, seconds; NaN if unknown"),
-)
+def is_judging_run(baseline: str, row: Mapping[str, Any], run: Run) -> bool:
+    """Return whether a run judges a selector: the group's transfer runs and their baselines."""
+    is_here = row["dataset"] in ("all", run.about.get("dataset"))
+    return is_here and run.model == row["model"] and run.method in (row["algorithm"], baseline)
+
+
+def describe_groups(regret: pd.DataFrame) -> list[str]:
+    """Return what the intervals support, one sentence per dataset, model and algorithm."""
+    return [
+        f"{', '.join(filter(None, map(str, names)))}: {describe_significance(group)}"
+        for names, group in regret.groupby(list(GROUP), sort=False)
+    ]
 
 
 def describe_significance(group: pd.DataFrame) -> str:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
 
 from tasktransfer.core.nodes import Fit
 from tasktransfer.core.references import LEARNED
@@ -23,8 +22,9 @@ from tasktransfer.datasets import get_task, resolve_task
 from tasktransfer.results.collect import Collected
 from tasktransfer.results.records import get_selected_round
 from tasktransfer.results.schema import Record
-from tasktransfer.results.store import Columns, build_frame
+from tasktransfer.results.store import build_frame
 from tasktransfer.selection.choose import dev_deltas
+from tasktransfer.selection.columns import VALUES
 from tasktransfer.selection.inputs import Asked
 from tasktransfer.selection.judging import compute_source_means
 from tasktransfer.selection.matrix import Matrix, build_cube, compute_regret, join_matrices
@@ -34,20 +34,6 @@ from tasktransfer.stats.resampling import Floats
 
 NOT_THERE = "not computed yet: run snakemake"
 NO_NUMBER = "the selector gave none"
-
-VALUES: Columns = (
-    ("dataset", pa.string(), "dataset"),
-    ("model", pa.string(), "model, by its name in the study"),
-    ("algorithm", pa.string(), "algorithm whose transfers were read; empty: none"),
-    ("selector", pa.string(), "name of the selector"),
-    ("source", pa.string(), "source task"),
-    ("target", pa.string(), "target task"),
-    ("seed", pa.int64(), "seed of the baselines, probes or transfers that were read"),
-    ("value", pa.float64(), "value in the selector's unit, higher is better; NaN: missing"),
-    ("reason", pa.string(), "why the value is missing; null if it is not"),
-    ("seconds", pa.float64(), "cost in seconds; costs common to several pairs are divided"),
-    ("tokens", pa.float64(), "cost in model tokens; costs common to several pairs are divided"),
-)
 
 Tables = Mapping[str, pd.DataFrame]
 """Collected tables of a study by name."""
@@ -126,7 +112,7 @@ def compute_values(
 
     Args:
         families: families of the studied models by name.
-        tables: the frames ``deltas``, ``runs`` and ``sizes``.
+        tables: the frames ``deltas``, ``transfer_runs`` and ``sizes``.
         collected: records of the selectors' nodes; None if no node was planned.
     """
     computed = dict(_collect_computed_values(collected)) if collected is not None else {}
@@ -161,7 +147,7 @@ def compute_values(
 def group_transfers(tables: Tables) -> Iterator[Group]:
     """Yield the single-source transfers in ``deltas``, by dataset, model and algorithm."""
     single = tables["deltas"][tables["deltas"]["n_sources"] == 1]
-    runs = tables["runs"]
+    runs = tables["transfer_runs"]
     dev = dev_deltas(single, runs)
     seconds = dict(zip(runs["digest"], runs["seconds"], strict=True))
     for names, test in single.groupby(["dataset", "model", "algorithm"], sort=False):
@@ -170,7 +156,7 @@ def group_transfers(tables: Tables) -> Iterator[Group]:
 
 
 def compute_study_regret(tables: Tables, values: pd.DataFrame) -> pd.DataFrame:
-    """Compute ``selection.regret.COLUMNS`` for each dataset, and for all of them together."""
+    """Compute ``selection.columns.REGRET`` for each dataset, and for all of them together."""
     matrices = [_build_matrix(group, values) for group in group_transfers(tables)]
     together: dict[tuple[str, str], list[Matrix]] = {}
     for matrix in matrices:

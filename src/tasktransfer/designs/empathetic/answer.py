@@ -12,24 +12,24 @@ from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import to_records
 from tasktransfer.present.sentences import MOST_Q, format_with_interval, join_names
-from tasktransfer.present.view import View
+from tasktransfer.results.frames import Frames
 
 MOST = 3
 """Maximum number of differences that a sentence names; the rest are only counted."""
 SURE = f"q ≤ {MOST_Q}"
 
 
-def answer(view: View) -> list[str]:
+def answer(frames: Frames) -> list[str]:
     """Return the sentences for ``differences``, without controls.
 
     A difference is significant if its interval excludes 0 and q is at most ``MOST_Q``. With one run
     per method, no difference is significant.
     """
-    rows = view["differences"]
+    rows = frames["differences"]
     of_training = _reverse_sign(rows[rows["method"] == PRETRAINED])
     of_labels = rows[rows["method"].map(is_supervised).astype(bool)]
     both = pd.concat([of_training, of_labels])
-    constant = _describe_constant_runs(view["measured"], both)
+    constant = _describe_constant_runs(frames["measured"], both)
     if len(both) and (both["seeds"] <= 1).all():
         return [*_describe_single_runs(of_training, of_labels), *constant]
     of_training, of_labels = (part[part["q"].notna()] for part in (of_training, of_labels))

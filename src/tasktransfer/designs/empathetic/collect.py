@@ -11,10 +11,11 @@ import pyarrow.compute as pc
 
 from tasktransfer.core.nodes import Evaluation, Fit
 from tasktransfer.core.runs import Run
-from tasktransfer.designs.empathetic import columns
-from tasktransfer.designs.empathetic.config import EmpatheticConfig
+from tasktransfer.designs.empathetic.config import get_config
+from tasktransfer.designs.empathetic.frames import LABELS, SHARED
 from tasktransfer.designs.empathetic.sources.cards import ED, EMOTION_CUT, EMOTION_OF_CONTEXT
 from tasktransfer.designs.empathetic.sources.dialogues import (
+    EmpatheticDialogue,
     count_shared_utterances,
     find,
     find_shared_situations,
@@ -23,11 +24,13 @@ from tasktransfer.designs.empathetic.sources.dialogues import (
 from tasktransfer.errors import DataError
 from tasktransfer.metrics import bleu
 from tasktransfer.metrics.answers import encode_answers
-from tasktransfer.results.collect import Collected, gather
-from tasktransfer.results.common_frames import build_metadata, read_earlier_rows, write_collected
+from tasktransfer.results.collect import Collected
+from tasktransfer.results.common_frames import build_metadata
 from tasktransfer.results.costs import compute_hours, describe_hardware
+from tasktransfer.results.frame_files import read_earlier_rows
+from tasktransfer.results.frames import Frames
+from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.state import RECORD
-from tasktransfer.results.study import Study
 from tasktransfer.stats.collapsed import is_collapsed
 
 Values = tuple[Any, ...]
@@ -39,29 +42,30 @@ MEASURED = {
 """Task and split → name of a classifier's accuracy; ``accuracy`` for all others."""
 
 
-def collect(study: Study, complete: bool) -> None:
-    """Write the tables of all available records.
+def build_study_metadata(collected: Collected) -> Metadata:
+    """Return the metadata of the study's frames, with the limit on candidate pools."""
+    order = {"method": list(dict.fromkeys(run.method for run in collected.study.plan.runs))}
+    pool = get_config(collected.study).evaluation.limit_pool
+    return build_metadata(collected, order=order, cuts=f"limit_pool {pool}" if pool else "")
 
-    Raises:
-        RecordError: no run is available, or ``complete`` is true and a record is missing.
-    """
-    collected = gather(study)
-    collected.require(complete=complete)
-    there = [(run, each) for run in study.plan.runs for each in run.evaluations]
-    there = [(run, each) for run, each in there if collected.has(each)]
-    tables: dict[str, list[Values]] = {
-        "measured": [
-            row for run, each in there for row in _make_measured_rows(collected, run, each)
-        ],
-        "rows": [row for run, each in there for row in _make_instance_rows(collected, run, each)],
-        "costs": list(_make_cost_rows(collected)),
-        **read_dialogue_tables(study),
-    }
-    order = {"method": list(dict.fromkeys(run.method for run in study.plan.runs))}
-    assert isinstance(study.config, EmpatheticConfig)
-    pool = study.config.evaluation.limit_pool
-    metadata = build_metadata(collected, order=order, cuts=f"limit_pool {pool}" if pool else "")
-    write_collected(collected, tables, columns.TABLES, metadata, ("setting",))
+
+def _list_evaluations(collected: Collected) -> Iterator[tuple[Run, Evaluation]]:
+    for run in collected.study.plan.runs:
+        yield from ((run, node) for node in run.evaluations if collected.has(node))
+
+
+def make_measured(frames: Frames) -> Iterator[Values]:
+    """Yield the rows of the frame ``measured``, one per run and measure."""
+    collected = frames.collected
+    for run, evaluation in _list_evaluations(collected):
+        yield from _make_measured_rows(collected, run, evaluation)
+
+
+def make_rows(frames: Frames) -> Iterator[Values]:
+    """Yield the rows of the frame ``rows``, one per run, measure and instance."""
+    collected = frames.collected
+    for run, evaluation in _list_evaluations(collected):
+        yield from _make_instance_rows(collected, run, evaluation)
 
 
 def _make_key(run: Run) -> Values:
@@ -110,7 +114,9 @@ def _make_instance_rows(collected: Collected, run: Run, evaluation: Evaluation) 
         yield *_make_key(run), named, _get_pool(evaluation), *names, emotion, home, tally
 
 
-def _make_cost_rows(collected: Collected) -> Iterator[Values]:
+def make_costs(frames: Frames) -> Iterator[Values]:
+    """Yield the rows of the frame ``costs``, one per run with trainings."""
+    collected = frames.collected
     for run in collected.study.plan.runs:
         stages = [stage for stage in run.stages if collected.has(stage)]
         if isinstance(run.outcome, Fit) or not stages or len(stages) < len(run.stages):
@@ -126,26 +132,47 @@ def _make_cost_rows(collected: Collected) -> Iterator[Values]:
         yield *_make_key(run), size, hours[-1], sum(hours), describe_hardware(record), examples
 
 
-def read_dialogue_tables(study: Study) -> dict[str, list[Values]]:
-    """Return the tables ``labels`` and ``shared``, which are counted in the dialogues.
+def make_labels(frames: Frames) -> list[Values]:
+    """Return the rows of ``labels``; the earlier rows if the dialogues are not available.
 
-    If the dialogues are no longer available, returns the rows that were collected earlier.
+    Raises:
+        DataError: the dialogues are damaged.
+    """
+    dialogues = frames.share(find_dialogues)
+    if dialogues is None:
+        return read_earlier_rows(frames.study, "labels", LABELS)
+    counts = Counter(dialogue.emotion for dialogue in dialogues)
+    return [(label, n, 100 * n / len(dialogues)) for label, n in counts.most_common()]
+
+
+def make_shared(frames: Frames) -> list[Values]:
+    """Return the rows of ``shared``; the earlier rows if the dialogues are not available.
+
+    Raises:
+        DataError: the dialogues are damaged.
+    """
+    dialogues = frames.share(find_dialogues)
+    if dialogues is None:
+        return read_earlier_rows(frames.study, "shared", SHARED)
+    situations = find_shared_situations(dialogues)
+    found, of = count_shared_utterances(dialogues)
+    return [
+        *(
+            ("situation", text, " ".join(splits), 1, len(dialogues))
+            for text, splits in sorted(situations.items())
+        ),
+        ("utterances of four words or more", "", "test train", found, of),
+    ]
+
+
+def find_dialogues(frames: Frames) -> list[EmpatheticDialogue] | None:
+    """Return the study's dialogues; None if they are no longer available.
 
     Raises:
         DataError: the dialogues are damaged.
     """
     try:
-        place = Path(find(Path(study.release_of(ED))))
+        place = Path(find(Path(frames.study.release_of(ED))))
     except DataError:
-        return {n: read_earlier_rows(study, n, columns.TABLES[n]) for n in ("labels", "shared")}
-    dialogues = read_dialogues(place)
-    counts = Counter(dialogue.emotion for dialogue in dialogues)
-    labels = [(label, n, 100 * n / len(dialogues)) for label, n in counts.most_common()]
-    situations = find_shared_situations(dialogues)
-    shared: list[Values] = [
-        ("situation", text, " ".join(splits), 1, len(dialogues))
-        for text, splits in sorted(situations.items())
-    ]
-    found, of = count_shared_utterances(dialogues)
-    shared.append(("utterances of four words or more", "", "test train", found, of))
-    return {"labels": labels, "shared": shared}
+        return None
+    return read_dialogues(place)

@@ -42,6 +42,7 @@ from tasktransfer.designs.empathetic.sources.cards import (
     PAIRS,
     TAGS,
 )
+from tasktransfer.results.study import Study
 
 Read = Literal[
     "EmpatheticDialogues", "DailyDialogReplies", "DailyDialog", "Newsgroups", "ReplyPairs",
@@ -415,3 +416,9 @@ class EmpatheticConfig(CommonConfig):
     @classmethod
     def find_contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
         yield from find_contradictions(parts)
+
+
+def get_config(study: Study) -> EmpatheticConfig:
+    """Return the config of a study of this design."""
+    assert isinstance(study.config, EmpatheticConfig)
+    return study.config

@@ -39,7 +39,7 @@ from tasktransfer.present.kit.style import (
     log_axis,
 )
 from tasktransfer.present.sentences import MOST_Q, excludes_zero
-from tasktransfer.present.view import View
+from tasktransfer.results.frames import Frames
 
 RANGE = 30
 """Upper end of the colour scale for ratios; the lower end is its inverse. Ratios are clipped."""
@@ -51,14 +51,14 @@ LINE = 0.3
 """Height of a method's line, inches."""
 
 
-def plot_scores(view: View) -> Figure | None:
+def plot_scores(frames: Frames) -> Figure | None:
     """Plot scores: one panel per measure, one line per method.
 
     Marks are means over seeds with intervals, one per pool of candidates. None if there are no
     scores.
     """
-    rows = view["summary"]
-    rows = rows[rows["score"].isin(view.metadata.order["score"])]
+    rows = frames["summary"]
+    rows = rows[rows["score"].isin(frames.metadata.order["score"])]
     if rows.empty:
         return None
     looks = _assign_looks(rows)
@@ -67,7 +67,7 @@ def plot_scores(view: View) -> Figure | None:
         look = looks[row["pool"]]
         return Estimate("", row["value"], row["low"], row["high"], look)
 
-    figure, axes = _draw_forests(view, rows, estimate)
+    figure, axes = _draw_forests(frames, rows, estimate)
     for panel, score in axes.items():
         some = rows[rows["score"] == score]
         ends = some[["value", "low", "high"]].stack()
@@ -78,7 +78,7 @@ def plot_scores(view: View) -> Figure | None:
             draw_vertical_line(panel, float(base["value"].iloc[0]), "Base", below=True)
         if str(score).startswith("P@1,"):
             _show_chance(panel, str(score), 100 / int(str(score).removeprefix("P@1,")))
-    _finish_figure(figure, "Scores of each method", rows, view, looks)
+    _finish_figure(figure, "Scores of each method", rows, frames, looks)
     return figure
 
 
@@ -90,12 +90,12 @@ def _show_chance(panel: Axes, score: str, chance: float) -> None:
         draw_vertical_line(panel, chance, "chance", style=":")
 
 
-def plot_differences(view: View) -> Figure | None:
+def plot_differences(frames: Frames) -> Figure | None:
     """Plot differences from Base: hollow if not significant, controls in grey.
 
     None if there are no differences.
     """
-    rows = view["differences"].query("setting != 'classifier'").dropna(subset="difference")
+    rows = frames["differences"].query("setting != 'classifier'").dropna(subset="difference")
     if rows.empty:
         return None
     looks = _assign_looks(rows)
@@ -107,7 +107,7 @@ def plot_differences(view: View) -> Figure | None:
         sure = row["q"] <= MOST_Q and excludes_zero(row["low"], row["high"])
         return Estimate("", row["difference"], row["low"], row["high"], look, hollow=not sure)
 
-    figure, axes = _draw_forests(view, rows, estimate)
+    figure, axes = _draw_forests(frames, rows, estimate)
     for panel in axes:
         draw_zero_line(panel)
     more = [f"Filled: differs significantly from Base (q ≤ {MOST_Q}). Hollow: does not."]
@@ -115,7 +115,7 @@ def plot_differences(view: View) -> Figure | None:
         more = ["Hollow: one run per method, so no difference is tested."]
     if rows["method"].isin(CONTROLS).any():
         more.append("Grey: controls, which have no q.")
-    _finish_figure(figure, "Differences from Base", rows, view, looks, more)
+    _finish_figure(figure, "Differences from Base", rows, frames, looks, more)
     return figure
 
 
@@ -129,11 +129,11 @@ def _assign_looks(rows: pd.DataFrame) -> dict[str, Look]:
 
 
 def _draw_forests(
-    view: View, rows: pd.DataFrame, estimate: Callable[[Row], Estimate]
+    frames: Frames, rows: pd.DataFrame, estimate: Callable[[Row], Estimate]
 ) -> tuple[Figure, dict[Axes, str]]:
     """Return a figure with one panel per score; each method has the same line in all panels."""
-    names = view.metadata.order_names("name", rows["name"])
-    shown = view.metadata.order_names("score", rows["score"])
+    names = frames.metadata.order_names("name", rows["name"])
+    shown = frames.metadata.order_names("score", rows["score"])
     # Space for title and notes at most: `_finish_figure` then sets the size of the panels.
     figure, axes = create_panels(
         len(shown), 2.6, LINE * len(names) + 3, columns=len(shown), shared="y"
@@ -153,7 +153,7 @@ def _finish_figure(
     figure: Figure,
     title: str,
     rows: pd.DataFrame,
-    view: View,
+    frames: Frames,
     looks: Mapping[str, Look],
     more: Sequence[str] = (),
 ) -> None:
@@ -162,13 +162,13 @@ def _finish_figure(
     if len(pools) > 1:
         entries = [make_line_entry(pool, looks[pool], linestyle="") for pool in pools]
         add_legend_below(figure, entries, "Candidates of retrieved replies:")
-    add_title(figure, title, int(rows["seeds"].max()), view.metadata, more)
+    add_title(figure, title, int(rows["seeds"].max()), frames.metadata, more)
     height = LINE * (rows["name"].nunique() + 0.8)
     width = max(1.9, 5 / len(figure.axes))
     fit_panels(figure, np.array([figure.axes]), width, height)
 
 
-def plot_human_comparisons(view: View) -> Figure:
+def plot_human_comparisons(frames: Frames) -> Figure:
     """Plot the published Figure 5."""
     return plot_ratios(read_figure5(), "Human preferences: Figure 5 of Rashkin et al., cited")
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasktransfer.designs.empathetic import columns
-from tasktransfer.designs.empathetic.config import EmpatheticConfig
+from tasktransfer.designs.empathetic.config import get_config
 from tasktransfer.designs.empathetic.human import compute_table5, read_figure5, read_published
 from tasktransfer.designs.empathetic.methods import (
     GROUPS,
@@ -20,13 +19,13 @@ from tasktransfer.designs.empathetic.methods import (
 )
 from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY, PERPLEXITY
 from tasktransfer.present.published import Published, add_published
-from tasktransfer.present.view import View
-from tasktransfer.results.common_frames import build_common_columns, read_tables
+from tasktransfer.results.frames import Frames, LazyFrames
 from tasktransfer.results.metadata import Metadata, sort_rows
-from tasktransfer.results.study import Study
 
-ABOUT = ("setting",)
-"""Keys of ``Run.about`` that identify a run."""
+SCORED = ("summary", "differences")
+"""Frames of measures that Table 2 has."""
+NAMED = ("measured", "costs", "by_emotion", "pools_chosen")
+"""Further frames with methods."""
 PAPERS_BLOCK = 100
 """Number of candidates of the published P@1,100."""
 SCORES = {
@@ -62,22 +61,20 @@ _TEXTS = {
 _OWN_LABELS = "its own labels"
 
 
-def read(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
-    """Read the study's tables, except ``rows``.
+def complete(frames: Frames) -> Frames:
+    """Return the frames with the paper's names of methods (``name``, ``group``).
 
-    Adds the paper's names of methods (``name``, ``group``), and the columns of Table 2 that
-    measures have (``score``).
+    Measures also get the columns of Table 2 that have them (``score``).
     """
-    described = {**build_common_columns(ABOUT), **columns.TABLES, **columns.STATISTICS}
-    del described["rows"]
-    frames, metadata = read_tables(study, described)
-    assert isinstance(study.config, EmpatheticConfig)
-    block = study.config.evaluation.block
-    frames["summary"] = add_scores(frames["summary"], block, study.config.evaluation.pools)
-    frames["differences"] = add_scores(frames["differences"], block, study.config.evaluation.pools)
-    for name in ("measured", "costs", "by_emotion", "pools_chosen"):
-        frames[name] = add_names(frames[name])
-    return frames, replace(metadata, order={**metadata.order, **_make_orders(metadata, block)})
+    evaluation, metadata = get_config(frames.study).evaluation, frames.metadata
+
+    def load(name: str) -> pd.DataFrame:
+        if name in SCORED:
+            return add_scores(frames[name], evaluation.block, evaluation.pools)
+        return add_names(frames[name])
+
+    order = {**metadata.order, **_make_orders(metadata, evaluation.block)}
+    return frames.replace(LazyFrames((*SCORED, *NAMED), load), replace(metadata, order=order))
 
 
 def _make_orders(metadata: Metadata, block: int) -> dict[str, list[str]]:
@@ -126,9 +123,9 @@ def _sort_by_method(frame: pd.DataFrame, metadata: Metadata, *more: str) -> pd.D
 # --- tables 2, 4, 7 and 9 -----------------------------------------------------------------------
 
 
-def table2(view: View) -> pd.DataFrame:
+def table2(frames: Frames) -> pd.DataFrame:
     """Return the automatic measures: one row per method, measure and pool."""
-    summary = view["summary"]
+    summary = frames["summary"]
     own = summary[
         [key in SCORES for key in zip(summary["setting"], summary["measure"], strict=True)]
     ]
@@ -150,8 +147,8 @@ def table2(view: View) -> pd.DataFrame:
         },
         differs,
     )
-    frame = add_published(own, theirs, view.metadata)
-    return _sort_by_method(frame, view.metadata, "candidates", "score")
+    frame = add_published(own, theirs, frames.metadata)
+    return _sort_by_method(frame, frames.metadata, "candidates", "score")
 
 
 def table2_of_paper() -> pd.DataFrame:
@@ -171,9 +168,9 @@ def table2_of_paper() -> pd.DataFrame:
     return rows.drop_duplicates(["column", *names], ignore_index=True)
 
 
-def table4(view: View) -> pd.DataFrame:
+def table4(frames: Frames) -> pd.DataFrame:
     """Return the number of parameters and the training time of each method."""
-    own = view["costs"][view["costs"]["setting"] != "classifier"]
+    own = frames["costs"][frames["costs"]["setting"] != "classifier"]
     names = ["setting", "group", "name", "method"]
     frame = own.groupby(names, sort=False, as_index=False).agg(
         parameters=("parameters", "max"),
@@ -186,8 +183,8 @@ def table4(view: View) -> pd.DataFrame:
     keys = {"setting": lambda row: row["setting"], "model": lambda row: row["name"]}
     for column in ("parameters", "hours"):
         theirs = Published(table4_of_paper(), column, keys, signed=False)
-        frame = add_published(frame, theirs, view.metadata, value=column, suffix=f"_{column}")
-    settings = {"setting": ["retrieval", "generation"], **view.metadata.order}
+        frame = add_published(frame, theirs, frames.metadata, value=column, suffix=f"_{column}")
+    settings = {"setting": ["retrieval", "generation"], **frames.metadata.order}
     return sort_rows(frame, {"setting": "setting", "group": "group", "name": "name"}, settings)
 
 
@@ -210,7 +207,7 @@ def table4_of_paper() -> pd.DataFrame:
     return rows[["setting", "model"]].assign(parameters=sizes, hours=hours)
 
 
-def notes4(view: View, frame: pd.DataFrame) -> list[str]:
+def notes4(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the note about the published hours and human ratings."""
     if not any(str(name).startswith("published") for name in frame):
         return []
@@ -220,26 +217,26 @@ def notes4(view: View, frame: pd.DataFrame) -> list[str]:
     ]
 
 
-def table7(view: View) -> pd.DataFrame:
+def table7(frames: Frames) -> pd.DataFrame:
     """Return the percentage of dialogues with each emotion."""
     keys = {"label": lambda row: row["label"]}
     theirs = Published(read_published("table7"), "percent", keys)
-    return add_published(view["labels"], theirs, view.metadata, value="percent")
+    return add_published(frames["labels"], theirs, frames.metadata, value="percent")
 
 
-def table9(view: View) -> pd.DataFrame:
+def table9(frames: Frames) -> pd.DataFrame:
     """Return the accuracy of classifiers: one row per classifier and text.
 
     If published values may be shown, classifiers that only the paper has get a row without our
     number.
     """
-    own = view["summary"].query("setting == 'classifier'")
+    own = frames["summary"].query("setting == 'classifier'")
     of_emotions = own["method"].isin([*_CLASSIFIERS])
     texts = own["measure"].map(_TEXTS).where(of_emotions, _OWN_LABELS)
     columns_of_paper = own["method"].map(_CLASSIFIERS)
     kept = ["method", "low", "high", "seeds"]
     rows = own[kept].assign(text=texts, accuracy=own["value"], classifier=columns_of_paper)
-    if not view.metadata.synthetic and of_emotions.any():
+    if not frames.metadata.synthetic and of_emotions.any():
         cited = [
             {"method": method, "text": text, "classifier": column}
             for method, column in _CITED.items()
@@ -251,8 +248,10 @@ def table9(view: View) -> pd.DataFrame:
         "accuracy",
         {"dataset": lambda row: row["text"], "classifier": lambda row: row["classifier"]},
     )
-    frame = add_published(rows, theirs, view.metadata, value="accuracy").drop(columns="classifier")
-    order = {"text": [*_TEXTS.values(), _OWN_LABELS], **view.metadata.order}
+    frame = add_published(rows, theirs, frames.metadata, value="accuracy").drop(
+        columns="classifier"
+    )
+    order = {"text": [*_TEXTS.values(), _OWN_LABELS], **frames.metadata.order}
     return sort_rows(frame, {"text": "text", "method": "method"}, order)
 
 
@@ -262,7 +261,7 @@ def table9_of_paper() -> pd.DataFrame:
     return rows.assign(accuracy=100 * rows["value"])
 
 
-def notes9(view: View, frame: pd.DataFrame) -> list[str]:
+def notes9(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the note about rows of the paper's table that this one does not have."""
     if "published" not in frame:
         return []
@@ -272,12 +271,12 @@ def notes9(view: View, frame: pd.DataFrame) -> list[str]:
     ]
 
 
-def table3(view: View) -> pd.DataFrame:
+def table3(frames: Frames) -> pd.DataFrame:
     """Return the human ratings, as printed in the paper."""
     return read_published("table3").fillna("")
 
 
-def table5(view: View) -> pd.DataFrame:
+def table5(frames: Frames) -> pd.DataFrame:
     """Return the printed means of human choices, and those computed from Figure 5."""
     again = compute_table5(read_figure5())
     frame = read_published("table5")
@@ -287,55 +286,55 @@ def table5(view: View) -> pd.DataFrame:
 # --- beyond the paper ---------------------------------------------------------------------------
 
 
-def differences(view: View) -> pd.DataFrame | None:
+def differences(frames: Frames) -> pd.DataFrame | None:
     """Return each method minus Base; None if no method has a difference."""
-    frame = view["differences"].query("setting != 'classifier'")
+    frame = frames["differences"].query("setting != 'classifier'")
     if frame["difference"].isna().all():
         return None
-    return _sort_by_method(frame, view.metadata, "candidates", "score")
+    return _sort_by_method(frame, frames.metadata, "candidates", "score")
 
 
-def sort_emotions(view: View) -> pd.DataFrame:
+def sort_emotions(frames: Frames) -> pd.DataFrame:
     """Return P@1 by the dialogue's emotion, sorted by emotion."""
-    rows = _sort_by_method(view["by_emotion"], view.metadata).assign(setting="retrieval")
+    rows = _sort_by_method(frames["by_emotion"], frames.metadata).assign(setting="retrieval")
     return rows.sort_values("emotion", kind="stable", ignore_index=True)
 
 
-def notes_by_emotion(view: View, frame: pd.DataFrame) -> list[str]:
+def notes_by_emotion(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the note on the number of instances per emotion."""
     few, many = frame["instances"].min(), frame["instances"].max()
     return [
         f"Each emotion has {few:,} to {many:,} instances per seed.",
-        *list_method_notes(view, frame),
+        *list_method_notes(frames, frame),
     ]
 
 
-def compute_pool_shares(view: View) -> pd.DataFrame:
+def compute_pool_shares(frames: Frames) -> pd.DataFrame:
     """Return the sources of retrieved replies, for pools of several datasets.
 
     A dataset of the pool from which no reply was retrieved gets 0.
     """
-    rows = view["pools_chosen"]
+    rows = frames["pools_chosen"]
     rows = rows[rows["pool"].str.contains("+", regex=False)]
     names = ["group", "name", "method", "pool"]
     wide = rows.pivot_table("percent", names, "chosen_from", fill_value=0.0, sort=False)
     frame = wide.melt(value_name="percent", ignore_index=False).reset_index()
-    return _sort_by_method(frame.assign(setting="retrieval"), view.metadata)
+    return _sort_by_method(frame.assign(setting="retrieval"), frames.metadata)
 
 
-def compute_orders(view: View) -> pd.DataFrame:
+def compute_orders(frames: Frames) -> pd.DataFrame:
     """Return P@1 of blocks in test order, in shuffled orders, and with permuted replies."""
-    rows = view["measured"].query("setting == 'retrieval'")
+    rows = frames["measured"].query("setting == 'retrieval'")
     rows = rows[rows["measure"].str.startswith("p_at_1")]
     names = ["setting", "group", "name", "method"]
     wide = rows.pivot_table("value", names, "measure", sort=False).reset_index()
-    return _sort_by_method(wide.rename_axis(columns=None), view.metadata)
+    return _sort_by_method(wide.rename_axis(columns=None), frames.metadata)
 
 
 # --- notes --------------------------------------------------------------------------------------
 
 
-def list_method_notes(view: View, frame: pd.DataFrame) -> list[str]:
+def list_method_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return a note for each method that is given gold labels."""
     not_comparable = [name for name in NOT_COMPARABLE if (frame["method"] == name).any()]
     return [
@@ -344,37 +343,39 @@ def list_method_notes(view: View, frame: pd.DataFrame) -> list[str]:
     ]
 
 
-def list_interval_notes(view: View, frame: pd.DataFrame) -> list[str]:
+def list_interval_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes on what intervals resample, and on the candidates of P@1."""
-    seeds, over = view["summary"]["seeds"], "dialogues only, not seeds, because there is one seed"
+    seeds, over = frames["summary"]["seeds"], "dialogues only, not seeds, because there is one seed"
     if (seeds > 1).any():
         once = "" if (seeds > 1).all() else " (dialogues only for models evaluated once)"
         over = f"dialogues and seeds{once}"
     return [
         f"95 % intervals are over {over}. Those of perplexity are computed on its logarithm.",
-        list_block_notes(view),
-        *list_method_notes(view, frame),
+        list_block_notes(frames),
+        *list_method_notes(frames, frame),
     ]
 
 
-def notes2(view: View, frame: pd.DataFrame) -> list[str]:
+def notes2(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table 2."""
     twice = "The paper prints Base twice, as the reference of each group; here it appears once."
-    return [*list_interval_notes(view, frame), *([twice] if "published" in frame else [])]
+    return [*list_interval_notes(frames, frame), *([twice] if "published" in frame else [])]
 
 
-def list_block_notes(view: View) -> str:
+def list_block_notes(frames: Frames) -> str:
     """Return the note on the candidates of P@1."""
-    assert isinstance(view.study.config, EmpatheticConfig)
-    evaluation = view.study.config.evaluation
+    evaluation = get_config(frames.study).evaluation
     text = f"P@1 ranks the {evaluation.block} replies of a block of consecutive test rows"
     if evaluation.limit is None:
         return f"{text}."
     return f"{text}, in {evaluation.limit // evaluation.block} blocks sampled from all."
 
 
-def notes_orders(view: View, frame: pd.DataFrame) -> list[str]:
+def notes_orders(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes on blocks and on chance level."""
-    assert isinstance(view.study.config, EmpatheticConfig)
-    chance = 100 / view.study.config.evaluation.block
-    return [list_block_notes(view), f"Chance is {chance:.3g} %.", *list_method_notes(view, frame)]
+    chance = 100 / get_config(frames.study).evaluation.block
+    return [
+        list_block_notes(frames),
+        f"Chance is {chance:.3g} %.",
+        *list_method_notes(frames, frame),
+    ]

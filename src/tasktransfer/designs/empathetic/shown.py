@@ -6,17 +6,25 @@ are named here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
+from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.core.runs import Run
-from tasktransfer.designs.empathetic.config import EmpatheticConfig
+from tasktransfer.designs.empathetic.config import get_config
+from tasktransfer.designs.empathetic.frames import ABOUT, FRAMES
 from tasktransfer.designs.empathetic.methods import BASE, parse_prepend
 from tasktransfer.present.columns import Column, Head, Row, estimate, number, text
-from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation, Table, late
+from tasktransfer.present.declared import Analysis, Crossed, Figure, Listed, Table
 from tasktransfer.present.numbers import format_named_p, is_missing
 from tasktransfer.present.published_columns import make_difference_column, make_published_column
 from tasktransfer.results.study import Study
+
+if TYPE_CHECKING:
+    from tasktransfer.designs.empathetic import answer, collect, figures, printed
+else:
+    package = LazyPackage(__package__)
+    answer, collect = package.answer, package.collect
+    figures, printed = package.figures, package.printed
 
 QUESTION = (
     "Do replies improve when a model is fine-tuned on empathetic dialogues, and when it is given "
@@ -28,21 +36,8 @@ CANDIDATES = text("candidates", "Candidates")
 DIFFERENCE = estimate("difference", "Minus Base", "+.2f")
 
 
-def _lazy_printed(name: str) -> Callable[..., Any]:
-    return late("designs.empathetic.printed", name)
-
-
-def _lazy_figure(name: str) -> Callable[..., Any]:
-    return late("designs.empathetic.figures", name)
-
-
-def _get_config(study: Study) -> EmpatheticConfig:
-    assert isinstance(study.config, EmpatheticConfig)
-    return study.config
-
-
 def _has_retrieval(study: Study) -> bool:
-    return _get_config(study).retrieval is not None
+    return get_config(study).retrieval is not None
 
 
 def _has_trainings(study: Study) -> bool:
@@ -51,20 +46,18 @@ def _has_trainings(study: Study) -> bool:
 
 def _has_comparison(study: Study) -> bool:
     """Return whether a setting has Base and another method."""
-    methods = [section.methods for section in _get_config(study).settings.values()]
-    controlled = bool(_get_config(study).controls)
+    methods = [section.methods for section in get_config(study).settings.values()]
+    controlled = bool(get_config(study).controls)
     return any(BASE in names and (len(names) > 1 or controlled) for names in methods)
 
 
 def _has_classifier(study: Study) -> bool:
-    methods = _get_config(study).methods
+    methods = get_config(study).methods
     return "ensemble-tuned" in methods or any(map(parse_prepend, methods))
 
 
 def _has_mixed_pools(study: Study) -> bool:
-    return _has_retrieval(study) and any(
-        "+" in pool for pool in _get_config(study).evaluation.pools
-    )
+    return _has_retrieval(study) and any("+" in pool for pool in get_config(study).evaluation.pools)
 
 
 def _format_with_q(row: Row) -> str:
@@ -93,7 +86,7 @@ TABLES = (
     Table(
         "table2",
         "Table 2",
-        _lazy_printed("table2"),
+        printed.table2,
         Crossed(
             (METHOD, CANDIDATES),
             "score",
@@ -103,13 +96,13 @@ TABLES = (
         ),
         keys=("name", "method", "setting", "candidates", "score"),
         paper=f"Table 2 of {PAPER}",
-        notes=_lazy_printed("notes2"),
+        notes=printed.notes2,
         nothing="has no scored replies",
     ),
     Table(
         "table9",
         "Table 9",
-        _lazy_printed("table9"),
+        printed.table9,
         Crossed(
             (text("text", "Text"),),
             "method",
@@ -119,17 +112,17 @@ TABLES = (
         keys=("text", "method"),
         paper=f"Table 9 of {PAPER}; our trained classifier is compared with its DeepMoji, last "
         "layers",
-        notes=_lazy_printed("notes9"),
+        notes=printed.notes9,
         nothing="has no method that uses a classifier",
         planned=_has_classifier,
     ),
     Table(
         "by_emotion",
         "P@1 by emotion",
-        _lazy_printed("sort_emotions"),
+        printed.sort_emotions,
         Crossed((text("emotion", "Emotion"),), "name", number("p_at_1", "P@1", ".2f")),
         keys=("emotion", "name", "method", "setting"),
-        notes=_lazy_printed("notes_by_emotion"),
+        notes=printed.notes_by_emotion,
         nothing="has no retrieval setting",
         planned=_has_retrieval,
         folded=True,
@@ -137,7 +130,7 @@ TABLES = (
     Table(
         "pools_chosen",
         "Sources of retrieved replies",
-        _lazy_printed("compute_pool_shares"),
+        printed.compute_pool_shares,
         Crossed(
             (METHOD, text("pool", "Candidates")),
             "chosen_from",
@@ -145,14 +138,14 @@ TABLES = (
             blocks="group",
         ),
         keys=("name", "method", "setting", "pool", "chosen_from"),
-        notes=_lazy_printed("list_method_notes"),
+        notes=printed.list_method_notes,
         nothing="has no candidate pool with several datasets",
         planned=_has_mixed_pools,
     ),
     Table(
         "table3",
         "Table 3 of the paper",
-        _lazy_printed("table3"),
+        printed.table3,
         Listed(
             (
                 text("group", "Group"),
@@ -170,7 +163,7 @@ TABLES = (
     Table(
         "table5",
         "Table 5 of the paper",
-        _lazy_printed("table5"),
+        printed.table5,
         Listed(
             (
                 text("a_vs_b", "A vs. B"),
@@ -185,7 +178,7 @@ TABLES = (
     Table(
         "differences",
         "Differences from Base",
-        _lazy_printed("differences"),
+        printed.differences,
         Crossed(
             (METHOD, CANDIDATES),
             "score",
@@ -193,7 +186,7 @@ TABLES = (
             blocks="group",
         ),
         keys=("name", "method", "setting", "candidates", "score"),
-        notes=_lazy_printed("list_interval_notes"),
+        notes=printed.list_interval_notes,
         nothing="compares no method with Base",
         section="sure",
         planned=_has_comparison,
@@ -203,7 +196,7 @@ TABLES = (
     Table(
         "orders",
         "P@1 and reply order",
-        _lazy_printed("compute_orders"),
+        printed.compute_orders,
         Listed(
             (
                 METHOD,
@@ -215,7 +208,7 @@ TABLES = (
             blocks="group",
         ),
         keys=("name", "method", "setting"),
-        notes=_lazy_printed("notes_orders"),
+        notes=printed.notes_orders,
         nothing="has no retrieval setting",
         section="sure",
         planned=_has_retrieval,
@@ -223,7 +216,7 @@ TABLES = (
     Table(
         "table4",
         "Table 4",
-        _lazy_printed("table4"),
+        printed.table4,
         Listed(
             (
                 SETTING,
@@ -240,7 +233,7 @@ TABLES = (
         ),
         keys=("setting", "name", "method"),
         paper=f"Table 4 of {PAPER}",
-        notes=_lazy_printed("notes4"),
+        notes=printed.notes4,
         nothing="trains nothing",
         section="cost",
         planned=_has_trainings,
@@ -248,7 +241,7 @@ TABLES = (
     Table(
         "table7",
         "Table 7",
-        _lazy_printed("table7"),
+        printed.table7,
         Listed(
             (
                 text("label", "Emotion"),
@@ -272,20 +265,20 @@ FIGURES = (
     Figure(
         "p_at_1_and_bleu",
         "Scores of each method",
-        _lazy_figure("plot_scores"),
+        figures.plot_scores,
         ("summary",),
         nothing="has no scored replies",
     ),
     Figure(
         "human_comparisons",
         "Human preferences, as published",
-        _lazy_figure("plot_human_comparisons"),
+        figures.plot_human_comparisons,
         (),
     ),
     Figure(
         "differences_to_base",
         "Differences from Base with 95 % intervals",
-        _lazy_figure("plot_differences"),
+        figures.plot_differences,
         ("differences",),
         nothing="compares no method with Base",
         section="sure",
@@ -295,12 +288,15 @@ FIGURES = (
 )
 
 
-def shown(study: Study) -> Presentation:
+def build_analysis(study: Study) -> Analysis:
     """Return the tables and figures for any study of this design."""
-    return Presentation(
+    return Analysis(
         question=QUESTION,
-        read=_lazy_printed("read"),
-        answer=late("designs.empathetic.answer", "answer"),
+        answer=answer.answer,
+        frames=FRAMES,
+        about=ABOUT,
+        metadata=collect.build_study_metadata,
+        complete=printed.complete,
         tables=TABLES,
         figures=FIGURES,
         captions="empathetic",

@@ -13,19 +13,18 @@ Dialogues are resampled as clusters, and the seeds of a method and of Base are p
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tasktransfer.designs.empathetic import columns
+from tasktransfer.designs.empathetic.frames import DIFFERENCES, SUMMARY
 from tasktransfer.designs.empathetic.methods import BASE, CONTROLS, NOT_COMPARABLE
 from tasktransfer.metrics import bleu
 from tasktransfer.metrics.labels import Sums, compute_proportion
 from tasktransfer.metrics.measures import MEASURES
-from tasktransfer.results.store import build_frame, cast_columns, read_frame, write_frame
-from tasktransfer.results.study import Study
+from tasktransfer.results.frames import Frames
+from tasktransfer.results.store import cast_columns
 from tasktransfer.stats.cells import (
     NO_SEED,
     Key,
@@ -45,15 +44,27 @@ FINISHED: dict[str, Callable[[Sums], Sums]] = {
 """Measure → function of summed tallies (..., columns). All other measures are proportions."""
 
 
-def make_statistics(study: Study) -> None:
-    """Compute the statistics from the collected tables, and write them."""
-    folder = Path(study.tables)
-    remedy = f"run `tasktransfer collect {study.arguments()}` again"
-    rows, metadata = read_frame(folder / "rows.parquet", columns.ROWS, remedy)
-    scores, _ = read_frame(folder / "measured.parquet", columns.MEASURED, remedy)
-    frames = compute_statistics(rows, find_judged_once(scores))
-    for name, frame in frames.items():
-        write_frame(folder / f"{name}.parquet", frame, columns.STATISTICS[name], metadata)
+def make_summary(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``summary``: each measure with its interval."""
+    estimated = frames.share(compare_with_base)
+    own = estimated[estimated["against"] == ""].rename(columns={"clusters": "dialogues"})
+    return cast_columns(own, SUMMARY)
+
+
+def make_differences(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``differences``: each method minus Base."""
+    estimated = frames.share(compare_with_base)
+    differences = estimated[estimated["against"] == BASE].rename(columns={"value": "difference"})
+    differences["measure"] = differences["measure"].replace(PERPLEXITY, LOG_PERPLEXITY)
+    differences["comparable"] = ~differences["method"].isin(NOT_COMPARABLE)
+    return cast_columns(differences, DIFFERENCES)
+
+
+def compare_with_base(frames: Frames) -> pd.DataFrame:
+    """Return the measures of every method, and their differences from Base."""
+    once = find_judged_once(frames["measured"])
+    cells = gather_cells(_score_runs(frames["rows"], once))
+    return build_cell_table(cells, CELL, {BASE: {"method": BASE}}, _choose_family)
 
 
 def find_judged_once(scores: pd.DataFrame) -> frozenset[Key]:
@@ -61,28 +72,6 @@ def find_judged_once(scores: pd.DataFrame) -> frozenset[Key]:
     several = scores.groupby(CELL).agg(seeds=("seed", "nunique"), records=("record", "nunique"))
     once = several[(several["seeds"] > 1) & (several["records"] == 1)]
     return frozenset(tuple(map(str, key)) for key in once.index)
-
-
-def compute_statistics(rows: pd.DataFrame, once: Collection[Key] = ()) -> dict[str, pd.DataFrame]:
-    """Compute every statistics table from the rows of all evaluations.
-
-    Args:
-        rows: the table ``rows``.
-        once: cells whose seeds share one evaluation, see ``find_judged_once``.
-    """
-    estimated = build_cell_table(
-        gather_cells(_score_runs(rows, once)), CELL, {BASE: {"method": BASE}}, _choose_family
-    )
-    differences = estimated[estimated["against"] == BASE].rename(columns={"value": "difference"})
-    differences["measure"] = differences["measure"].replace(PERPLEXITY, LOG_PERPLEXITY)
-    differences["comparable"] = ~differences["method"].isin(NOT_COMPARABLE)
-    own = estimated[estimated["against"] == ""].rename(columns={"clusters": "dialogues"})
-    return {
-        "summary": cast_columns(own, columns.SUMMARY),
-        "differences": cast_columns(differences, columns.DIFFERENCES),
-        "by_emotion": build_frame(_compute_by_emotion(rows), columns.BY_EMOTION),
-        "pools_chosen": build_frame(_count_pools(rows), columns.POOLS_CHOSEN),
-    }
 
 
 def _score_runs(rows: pd.DataFrame, once: Collection[Key]) -> Iterator[tuple[Key, int, Scored]]:
@@ -99,20 +88,19 @@ def _choose_family(key: Key, against: str) -> str | None:
     return None if key[1] in CONTROLS else against
 
 
-def _compute_by_emotion(rows: pd.DataFrame) -> list[tuple[Any, ...]]:
-    mine = rows[rows["measure"] == "p_at_1"]
-    made = []
-    for (method, emotion), some in mine.groupby(["method", "emotion"], sort=False):
+def make_by_emotion(frames: Frames) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of the frame ``by_emotion``, one per method and emotion."""
+    rows = frames["rows"].query("measure == 'p_at_1'")
+    for (method, emotion), some in rows.groupby(["method", "emotion"], sort=False):
         right = np.array(some["tally"].tolist())
         each = len(some) // max(1, some["seed"].nunique())
-        made.append((method, emotion, 100 * float(right[:, 0].mean()), each))
-    return made
+        yield method, emotion, 100 * float(right[:, 0].mean()), each
 
 
-def _count_pools(rows: pd.DataFrame) -> list[tuple[Any, ...]]:
-    mine = rows[(rows["measure"] == "bleu") & (rows["chosen_from"] != "")]
-    made = []
-    for (method, pool), some in mine.groupby(["method", "pool"], sort=False):
+def make_pools_chosen(frames: Frames) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of the frame ``pools_chosen``, one per method, pool and dataset."""
+    rows = frames["rows"].query("measure == 'bleu' and chosen_from != ''")
+    for (method, pool), some in rows.groupby(["method", "pool"], sort=False):
         shares = some["chosen_from"].value_counts(normalize=True)
-        made += [(method, pool, str(home), 100 * float(share)) for home, share in shares.items()]
-    return made
+        for home, share in shares.items():
+            yield method, pool, str(home), 100 * float(share)

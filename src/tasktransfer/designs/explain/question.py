@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.core.runs import Run
+from tasktransfer.designs.commands import read_frames
 from tasktransfer.designs.explain.explanation import Explanation, NodeFacts, RowFacts, Value
 from tasktransfer.designs.explain.nodes import find_node, format_snakemake_command
 from tasktransfer.designs.explain.runs import (
@@ -21,13 +22,13 @@ from tasktransfer.designs.explain.runs import (
 )
 from tasktransfer.designs.explain.words import Named, Search, refuse_words
 from tasktransfer.errors import ConfigError, RecordError
-from tasktransfer.present.declared import Cells, Crossed, Presentation, Table
+from tasktransfer.present.declared import Analysis, Cells, Crossed, Table
 from tasktransfer.present.html import to_records
 from tasktransfer.present.marks import format_notes, list_marks
 from tasktransfer.present.numbers import INCOMPLETE, OTHERWISE, is_missing
 from tasktransfer.present.published_columns import DIFFERS, PUBLISHED
 from tasktransfer.present.tables import Left, Printed, build_printed
-from tasktransfer.present.view import View, read_view
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.study import Study
 
 Row = Mapping[str, Any]
@@ -40,13 +41,13 @@ MOST_RUNS = 24
 
 
 def explain(
-    study: Study, shown: Presentation | None, words: Sequence[str], instance: int = 0
+    study: Study, analysis: Analysis, words: Sequence[str], instance: int = 0
 ) -> Explanation:
     """Trace a number, runs or a node back to records and commands.
 
     Args:
         study: the study.
-        shown: what its design declares; None if it declares nothing.
+        analysis: what its design declares.
         words: digest or folder of a node; or name of a table and names of its rows; or names of a
             cell; or names of runs.
         instance: number of the test instance whose prompt is rendered, for a prompted model.
@@ -60,40 +61,40 @@ def explain(
         node = find_node(study, words[0], instance)
         title = f"{node.title}: {node.state}"
         return Explanation(title, study.config_file, study.config.results, nodes=(node,))
-    if shown is None:
-        return _explain_runs(study, _Tables(None), words, instance, [])
-    if table := find_table(shown, words[0]):
-        return explain_table(study, shown, read_view(study, shown), table, words[1:], instance)
-    tables = _Tables.read(study, shown)
-    if shown.cells is None:
+    if table := find_table(analysis, words[0]):
+        return explain_table(
+            study, analysis, read_frames(study, analysis), table, words[1:], instance
+        )
+    tables = _Tables.read(study, analysis)
+    if analysis.cells is None:
         return _explain_runs(study, tables, words, instance, [])
-    return _explain_cell(study, tables, shown.cells, words, instance)
+    return _explain_cell(study, tables, analysis.cells, words, instance)
 
 
-def find_table(shown: Presentation, word: str) -> Table | None:
+def find_table(analysis: Analysis, word: str) -> Table | None:
     """Return the printed table of that name; None if there is none."""
-    return next((t for t in shown.tables if t.name.casefold() == word.casefold()), None)
+    return next((t for t in analysis.tables if t.name.casefold() == word.casefold()), None)
 
 
 @dataclass(frozen=True, slots=True)
 class _Tables:
     """The study's frames; None, with the reason, if they cannot be read."""
 
-    view: View | None
+    frames: Frames | None
     problem: str = ""
 
     @classmethod
-    def read(cls, study: Study, shown: Presentation) -> _Tables:
+    def read(cls, study: Study, analysis: Analysis) -> _Tables:
         """Read the frames that were written."""
         try:
-            return cls(read_view(study, shown))
+            return cls(read_frames(study, analysis))
         except RecordError as error:
             return cls(None, str(error))
 
     def get(self, name: str) -> tuple[list[Row], str]:
         """Return the rows of a frame; none, with the reason, if it cannot be read."""
         try:
-            return [] if self.view is None else [*to_records(self.view[name])], self.problem
+            return [] if self.frames is None else [*to_records(self.frames[name])], self.problem
         except (KeyError, RecordError) as error:
             return [], str(error)
 
@@ -102,7 +103,7 @@ def _trace(
     study: Study,
     title: str,
     rows: Sequence[tuple[RowFacts, list[KnownRun]]],
-    view: View | None,
+    frames: Frames | None,
     instance: int,
 ) -> Explanation:
     """Add the source runs of rows, and all of their nodes."""
@@ -120,7 +121,7 @@ def _trace(
         study.config.results,
         tuple(traced),
         tuple(nodes.values()),
-        () if view is None else tuple(format_notes(list_marks(view.metadata))),
+        () if frames is None else tuple(format_notes(list_marks(frames.metadata))),
         (*_list_origins(study, listed), *notes, *_list_differences(nodes.values()), *study.absent),
     )
 
@@ -130,8 +131,8 @@ def _trace(
 
 def explain_table(
     study: Study,
-    shown: Presentation,
-    view: View,
+    analysis: Analysis,
+    frames: Frames,
     table: Table,
     words: Sequence[str],
     instance: int = 0,
@@ -140,8 +141,8 @@ def explain_table(
 
     Args:
         study: the study.
-        shown: the design's declarations.
-        view: the study's frames.
+        analysis: the design's declarations.
+        frames: the study's frames.
         table: the table.
         words: values of the table's keys, or their printed form, in any order.
         instance: see ``explain``.
@@ -149,16 +150,16 @@ def explain_table(
     Raises:
         ConfigError: the study does not have the table, or the table does not have the row.
     """
-    printed = build_printed(shown, table, view)
+    printed = build_printed(analysis, table, frames)
     if isinstance(printed, Left):
         raise ConfigError(f"{study.config_file}: {printed.why}")
     names = zip(to_records(printed.frame), _list_printed_names(table, printed), strict=True)
     named = [Named(row, _name_row(table.keys, row), printed_as) for row, printed_as in names]
-    search = Search(named, view.metadata.shorts)
+    search = Search(named, frames.metadata.shorts)
     found = search.find(words)
     if not found:
         raise refuse_words(study.config_file, f"row of {table.name}", words, [search])
-    known = [] if table.cited else list_known_runs(study, _Tables(view).get("runs")[0])
+    known = [] if table.cited else list_known_runs(study, _Tables(frames).get("runs")[0])
     is_source = table.runs or _build_default_predicate(table)
     rows = [
         (
@@ -168,7 +169,7 @@ def explain_table(
         for row in found
     ]
     title = f"{printed.title} ({printed.name}): {' '.join(words)}"
-    return _trace(study, title, rows, None if table.cited else view, instance)
+    return _trace(study, title, rows, None if table.cited else frames, instance)
 
 
 def _list_printed_names(table: Table, printed: Printed) -> list[frozenset[str]]:
@@ -257,7 +258,7 @@ def _explain_cell(
     runs.sort(key=lambda each: each.run.seed)
     facts = _describe_row(cells.keys, row, cells.described())
     title = f"cell: {' '.join(map(str, facts.names.values()))}"
-    explanation = _trace(study, title, [(facts, runs)], tables.view, instance)
+    explanation = _trace(study, title, [(facts, runs)], tables.frames, instance)
     (facts,) = explanation.rows
     notes, remedy = list(explanation.notes), format_snakemake_command(study, "figures_now")
     if facts.numbers:
@@ -315,7 +316,7 @@ def _explain_runs(
     if not runs:
         raise refuse_words(study.config_file, "run", words, [*searches, search])
     title = f"{' '.join(words)}: {len(runs)} runs"
-    return _trace(study, title, [(RowFacts(), runs)], tables.view, instance)
+    return _trace(study, title, [(RowFacts(), runs)], tables.frames, instance)
 
 
 # --- remarks --------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import pandas as pd
 
 from tasktransfer.designs.panel.names import COMPARED_WITH, CONTROLS, FANS, OWN_MINUS_OTHERS
 from tasktransfer.present.numbers import format_interval, format_number
-from tasktransfer.present.view import View
+from tasktransfer.results.frames import Frames
 from tasktransfer.stats.false_discovery import compute_q_values
 
 LEVEL = 0.05
@@ -24,21 +24,21 @@ ONE_RUN = (
 )
 
 
-def answer(view: View) -> list[str]:
+def answer(frames: Frames) -> list[str]:
     """Return sentences on the panel's correlation, its comparisons, and the domains' own experts.
 
     A study without a panel gets the sentences for its first trained method.
     """
-    methods = view.metadata.order_names("method", view["correlations"]["method"])
+    methods = frames.metadata.order_names("method", frames["correlations"]["method"])
     trained = [method for method in methods if method not in CONTROLS]
     if not trained:
         return ["No trained method has rated anything yet."]
     rater = trained[0] if "panel" not in trained else "panel"
     sentences = [
-        _describe_correlation(view["averages"], rater),
-        _describe_comparisons(view["tests"], rater),
-        _describe_own_experts(view),
-        _describe_constant_ratings(view["correlations"], rater),
+        _describe_correlation(frames["averages"], rater),
+        _describe_comparisons(frames["tests"], rater),
+        _describe_own_experts(frames),
+        _describe_constant_ratings(frames["correlations"], rater),
     ]
     return [sentence for sentence in sentences if sentence]
 
@@ -114,9 +114,9 @@ def is_significant(rows: pd.DataFrame) -> pd.Series:
     return (rows["q"] <= LEVEL) & away
 
 
-def _describe_own_experts(view: View) -> str:
+def _describe_own_experts(frames: Frames) -> str:
     """Compare experts with the other experts on the rated sets of their own domains."""
-    every = view["experts"]
+    every = frames["experts"]
     fan = next((method for method in FANS if method in set(every["method"])), "")
     some = every[(every["method"] == fan) & (every["expert"] == OWN_MINUS_OTHERS)]
     some = some[some["seeds"] > 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,59 +13,35 @@ from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_instances
 from tasktransfer.designs.panel import inputs
 from tasktransfer.designs.panel import plan as plans
-from tasktransfer.designs.panel.columns import ABOUT, ITEMS, TABLES
-from tasktransfer.designs.panel.config import PanelConfig
+from tasktransfer.designs.panel.config import get_config
+from tasktransfer.designs.panel.frames import ITEMS, PAIRS
 from tasktransfer.designs.panel.ratings import DRAWN
 from tasktransfer.designs.panel.sources.texts import normalise_text
 from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT, stand_ins
 from tasktransfer.errors import DataError
 from tasktransfer.metrics.measures import balanced_accuracy, spearman
-from tasktransfer.results.collect import Collected, gather
-from tasktransfer.results.common_frames import build_metadata, read_earlier_rows, write_collected
+from tasktransfer.results.collect import Collected
+from tasktransfer.results.common_frames import build_metadata
 from tasktransfer.results.costs import compute_hours, describe_hardware
+from tasktransfer.results.frame_files import read_earlier_rows
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.records import get_selected_round
-from tasktransfer.results.study import Study
+from tasktransfer.tasks.card import Instance
 
 Values = tuple[Any, ...]
 
 
-def get_config(study: Study) -> PanelConfig:
-    """Return the config of a study of this design."""
-    assert isinstance(study.config, PanelConfig)
-    return study.config
-
-
-def collect(study: Study, complete: bool) -> None:
-    """Write the tables of all available records.
-
-    Raises:
-        RecordError: no run is available, or ``complete`` is true and a record is missing.
-    """
-    collected = gather(study)
-    collected.require(complete=complete)
-    derived = [data for data in study.plan.derived if collected.has(data)]
-    tables: dict[str, list[Values]] = {
-        "ratings": [row for run in collected.runs for row in _make_rating_rows(collected, run)],
-        "items": _make_item_rows(collected),
-        "choices": [row for run in collected.runs for row in _make_choice_rows(collected, run)],
-        "few_shot": [row for run in collected.runs for row in _make_few_shot_rows(collected, run)],
-        "pairs": [row for data in derived for row in _make_pair_rows(collected, data)],
-        "leaks": [row for data in derived for row in _make_leak_rows(collected, data)],
-        "trainings": list(_make_training_rows(collected)),
-    }
-    metadata = _make_metadata(collected, tables["pairs"])
-    write_collected(collected, tables, TABLES, metadata, ABOUT)
-
-
-def _make_metadata(collected: Collected, pairs: list[Values]) -> Metadata:
+def build_study_metadata(collected: Collected) -> Metadata:
+    """Return the metadata of the study's frames; a fact names domains with too few pairs."""
     config = get_config(collected.study)
     asked, named = config.pairs, {**stand_ins(config), **collected.stand_ins}
     facts = {LEAKS_KEPT: named.pop(LEAKS_KEPT)} if LEAKS_KEPT in named else {}
     facts["pairs"] = f"{asked.train:,} + {asked.dev:,} pairs requested per domain"
+    names = [name for name, _, _ in PAIRS]
     short = [
         f"{row['domain']} {row['split']} ({row['data']}) {row['pairs']:,}"
-        for row in (dict(zip(_list_columns("pairs"), pair, strict=True)) for pair in pairs)
+        for row in (dict(zip(names, pair, strict=True)) for pair in _list_pair_rows(collected))
         if row["pairs"] is not None and row["pairs"] < row["asked"]
     ]
     if short:
@@ -77,29 +54,28 @@ def _make_metadata(collected: Collected, pairs: list[Values]) -> Metadata:
     return build_metadata(collected, order=order, facts=facts, stand_ins=named)
 
 
-def _list_columns(table: str) -> list[str]:
-    return [name for name, _, _ in TABLES[table]]
-
-
 def _find_rating_evaluation(run: Run) -> Evaluation | None:
     """Return the run's evaluation on all rated sets; None if there is none."""
     found = [e for e in run.evaluations if e.data.recipe == inputs.TOGETHER]
     return found[0] if found else None
 
 
-def _make_rating_rows(collected: Collected, run: Run) -> Iterator[Values]:
-    node = _find_rating_evaluation(run)
-    if node is None:
-        return
-    rows = collected.rows(node)
-    ids, values = rows["instance_id"].to_pylist(), rows["predicted_value"].to_pylist()
-    for item, value in zip(ids, values, strict=True):
-        yield run.method, run.about["domain"], run.seed, item.rpartition("-")[0], item, value
+def make_ratings(frames: Frames) -> Iterator[Values]:
+    """Yield the rows of the frame ``ratings``, one per method, seed and rated item."""
+    collected = frames.collected
+    for run in collected.runs:
+        node = _find_rating_evaluation(run)
+        if node is None:
+            continue
+        rows = collected.rows(node)
+        ids, values = rows["instance_id"].to_pylist(), rows["predicted_value"].to_pylist()
+        for item, value in zip(ids, values, strict=True):
+            yield run.method, run.about["domain"], run.seed, item.rpartition("-")[0], item, value
 
 
-def _make_item_rows(collected: Collected) -> list[Values]:
+def make_items(frames: Frames) -> list[Values]:
     """Return the rated items; the rows collected earlier if the data are no longer available."""
-    study = collected.study
+    study, collected = frames.study, frames.collected
     data = next((d for d in study.plan.derived if d.recipe == inputs.TOGETHER), None)
     if data is None or not collected.has(data):
         return []
@@ -107,25 +83,30 @@ def _make_item_rows(collected: Collected) -> list[Values]:
         items = read_instances(study.cache(data), data.settings["task"], "test")
     except DataError:
         return read_earlier_rows(study, "items", ITEMS)
-    rows = []
-    for item in items:
-        response = item.query["response"]
-        own = {*normalise_text(response).split()}
-        shared = own & {*normalise_text(item.context).split()}
-        rows.append(
-            (
-                item.id.rpartition("-")[0],
-                item.id,
-                item.dialogue_id,
-                float(item.target[0]),
-                [float(rating) for rating in item.query["ratings"].split()],
-                len(item.turns) + 1,
-                len(item.context.split()),
-                len(response.split()),
-                len(shared) / max(1, len(own)),
-            )
-        )
-    return rows
+    return [_make_item_row(item) for item in items]
+
+
+def _make_item_row(item: Instance) -> Values:
+    response = item.query["response"]
+    own = {*normalise_text(response).split()}
+    shared = own & {*normalise_text(item.context).split()}
+    return (
+        item.id.rpartition("-")[0],
+        item.id,
+        item.dialogue_id,
+        float(item.target[0]),
+        [float(rating) for rating in item.query["ratings"].split()],
+        len(item.turns) + 1,
+        len(item.context.split()),
+        len(response.split()),
+        len(shared) / max(1, len(own)),
+    )
+
+
+def make_choices(frames: Frames) -> Iterator[Values]:
+    """Yield the rows of the frame ``choices``, one per method, persona and context."""
+    collected = frames.collected
+    return chain.from_iterable(_make_choice_rows(collected, run) for run in collected.runs)
 
 
 def _make_choice_rows(collected: Collected, run: Run) -> Iterator[Values]:
@@ -147,9 +128,14 @@ def _make_choice_rows(collected: Collected, run: Run) -> Iterator[Values]:
         yield run.method, run.about["persona"], run.seed, group, right, len(rated)
 
 
-def _make_few_shot_rows(collected: Collected, run: Run) -> Iterator[Values]:
-    if "percent" not in run.about:
-        return
+def make_few_shot(frames: Frames) -> list[Values]:
+    """Return the rows of the frame ``few_shot``, one per sample of ratings."""
+    collected = frames.collected
+    runs = (run for run in collected.runs if "percent" in run.about)
+    return [_make_few_shot_row(collected, run) for run in runs]
+
+
+def _make_few_shot_row(collected: Collected, run: Run) -> Values:
     table = collected.rows(run.results_in[0])
     predicted, gold = (
         np.array([float(answer[0]) for answer in table[name].to_pylist()])
@@ -157,16 +143,30 @@ def _make_few_shot_rows(collected: Collected, run: Run) -> Iterator[Values]:
     )
     held = np.array([not name.endswith(DRAWN) for name in table["instance_id"].to_pylist()])
     about = run.about
-    yield (
+    return (
         *(about["of"], about["set"], about["by"], about["percent"], about["draw"]),
         *(100 * spearman(predicted, gold), 100 * spearman(predicted[held], gold[held])),
         *(len(held), int(held.sum())),
     )
 
 
+def _list_derived_data(collected: Collected, recipe: str) -> Iterator[Data]:
+    for data in collected.study.plan.derived:
+        if data.recipe == recipe and collected.has(data):
+            yield data
+
+
+def make_pairs(frames: Frames) -> Iterator[Values]:
+    """Yield the rows of the frame ``pairs``, one per domain, split and origin of the response."""
+    return _list_pair_rows(frames.collected)
+
+
+def _list_pair_rows(collected: Collected) -> Iterator[Values]:
+    for data in _list_derived_data(collected, inputs.PAIRS):
+        yield from _make_pair_rows(collected, data)
+
+
 def _make_pair_rows(collected: Collected, data: Data) -> Iterator[Values]:
-    if data.recipe != inputs.PAIRS:
-        return
     filtered = data.uses[0]
     assert isinstance(filtered, Data)
     kind = "filtered" if filtered.settings.get("drop", True) else "with leaks"
@@ -179,9 +179,14 @@ def _make_pair_rows(collected: Collected, data: Data) -> Iterator[Values]:
         yield kind, domain, split, "".join(how), *whole
 
 
+def make_leaks(frames: Frames) -> Iterator[Values]:
+    """Yield the rows of the frame ``leaks``, one per corpus and split or rated set."""
+    collected = frames.collected
+    for data in _list_derived_data(collected, inputs.LEAKS):
+        yield from _make_leak_rows(collected, data)
+
+
 def _make_leak_rows(collected: Collected, data: Data) -> Iterator[Values]:
-    if data.recipe != inputs.LEAKS:
-        return
     dropped = bool(data.settings.get("drop", True))
     for name, counts in collected.record(data).get("report", {}).items():
         corpus, *rest = name.split()
@@ -195,25 +200,26 @@ def _make_leak_rows(collected: Collected, data: Data) -> Iterator[Values]:
         )
 
 
-def _make_training_rows(collected: Collected) -> Iterator[Values]:
-    for stage in collected.study.plan.stages:
-        if not collected.has(stage):
-            continue
-        record = collected.record(stage)
-        counts = record["provenance"]["training"].get("parameters")
-        rounds, chosen = record["training"]["rounds"], get_selected_round(record, stage.select_on)
-        tested = [result["measures"].get("accuracy") for result in record["results"].values()]
-        yield (
-            *(stage.kind, stage.label, stage.seed, len(rounds), chosen.number),
-            *(chosen.dev_score, compute_hours(record)),
-            *((counts["all"], counts["trained"]) if counts else (None, None)),
-            describe_hardware(record),
-            *(
-                _compute_accuracies(collected, stage)
-                if tested and None not in tested
-                else (None,) * 3
-            ),
-        )
+def make_trainings(frames: Frames) -> list[Values]:
+    """Return the rows of the frame ``trainings``."""
+    collected = frames.collected
+    stages = (stage for stage in frames.study.plan.stages if collected.has(stage))
+    return [_make_training_row(collected, stage) for stage in stages]
+
+
+def _make_training_row(collected: Collected, stage: Stage) -> Values:
+    record = collected.record(stage)
+    counts = record["provenance"]["training"].get("parameters")
+    rounds, chosen = record["training"]["rounds"], get_selected_round(record, stage.select_on)
+    tested = [result["measures"].get("accuracy") for result in record["results"].values()]
+    has_accuracy = tested and None not in tested
+    return (
+        *(stage.kind, stage.label, stage.seed, len(rounds), chosen.number),
+        *(chosen.dev_score, compute_hours(record)),
+        *((counts["all"], counts["trained"]) if counts else (None, None)),
+        describe_hardware(record),
+        *(_compute_accuracies(collected, stage) if has_accuracy else (None,) * 3),
+    )
 
 
 def _compute_accuracies(collected: Collected, stage: Stage) -> tuple[float, float, float]:

@@ -21,6 +21,7 @@ from tasktransfer.designs.panel.sources.cards import (
     TINY_DOMAINS,
     list_rated_sets,
 )
+from tasktransfer.results.study import Study
 
 Method = Literal["panel", "collection", "single", "panel-mean", "panel-max", "panel-min", "twin"]
 METHODS: tuple[Method, ...] = (
@@ -375,3 +376,9 @@ def _find_unknown(path: str, what: str, names: Any, known: tuple[str, ...]) -> I
     for index, name in enumerate(names):
         if name not in known:
             yield Problem(f"{path}[{index}]", describe_unknown(what, name, known))
+
+
+def get_config(study: Study) -> PanelConfig:
+    """Return the config of a study of this design."""
+    assert isinstance(study.config, PanelConfig)
+    return study.config

@@ -41,17 +41,17 @@ from tasktransfer.present.kit.style import (
     get_series_look,
 )
 from tasktransfer.present.numbers import format_number
-from tasktransfer.present.view import View
+from tasktransfer.results.frames import Frames
 
 SPEARMAN = "Spearman's correlation × 100"
 
 
-def plot_correlations(view: View) -> Figure | None:
+def plot_correlations(frames: Frames) -> Figure | None:
     """Plot correlations: one panel per rated set, one row per method.
 
     Vertical lines mark the best untrained control and the ceiling. None if no method is trained.
     """
-    own, metadata = view["correlations"], view.metadata
+    own, metadata = frames["correlations"], frames.metadata
     methods = [m for m in metadata.order_names("method", own["method"]) if m not in CONTROLS]
     sets = metadata.order_names("set", own["set"])
     inside = dict(zip(own["set"], own["in_domain"], strict=True))
@@ -69,7 +69,7 @@ def plot_correlations(view: View) -> Figure | None:
     axes[0].set_ylim(len(methods) - 0.1, -0.9)  # lines are named above and below
     low, high = axes[0].get_xlim()
     axes[0].set_xlim(min(low, -5), max(high, 100))  # shared by all panels, up to the maximum
-    ceilings = view["ceilings"].set_index("set")["ceiling"]
+    ceilings = frames["ceilings"].set_index("set")["ceiling"]
     for panel, name in zip(axes, sets, strict=True):
         panel.axvline(0, color=INK, linewidth=0.8, zorder=1)
         controls = own[(own["set"] == name) & own["method"].isin(CONTROLS)]
@@ -94,12 +94,12 @@ def _count_seeds(frame: pd.DataFrame) -> int:
     return int(frame["seeds"].max())
 
 
-def plot_few_shot(view: View) -> Figure | None:
+def plot_few_shot(frames: Frames) -> Figure | None:
     """Plot correlation by percentage of ratings: one panel per rated set and way of sampling.
 
     None if there is no few-shot transfer.
     """
-    few, metadata = view["few"], view.metadata
+    few, metadata = frames["few"], frames.metadata
     drawn = few[few["by"] != ""]
     shown = drawn[["set", "by"]].drop_duplicates().itertuples(index=False, name=None)
     sets = metadata.order_names("set", drawn["set"])
@@ -144,12 +144,12 @@ def plot_few_shot(view: View) -> Figure | None:
     return figure
 
 
-def plot_experts(view: View) -> Figure | None:
+def plot_experts(frames: Frames) -> Figure | None:
     """Plot correlations of experts: one panel per method, one row per expert, one column per set.
 
     None if there are no experts.
     """
-    own, metadata = view["experts"], view.metadata
+    own, metadata = frames["experts"], frames.metadata
     methods = metadata.order_names("method", own["method"])
     if not methods:
         return None

@@ -1,4 +1,4 @@
-"""Frames of a study, and rows of its correlations.
+"""Order of names for printed tables, and rows of a study's correlations.
 
 They make Tables III, IV and VIII, and the tables of differences, experts and ceilings.
 """
@@ -11,9 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.designs.panel import columns
 from tasktransfer.designs.panel import published as paper
-from tasktransfer.designs.panel.collect import get_config
+from tasktransfer.designs.panel.config import get_config
 from tasktransfer.designs.panel.names import (
     FANS,
     FEW_NAMES,
@@ -30,8 +29,7 @@ from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT
 from tasktransfer.present.marks import MARK
 from tasktransfer.present.published import Published, add_published, list_notes
 from tasktransfer.present.published_columns import PUBLISHED as COLUMN
-from tasktransfer.present.view import View
-from tasktransfer.results.common_frames import build_common_columns, read_tables
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.study import Study
 from tasktransfer.stats.false_discovery import compute_q_values
@@ -39,23 +37,13 @@ from tasktransfer.stats.false_discovery import compute_q_values
 PrintedRow = dict[str, Any]
 OF = "of Zhang et al., PoE"
 FEWER = "FEWER THERE: "
-LARGE = ("ratings", "items", "choices", "few_shot")
-"""Tables of single ratings, which are not needed for printing."""
 
 
-def read(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
-    """Read the collected tables and the statistics, except tables of single ratings."""
-    common = {
-        name: described
-        for name, described in build_common_columns(columns.ABOUT).items()
-        if name in ("resources", "missing", "problems")
-    }
-    own = {**columns.TABLES, **columns.STATISTICS}
-    small = {name: described for name, described in own.items() if name not in LARGE}
-    frames, metadata = read_tables(study, {**common, **small})
-    return frames, replace(
-        metadata, facts=_make_facts(metadata), order=_make_order(study, metadata)
-    )
+def complete(frames: Frames) -> Frames:
+    """Return the frames with marks among their facts, and with the paper's order of names."""
+    metadata = frames.metadata
+    facts, order = _make_facts(metadata), _make_order(frames.study, metadata)
+    return frames.replace({}, replace(metadata, facts=facts, order=order))
 
 
 def _make_facts(metadata: Metadata) -> dict[str, str]:
@@ -88,24 +76,24 @@ def _make_order(study: Study, metadata: Metadata) -> dict[str, Sequence[str]]:
 # --- correlations: Tables III, IV and VIII --------------------------------------------------------
 
 
-def table3(view: View) -> pd.DataFrame:
+def table3(frames: Frames) -> pd.DataFrame:
     """Return in-domain correlations by rated set and method, averages, and cited metrics."""
-    return _join_cited(view, 3)
+    return _join_cited(frames, 3)
 
 
-def table4(view: View) -> pd.DataFrame:
+def table4(frames: Frames) -> pd.DataFrame:
     """Return correlations on sets outside every domain, averages of all sets, and cited metrics."""
-    return _join_cited(view, 4)
+    return _join_cited(frames, 4)
 
 
-def table8(view: View) -> pd.DataFrame:
+def table8(frames: Frames) -> pd.DataFrame:
     """Return correlations of the experts with merged weights."""
-    frame = _make_correlation_rows(view)
-    return _join_published(frame[frame["method"].isin(MERGED)], view, 8)
+    frame = _make_correlation_rows(frames)
+    return _join_published(frame[frame["method"].isin(MERGED)], frames, 8)
 
 
-def _join_cited(view: View, table: int) -> pd.DataFrame:
-    inside, every = table == 3, _make_correlation_rows(view)
+def _join_cited(frames: Frames, table: int) -> pd.DataFrame:
+    inside, every = table == 3, _make_correlation_rows(frames)
     here = (
         every["in_domain"] & ~every["group"].isin(["out-of-domain", "all"])
         if inside
@@ -115,20 +103,20 @@ def _join_cited(view: View, table: int) -> pd.DataFrame:
     shown = ours.drop_duplicates("set")[["set", "group", "members"]].to_dict("records")
     cited = [{**named, "method": metric} for named in shown for metric in _list_cited_metrics()]
     both = pd.DataFrame([*ours.to_dict("records"), *cited], columns=ours.columns)
-    frame = _join_published(both, view, table)
+    frame = _join_published(both, frames, table)
     return frame if COLUMN in frame else ours
 
 
-def _make_correlation_rows(view: View) -> pd.DataFrame:
+def _make_correlation_rows(frames: Frames) -> pd.DataFrame:
     """Return one row per rated set and method, then one per average and method.
 
     Sets have the study's order. The column ``group`` is the group of an average, and ``members``
     are its sets. ``experts`` are the experts that rate them, for methods with one model per domain.
     Both are joined by +.
     """
-    own, averages = view["correlations"], view["averages"]
+    own, averages = frames["correlations"], frames["averages"]
     inside = dict(zip(own["set"], own["in_domain"], strict=True))
-    sets = view.metadata.order_names("set", own["set"])
+    sets = frames.metadata.order_names("set", own["set"])
     rows: list[PrintedRow] = []
     for name in sets:
         some = own[own["set"] == name].drop(columns=["domain", "p", "pearson", "kendall"])
@@ -144,7 +132,7 @@ def _make_correlation_rows(view: View) -> pd.DataFrame:
         rows += [{**row, **named} for row in list_records(some)]
     frame = pd.DataFrame(rows)
     frame["experts"] = [
-        join_experts(row["members"].split("+"), view.metadata) if row["method"] in FANS else ""
+        join_experts(row["members"].split("+"), frames.metadata) if row["method"] in FANS else ""
         for row in rows
     ]
     return frame
@@ -165,7 +153,7 @@ def _list_cited_metrics() -> list[str]:
     return [m for m in paper.read_table("table3")["metric"].unique() if m not in PUBLISHED.values()]
 
 
-def _join_published(frame: pd.DataFrame, view: View, table: int) -> pd.DataFrame:
+def _join_published(frame: pd.DataFrame, frames: Frames, table: int) -> pd.DataFrame:
     if table == 8:
         wide = paper.read_table("table8").melt("dataset", [*MERGED.values()], "metric", "spearman")
         values, names = wide, MERGED
@@ -186,7 +174,7 @@ def _join_published(frame: pd.DataFrame, view: View, table: int) -> pd.DataFrame
         },
         differs=lambda row: describe_other_members(table, average(row), row["members"]),
     )
-    return add_published(frame, theirs, view.metadata)
+    return add_published(frame, theirs, frames.metadata)
 
 
 def describe_other_members(table: int, average: str | None, sets: str) -> str:
@@ -200,19 +188,19 @@ def describe_other_members(table: int, average: str | None, sets: str) -> str:
     return f"{average} of {len(theirs)} sets, here {own}"
 
 
-def notes_of_table3(view: View, frame: pd.DataFrame) -> list[str]:
+def notes_of_table3(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table III."""
-    return [*_make_reading_notes(frame), *list_notes(frame, view.metadata, f"Table III {OF}")]
+    return [*_make_reading_notes(frame), *list_notes(frame, frames.metadata, f"Table III {OF}")]
 
 
-def notes_of_table4(view: View, frame: pd.DataFrame) -> list[str]:
+def notes_of_table4(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table IV."""
-    return [*_make_reading_notes(frame), *list_notes(frame, view.metadata, f"Table IV {OF}")]
+    return [*_make_reading_notes(frame), *list_notes(frame, frames.metadata, f"Table IV {OF}")]
 
 
-def notes_of_table8(view: View, frame: pd.DataFrame) -> list[str]:
+def notes_of_table8(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table VIII."""
-    return list_notes(frame, view.metadata, f"Table VIII {OF}")
+    return list_notes(frame, frames.metadata, f"Table VIII {OF}")
 
 
 def _make_reading_notes(frame: pd.DataFrame) -> list[str]:
@@ -228,32 +216,32 @@ def _make_reading_notes(frame: pd.DataFrame) -> list[str]:
 # --- beyond the paper -----------------------------------------------------------------------------
 
 
-def differences(view: View) -> pd.DataFrame:
+def differences(frames: Frames) -> pd.DataFrame:
     """Return differences of two methods' correlations, for ratings averaged over seeds."""
-    frame = tests(view)
+    frame = tests(frames)
     return frame[frame["seed"] == "mean"]
 
 
-def tests(view: View) -> pd.DataFrame:
+def tests(frames: Frames) -> pd.DataFrame:
     """Return differences for averaged ratings and for each seed, with Williams' tests."""
-    frame = view["tests"]
+    frame = frames["tests"]
     pair = [f"{a} less {b}" for a, b in zip(frame["method"], frame["against"], strict=True)]
-    raters = [join_experts([name], view.metadata) for name in frame["set"]]
+    raters = [join_experts([name], frames.metadata) for name in frame["set"]]
     return frame.assign(pair=pair, experts=raters)
 
 
-def experts(view: View) -> pd.DataFrame:
+def experts(frames: Frames) -> pd.DataFrame:
     """Return each expert on each set, and the domain's own expert minus the others' mean."""
-    frame = view["experts"].copy()
+    frame = frames["experts"].copy()
     several = frame["p"].where(frame["seeds"] > 1)
     families = several.groupby([frame["method"], frame["expert"]], sort=False)
     frame["q"] = families.transform(compute_q_values)
     return frame
 
 
-def ceilings(view: View) -> pd.DataFrame:
+def ceilings(frames: Frames) -> pd.DataFrame:
     """Return the ceilings of correlations, and the correlations of untrained methods."""
-    return view["ceilings"].drop(columns=["utterances", "context_words", "response_words"])
+    return frames["ceilings"].drop(columns=["utterances", "context_words", "response_words"])
 
 
 def list_records(frame: pd.DataFrame) -> list[PrintedRow]:

@@ -13,7 +13,7 @@ from tasktransfer.designs.panel.printed import OF, PrintedRow, list_records
 from tasktransfer.designs.panel.sources.cards import RATED, TINY_RATED
 from tasktransfer.present.published import Published, add_published, list_notes
 from tasktransfer.present.published_columns import make_published_column
-from tasktransfer.present.view import View
+from tasktransfer.results.frames import Frames
 
 EVERY_SET = {**RATED, **TINY_RATED}
 CORPUS_NAMES = {"Empathetic": "EmpatheticDialogue", "Reddit": "REDDIT"}
@@ -29,9 +29,9 @@ MEASURES = {
 """Measure of Table II → column of the table ``ceilings``."""
 
 
-def table1(view: View) -> pd.DataFrame:
+def table1(frames: Frames) -> pd.DataFrame:
     """Return numbers of dialogues before and after the leak filter, and of training pairs."""
-    leaks, pairs = view["leaks"], view["pairs"]
+    leaks, pairs = frames["leaks"], frames["pairs"]
     made = pairs[(pairs["how"] == "") & ~pairs["data"].str.endswith("twin")]
     rows: list[PrintedRow] = []
     for row in list_records(leaks[leaks["split"] != ""].drop_duplicates(["corpus", "split"])):
@@ -57,15 +57,15 @@ def table1(view: View) -> pd.DataFrame:
         },
     )
     frame["value"] = frame["value"].astype(float)
-    return add_published(frame.dropna(subset="value"), theirs, view.metadata)
+    return add_published(frame.dropna(subset="value"), theirs, frames.metadata)
 
 
-def notes_of_table1(view: View, frame: pd.DataFrame) -> list[str]:
+def notes_of_table1(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table I."""
-    return list_notes(frame, view.metadata, f"Table I {OF}")
+    return list_notes(frame, frames.metadata, f"Table I {OF}")
 
 
-def table2(view: View) -> pd.DataFrame:
+def table2(frames: Frames) -> pd.DataFrame:
     """Return the measures of each rated set."""
     rows = [
         {
@@ -74,7 +74,7 @@ def table2(view: View) -> pd.DataFrame:
             "measure": measure,
             "value": float(row[column]),
         }
-        for row in list_records(view["ceilings"])
+        for row in list_records(frames["ceilings"])
         for measure, column in MEASURES.items()
     ]
     printed = paper.read_table("table2")
@@ -84,7 +84,7 @@ def table2(view: View) -> pd.DataFrame:
         "value",
         {"dataset": lambda row: get_paper_name(row["set"]), "measure": lambda row: row["measure"]},
     )
-    return add_published(pd.DataFrame(rows), theirs, view.metadata)
+    return add_published(pd.DataFrame(rows), theirs, frames.metadata)
 
 
 def format_published_measure(row: Mapping[str, Any]) -> str:
@@ -92,15 +92,15 @@ def format_published_measure(row: Mapping[str, Any]) -> str:
     return make_published_column(",.0f" if row["measure"] == "instances" else ".1f").show(row)
 
 
-def notes_of_table2(view: View, frame: pd.DataFrame) -> list[str]:
+def notes_of_table2(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table II."""
     words = "Words are separated by spaces and exclude speakers' names."
-    return [words, *list_notes(frame, view.metadata, f"Table II {OF}")]
+    return [words, *list_notes(frame, frames.metadata, f"Table II {OF}")]
 
 
-def resources(view: View) -> pd.DataFrame:
+def resources(frames: Frames) -> pd.DataFrame:
     """Return sizes, times and scores for each kind of training."""
-    grouped = view["trainings"].groupby("kind", sort=False)
+    grouped = frames["trainings"].groupby("kind", sort=False)
     return grouped.agg(
         trainings=("label", "size"),
         hours=("hours", "mean"),
@@ -116,6 +116,6 @@ def resources(view: View) -> pd.DataFrame:
     ).reset_index()
 
 
-def published_resources(view: View) -> pd.DataFrame:
+def published_resources(frames: Frames) -> pd.DataFrame:
     """Return the sizes and times that the paper reports."""
     return paper.read_table("resources")

@@ -20,7 +20,7 @@ from tasktransfer.designs.panel.printed import OF, PrintedRow, describe_other_me
 from tasktransfer.designs.panel.published import AVERAGES
 from tasktransfer.present.published import Published, add_published, list_notes
 from tasktransfer.present.published_columns import PUBLISHED as COLUMN
-from tasktransfer.present.view import View
+from tasktransfer.results.frames import Frames
 
 SELECTIONS = {"selection-direct": "PoE-direct", "selection-adapter": "PoE-adapter"}
 CANDIDATES, CONTEXTS = 20, 7512
@@ -31,10 +31,10 @@ ALL_ITEMS, HELD_OUT = "all items", "held-out items"
 # --- few-shot transfer: Tables V and VI -----------------------------------------------------------
 
 
-def table5(view: View) -> pd.DataFrame:
+def table5(frames: Frames) -> pd.DataFrame:
     """Return few-shot transfer with published values, and averages over its sets."""
-    few, own = view["few"], view["correlations"]
-    rows = [*_make_few_rows(few, view), *_make_few_averages(few, own, view)]
+    few, own = frames["few"], frames["correlations"]
+    rows = [*_make_few_rows(few, frames), *_make_few_averages(few, own, frames)]
     frame = pd.DataFrame(rows)
     if frame.empty:
         return frame
@@ -55,15 +55,15 @@ def table5(view: View) -> pd.DataFrame:
         },
         differs=lambda row: describe_other_members(5, AVERAGES.get(row["group"]), row["members"]),
     )
-    return add_published(frame, theirs, view.metadata)
+    return add_published(frame, theirs, frames.metadata)
 
 
-def _make_few_rows(few: pd.DataFrame, view: View, **named: str) -> Iterator[PrintedRow]:
+def _make_few_rows(few: pd.DataFrame, frames: Frames, **named: str) -> Iterator[PrintedRow]:
     """Yield one row per set, way of sampling, scored items, method and percentage.
 
     Untrained controls do not depend on the sampling; they get a row for each way.
     """
-    ways = [by for by in view["few"]["by"].unique() if by]
+    ways = [by for by in frames["few"]["by"].unique() if by]
     for row in list_records(few):
         for by in [row["by"]] if row["by"] else ways:
             for scored, value, sd in (
@@ -80,14 +80,16 @@ def _make_few_rows(few: pd.DataFrame, view: View, **named: str) -> Iterator[Prin
                     "value": row[value],
                     "sd": row.get(sd, np.nan),
                     "draws": row["draws"],
-                    "seed": None if row["percent"] else view.study.config.seeds[0],
+                    "seed": None if row["percent"] else frames.study.config.seeds[0],
                     "group": "",
                     "members": row["set"],
                     **named,
                 }
 
 
-def _make_few_averages(few: pd.DataFrame, own: pd.DataFrame, view: View) -> Iterator[PrintedRow]:
+def _make_few_averages(
+    few: pd.DataFrame, own: pd.DataFrame, frames: Frames
+) -> Iterator[PrintedRow]:
     """Yield averages over sets, for methods that all of the sets have."""
     inside = dict(zip(own["set"], own["in_domain"], strict=True))
     shown = [(name, bool(inside[name])) for name in dict.fromkeys(few["set"]) if name in inside]
@@ -96,20 +98,20 @@ def _make_few_averages(few: pd.DataFrame, own: pd.DataFrame, view: View) -> Iter
         mean = by[["draws", "all_items", "held_out"]].mean()[by.size() == len(sets)].reset_index()
         named = {"group": group, "members": "+".join(sets)}
         mean = mean.assign(set=f"average of {len(sets)}: {group}", draws=mean["draws"].astype(int))
-        yield from _make_few_rows(mean, view, **named)
+        yield from _make_few_rows(mean, frames, **named)
 
 
-def notes_of_table5(view: View, frame: pd.DataFrame) -> list[str]:
+def notes_of_table5(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table V."""
     spread = "In parentheses: standard deviation over samples." if frame["sd"].notna().any() else ""
     before = (
         "Before: the first seed's model, and untrained controls. All items include the training"
     )
     notes = [spread, f"{before} items, as in the paper."]
-    return [*filter(None, notes), *list_notes(frame, view.metadata, f"Table V {OF}")]
+    return [*filter(None, notes), *list_notes(frame, frames.metadata, f"Table V {OF}")]
 
 
-def table6(view: View) -> pd.DataFrame:
+def table6(frames: Frames) -> pd.DataFrame:
     """Return the published few-shot transfer of MDD-Eval and PoE-avg."""
     frame = paper.read_table("table6")
     return frame.assign(start=[*map(start_of, frame["model"], frame["k_percent"])])
@@ -118,10 +120,10 @@ def table6(view: View) -> pd.DataFrame:
 # --- response selection: Table VII ----------------------------------------------------------------
 
 
-def table7(view: View) -> pd.DataFrame:
+def table7(frames: Frames) -> pd.DataFrame:
     """Return hits@1 by persona, for our methods and the paper's models."""
     values = paper.read_table("table7").melt("model", var_name="setting", value_name="hits")
-    ours = view["hits"]
+    ours = frames["hits"]
     models = [m for m in values["model"].unique() if m not in SELECTIONS.values()]
     cited = [
         {"method": model, "persona": persona, "candidates": CANDIDATES}
@@ -141,7 +143,7 @@ def table7(view: View) -> pd.DataFrame:
         differs=_describe_other_choices,
     )
     both = pd.DataFrame([*cited, *own], columns=ours.columns)
-    frame = add_published(both, theirs, view.metadata, value="hits_at_1")
+    frame = add_published(both, theirs, frames.metadata, value="hits_at_1")
     return frame if COLUMN in frame else pd.DataFrame(own, columns=ours.columns)
 
 
@@ -155,7 +157,7 @@ def _describe_other_choices(row: Mapping[str, Any]) -> str:
     return f"{CONTEXTS:,} contexts of {CANDIDATES} candidates, here {asked}"
 
 
-def notes_of_table7(view: View, frame: pd.DataFrame) -> list[str]:
+def notes_of_table7(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table VII."""
     own = frame[frame["contexts"].notna()].drop_duplicates(["method", "candidates"])
     counts = (
@@ -164,4 +166,4 @@ def notes_of_table7(view: View, frame: pd.DataFrame) -> list[str]:
         for row in list_records(own)
     )
     over = f"Evaluated on {', '.join(counts)}. 95 % Wilson intervals."
-    return [over, *list_notes(frame, view.metadata, f"Table VII {OF}")]
+    return [over, *list_notes(frame, frames.metadata, f"Table VII {OF}")]

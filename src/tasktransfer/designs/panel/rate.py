@@ -13,7 +13,7 @@ from typing import Any
 from tasktransfer.core.nodes import Data, Outcome, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.panel import inputs
-from tasktransfer.designs.panel.collect import get_config
+from tasktransfer.designs.panel.config import get_config
 from tasktransfer.designs.panel.pairs import build_pairs
 from tasktransfer.designs.panel.sources.dataset import FITS, make_instance, read_pair
 from tasktransfer.designs.panel.sources.texts import split_context

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.designs.panel import behind
-from tasktransfer.designs.panel.names import (
-    FANS,
-    MERGED,
-)
+from tasktransfer.designs.panel.frames import ABOUT, FRAMES
+from tasktransfer.designs.panel.names import FANS, MERGED
 from tasktransfer.designs.panel.shown_columns import (
     UNSURE_NOTE,
     add_paper_name,
@@ -17,7 +18,6 @@ from tasktransfer.designs.panel.shown_columns import (
     has_rated_sets,
     has_selection,
     make_measure_column,
-    make_published_column,
     mark_uncertain,
     show_all_if_empty,
 )
@@ -30,10 +30,29 @@ from tasktransfer.present.columns import (
     probability,
     text,
 )
-from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation, Table, late
+from tasktransfer.present.declared import Analysis, Crossed, Figure, Listed, Table
+from tasktransfer.present.published_columns import make_published_column
+from tasktransfer.results.study import Study
 
-PRINTED, DRAWN = "designs.panel.printed", "designs.panel.figures"
-TRANSFER, DATA = "designs.panel.printed_transfer", "designs.panel.printed_data"
+if TYPE_CHECKING:
+    from tasktransfer.designs.panel import (
+        answer,
+        collect,
+        figures,
+        printed,
+        printed_data,
+        printed_transfer,
+    )
+else:
+    package = LazyPackage(__package__)
+    answer, collect, figures = package.answer, package.collect, package.figures
+    printed, printed_data = package.printed, package.printed_data
+    printed_transfer = package.printed_transfer
+
+QUESTION = (
+    "Does a panel of experts, one per domain, rate responses more like people than one model of "
+    "all domains, one full model per domain, or the cosine similarity of a pretrained encoder?"
+)
 
 SET, METHOD = text("set", "Rated set"), text("method", "Method")
 CORRELATION = estimate("value", "", ".1f")
@@ -44,17 +63,17 @@ def correlations(number_of: str, inside: bool) -> Table:
     return Table(
         "table3" if inside else "table4",
         f"Table {number_of}",
-        late(PRINTED, "table3" if inside else "table4"),
+        printed.table3 if inside else printed.table4,
         Crossed(
             (SET,),
             "method",
             mark_uncertain(CORRELATION),
-            make_published_column(),
+            make_published_column(".2f"),
             order="rater",
             heads=add_paper_name,
         ),
         keys=("set", "method"),
-        notes=late(PRINTED, "notes_of_table3" if inside else "notes_of_table4"),
+        notes=printed.notes_of_table3 if inside else printed.notes_of_table4,
         nothing=f"has no rated set {'in' if inside else 'outside'} the trained domains",
         planned=has_rated_sets(inside),
         runs=behind.is_behind_correlation,
@@ -67,14 +86,14 @@ TABLES = (
     Table(
         "differences",
         "Differences",
-        late(PRINTED, "differences"),
+        printed.differences,
         Crossed(
             (text("method", "Method"), text("against", "Minus")),
             "set",
             mark_uncertain(estimate("difference", "", "+.1f")),
         ),
         keys=("method", "against", "set"),
-        notes=lambda view, frame: [
+        notes=lambda frames, frame: [
             UNSURE_NOTE,
             "Ratings are averaged over seeds, and contexts are resampled as clusters. Columns "
             "seeds_low and seeds_high of the Parquet file hold intervals over contexts and seeds.",
@@ -85,17 +104,17 @@ TABLES = (
     Table(
         "table5",
         "Table V",
-        late(TRANSFER, "table5"),
+        printed_transfer.table5,
         Crossed(
             (SET, text("by", "Sampled by"), text("scored", "Scored on")),
             "start",
             Column(Head("", "number"), add_spread),
-            make_published_column(),
+            make_published_column(".2f"),
             order="start",
             heads=lambda name: name.replace("+", "\n"),
         ),
         keys=("set", "by", "scored", "start"),
-        notes=late(TRANSFER, "notes_of_table5"),
+        notes=printed_transfer.notes_of_table5,
         nothing="has no few-shot transfer (few_shot)",
         planned=has_few_shot,
         runs=behind.is_behind_transfer,
@@ -103,7 +122,7 @@ TABLES = (
     Table(
         "table7",
         "Table VII",
-        late(TRANSFER, "table7"),
+        printed_transfer.table7,
         Crossed(
             (METHOD, number("candidates", "Candidates", ".0f")),
             "persona",
@@ -111,17 +130,17 @@ TABLES = (
             make_published_column(".1f"),
         ),
         keys=("method", "candidates", "persona"),
-        notes=late(TRANSFER, "notes_of_table7"),
+        notes=printed_transfer.notes_of_table7,
         nothing="has no response selection (selection)",
         planned=has_selection,
     ),
     Table(
         "table8",
         "Table VIII",
-        late(PRINTED, "table8"),
-        Crossed((SET,), "method", CORRELATION, make_published_column(), order="merged"),
+        printed.table8,
+        Crossed((SET,), "method", CORRELATION, make_published_column(".2f"), order="merged"),
         keys=("set", "method"),
-        notes=late(PRINTED, "notes_of_table8"),
+        notes=printed.notes_of_table8,
         nothing="has no method with merged experts",
         planned=has(*MERGED),
         runs=behind.is_behind_correlation,
@@ -129,10 +148,10 @@ TABLES = (
     Table(
         "experts_by_set",
         "Experts by rated set",
-        late(PRINTED, "experts"),
+        printed.experts,
         Crossed((METHOD, text("expert", "Expert")), "set", mark_uncertain(CORRELATION)),
         keys=("method", "expert", "set"),
-        notes=lambda view, frame: [
+        notes=lambda frames, frame: [
             UNSURE_NOTE,
             "q controls false discoveries over the rated sets of each expert.",
         ],
@@ -143,7 +162,7 @@ TABLES = (
     Table(
         "ceilings",
         "Ceilings of the correlations",
-        late(PRINTED, "ceilings"),
+        printed.ceilings,
         Listed(
             (
                 SET,
@@ -161,7 +180,7 @@ TABLES = (
             )
         ),
         keys=("set",),
-        notes=lambda view, frame: [
+        notes=lambda frames, frame: [
             "Ceiling: the square root of the reliability of the annotators' mean. A correlation "
             "exceeds it only by chance. It is missing if only the mean rating is released.",
         ],
@@ -171,7 +190,7 @@ TABLES = (
     Table(
         "tests",
         "Tests of differences",
-        late(PRINTED, "tests"),
+        printed.tests,
         Listed(
             (
                 METHOD,
@@ -191,7 +210,7 @@ TABLES = (
             blocks="pair",
         ),
         keys=("method", "against", "set", "seed"),
-        notes=lambda view, frame: [
+        notes=lambda frames, frame: [
             "Seed mean: ratings averaged over the seeds that both methods have.",
             "Williams' test assumes that responses to one context are independent, so it finds too "
             "many differences.",
@@ -204,7 +223,7 @@ TABLES = (
     Table(
         "resources",
         "Training runs by kind",
-        late(DATA, "resources"),
+        printed_data.resources,
         Listed(
             (
                 text("kind", "Training"),
@@ -227,7 +246,7 @@ TABLES = (
     Table(
         "published_resources",
         "Sizes and times of the paper",
-        late(DATA, "published_resources"),
+        printed_data.published_resources,
         Listed(
             (
                 text("model", "Model"),
@@ -244,7 +263,7 @@ TABLES = (
     Table(
         "table1",
         "Table I",
-        late(DATA, "table1"),
+        printed_data.table1,
         Crossed(
             (text("corpus", "Corpus"), text("statistic", "Number of")),
             "split",
@@ -252,30 +271,30 @@ TABLES = (
             make_published_column(",.0f"),
         ),
         keys=("corpus", "statistic", "split"),
-        notes=late(DATA, "notes_of_table1"),
+        notes=printed_data.notes_of_table1,
         section="made",
         runs=behind.is_never_behind,
     ),
     Table(
         "table2",
         "Table II",
-        late(DATA, "table2"),
+        printed_data.table2,
         Crossed(
             (SET, text("criterion", "Criterion")),
             "measure",
             make_measure_column("value"),
-            Column(Head("Published", "number"), late(DATA, "format_published_measure")),
+            Column(Head("Published", "number"), printed_data.format_published_measure),
             heads=lambda name: name.replace("_", " "),
         ),
         keys=("set", "measure"),
-        notes=late(DATA, "notes_of_table2"),
+        notes=printed_data.notes_of_table2,
         section="made",
         runs=behind.is_never_behind,
     ),
     Table(
         "pairs",
         "Training pairs",
-        lambda view: view["pairs"],
+        lambda frames: frames["pairs"],
         Listed(
             (
                 text("data", "Data"),
@@ -298,7 +317,7 @@ TABLES = (
     Table(
         "leaks",
         "Leaks",
-        lambda view: view["leaks"],
+        lambda frames: frames["leaks"],
         Listed(
             (
                 text("corpus", "Corpus"),
@@ -319,7 +338,7 @@ TABLES = (
     Table(
         "table6",
         "Table VI",
-        late(TRANSFER, "table6"),
+        printed_transfer.table6,
         Crossed(
             (text("dataset", "Rated set"),),
             "start",
@@ -338,13 +357,13 @@ FIGURES = (
     Figure(
         "correlations",
         "Correlation with human ratings, by rated set",
-        late(DRAWN, "plot_correlations"),
+        figures.plot_correlations,
         ("correlations", "ceilings"),
     ),
     Figure(
         "few_shot",
         "Correlation after few-shot training on ratings",
-        late(DRAWN, "plot_few_shot"),
+        figures.plot_few_shot,
         ("few",),
         nothing="has no few-shot transfer (few_shot)",
         planned=has_few_shot,
@@ -352,22 +371,24 @@ FIGURES = (
     Figure(
         "experts",
         "Correlation of each expert, by rated set",
-        late(DRAWN, "plot_experts"),
+        figures.plot_experts,
         ("experts",),
         nothing="has no experts (panel or collection)",
         planned=has(*FANS),
     ),
 )
 
-SHOWN = Presentation(
-    question=(
-        "Does a panel of experts, one per domain, rate responses more like people than one model "
-        "of all domains, one full model per domain, or the cosine similarity of a pretrained "
-        "encoder?"
-    ),
-    read=late(PRINTED, "read"),
-    answer=late("designs.panel.answer", "answer"),
-    tables=TABLES,
-    figures=FIGURES,
-    captions="panel",
-)
+
+def build_analysis(study: Study) -> Analysis:
+    """Return the tables and figures for any study of this design."""
+    return Analysis(
+        question=QUESTION,
+        answer=answer.answer,
+        frames=FRAMES,
+        about=ABOUT,
+        metadata=collect.build_study_metadata,
+        complete=printed.complete,
+        tables=TABLES,
+        figures=FIGURES,
+        captions="panel",
+    )

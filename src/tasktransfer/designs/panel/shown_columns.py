@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tasktransfer.designs.panel.config import get_config
 from tasktransfer.designs.panel.names import CONTROLS, PUBLISHED, get_domain
 from tasktransfer.present import numbers
 from tasktransfer.present.columns import Column, Head, Row
-from tasktransfer.present.declared import late
 from tasktransfer.present.numbers import DASH, is_missing
 from tasktransfer.results.study import Study
 
@@ -38,15 +38,6 @@ def _is_one_run(row: Row) -> bool:
     if row.get("method") in CONTROLS:
         return False
     return bool(row["seeds"] == 1) if "seeds" in row else not is_missing(row.get("p"))
-
-
-def make_published_column(form: str = ".2f") -> Column:
-    """Return the column of published values, with a dash for missing ones.
-
-    The import is lazy, because ``present.published_columns`` imports pandas.
-    """
-    column = late("present.published_columns", "make_published_column")
-    return Column(Head("Published", "number"), lambda row: str(column(form).show(row)))
 
 
 def make_measure_column(key: str) -> Column:
@@ -82,7 +73,7 @@ def has_rated_sets(inside: bool) -> Callable[[Study], bool]:
     """Return a test for rated sets in the trained domains (``inside``), or outside of them."""
 
     def planned(study: Study) -> bool:
-        config: Any = study.config
+        config = get_config(study)
         return any((get_domain(name) in config.domains) == inside for name in config.rated_sets)
 
     return planned
@@ -90,23 +81,19 @@ def has_rated_sets(inside: bool) -> Callable[[Study], bool]:
 
 def has(*methods: str) -> Callable[[Study], bool]:
     """Return a test for studies that have any of the methods."""
-    return lambda study: bool({*methods} & {*_get_config(study).methods})
-
-
-def _get_config(study: Study) -> Any:
-    return study.config
+    return lambda study: bool({*methods} & {*get_config(study).methods})
 
 
 def has_comparisons(study: Study) -> bool:
     """Return whether the study has methods, which are compared with the cosines at least."""
-    return bool(_get_config(study).methods)
+    return bool(get_config(study).methods)
 
 
 def has_few_shot(study: Study) -> bool:
     """Return whether the study has few-shot transfer to rated sets."""
-    return _get_config(study).few_shot is not None
+    return get_config(study).few_shot is not None
 
 
 def has_selection(study: Study) -> bool:
     """Return whether the study has response selection."""
-    return _get_config(study).selection is not None
+    return get_config(study).selection is not None

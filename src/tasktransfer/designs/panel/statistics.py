@@ -9,16 +9,15 @@ same way.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tasktransfer.designs.panel import columns
+from tasktransfer.designs.panel.frames import AVERAGES, EXPERTS, TESTS
 from tasktransfer.designs.panel.names import (
     COMPARED_WITH,
     CONTROLS,
@@ -29,8 +28,9 @@ from tasktransfer.designs.panel.names import (
     group_sets,
 )
 from tasktransfer.metrics.measures import Values, kendall, pearson, spearman
-from tasktransfer.results.store import build_frame, cast_columns, read_frame, write_frame
-from tasktransfer.results.study import Study
+from tasktransfer.results.frames import Frames
+from tasktransfer.results.metadata import order_names
+from tasktransfer.results.store import build_frame, cast_columns
 from tasktransfer.stats.cells import (
     NO_SEED,
     Cell,
@@ -99,67 +99,14 @@ class Rated:
         return score_rank_correlation(values, self.gold, self.units, self.weights)
 
 
-def make_statistics(study: Study) -> None:
-    """Compute the statistics from the collected tables, and write them."""
-    folder = Path(study.tables)
-    remedy = f"run `tasktransfer collect {study.arguments()}` again"
-    frames = {}
-    for name in ("ratings", "items", "few_shot", "choices"):
-        path = folder / f"{name}.parquet"
-        frames[name], metadata = read_frame(path, columns.TABLES[name], remedy)
-    sets, domains = (metadata.order.get(kind, ()) for kind in ("set", "domain"))
-    for name, frame in compute_statistics(**frames, sets=sets, domains=domains).items():
-        write_frame(folder / f"{name}.parquet", frame, columns.STATISTICS[name], metadata)
-
-
-def compute_statistics(
-    ratings: pd.DataFrame,
-    items: pd.DataFrame,
-    few_shot: pd.DataFrame,
-    choices: pd.DataFrame,
-    sets: Sequence[str],
-    domains: Sequence[str],
-) -> dict[str, pd.DataFrame]:
-    """Compute every statistics table; ``sets`` and ``domains`` are in the study's order."""
-    rated = build_rated_sets(ratings, items, sets, tuple(domains))
-    estimated = gather_cells(
-        (
-            (method, rated_set.name),
-            NO_SEED if method in CONTROLS else seed,
-            rated_set.compute_correlation(values),
-        )
-        for method in dict.fromkeys(method for rated_set in rated for method in rated_set.methods)
-        for rated_set in rated
-        if method in rated_set.methods
-        for seed, values in rated_set.get_ratings(method).items()
-    )
-    against = {method: {"method": method} for method in COMPARED_WITH}
-    table = build_cell_table(
-        estimated, ["method", "set"], against, lambda key, against: None if against else key[0]
-    )
-    by_name = {rated_set.name: rated_set for rated_set in rated}
-    rows = {
-        "correlations": _compute_correlations(table, by_name, estimated),
-        "few": _summarise_few_shot(few_shot, by_name),
-        "hits": _compute_hits(choices),
-        "ceilings": _compute_ceilings(items, rated),
-    }
-    return {
-        **{name: build_frame(some, columns.STATISTICS[name]) for name, some in rows.items()},
-        "tests": _compute_tests(table, by_name),
-        "experts": _compute_experts(rated),
-        "averages": _compute_averages(rated, estimated),
-    }
-
-
-def build_rated_sets(
-    ratings: pd.DataFrame, items: pd.DataFrame, order: Sequence[str], domains: tuple[str, ...]
-) -> list[Rated]:
-    """Return the rated sets of the tables, those of ``order`` first."""
+def build_rated_sets(frames: Frames) -> list[Rated]:
+    """Return the rated sets, in the study's order."""
+    ratings, items, order = frames["ratings"], frames["items"], frames.metadata.order
+    domains = tuple(order.get("domain", ()))
     by_set = {str(name): some for name, some in ratings.groupby("set", sort=False)}
     known = {str(name): some for name, some in items.groupby("set", sort=False)}
     sets = []
-    for name in [n for n in dict.fromkeys([*order, *by_set]) if n in by_set]:
+    for name in order_names(by_set, order.get("set", ())):
         own = known[name]
         places = {item: index for index, item in enumerate(own["item"])}
         given: dict[tuple[str, str], dict[int, Values]] = {}
@@ -177,9 +124,44 @@ def build_rated_sets(
     return sets
 
 
-def _compute_correlations(
-    table: pd.DataFrame, sets: Mapping[str, Rated], estimated: Mapping[Key, Cell]
-) -> Iterator[Line]:
+def estimate_correlations(frames: Frames) -> dict[Key, Cell]:
+    """Return (method, rated set) → the correlation with human ratings."""
+    rated = frames.share(build_rated_sets)
+    return gather_cells(
+        (
+            (method, rated_set.name),
+            NO_SEED if method in CONTROLS else seed,
+            rated_set.compute_correlation(values),
+        )
+        for method in dict.fromkeys(method for rated_set in rated for method in rated_set.methods)
+        for rated_set in rated
+        if method in rated_set.methods
+        for seed, values in rated_set.get_ratings(method).items()
+    )
+
+
+def compare_methods(frames: Frames) -> pd.DataFrame:
+    """Return the correlation of each method and rated set, and its differences from others."""
+    against = {method: {"method": method} for method in COMPARED_WITH}
+    return build_cell_table(
+        frames.share(estimate_correlations),
+        ["method", "set"],
+        against,
+        lambda key, against: None if against else key[0],
+    )
+
+
+def _name_sets(frames: Frames) -> dict[str, Rated]:
+    return {rated_set.name: rated_set for rated_set in frames.share(build_rated_sets)}
+
+
+# --- correlations -------------------------------------------------------------------------------
+
+
+def make_correlations(frames: Frames) -> Iterator[Line]:
+    """Yield the rows of the frame ``correlations``, one per method and rated set."""
+    table, sets = frames.share(compare_methods), _name_sets(frames)
+    estimated = frames.share(estimate_correlations)
     own: Iterable[Any] = table[table["against"] == ""].itertuples()
     for row in own:
         rated_set = sets[row.set]
@@ -191,28 +173,23 @@ def _compute_correlations(
         constant = sum(len({*values.tolist()}) == 1 for values in given.values())
         drawn = estimated[row.method, rated_set.name].trainings.resampled
         assert drawn is not None
+        domain = get_domain(rated_set.name)
         yield (
-            *(
-                row.method,
-                rated_set.name,
-                rated_set.in_domain,
-                get_domain(rated_set.name),
-                row.seeds,
-            ),
+            *(row.method, rated_set.name, rated_set.in_domain, domain, row.seeds),
             *(row.value, row.low, row.high, row.p, row.q),
             *(*compute_percentile_interval(drawn, row.method, rated_set.name), *others),
             *(rated_set.units.instances, rated_set.units.count, constant),
         )
 
 
-def _compute_experts(sets: list[Rated]) -> pd.DataFrame:
-    """Compute the correlations of each expert on each set, and their differences.
+def make_experts(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``experts``: each expert's correlation on each set, and differences.
 
     A difference is the correlation of the set's own expert minus the others' mean.
     """
     estimated = gather_cells(
         ((method, domain, one.name), seed, one.compute_correlation(values))
-        for one in sets
+        for one in frames.share(build_rated_sets)
         for (method, domain), given in one.given.items()
         if method in FANS and method in one.methods
         for seed, values in given.items()
@@ -227,24 +204,25 @@ def _compute_experts(sets: list[Rated]) -> pd.DataFrame:
     table["own"] = table["expert"] == table["set"].map(get_domain)
     compared = table["against"] == OTHERS
     table["expert"] = table["expert"].mask(compared, OWN_MINUS_OTHERS)
-    return cast_columns(table[table["own"] | ~compared], columns.EXPERTS)
+    return cast_columns(table[table["own"] | ~compared], EXPERTS)
 
 
 # --- tests --------------------------------------------------------------------------------------
 
 
-def _compute_tests(table: pd.DataFrame, sets: Mapping[str, Rated]) -> pd.DataFrame:
-    """Build the table ``tests``, for ratings averaged over seeds and for each seed.
+def make_tests(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``tests``, for ratings averaged over seeds and for each seed.
 
     It has the difference from resampling contexts, which the answer uses, and Williams' test, which
     ignores contexts. The mean over seeds also has an interval over contexts and seeds. Single seeds
     have no q.
     """
+    table, sets = frames.share(compare_methods), _name_sets(frames)
     compared = table[(table["against"] != "") & ~table["method"].isin(CONTROLS)]
     by = compared.groupby(["method", "against"], sort=False)
     pairs: Iterable[Any] = (pair for _, some in by for pair in some.itertuples())
     rows = [row for pair in pairs for row in _test_pair(sets[pair.set], pair)]
-    frame = build_frame(rows, columns.TESTS)
+    frame = build_frame(rows, TESTS)
     names = ["method", "against", "set"]
     seeds = frame[names].merge(compared[[*names, "seeds"]], on=names, how="left")["seeds"]
     several = (frame["seed"] == "mean") & (seeds > 1)
@@ -280,8 +258,10 @@ def _test_pair(one: Rated, pair: Any) -> Iterator[Line]:
 # --- averages -----------------------------------------------------------------------------------
 
 
-def _compute_averages(sets: list[Rated], estimated: Mapping[Key, Cell]) -> pd.DataFrame:
-    by = group_sets((one.name, one.in_domain) for one in sets)
+def make_averages(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``averages``: mean correlations over groups of rated sets."""
+    estimated = frames.share(estimate_correlations)
+    by = group_sets((one.name, one.in_domain) for one in frames.share(build_rated_sets))
     means: dict[Key, Cell] = {
         (method, group): compute_mean([estimated[method, name] for name in names])
         for method in dict.fromkeys(method for method, _ in estimated)
@@ -291,13 +271,15 @@ def _compute_averages(sets: list[Rated], estimated: Mapping[Key, Cell]) -> pd.Da
     means = {key: mean for key, mean in means.items() if mean.trainings.seeds}
     table = build_cell_table(means, ["method", "over"], {})
     table["sets"] = table["over"].map({group: len(names) for group, names in by.items()})
-    return cast_columns(table, columns.AVERAGES)
+    return cast_columns(table, AVERAGES)
 
 
 # --- transfer, choices, ceilings ----------------------------------------------------------------
 
 
-def _summarise_few_shot(few_shot: pd.DataFrame, sets: Mapping[str, Rated]) -> Iterator[Line]:
+def make_few(frames: Frames) -> Iterator[Line]:
+    """Yield the rows of the frame ``few``, one per method, rated set, sampling and percentage."""
+    few_shot, sets = frames["few_shot"], _name_sets(frames)
     for name in few_shot["set"].unique():
         for control in (c for c in CONTROLS if name in sets and c in sets[name].methods):
             value = _correlate_first_seed(sets[name], control)
@@ -319,16 +301,19 @@ def _correlate_first_seed(one: Rated, method: str) -> float:
     return 100 * spearman(next(iter(one.given[method, ""].values())), one.gold)
 
 
-def _compute_hits(choices: pd.DataFrame) -> Iterator[Line]:
+def make_hits(frames: Frames) -> Iterator[Line]:
+    """Yield the rows of the frame ``hits``, one per method, persona and number of candidates."""
     keys = ["method", "persona", "candidates"]
-    for (method, persona, candidates), some in choices.groupby(keys, sort=False):
+    for (method, persona, candidates), some in frames["choices"].groupby(keys, sort=False):
         low, high = compute_wilson_interval(float(some["right"].sum()), len(some))
         share = 100 * float(some["right"].mean())
         yield method, persona, int(str(candidates)), len(some), share, 100 * low, 100 * high
 
 
-def _compute_ceilings(items: pd.DataFrame, sets: list[Rated]) -> Iterator[Line]:
-    for one in sets:
+def make_ceilings(frames: Frames) -> Iterator[Line]:
+    """Yield the rows of the frame ``ceilings``, one per rated set."""
+    items = frames["items"]
+    for one in frames.share(build_rated_sets):
         name, some = one.name, items[items["set"] == one.name]
         ratings = [list(of) for of in some["ratings"]]
         agreement = split_half(ratings)

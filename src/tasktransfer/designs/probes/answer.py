@@ -16,16 +16,16 @@ from tasktransfer.present.sentences import (
     is_above,
     is_below,
 )
-from tasktransfer.present.view import View
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.probe_rows import PRIOR
 
 Cell = tuple[str, str, str, str]
 """Corpus, model, probe and snapshot."""
 
 
-def answer(view: View) -> list[str]:
+def answer(frames: Frames) -> list[str]:
     """Return the sentences for ``intervals`` and ``claims``, without the control probe."""
-    intervals = view["intervals"]
+    intervals = frames["intervals"]
     intervals = intervals[intervals["probe"] != CONTROL]
     trained = _select_trained(intervals)
     own = intervals[intervals["constant"] > 0]
@@ -33,7 +33,7 @@ def answer(view: View) -> list[str]:
         (str(r.corpus), str(r.model), str(r.probe), str(r.snapshot)) for r in own.itertuples()
     )
     by_training = _describe_training(trained, constant)
-    return [*by_training, *_describe_above_prior(trained), *_describe_bleu(view["claims"])]
+    return [*by_training, *_describe_above_prior(trained), *_describe_bleu(frames["claims"])]
 
 
 def _select_trained(intervals: pd.DataFrame) -> pd.DataFrame:

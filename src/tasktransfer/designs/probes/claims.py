@@ -12,45 +12,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from tasktransfer.designs.probes.facts import CONTROL
-from tasktransfer.results.store import Columns
+from tasktransfer.results.frames import Frames
 from tasktransfer.stats.correlation import compute_spearman
 from tasktransfer.stats.grouped_correlation import Model, compute_grouped_correlation
-
-TEXT, NUMBER, WHOLE = pa.string(), pa.float64(), pa.int64()
-
-CLAIMS: Columns = (
-    ("corpus", TEXT, "corpus of dialogues"),
-    ("probe", TEXT, "probe, or 'all' for the mean over probes without the control"),
-    (
-        "over",
-        TEXT,
-        "points of the correlation: all; trained (without the untrained models); between (the "
-        "models' means); within (mean of the models' own correlations); or one model's points",
-    ),
-    ("points", WHOLE, "number of points; a point is a model, seed and epoch"),
-    ("rho", NUMBER, "Spearman's correlation of dev BLEU-2 and probe F1"),
-    (
-        "low",
-        NUMBER,
-        "lower end of the 95 % interval, models resampled with their seeds; null under four models",
-    ),
-    (
-        "high",
-        NUMBER,
-        "upper end of the 95 % interval, models resampled with their seeds; null under four models",
-    ),
-)
-AGREEMENT: Columns = (
-    ("corpus", TEXT, "corpus of dialogues"),
-    ("snapshot", TEXT, "snapshot that was probed"),
-    ("first", TEXT, "first probe"),
-    ("second", TEXT, "second probe"),
-    ("models", WHOLE, "number of models that both probes rank"),
-    ("rho", NUMBER, "Spearman's correlation of the two rankings of models"),
-)
 
 ON = ["corpus", "model", "seed", "epoch"]
 """Columns that identify a point."""
@@ -66,6 +32,16 @@ def compute_probe_means(points: pd.DataFrame) -> pd.DataFrame:
     """Return one row per point with its mean F1 over probes, without the control."""
     real = points[points["probe"] != CONTROL]
     return real.groupby(ON, as_index=False, sort=False).agg({"f1": "mean", "bleu2": "mean"})
+
+
+def make_claims(frames: Frames) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of the frame ``claims``."""
+    return correlate_bleu(frames["probed"], frames["rounds"])
+
+
+def make_agreement(frames: Frames) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of the frame ``agreement``."""
+    return compare_rankings(frames["probed"])
 
 
 def correlate_bleu(scores: pd.DataFrame, rounds: pd.DataFrame) -> Iterator[tuple[Any, ...]]:

@@ -9,8 +9,6 @@ from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 
 from tasktransfer.config import ALL
 from tasktransfer.config.places import expand_path
@@ -19,109 +17,40 @@ from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_instances
 from tasktransfer.designs.probes.config import ProbesConfig, get_config
 from tasktransfer.designs.probes.facts import BY_TASK, Probe, name_reply_task
+from tasktransfer.designs.probes.frames import LABELS
 from tasktransfer.designs.probes.plan import BEST, WORDS, get_stage
 from tasktransfer.designs.probes.stand_ins import recorded_stand_ins
 from tasktransfer.designs.probes.word_vectors import read_vectors, score_agreement
 from tasktransfer.errors import DataError, RecordError
-from tasktransfer.results.collect import Collected, gather
-from tasktransfer.results.common_frames import build_metadata, read_earlier_rows, write_collected
+from tasktransfer.results.collect import Collected
+from tasktransfer.results.common_frames import build_metadata
+from tasktransfer.results.frame_files import read_earlier_rows
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.records import get_selected_round
 from tasktransfer.results.schema import Record
-from tasktransfer.results.store import Columns, build_frame, read_frame
-from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import SPLITS
 
-TEXT, NUMBER, WHOLE = pa.string(), pa.float64(), pa.int64()
 
-PROBED: Columns = (
-    ("corpus", TEXT, "corpus of dialogues"),
-    ("model", TEXT, "name of the model in the config; words for counts of words that models read"),
-    ("snapshot", TEXT, "untrained, best, last, epoch n, as it is, or words"),
-    ("epoch", WHOLE, "probed round; null if nothing was trained"),
-    ("seed", WHOLE, "seed of the training"),
-    ("probe", TEXT, "probe"),
-    ("f1", NUMBER, "micro-F1 on the test split, 0-100"),
-    ("prior", NUMBER, "micro-F1 of the best constant answer of the training split"),
-    ("shuffled", NUMBER, "micro-F1 of the same probe on labels shuffled by type of dialogue"),
-    ("selectivity", NUMBER, "f1 - shuffled, points"),
-    ("minority", NUMBER, "micro-F1 without the most frequent training label"),
-    ("mlp", NUMBER, "micro-F1 of an MLP; null if none was fitted"),
-    ("classes", WHOLE, "number of labels in the training split"),
-    ("train_rows", WHOLE, "number of turns that the probe is fitted on"),
-    ("test_rows", WHOLE, "number of turns that it is scored on"),
-    ("record", TEXT, "folder of the fit, relative to the results folder"),
-)
-ROUNDS: Columns = (
-    ("corpus", TEXT, "corpus of dialogues"),
-    ("model", TEXT, "name of the model in the config"),
-    ("seed", WHOLE, "seed of the training"),
-    ("epoch", WHOLE, "epoch; 0 before training"),
-    ("best", pa.bool_(), "true if the selecting measure chose this epoch"),
-    ("bleu2", NUMBER, "mean sentence BLEU-2 on the dev split, 0-100"),
-    ("bleu2_exchanged", NUMBER, "dev BLEU-2 with reply and reference exchanged"),
-    ("rouge_l", NUMBER, "mean ROUGE-L F1 on the dev split"),
-    ("meteor", NUMBER, "mean METEOR (exact matches) on the dev split"),
-    ("vectors", NUMBER, "negated mean squared difference of summed word vectors on the dev split"),
-    ("test_bleu2", NUMBER, "BLEU-2 on the test split; null except for the best epoch"),
-)
-LABELS: Columns = (
-    ("corpus", TEXT, "corpus of dialogues"),
-    ("probe", TEXT, "probe"),
-    ("sets", pa.bool_(), "true if a turn has a set of labels"),
-    ("split", TEXT, "train, dev or test"),
-    ("turns", WHOLE, "number of turns to which the probe applies"),
-    ("classes", WHOLE, "number of distinct labels"),
-    ("most_frequent", TEXT, "most frequent label"),
-    ("share", NUMBER, "percentage of turns with the most frequent label"),
-    ("empty", NUMBER, "percentage of turns without any label"),
-)
-PROJECTIONS: Columns = (
-    ("corpus", TEXT, "corpus of dialogues"),
-    ("model", TEXT, "name of the model in the config"),
-    ("snapshot", TEXT, "first or last probed snapshot"),
-    ("variance", NUMBER, "percentage of variance on both components"),
-    ("first", NUMBER, "a training turn's representation on the first principal component"),
-    ("second", NUMBER, "its representation on the second principal component"),
-)
-TABLES: dict[str, Columns] = {
-    "probed": PROBED,
-    "rounds": ROUNDS,
-    "labels": LABELS,
-    "projections": PROJECTIONS,
-}
-
-ABOUT = ("corpus", "probe")
-"""Keys of ``Run.about`` that identify a run."""
+def make_probed(frames: Frames) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of the frame ``probed``, one per probe and snapshot."""
+    collected = frames.collected
+    return list_probed_rows(get_config(frames.study), _list_runs(collected), collected.records)
 
 
-def collect(study: Study, complete: bool) -> None:
-    """Write the tables of all available records.
+def make_rounds(frames: Frames) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of the frame ``rounds``, one per training and epoch."""
+    collected = frames.collected
+    by_vectors = _compare_by_vectors(collected, _list_runs(collected))
+    for stage in frames.study.plan.stages:
+        if collected.has(stage):
+            similarities = by_vectors.get(stage.digest, {})
+            yield from _make_round_rows(stage, collected.record(stage), similarities)
 
-    Raises:
-        RecordError: no run is available, or ``complete`` is true and a record is missing.
-    """
-    collected = gather(study)
-    collected.require(complete=complete)
-    runs = [run for run in study.plan.runs if collected.has(fit_of(run))]
-    by_vectors = _compare_by_vectors(collected, runs)
-    stages = [stage for stage in study.plan.stages if collected.has(stage)]
-    tables = {
-        "probed": list(list_probed_rows(get_config(study), runs, collected.records)),
-        "rounds": [
-            row
-            for stage in stages
-            for row in _make_round_rows(
-                stage, collected.record(stage), by_vectors.get(stage.digest, {})
-            )
-        ],
-        "labels": _make_label_rows(collected),
-    }
-    tables["projections"] = list(
-        _make_projection_rows(study, build_frame(tables["probed"], PROBED))
-    )
-    write_collected(collected, tables, TABLES, _make_metadata(collected), ABOUT)
+
+def _list_runs(collected: Collected) -> list[Run]:
+    return [run for run in collected.study.plan.runs if collected.has(fit_of(run))]
 
 
 def fit_of(run: Run) -> Fit:
@@ -130,13 +59,7 @@ def fit_of(run: Run) -> Fit:
     return run.outcome
 
 
-def read_table(study: Study, name: str) -> tuple[pd.DataFrame, Metadata]:
-    """Read a table that ``collect`` wrote."""
-    remedy = f"run `tasktransfer collect {study.arguments()}` again"
-    return read_frame(Path(study.tables, f"{name}.parquet"), TABLES[name], remedy)
-
-
-def _make_metadata(collected: Collected) -> Metadata:
+def build_study_metadata(collected: Collected) -> Metadata:
     config = get_config(collected.study)
     generated = frozenset(name for name, synthetic in collected.synthetic.items() if synthetic)
     return build_metadata(
@@ -225,14 +148,15 @@ def _make_round_rows(
         )
 
 
-def _make_projection_rows(study: Study, scores: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+def make_projections(frames: Frames) -> Iterator[tuple[Any, ...]]:
     """Yield the points of each model's first seed, for the first and the last probed epoch."""
+    scores = frames["probed"]
     encoders = scores[scores["snapshot"] != WORDS]
     first = encoders[encoders["seed"] == encoders["seed"].min()].drop_duplicates("record")
     for (corpus, model), places in first.groupby(["corpus", "model"], sort=False):
         ordered = places.sort_values("epoch", kind="stable")
         for row in ordered.iloc[sorted({0, len(ordered) - 1})].to_dict("records"):
-            file = Path(study.config.results, str(row["record"]), PROJECTION)
+            file = Path(frames.study.config.results, str(row["record"]), PROJECTION)
             if not file.is_file():
                 continue
             share, points = _read_projection(file)
@@ -252,9 +176,9 @@ def _read_projection(file: Path) -> tuple[float, Any]:
         raise RecordError(f"{file}: cannot be read: {error}; delete it") from error
 
 
-def _make_label_rows(collected: Collected) -> list[tuple[Any, ...]]:
-    """Return the table ``labels``; its earlier rows if the data are no longer available."""
-    study = collected.study
+def make_labels(frames: Frames) -> list[tuple[Any, ...]]:
+    """Return the rows of ``labels``; the earlier rows if the data are no longer available."""
+    study, collected = frames.study, frames.collected
     there = [data for data in study.plan.derived if collected.has(data)]
     try:
         return [

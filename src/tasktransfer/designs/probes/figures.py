@@ -35,7 +35,7 @@ from tasktransfer.present.kit.style import (
     strip_axes,
 )
 from tasktransfer.present.sentences import format_with_interval
-from tasktransfer.present.view import View
+from tasktransfer.results.frames import Frames
 from tasktransfer.stats.resampling import create_generator
 
 DRAWS, TENTH, JUDGEMENTS, TIES = 50_000, 10, 2_000, 0.35
@@ -50,13 +50,13 @@ def _make_entries(looks: Mapping[str, Look], **style: Any) -> list[Any]:
     return [make_line_entry(model, look, **style) for model, look in looks.items()]
 
 
-def plot_f1_by_epoch(view: View) -> Figure | None:
+def plot_f1_by_epoch(frames: Frames) -> Figure | None:
     """Plot F1 by epoch: one panel per probe, with the mean over seeds and their range as a band.
 
     Horizontal lines are the best constant answer and a probe on word counts. None if no epoch was
     probed.
     """
-    scores, metadata = view["probed"], view.metadata
+    scores, metadata = frames["probed"], frames.metadata
     trained = drop_duplicates(scores)
     if trained.empty:
         return None
@@ -96,12 +96,12 @@ def drop_duplicates(scores: pd.DataFrame) -> pd.DataFrame:
     return scores.dropna(subset=["epoch"]).drop_duplicates([*ON, "probe"])
 
 
-def plot_representations(view: View) -> Figure | None:
+def plot_representations(frames: Frames) -> Figure | None:
     """Plot training turns of the first seed on two principal components as log counts (Figure 2).
 
     None if no representations are stored.
     """
-    projections = view["projections"]
+    projections = frames["projections"]
     clouds = dict(list(projections.groupby(["corpus", "model", "snapshot"], sort=False)))
     if not clouds:
         return None
@@ -112,20 +112,20 @@ def plot_representations(view: View) -> Figure | None:
         share = f"{cloud['variance'].iloc[0]:.0f} % of the variance"
         name_panel(panel, f"{model}, {snapshot}\n{corpus}, {share}")
         panel.tick_params(labelsize=6)
-    add_title(figure, "Representations on two principal components", None, view.metadata)
+    add_title(figure, "Representations on two principal components", None, frames.metadata)
     return figure
 
 
-def plot_bleu_against_f1(view: View) -> Figure | None:
+def plot_bleu_against_f1(frames: Frames) -> Figure | None:
     """Plot mean F1 over probes against dev BLEU-2: one point per model, seed and epoch.
 
     None if no epoch was probed.
     """
-    means = compute_probe_means(join_bleu_and_f1(view["probed"], view["rounds"]))
+    means = compute_probe_means(join_bleu_and_f1(frames["probed"], frames["rounds"]))
     if means.empty:
         return None
-    corpora, claims = list(dict.fromkeys(means["corpus"])), view["claims"]
-    looks = _assign_looks(view.metadata.order_names("model", means["model"]))
+    corpora, claims = list(dict.fromkeys(means["corpus"])), frames["claims"]
+    looks = _assign_looks(frames.metadata.order_names("model", means["model"]))
     figure, axes = create_panels(len(corpora), 5.0, 3.4, shared="y")
     for panel, corpus in zip(axes, corpora, strict=True):
         for model, look in looks.items():
@@ -144,7 +144,7 @@ def plot_bleu_against_f1(view: View) -> Figure | None:
         figure, _make_entries(looks, linestyle="none"), "Points: epochs of training runs"
     )
     seeds = int(means["seed"].nunique())
-    add_title(figure, "BLEU-2 and mean probe F1 of each epoch", seeds, view.metadata)
+    add_title(figure, "BLEU-2 and mean probe F1 of each epoch", seeds, frames.metadata)
     return figure
 
 
@@ -166,12 +166,12 @@ def resample_ties(
     return 100 * chance.hypergeometric(ties, len(judgements) - ties, drawn, draws) / drawn
 
 
-def plot_ties(view: View) -> Figure:
+def plot_ties(frames: Frames) -> Figure:
     """Plot ties in samples of a user's judgements, or of synthetic ones without a user's file.
 
     The paper's judgements are not released.
     """
-    given = get_config(view.study).probes.human_judgements
+    given = get_config(frames.study).probes.human_judgements
     if given is None:
         judgements, named = np.arange(JUDGEMENTS) < TIES * JUDGEMENTS, "SYNTHETIC judgements"
     else:

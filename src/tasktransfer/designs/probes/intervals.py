@@ -14,68 +14,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasktransfer.core.nodes import Stage
-from tasktransfer.designs.probes.claims import (
-    AGREEMENT,
-    CLAIMS,
-    compare_rankings,
-    correlate_bleu,
-)
-from tasktransfer.designs.probes.collect import read_table
 from tasktransfer.designs.probes.facts import name_reply_task
+from tasktransfer.designs.probes.frames import INTERVALS, REPLIES
 from tasktransfer.designs.probes.plan import AS_IT_IS, WORDS
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.answers import encode_answers
 from tasktransfer.metrics.labels import Sums, compute_proportion
 from tasktransfer.metrics.measures import MEASURES
-from tasktransfer.results.finished import is_whole
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.probe_rows import PRIOR, SHUFFLED
 from tasktransfer.results.rows import read_record_rows, select_task_rows
 from tasktransfer.results.state import RECORD
-from tasktransfer.results.store import Columns, build_frame, cast_columns, read_frame, write_frame
+from tasktransfer.results.store import cast_columns
 from tasktransfer.results.study import Study
 from tasktransfer.stats.cells import NO_SEED, Scored, build_cell_table, gather_cells, score_tallies
 from tasktransfer.stats.collapsed import is_collapsed
-
-TEXT, NUMBER, WHOLE = pa.string(), pa.float64(), pa.int64()
-
-_CELL: Columns = (
-    ("corpus", TEXT, "corpus of dialogues"),
-    ("model", TEXT, "name of the model in the config, or words for counts of words"),
-    ("snapshot", TEXT, "snapshot that was probed"),
-    ("probe", TEXT, "probe"),
-)
-INTERVALS: Columns = (
-    *_CELL,
-    ("compared_with", TEXT, "nothing (the score itself), prior, shuffled or untrained"),
-    ("seeds", WHOLE, "number of seeds; for a difference, seeds that both sides have"),
-    ("value", NUMBER, "mean micro-F1, or its mean difference, points"),
-    ("sd", NUMBER, "sample standard deviation of the score over seeds; null for one seed"),
-    ("low", NUMBER, "lower end of the 95 % interval over seeds and dialogues"),
-    ("high", NUMBER, "upper end of the 95 % interval over seeds and dialogues"),
-    ("p", NUMBER, "two-sided p-value of no difference; null for the score itself"),
-    (
-        "q",
-        NUMBER,
-        "p after false-discovery control over all comparisons with the same reference; null for "
-        "one seed",
-    ),
-    ("constant", WHOLE, "number of seeds whose probe gives one answer to at least 99 % of turns"),
-)
-REPLIES: Columns = (
-    ("corpus", TEXT, "corpus of dialogues"),
-    ("model", TEXT, "name of the model in the config"),
-    ("seeds", WHOLE, "number of seeds"),
-    ("bleu2", NUMBER, "mean BLEU-2 on the test split, for the best epoch by the dev split"),
-    ("sd", NUMBER, "sample standard deviation over seeds; null for one seed"),
-    ("low", NUMBER, "lower end of the 95 % interval over seeds and dialogues"),
-    ("high", NUMBER, "upper end of the 95 % interval over seeds and dialogues"),
-)
-TABLES: dict[str, Columns] = {
-    "intervals": INTERVALS,
-    "replies": REPLIES,
-    "claims": CLAIMS,
-    "agreement": AGREEMENT,
-}
 
 CELL = ["corpus", "model", "snapshot", "probe"]
 OWN = ""
@@ -88,27 +41,13 @@ REFERENCES = {
 """Reference that a probe is compared with → the keys in which it differs from the probe."""
 
 
-def write_statistics(study: Study) -> None:
-    """Compute the statistics from the collected tables, and write them."""
-    scores, metadata = read_table(study, "probed")
-    rounds, _ = read_table(study, "rounds")
+def make_intervals(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``intervals``: each probe's F1, and its differences from references."""
+    scores, study = frames["probed"], frames.study
     rows = {str(record): _read_rows(study, record) for record in scores["record"].unique()}
     scored = {record: _score_classifiers(frame) for record, frame in rows.items()}
     constant = {(r, task) for r, frame in rows.items() for task in _find_constant_tasks(frame)}
-    frames = {
-        "intervals": add_constant(compute_intervals(scored, scores), scores, constant),
-        "replies": _compute_replies(study),
-        "claims": build_frame(correlate_bleu(scores, rounds), CLAIMS),
-        "agreement": build_frame(compare_rankings(scores), AGREEMENT),
-    }
-    for name, columns in TABLES.items():
-        write_frame(Path(study.tables, f"{name}.parquet"), frames[name], columns, metadata)
-
-
-def read_statistics(study: Study, name: str) -> pd.DataFrame:
-    """Read a table that ``write_statistics`` wrote."""
-    remedy = f"run `tasktransfer statistics {study.arguments()}` again"
-    return read_frame(Path(study.tables, f"{name}.parquet"), TABLES[name], remedy)[0]
+    return add_constant(compute_intervals(scored, scores), scores, constant)
 
 
 # --- intervals ----------------------------------------------------------------------------------
@@ -201,9 +140,15 @@ def _finish_micro_f1(sums: Sums) -> Sums:
     return 100 * open_labels.compute_micro_f1(sums)
 
 
-def _compute_replies(study: Study) -> pd.DataFrame:
-    """Return BLEU-2 of the models' replies as a mean over instances."""
-    stages = [stage for stage in study.plan.stages if is_whole(study, stage)]
+def make_replies(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``replies``: BLEU-2 of the models' replies as a mean over instances."""
+    study, rounds = frames.study, frames["rounds"]
+    trained = {*rounds[["corpus", "model", "seed"]].itertuples(index=False, name=None)}
+    stages = [
+        stage
+        for stage in study.plan.stages
+        if (stage.dataset, stage.model.name, stage.seed) in trained
+    ]
     runs = (
         ((training.dataset, training.model.name), training.seed, _score_replies(study, training))
         for training in stages

@@ -11,16 +11,12 @@ import pandas as pd
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_instances
 from tasktransfer.designs.probes import published
-from tasktransfer.designs.probes.collect import ABOUT
-from tasktransfer.designs.probes.collect import TABLES as COLLECTED
 from tasktransfer.designs.probes.config import get_config
 from tasktransfer.designs.probes.facts import BY_TASK, EVERY
-from tasktransfer.designs.probes.intervals import TABLES as STATISTICS
 from tasktransfer.designs.probes.plan import UNTRAINED, WORDS, name_readings
 from tasktransfer.errors import DataError
 from tasktransfer.present.published import Published, add_published
-from tasktransfer.present.view import View
-from tasktransfer.results.common_frames import build_common_columns, read_tables
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.study import Study
 
@@ -34,15 +30,10 @@ MOST_P = 0.05
 _PUBLISHED_PROBE = {probe.name: probe.published_name for probe in EVERY}
 
 
-def read(study: Study) -> tuple[dict[str, pd.DataFrame], Metadata]:
-    """Read every table of the study."""
-    return read_tables(study, {**build_common_columns(ABOUT), **COLLECTED, **STATISTICS})
-
-
 # --- the paper's tables -------------------------------------------------------------------------
 
 
-def table3(view: View) -> pd.DataFrame:
+def table3(frames: Frames) -> pd.DataFrame:
     """Return BLEU-2 of greedy replies: one row per model and corpus."""
     theirs = Published(
         published.read_table(3),
@@ -52,22 +43,22 @@ def table3(view: View) -> pd.DataFrame:
             "dataset": lambda row: published.CORPORA[str(row["corpus"])],
         },
     )
-    return add_published(view["replies"], theirs, view.metadata, value="bleu2")
+    return add_published(frames["replies"], theirs, frames.metadata, value="bleu2")
 
 
-def table4(view: View) -> pd.DataFrame:
+def table4(frames: Frames) -> pd.DataFrame:
     """Return probes on PersonaChat."""
-    return _make_snapshot_rows(view, "PersonaChat", 4)
+    return _make_snapshot_rows(frames, "PersonaChat", 4)
 
 
-def table5(view: View) -> pd.DataFrame:
+def table5(frames: Frames) -> pd.DataFrame:
     """Return probes on MultiWOZ."""
-    return _make_snapshot_rows(view, "MultiWOZ", 5)
+    return _make_snapshot_rows(frames, "MultiWOZ", 5)
 
 
-def _make_snapshot_rows(view: View, corpus: str, number: int) -> pd.DataFrame:
+def _make_snapshot_rows(frames: Frames, corpus: str, number: int) -> pd.DataFrame:
     """Return scores with intervals: one row per model, snapshot and probe."""
-    intervals = view["intervals"]
+    intervals = frames["intervals"]
     own = intervals.query("corpus == @corpus and compared_with == 'nothing'")
     kept = ["corpus", "model", "snapshot", "probe", "value", "sd", "low", "high", "seeds"]
     theirs = Published(
@@ -80,16 +71,16 @@ def _make_snapshot_rows(view: View, corpus: str, number: int) -> pd.DataFrame:
         },
     )
     return add_published(
-        own[kept].rename(columns={"value": "f1"}), theirs, view.metadata, value="f1"
+        own[kept].rename(columns={"value": "f1"}), theirs, frames.metadata, value="f1"
     )
 
 
-def table6(view: View) -> pd.DataFrame:
+def table6(frames: Frames) -> pd.DataFrame:
     """Return mean F1 by the paper's groups as used, and by the thresholds that it prints.
 
     A published mean is shown only next to a mean over the same probes.
     """
-    return by_difficulty(_select_snapshots(view), view.metadata)
+    return by_difficulty(_select_snapshots(frames), frames.metadata)
 
 
 def by_difficulty(chosen: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
@@ -127,10 +118,10 @@ def _describe_other_probes(row: Mapping[str, Any]) -> str:
     return f"{row['group']}: {row['probes']} of the paper's {row['probes_of_paper']} probes"
 
 
-def table7(view: View) -> pd.DataFrame:
+def table7(frames: Frames) -> pd.DataFrame:
     """Return the number of parameters in millions, computed by formula."""
     rows = []
-    for model in get_config(view.study).models:
+    for model in get_config(frames.study).models:
         if model.architecture is not None:
             built = model.architecture.built
             sizes = [built.count_parameters(words) / 1e6 for words in (13_000, 16_000, 17_000)]
@@ -138,26 +129,26 @@ def table7(view: View) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["model", "13,000 words", "16,000 words", "17,000 words"])
 
 
-def table8(view: View) -> pd.DataFrame:
+def table8(frames: Frames) -> pd.DataFrame:
     """Return F1 on MultiWOZ by selecting measure, for the first half of the probes."""
-    return _make_choice_rows(view, 8)
+    return _make_choice_rows(frames, 8)
 
 
-def table9(view: View) -> pd.DataFrame:
+def table9(frames: Frames) -> pd.DataFrame:
     """Return F1 on MultiWOZ by selecting measure, for the second half of the probes."""
-    return _make_choice_rows(view, 9)
+    return _make_choice_rows(frames, 9)
 
 
-def _make_choice_rows(view: View, number: int) -> pd.DataFrame:
+def _make_choice_rows(frames: Frames, number: int) -> pd.DataFrame:
     theirs = published.read_table(number)
-    chosen = _select_snapshots(view)
+    chosen = _select_snapshots(frames)
     own = chosen[chosen["probe"].map(_PUBLISHED_PROBE).isin(_list_probes(number))]
     keys = {
         "model": lambda row: _get_names(row["model"]).probes,
         "selected_by": lambda row: str(row["selected_by"]),
         "task": lambda row: _PUBLISHED_PROBE[str(row["probe"])],
     }
-    return add_published(own, Published(theirs, "f1", keys), view.metadata, value="f1")
+    return add_published(own, Published(theirs, "f1", keys), frames.metadata, value="f1")
 
 
 def _list_probes(number: int) -> set[str]:
@@ -178,9 +169,9 @@ def _get_names(model: object) -> published.Names:
 # --- beyond the paper ---------------------------------------------------------------------------
 
 
-def _select_snapshots(view: View) -> pd.DataFrame:
-    measure = get_config(view.study).probes.measure
-    return select_by_measures(view["probed"], view["rounds"], measure)
+def _select_snapshots(frames: Frames) -> pd.DataFrame:
+    measure = get_config(frames.study).probes.measure
+    return select_by_measures(frames["probed"], frames["rounds"], measure)
 
 
 def select_by_measures(scores: pd.DataFrame, rounds: pd.DataFrame, bleu: str) -> pd.DataFrame:
@@ -210,28 +201,28 @@ def select_by_measures(scores: pd.DataFrame, rounds: pd.DataFrame, bleu: str) ->
     return by.agg(f1="mean", sd="std", seeds="count").reset_index()
 
 
-def claims(view: View) -> pd.DataFrame:
+def claims(frames: Frames) -> pd.DataFrame:
     """Return correlations of BLEU with probe F1."""
-    return view["claims"]
+    return frames["claims"]
 
 
-def agreement(view: View) -> pd.DataFrame:
+def agreement(frames: Frames) -> pd.DataFrame:
     """Return correlations between the rankings of models by two probes."""
-    return view["agreement"]
+    return frames["agreement"]
 
 
-def probe_labels(view: View) -> pd.DataFrame:
+def probe_labels(frames: Frames) -> pd.DataFrame:
     """Return numbers of turns and classes, and the most frequent label of each probe."""
-    return view["labels"]
+    return frames["labels"]
 
 
-def list_differences(view: View) -> pd.DataFrame:
+def list_differences(frames: Frames) -> pd.DataFrame:
     """Return differences from the prior, shuffled labels and the untrained model, with intervals.
 
     Each row also has the same probe's score on counts of the words that the model reads.
     """
     return compute_differences(
-        view["intervals"], view["probed"], name_readings(get_config(view.study))
+        frames["intervals"], frames["probed"], name_readings(get_config(frames.study))
     )
 
 
@@ -256,9 +247,9 @@ def compute_differences(
     return own.merge(more, on=keys)
 
 
-def list_unsolved(view: View) -> pd.DataFrame:
+def list_unsolved(frames: Frames) -> pd.DataFrame:
     """Return probes on which no trained model is significantly above the prior."""
-    return find_not_above_prior(view["intervals"])
+    return find_not_above_prior(frames["intervals"])
 
 
 def find_not_above_prior(intervals: pd.DataFrame) -> pd.DataFrame:
@@ -303,15 +294,15 @@ def is_behind_ranking(row: Mapping[str, Any], run: Run) -> bool:
 # --- one dialogue -------------------------------------------------------------------------------
 
 
-def list_first_dialogue(view: View) -> pd.DataFrame:
+def list_first_dialogue(frames: Frames) -> pd.DataFrame:
     """Return the turns of each corpus's first test dialogue with all labels.
 
     A corpus whose labels are not on this machine has no rows.
     """
     rows: list[dict[Hashable, Any]] = []
-    for data in view.study.plan.derived:
+    for data in frames.study.plan.derived:
         try:
-            turns = list(_read_labelled_turns(view.study, data))
+            turns = list(_read_labelled_turns(frames.study, data))
         except DataError:  # tables and figures are also made without the data
             continue
         order = list(dict.fromkeys(turn["turn"] for turn in turns))

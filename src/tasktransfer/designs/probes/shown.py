@@ -7,13 +7,22 @@ are named here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
+from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.designs.probes.config import get_config
+from tasktransfer.designs.probes.frames import ABOUT, FRAMES
 from tasktransfer.present.columns import estimate, number, probability, text
-from tasktransfer.present.declared import Crossed, Figure, Listed, Presentation, Table, late
+from tasktransfer.present.declared import Analysis, Crossed, Figure, Listed, Table
 from tasktransfer.present.published_columns import make_published_column
 from tasktransfer.results.study import Study
+
+if TYPE_CHECKING:
+    from tasktransfer.designs.probes import answer, collect, figures, printed
+else:
+    package = LazyPackage(__package__)
+    answer, collect = package.answer, package.collect
+    figures, printed = package.figures, package.printed
 
 QUESTION = (
     "What do encoders of dialogue models know about the dialogue, before and after training, and "
@@ -26,14 +35,6 @@ F1 = number("f1", "F1", ".1f")
 SNAPSHOT, PROBE = text("snapshot", "Snapshot"), text("probe", "Probe")
 
 
-def _lazy_printed(name: str) -> Callable[..., Any]:
-    return late("designs.probes.printed", name)
-
-
-def _lazy_figure(name: str) -> Callable[..., Any]:
-    return late("designs.probes.figures", name)
-
-
 def _has_corpus(corpus: str) -> Callable[[Study], bool]:
     return lambda study: bool(
         corpus in study.config.dataset_names and get_config(study).probes_of(corpus)
@@ -42,9 +43,7 @@ def _has_corpus(corpus: str) -> Callable[[Study], bool]:
 
 def _has_half(number: int) -> Callable[[Study], bool]:
     """Return a test for studies with a MultiWOZ probe of the paper's Table 8 or 9 (``number``)."""
-    return lambda study: (
-        _has_corpus("MultiWOZ")(study) and late("designs.probes.printed", "has_half")(study, number)
-    )
+    return lambda study: _has_corpus("MultiWOZ")(study) and printed.has_half(study, number)
 
 
 def _has_trainings(study: Study) -> bool:
@@ -59,7 +58,7 @@ def _score_table(number: int, corpus: str) -> Table:
     return Table(
         f"table{number}",
         f"Table {number}",
-        _lazy_printed(f"table{number}"),
+        getattr(printed, f"table{number}"),
         Crossed(
             (MODEL, SNAPSHOT), "probe", estimate("f1", "F1", ".1f"), make_published_column(".1f")
         ),
@@ -74,7 +73,7 @@ def _selection_table(number: int) -> Table:
     return Table(
         f"table{number}",
         f"Table {number}",
-        _lazy_printed(f"table{number}"),
+        getattr(printed, f"table{number}"),
         Crossed(
             (MODEL, text("selected_by", "Selected by")),
             "probe",
@@ -94,7 +93,7 @@ TABLES = (
     Table(
         "table3",
         "Table 3",
-        _lazy_printed("table3"),
+        printed.table3,
         Crossed(
             (MODEL,), "corpus", estimate("bleu2", "BLEU-2", ".2f"), make_published_column(".1f")
         ),
@@ -108,7 +107,7 @@ TABLES = (
     Table(
         "table6",
         "Table 6",
-        _lazy_printed("table6"),
+        printed.table6,
         Crossed(
             (text("groups", "Groups"), MODEL), "group", F1, make_published_column(".1f")
         ),
@@ -117,12 +116,12 @@ TABLES = (
         nothing="trains no model on MultiWOZ",
         planned=_has_corpus("MultiWOZ"),
         certain=False,
-        runs=late("designs.probes.printed", "is_behind_group"),
+        runs=printed.is_behind_group,
     ),
     Table(
         "table7",
         "Table 7",
-        _lazy_printed("table7"),
+        printed.table7,
         Listed(
             (
                 MODEL,
@@ -140,7 +139,7 @@ TABLES = (
     Table(
         "claims",
         "BLEU and probes",
-        _lazy_printed("claims"),
+        printed.claims,
         Listed(
             (
                 CORPUS,
@@ -159,7 +158,7 @@ TABLES = (
     Table(
         "unsolved",
         "Unsolved probes",
-        _lazy_printed("list_unsolved"),
+        printed.list_unsolved,
         Listed(
             (
                 CORPUS,
@@ -178,7 +177,7 @@ TABLES = (
     Table(
         "beyond",
         "Beyond the paper",
-        _lazy_printed("list_differences"),
+        printed.list_differences,
         Listed(
             (
                 CORPUS,
@@ -204,7 +203,7 @@ TABLES = (
     Table(
         "agreement",
         "Rankings of models",
-        _lazy_printed("agreement"),
+        printed.agreement,
         Listed(
             (
                 CORPUS,
@@ -220,12 +219,12 @@ TABLES = (
         section="sure",
         folded=True,
         certain=False,
-        runs=late("designs.probes.printed", "is_behind_ranking"),
+        runs=printed.is_behind_ranking,
     ),
     Table(
         "probe_labels",
         "Labels",
-        _lazy_printed("probe_labels"),
+        printed.probe_labels,
         Listed(
             (
                 CORPUS,
@@ -246,7 +245,7 @@ TABLES = (
     Table(
         "one_dialogue",
         "One dialogue with its labels",
-        _lazy_printed("list_first_dialogue"),
+        printed.list_first_dialogue,
         Listed(
             (CORPUS, text("turn", "Turn"), text("context", "Context", kind="long"), PROBE,
              text("labels", "Labels", kind="long"))
@@ -263,7 +262,7 @@ FIGURES = (
     Figure(
         "f1_by_epoch",
         "Probe F1 by epoch of training",
-        _lazy_figure("plot_f1_by_epoch"),
+        figures.plot_f1_by_epoch,
         ("probed",),
         nothing="has no probed epochs",
         planned=_has_trainings,
@@ -271,7 +270,7 @@ FIGURES = (
     Figure(
         "bleu_against_f1",
         "BLEU-2 and mean probe F1 of each epoch",
-        _lazy_figure("plot_bleu_against_f1"),
+        figures.plot_bleu_against_f1,
         ("probed", "rounds", "claims"),
         nothing="trains no model",
         planned=_has_trainings,
@@ -279,7 +278,7 @@ FIGURES = (
     Figure(
         "representations",
         "Representations on two principal components",
-        _lazy_figure("plot_representations"),
+        figures.plot_representations,
         ("projections",),
         nothing="has no stored representations",
         certain=False,
@@ -287,19 +286,21 @@ FIGURES = (
     Figure(
         "ties",
         "Percentage of ties in small samples of judgements",
-        _lazy_figure("plot_ties"),
+        figures.plot_ties,
         (),
         section="sure",
     ),
 )
 
 
-def shown(study: Study) -> Presentation:
+def build_analysis(study: Study) -> Analysis:
     """Return the tables and figures for any study of this design."""
-    return Presentation(
+    return Analysis(
         question=QUESTION,
-        read=late("designs.probes.printed", "read"),
-        answer=late("designs.probes.answer", "answer"),
+        answer=answer.answer,
+        frames=FRAMES,
+        about=ABOUT,
+        metadata=collect.build_study_metadata,
         tables=TABLES,
         figures=FIGURES,
         captions="probes",

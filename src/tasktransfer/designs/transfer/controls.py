@@ -33,6 +33,15 @@ from tasktransfer.tasks.card import Task
 PERMUTED = "permuted_answers"
 """Recipe of the derived data on which ``shuffled_source`` trains its source (``data.permuted``)."""
 
+BEATS, EXPLAINED, HURTS, CANNOT_TELL, NOT_JUDGED = VERDICTS = (
+    "beats all controls",
+    "explained by a control",
+    "hurts",
+    "cannot tell",
+    "not judged",
+)
+"""Outcomes of a comparison of a cell with its controls (``statistics.controls``)."""
+
 LONGER = 2
 """Multiple of the baseline's epochs or updates for ``longer_baseline``."""
 

@@ -17,8 +17,6 @@ from tasktransfer.core.references import LEARNED
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_manifest
 from tasktransfer.datasets import as_seen_from, get_task, resolve_task
-from tasktransfer.designs.transfer import outputs
-from tasktransfer.designs.transfer.collect.results import frames_of, read_references, read_tables
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.report.learned import describe_unlearned
 from tasktransfer.designs.transfer.runs import BASELINE
@@ -27,8 +25,9 @@ from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.records import read_record
-from tasktransfer.results.store import read_statistic_frame
+from tasktransfer.results.store import build_frame, read_statistic_frame
 from tasktransfer.results.study import Study
+from tasktransfer.selection.columns import VALUES
 from tasktransfer.selection.evidence import build_evidence, list_targets, read_shipped_evidence
 from tasktransfer.selection.expected_gain import FEWEST_TARGETS
 from tasktransfer.selection.inputs import Asked
@@ -41,14 +40,13 @@ from tasktransfer.selection.recommend import (
     list_useful_selectors,
     recommend_sources,
 )
-from tasktransfer.selection.values import VALUES
 
 CHEAPEST_FIRST = (
     *("source_mean", "kind", "size", "tfidf", "roe", "embedding", "gradient"),
     *("hscore", "leep", "logme", "nleep", "esm_logme", "taskemb", "warmup_drop"),
 )
 """Selectors by what they need: nothing, texts, the base model, or baselines."""
-(REFERENCES,) = outputs.REFERENCES
+REFERENCES = "references"
 SECONDS_OF_FIT = 30.0
 """Approximate time of a selector's job, without trainings."""
 
@@ -205,13 +203,18 @@ def read_tables_evidence(folder: Path) -> pd.DataFrame | None:
     """Return the evidence in a folder of tables; None if it has no tables."""
     if not (folder / "deltas.parquet").exists():
         return None
-    tables, _ = read_tables(folder)
-    values, references = (
-        read_statistic_frame(path) if (path := folder / f"{name}.parquet").exists() else None
-        for name in ("selectors", REFERENCES)
-    )
-    values = pd.DataFrame(columns=[name for name, *_ in VALUES]) if values is None else values
-    return build_evidence(frames_of(tables), values, references)
+    frames = {
+        name: read_statistic_frame(folder / f"{name}.parquet")
+        for name in ("transfer_runs", "deltas", "sizes")
+    }
+    values, references = (_read_optional(folder, name) for name in ("selectors", REFERENCES))
+    values = build_frame([], VALUES) if values is None else values
+    return build_evidence(frames, values, references)
+
+
+def _read_optional(folder: Path, name: str) -> pd.DataFrame | None:
+    path = folder / f"{name}.parquet"
+    return read_statistic_frame(path) if path.exists() else None
 
 
 def recommend(
@@ -223,7 +226,7 @@ def recommend(
         evidence: evidence as ``read_evidence`` returns it, with its origin.
     """
     values = collect_values(study, question)
-    references = read_references(study)
+    references = _read_optional(Path(study.tables), REFERENCES)
     notes = [] if references is None else warn_unlearned(question, references)
     algorithms = _list_algorithms(study)
     return recommend_sources(question, values, evidence, origin, algorithms, notes)

@@ -16,10 +16,11 @@ from tasktransfer.core.references import MOST_FREQUENT, TFIDF
 from tasktransfer.core.specs import Training
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.datasets import get_task
-from tasktransfer.designs.transfer.tables.reference import COLUMNS
+from tasktransfer.designs.transfer.collect.columns import REFERENCE
 from tasktransfer.encoding.encoded import select_instances
 from tasktransfer.evaluation.reference import BY_FREQUENCY, WITHOUT_MODEL
 from tasktransfer.files.progress import show_progress
+from tasktransfer.results.frames import list_names
 from tasktransfer.tasks.card import Instance, Task
 
 DRAWS = 20
@@ -41,7 +42,7 @@ def reference_rows(
         progress: function that receives a line for each row.
 
     Returns:
-        Columns of ``COLUMNS``.
+        Columns of ``columns.REFERENCE``.
 
     Raises:
         DataError: the folder does not contain prepared instances.
@@ -65,7 +66,7 @@ def reference_rows(
                 )
             )
             progress(f"{manifest.dataset} {name} {reference}: {np.mean(scores):.2f}")
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=list_names(REFERENCE))
 
 
 def _list_available_references(progress: Callable[[str], None]) -> list[str]:

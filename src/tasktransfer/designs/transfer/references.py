@@ -16,16 +16,26 @@ from tasktransfer.core.references import (
     LIMIT_TEST,
     LIMIT_TRAIN,
     MODEL,
+    MOST_FREQUENT,
     OF_A_MODEL,
+    REFERENCES,
     REGULARISATION,
     SCORING,
     STRENGTH,
+    TFIDF,
     can_predict,
 )
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, REFERENCE, RunName
+
+LABELS = {
+    MOST_FREQUENT: REFERENCES[MOST_FREQUENT],
+    "by_frequency": "answers by frequency",
+    TFIDF: REFERENCES[TFIDF],
+}
+"""Labels of the references that `data reference` computes."""
 
 
 def plan_reference_runs(

@@ -1,72 +1,68 @@
-"""Selectors of a transfer study: their tables, and the values that choose sources.
+"""Selectors of a transfer study: their frames, and the values that choose sources.
 
 The methods are in ``selection``. This module is part of the design because it reads its config,
-its tables and its race.
+its frames and its race.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
 from tasktransfer.core.runs import Run
-from tasktransfer.designs.transfer.collect.results import (
-    Tables,
-    frames_of,
-    read_references,
-    read_tables,
-)
 from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
-from tasktransfer.designs.transfer.racing import read_race
+from tasktransfer.designs.transfer.statistics.race import read_study_race
 from tasktransfer.errors import RecordError
-from tasktransfer.results.collect import Collected, gather
-from tasktransfer.results.store import write_frame
-from tasktransfer.results.study import Study
+from tasktransfer.results.collect import Collected
+from tasktransfer.results.frames import Frames
 from tasktransfer.selection.methods import SELECTORS
 from tasktransfer.selection.nodes import is_selector
-from tasktransfer.selection.regret import COLUMNS as REGRET
 from tasktransfer.selection.values import (
     NOT_THERE,
-    VALUES,
     compute_study_regret,
     compute_values,
     leave_out_unlearned,
 )
 
 
-def write_selection(study: Study) -> None:
-    """Write ``tables/selectors.parquet`` and ``tables/regret.parquet`` from the records."""
-    tables, metadata = read_tables(Path(study.tables))
-    config = transfer_config(study)
-    if config.racing is not None:  # the seeds that every pair has
-        first = read_race(config.racing, config.seeds, config.results).seeds[0]
-        tables = replace(tables, deltas=tables.deltas[tables.deltas["seed"].isin(first)])
-    runs = [run for run in study.plan.runs if is_selector(run)]
-    collected = gather(study, runs) if runs else None
-    values = compute_study_values(config, tables, collected)
-    learned = replace(tables, deltas=leave_out_unlearned(tables.deltas, read_references(study)))
-    regret = compute_study_regret(frames_of(learned), values)
-    for name, frame, columns in (("selectors", values, VALUES), ("regret", regret, REGRET)):
-        write_frame(Path(study.tables, f"{name}.parquet"), frame, columns, metadata)
+def make_selectors(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``selectors``: each selector's value for each pair and seed."""
+    runs = [run for run in frames.study.plan.runs if is_selector(run)]
+    collected = frames.gather(runs) if runs else None
+    config, common = transfer_config(frames.study), _select_common_seeds(frames)
+    return compute_study_values(config, common, collected)
 
 
-def values_to_choose_by(study: Study, runs: Iterable[Run], tables: Tables) -> pd.DataFrame:
+def make_regret(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``regret``, over the targets that baselines have learned."""
+    common = _select_common_seeds(frames)
+    learned = leave_out_unlearned(common["deltas"], frames.get("references"))
+    return compute_study_regret(common.replace({"deltas": learned}), frames["selectors"])
+
+
+def _select_common_seeds(frames: Frames) -> Frames:
+    """Return the frames with the deltas of the seeds that every pair has, also in a race."""
+    race, deltas = read_study_race(frames.study), frames["deltas"]
+    if race is None:
+        return frames
+    return frames.replace({"deltas": deltas[deltas["seed"].isin(race.seeds[0])]})
+
+
+def values_to_choose_by(runs: Iterable[Run], frames: Frames) -> pd.DataFrame:
     """Return the values of the selector that ``multi_source.choose_by`` names.
 
     Args:
         runs: runs of the plan before the selection.
-        tables: tables of the single-source transfers.
+        frames: frames of the single-source transfers.
 
     Raises:
         RecordError: a value has not been computed yet.
     """
-    config = transfer_config(study)
+    config = transfer_config(frames.study)
     chooser = config.model_copy(update={"selectors": (config.multi_source.choose_by,)})
     own = [run for run in runs if is_selector(run) and run.variant in chooser.selectors]
-    values = compute_study_values(chooser, tables, gather(study, own) if own else None)
+    values = compute_study_values(chooser, frames, frames.gather(own) if own else None)
     absent = values[values["reason"] == NOT_THERE]
     if len(absent):
         first = absent.iloc[0]
@@ -79,9 +75,11 @@ def values_to_choose_by(study: Study, runs: Iterable[Run], tables: Tables) -> pd
 
 
 def compute_study_values(
-    config: TransferConfig, tables: Tables, collected: Collected | None = None
+    config: TransferConfig,
+    frames: Mapping[str, pd.DataFrame],
+    collected: Collected | None = None,
 ) -> pd.DataFrame:
     """Compute the values of the config's selectors, see ``selection.values.compute_values``."""
     selectors = [SELECTORS[name] for name in config.selectors]
     families = {model.name: model.family for model in config.models}
-    return compute_values(selectors, families, frames_of(tables), collected)
+    return compute_values(selectors, families, frames, collected)

@@ -1,4 +1,4 @@
-"""Presentation of a transfer study: the paper's tables and figures, and the interactive heatmap.
+"""Analysis of a transfer study: the paper's tables and figures, and the interactive heatmap.
 
 Functions that need pandas or matplotlib are named lazily, because the Snakefile imports this
 module.
@@ -7,29 +7,62 @@ module.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tasktransfer.designs.transfer import outputs, pairs
+from tasktransfer.core.lazy import LazyPackage
+from tasktransfer.designs.transfer import pairs
+from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
+from tasktransfer.designs.transfer.frames import ABOUT, FRAMES
 from tasktransfer.designs.transfer.leaks import pairs_across
-from tasktransfer.designs.transfer.runs import is_baseline, is_prompted, name_cell, transfer_runs
-from tasktransfer.present.columns import Row, estimate, number, probability, text
+from tasktransfer.designs.transfer.runs import (
+    BASELINE,
+    is_baseline,
+    is_prompted,
+    is_reference,
+    name_cell,
+    transfer_runs,
+)
+from tasktransfer.designs.transfer.uncertainty_tables import TABLES as UNCERTAINTY_TABLES
+from tasktransfer.present.columns import Row, number, text
 from tasktransfer.present.declared import (
+    Analysis,
     Cells,
     Figure,
     Listed,
-    Presentation,
     Section,
     Table,
-    always,
-    late,
 )
 from tasktransfer.present.numbers import is_missing
 from tasktransfer.results.finished import is_whole
+from tasktransfer.results.frames import always
 from tasktransfer.results.study import Study
+from tasktransfer.selection.declared import declare_regret_figure, declare_regret_table
+
+if TYPE_CHECKING:
+    from tasktransfer.designs.transfer.collect import collect
+    from tasktransfer.designs.transfer.figures import draw, mixing
+    from tasktransfer.designs.transfer.report import answer, blocks, facts
+    from tasktransfer.designs.transfer.tables import names, paper_tables, shared_dialogues
+else:
+    figures = LazyPackage("tasktransfer.designs.transfer.figures")
+    draw, mixing = figures.draw, figures.mixing
+    report = LazyPackage("tasktransfer.designs.transfer.report")
+    answer, blocks, facts = report.answer, report.blocks, report.facts
+    collect = LazyPackage(f"{__package__}.collect").collect
+    tables = LazyPackage("tasktransfer.designs.transfer.tables")
+    names, paper_tables = tables.names, tables.paper_tables
+    shared_dialogues = tables.shared_dialogues
+
+DATA_TABLES = ("table1", "lengths", "overlap_data")
+"""Tables that ``data stats`` counts in the dialogues."""
+DATA_FILES = tuple(f"tables/{name}.{end}" for name in DATA_TABLES for end in ("csv", "parquet"))
+REFERENCE_FILE = "tables/reference.parquet"
+"""Table that ``data reference`` computes from the dialogues."""
 
 QUESTION = (
     "Which dialogue tasks help which others when a model is trained on them first, and by how much?"
@@ -42,14 +75,14 @@ ASKED, LEARNED = "prompted", "references"
 FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
     "heatmap": (
         "Improvement by transfer",
-        ("runs", "missing", "cells", ASKED, LEARNED),
+        ("transfer_runs", "missing_runs", "cells", ASKED, LEARNED),
         "results",
     ),
     "transfer_graph": ("Transfer between tasks", ("cells",), "results"),
-    "aggregate_transfer": ("Mean delta by source and target", ("missing", "cells"), "results"),
+    "aggregate_transfer": ("Mean delta by source and target", ("missing_runs", "cells"), "results"),
     MULTI_SOURCE: (
         "Several sources together compared with each alone",
-        ("deltas", "missing"),
+        ("deltas", "missing_runs"),
         "results",
     ),
     "source_type": ("Delta by type of source task", ("cells",), "results"),
@@ -57,7 +90,7 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
     "sample_count": ("Delta by sample count", ("sizes", "cells"), "results"),
     CONTROLS: (
         "Improvement over permuted answers",
-        ("runs", "missing", "cells", "control_cells"),
+        ("transfer_runs", "missing_runs", "cells", "control_cells"),
         "sure",
     ),
     LENGTHS: ("Lengths of utterances and dialogues", (LENGTHS,), "made"),
@@ -83,7 +116,7 @@ def _has_multi_source(study: Study) -> bool:
 
 def _build_table_function(name: str, what: str) -> Callable[..., Any]:
     """Return a lazy function of ``tables.paper_tables``, bound to one table."""
-    return partial(late("designs.transfer.tables.paper_tables", what), name)
+    return partial(getattr(paper_tables, what), name)
 
 
 def _build_tables() -> Iterator[Table]:
@@ -114,21 +147,21 @@ def _build_tables() -> Iterator[Table]:
             planned=planned,
             cited=name == "published_check",
             described=_build_table_function(name, "describe_columns"),
-            runs=late("designs.transfer.tables.paper_tables", "is_behind"),
+            runs=paper_tables.is_behind,
         )
 
 
-def figures_of(dataset: str, kinds: Iterable[str]) -> Iterator[Figure]:
+def list_figures(dataset: str, kinds: Iterable[str]) -> Iterator[Figure]:
     """Yield the figures of a dataset."""
     for kind in kinds:
         title, reads, section = FIGURES[kind]
         yield Figure(
             f"{kind}_{dataset}",
             f"{dataset}: {title[:1].lower()}{title[1:]}",
-            partial(late("designs.transfer.figures.draw", "plot_figure"), kind, dataset),
+            partial(draw.plot_figure, kind, dataset),
             reads,
             section=section,
-            part=partial(late("designs.transfer.figures.draw", "select_part"), dataset),
+            part=partial(draw.select_part, dataset),
             text=kind,
         )
 
@@ -140,7 +173,7 @@ def _list_kinds(study: Study, dataset: str) -> list[str]:
     if not counts:  # the study only prompts models
         return []
     has = {
-        LENGTHS: counts_dialogues(study, outputs.DATA_FILES),
+        LENGTHS: counts_dialogues(study, DATA_FILES),
         MULTI_SOURCE: any(count > 1 for count in counts),
         CONTROLS: SHUFFLED_SOURCE in transfer_config(study).controls and 1 in counts,
     }
@@ -162,50 +195,13 @@ def counts_dialogues(study: Study, tables: Collection[str]) -> bool:
     return not all(is_whole(study, stage) for stage in study.plan.stages)
 
 
-REGRET_TABLE = Table(
-    "regret",
-    "Regret of selectors",
-    late("designs.transfer.report.selection", "leading"),
-    Listed(
-        (
-            text("dataset", "Dataset"),
-            text("model", "Model"),
-            text(
-                "algorithm",
-                "Algorithm",
-                late("designs.transfer.tables.names", "get_algorithm_label"),
-            ),
-            text("selector", "Selector"),
-            estimate("value", "Regret@1, points", ".2f"),
-            number("floor", "Noise floor", ".2f"),
-            probability("to_random_q", "q: random"),
-            probability("to_source_mean_q", "q: source_mean"),
-            number("seconds", "Seconds", ".3g"),
-            number("n_targets", "Targets", "d"),
-        ),
-        blocks="algorithm",
-    ),
-    keys=("dataset", "model", "algorithm", "selector"),
-    nothing="has no target with two sources to rank",
-    certain=False,
-    runs=late("designs.transfer.report.selection", "behind"),
-)
-REGRET_FIGURE = Figure(
-    "regret",
-    "Regret of selectors over their cost",
-    partial(
-        late("selection.figure", "plot_study_regret"),
-        late("designs.transfer.tables.names", "get_algorithm_label"),
-    ),
-    ("regret",),
-    nothing="has no target with two sources to rank",
-    certain=False,
-)
+REGRET_TABLE = declare_regret_table(names.get_algorithm_label, BASELINE)
+REGRET_FIGURE = declare_regret_figure(names.get_algorithm_label)
 MIXING_FIGURE = Figure(
-    outputs.MIXING,
+    "mixing",
     "Weights of sources over training",
-    late("designs.transfer.figures.mixing", "plot_mixing"),
-    (outputs.MIXING,),
+    mixing.plot_mixing,
+    ("mixing",),
     nothing="has no run in which a bandit mixes sources",
     certain=False,
 )
@@ -214,7 +210,7 @@ MIXING_FIGURE = Figure(
 SHARED_TABLE = Table(
     "shared_dialogues",
     "Test dialogues shared between datasets",
-    late("designs.transfer.tables.shared_dialogues", "make"),
+    shared_dialogues.make,
     Listed(
         (
             text("dataset", "Dataset"),
@@ -227,11 +223,11 @@ SHARED_TABLE = Table(
         blocks="target",
     ),
     keys=("dataset", "target", "source"),
-    notes=late("designs.transfer.tables.shared_dialogues", "make_notes"),
+    notes=shared_dialogues.make_notes,
     nothing="has no pair of two datasets whose dialogues were counted",
     section="made",
     certain=False,
-    runs=late("designs.transfer.tables.shared_dialogues", "is_behind"),
+    runs=shared_dialogues.is_behind,
 )
 """Table of shared dialogues. They are counted when a study starts; imported records have none."""
 
@@ -266,32 +262,41 @@ CELLS = Cells(
     ("score", "baseline_score"),
     _list_shorts,
     _describe_family,
-    late("designs.transfer.collect.columns", "describe_cells"),
+    columns.describe_cells,
 )
 
 
-def shown(study: Study) -> Presentation:
-    """Return the presentation of a transfer study."""
+def build_analysis(study: Study) -> Analysis:
+    """Return the frames, tables and figures of a transfer study."""
     kinds = {name: _list_kinds(study, name) for name in study.config.dataset_names}
     config = transfer_config(study)
-    return presentation(
+    counted = counts_dialogues(study, DATA_FILES)
+    referred = not any(map(is_reference, study.plan.runs))
+    declared = declare_analysis(
         kinds,
         selectors=bool(config.selectors),
         mixing=config.multi_source.mixes,
         across=bool(pairs_across(config)),
         question=QUESTION if _has_sources(study, 1) else NO_TRANSFER,
     )
+    left_out = {table.name for table in UNCERTAINTY_TABLES if not table.planned(study)}
+    return replace(
+        declared,
+        tables=tuple(table for table in declared.tables if table.name not in left_out),
+        data_tables=DATA_FILES if counted else (),
+        reference=REFERENCE_FILE if referred and counts_dialogues(study, (REFERENCE_FILE,)) else "",
+    )
 
 
-def presentation(
+def declare_analysis(
     kinds: Mapping[str, Iterable[str]],
     *,
     selectors: bool = False,
     mixing: bool = False,
     across: bool = False,
     question: str = QUESTION,
-) -> Presentation:
-    """Return the presentation with the given figures.
+) -> Analysis:
+    """Return the analysis with the given figures.
 
     Args:
         kinds: kinds of figures by dataset.
@@ -300,26 +305,28 @@ def presentation(
         across: whether sources may be from other datasets.
         question: question that the report answers.
     """
-    page = "designs.transfer.report.blocks"
-    return Presentation(
+    return Analysis(
         question=question,
-        read=late(page, "read"),
-        answer=late("designs.transfer.report.answer", "answer"),
+        answer=answer.answer,
+        frames=FRAMES,
+        about=ABOUT,
+        metadata=collect.build_study_metadata,
+        dialogue_files=(*DATA_FILES, REFERENCE_FILE),
         tables=(
             *_build_tables(),
             *((SHARED_TABLE,) if across else ()),
             *((REGRET_TABLE,) if selectors else ()),
+            *UNCERTAINTY_TABLES,
         ),
         figures=(
-            *(figure for name, of_it in kinds.items() for figure in figures_of(name, of_it)),
+            *(figure for name, names in kinds.items() for figure in list_figures(name, names)),
             *((MIXING_FIGURE,) if mixing else ()),
             *((REGRET_FIGURE,) if selectors else ()),
         ),
         captions="transfer",
-        blocks=late(page, "blocks"),
-        missing=late(page, "missing"),
-        missing_columns=late(page, "missing_columns"),
-        facts=late("designs.transfer.report.facts", "facts"),
+        blocks=blocks.blocks,
+        missing=blocks.list_missing,
+        facts=facts.facts,
         styles=("designs/transfer/report/heatmap.css",),
         scripts=tuple(f"designs/transfer/report/{name}" for name in SCRIPTS),
         cells=CELLS,

@@ -52,8 +52,9 @@ def format_warnings(missing: pd.DataFrame, problems: pd.DataFrame, nodes: str = 
 
 
 def build_common_columns(missing: pd.DataFrame) -> list[Column]:
-    """Return the columns of the table of missing runs that every design has."""
-    names = [str(name) for name in missing if name not in NOT_NAMES]
+    """Return the columns of the table of missing results, without those that have no value."""
+    filled = missing.columns[missing.notna().any()]
+    names = [str(name) for name in filled if name not in NOT_NAMES]
     return [
         *(text(name, name.replace("_", " ").capitalize()) for name in names),
         number("seed", "Seed", "d"),

@@ -10,8 +10,8 @@ import pandas as pd
 from tasktransfer.present.columns import number, text
 from tasktransfer.present.html import HtmlTable, build_table
 from tasktransfer.present.marks import MARK, list_substitutes
-from tasktransfer.present.view import View
 from tasktransfer.results.common_frames import MISSING
+from tasktransfer.results.frames import Frames
 
 ANALYSED_WITH = ("numpy", "pandas", "pyarrow", "scipy", "matplotlib")
 NOTHING_MISSING = "nothing: every planned node has a record"
@@ -52,19 +52,19 @@ def build_cost_table(resources: pd.DataFrame) -> HtmlTable:
     )
 
 
-def list_facts(view: View) -> list[tuple[str, str]]:
+def list_facts(frames: Frames) -> list[tuple[str, str]]:
     """Return name, config, data, versions and counts of a study."""
-    metadata, resources = view.metadata, view["resources"]
+    metadata, resources = frames.metadata, frames["resources"]
     replaced = list_substitutes(metadata)
     facts = {**metadata.facts, MISSING: metadata.facts.get(MISSING, NOTHING_MISSING)}
     others = {name: text for name, text in facts.items() if "stand-in" not in name}
     return [
         ("Study", metadata.study),
-        ("Config", f"{view.study.config_file}, digest {metadata.config_digest[:SHORT]}"),
-        ("Data", describe_data(view)),
+        ("Config", f"{frames.study.config_file}, digest {metadata.config_digest[:SHORT]}"),
+        ("Data", describe_data(frames)),
         *((f"Substitute for {name}", text) for name, text in replaced.items()),
         *((_capitalise(name.removeprefix(MARK)), text) for name, text in others.items()),
-        ("Seeds", ", ".join(map(str, view.study.config.seeds))),
+        ("Seeds", ", ".join(map(str, frames.study.config.seeds))),
         ("Records", f"{metadata.records:,}"),
         (
             "Made by",
@@ -74,9 +74,9 @@ def list_facts(view: View) -> list[tuple[str, str]]:
     ]
 
 
-def describe_data(view: View) -> str:
+def describe_data(frames: Frames) -> str:
     """Describe whether dialogues are real or synthetic, and whether they are subsampled."""
-    metadata = view.metadata
+    metadata = frames.metadata
     text = "synthetic dialogues (tiny world)" if metadata.synthetic else "real dialogues"
     if metadata.real:
         text += f"; real dialogues of {' and '.join(metadata.real)}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from tasktransfer.files import replace_file
-from tasktransfer.present.declared import SECTIONS, Block, Figure, Presentation
+from tasktransfer.present.declared import SECTIONS, Analysis, Block, Figure
 from tasktransfer.present.figures import explain_absence
 from tasktransfer.present.html import HtmlTable, create_environment
 from tasktransfer.present.marks import format_notes, list_marks
@@ -18,8 +18,8 @@ from tasktransfer.present.page.images import encode_image
 from tasktransfer.present.page.origin import build_cost_table
 from tasktransfer.present.page.text import HERE, hash_of, read_own_text
 from tasktransfer.present.tables import Left, build_printed_tables, to_html
-from tasktransfer.present.view import View, read_caption
 from tasktransfer.results.common_frames import MISSING
+from tasktransfer.results.frames import Frames
 
 STYLES = ("page.css",)
 SCRIPTS = ("explain.js",)
@@ -58,27 +58,27 @@ class PageSection:
     left: Sequence[str] = ()
 
 
-def write_page(shown: Presentation, view: View, figures: Path, out: Path) -> Path:
+def write_page(shown: Analysis, frames: Frames, figures: Path, out: Path) -> Path:
     """Write the report.
 
     Args:
         shown: the design's declarations.
-        view: the study's frames.
+        frames: the study's frames.
         figures: folder with the figures as PNG; missing figures are left out.
         out: file to write. Its links assume that it is in the results folder.
     """
-    text = render(shown, view, figures, out.parent)
+    text = render(shown, frames, figures, out.parent)
     out.parent.mkdir(parents=True, exist_ok=True)
     with replace_file(out) as part:
         part.write_text(text, encoding="utf-8")
     return out
 
 
-def render(shown: Presentation, view: View, figures: Path, folder: Path) -> str:
+def render(shown: Analysis, frames: Frames, figures: Path, folder: Path) -> str:
     """Render the page; links are relative to ``folder``."""
     style = "\n".join(map(read_own_text, (*STYLES, *shown.styles)))
     script = "\n".join(map(read_own_text, (*shown.scripts, *SCRIPTS)))
-    metadata = view.metadata
+    metadata = frames.metadata
     return (
         create_environment(HERE)
         .get_template("page.html.j2")
@@ -88,10 +88,12 @@ def render(shown: Presentation, view: View, figures: Path, folder: Path) -> str:
             version=metadata.version,
             synthetic=metadata.synthetic,
             real=" and ".join(metadata.real),
-            troubles=format_warnings(*shown.missing(view), metadata.facts.get(MISSING, "")),
+            troubles=format_warnings(
+                shown.missing(frames), frames["problems"], metadata.facts.get(MISSING, "")
+            ),
             marks=format_notes(list_marks(metadata)),
-            sections=list(_make_sections(shown, view, figures, folder)),
-            explain=explain_command(view),
+            sections=list(_make_sections(shown, frames, figures, folder)),
+            explain=explain_command(frames),
             style=Markup(style),
             script=Markup(script),
             style_hash=hash_of(style),
@@ -100,19 +102,19 @@ def render(shown: Presentation, view: View, figures: Path, folder: Path) -> str:
     )
 
 
-def explain_command(view: View) -> str:
+def explain_command(frames: Frames) -> str:
     """Return the command that explains a cell, with placeholders for its table and words."""
-    arguments = view.study.arguments()
+    arguments = frames.study.arguments()
     return " ".join(part for part in ("tasktransfer explain TABLE WORDS", arguments) if part)
 
 
 def _make_sections(
-    shown: Presentation, view: View, figures: Path, folder: Path
+    shown: Analysis, frames: Frames, figures: Path, folder: Path
 ) -> Iterable[PageSection]:
     """Yield the sections that have content, in order."""
-    more = {name: list(blocks) for name, blocks in shown.blocks(view).items()}
-    blocks = _make_common_blocks(shown, view)
-    tables = build_printed_tables(shown, view)
+    more = {name: list(blocks) for name, blocks in shown.blocks(frames).items()}
+    blocks = _make_common_blocks(shown, frames)
+    tables = build_printed_tables(shown, frames)
     for name, title in SECTIONS.items():
         section = PageSection(
             name,
@@ -137,22 +139,22 @@ def _make_sections(
             yield section
 
 
-def _make_common_blocks(shown: Presentation, view: View) -> Mapping[str, Sequence[Block]]:
+def _make_common_blocks(shown: Analysis, frames: Frames) -> Mapping[str, Sequence[Block]]:
     """Return the blocks of every report: answer, missing results, cost and provenance."""
-    missing, problems = shown.missing(view)
+    missing, problems = shown.missing(frames), frames["problems"]
     columns = shown.missing_columns(missing)
     listed = build_missing_tables(
         missing, problems, columns, sum(c.head.kind != "long" for c in columns)
     )
-    nodes = view.metadata.facts.get(MISSING, "")
+    nodes = frames.metadata.facts.get(MISSING, "")
     told = [Block(text=f"Without a record: {nodes}.")] if nodes else []
     return {
-        "answer": [Block(text=sentence) for sentence in shown.answer(view)],
+        "answer": [Block(text=sentence) for sentence in shown.answer(frames)],
         "missing": [*told, *(Block(table=t) for t in listed)] or [Block(text=NOTHING_MISSING)],
-        "cost": [Block(table=build_cost_table(view["resources"]))]
-        if len(view["resources"])
+        "cost": [Block(table=build_cost_table(frames["resources"]))]
+        if len(frames["resources"])
         else [],
-        "made": [Block(facts=[*shown.facts(view)]), Block(text=BESIDE)],
+        "made": [Block(facts=[*shown.facts(frames)]), Block(text=BESIDE)],
     }
 
 
@@ -161,7 +163,7 @@ def _is_missing(figure: Figure, figures: Path) -> bool:
 
 
 def _load_pictures(
-    shown: Presentation, declared: Sequence[Figure], figures: Path, folder: Path
+    shown: Analysis, declared: Sequence[Figure], figures: Path, folder: Path
 ) -> Iterable[Picture]:
     for figure in declared:
         if _is_missing(figure, figures):
@@ -172,7 +174,7 @@ def _load_pictures(
         yield Picture(
             name=figure.name,
             title=figure.title,
-            caption=read_caption(shown, figure.text or figure.name, figure.caption),
+            caption=shown.read_caption(figure.text or figure.name, figure.caption),
             source=image.source,
             width=image.width,
             height=image.height,

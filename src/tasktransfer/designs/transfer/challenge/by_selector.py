@@ -8,7 +8,7 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.results.store import read_frame
 from tasktransfer.results.study import Study
 from tasktransfer.selection.choose import best, ranks
-from tasktransfer.selection.values import VALUES
+from tasktransfer.selection.columns import VALUES
 
 
 def select_first_sources(study: Study, dataset: str, model: str, selector: str) -> dict[str, str]:

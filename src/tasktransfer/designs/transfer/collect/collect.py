@@ -1,8 +1,8 @@
-"""Collection of records into the study's tables: runs, scores, deltas, sizes, missing, problems."""
+"""Frames of the transfer study's records: runs, controls, deltas, sizes and missing runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pandas as pd
@@ -10,24 +10,16 @@ import pandas as pd
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer import pairs
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.columns import frame
-from tasktransfer.designs.transfer.collect.results import Tables, frames_of
-from tasktransfer.designs.transfer.collect.rows import (
-    Values,
-    missing_row,
-    other_missing_rows,
-    run_row,
-    score_rows,
-)
+from tasktransfer.designs.transfer.collect.rows import Values, identity, run_row, split_sources
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import BASELINE, is_control, is_transfer
-from tasktransfer.results.collect import NO_RECORD, Collected, Missing, gather
-from tasktransfer.results.common_frames import build_metadata, write_collected
+from tasktransfer.results.collect import NO_RECORD, Collected
+from tasktransfer.results.common_frames import build_metadata
+from tasktransfer.results.frames import Frames, list_names
 from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import build_frame
 from tasktransfer.results.study import Study
 
-ABOUT = ("dataset", "sources", "target")
-"""Keys of ``Run.about``."""
 NO_BASELINE = "its baseline is missing"
 ALONE = "baseline missing"
 """Reason and state of a finished run without a baseline for comparison."""
@@ -39,76 +31,68 @@ MORE_BASELINE_SEEDS = "more_baseline_seeds"
 """Key in the tables' facts for additional baseline seeds, beyond those of the runs."""
 
 
-def collect(study: Study, *, complete: bool = False) -> tuple[Tables, Metadata]:
-    """Collect a study's records into its tables.
-
-    Args:
-        complete: whether to raise an error, and write nothing, if a planned run is missing.
-
-    Raises:
-        RecordError: no record is usable, records cannot be compared, or ``complete`` and a planned
-            run left no usable record.
-    """
-    collected = gather(study)
-    collected.require(complete=complete)
-    return write(collected)
+def make_transfer_runs(frames: Frames) -> Iterator[Values]:
+    """Yield one row per finished baseline and transfer run, in the order of the plan."""
+    collected = frames.collected
+    return (run_row(collected, run) for run in collected.runs if is_transfer(run))
 
 
-def write(collected: Collected) -> tuple[Tables, Metadata]:
-    """Write the tables of the collected records."""
-    tables, metadata = tables_of(collected), metadata_in(collected)
-    write_collected(collected, frames_of(tables), columns.TABLES, metadata, ABOUT)
-    return tables, metadata
+def make_control_runs(frames: Frames) -> Iterator[Values]:
+    """Yield one row per finished run of a control, in the order of the plan."""
+    collected = frames.collected
+    return (run_row(collected, run) for run in collected.runs if is_control(run))
 
 
-def tables_of(collected: Collected) -> Tables:
-    """Return the collected records as frames in the order of the plan, with controls separate."""
-    of_algorithms = [run for run in collected.runs if is_transfer(run)]
-    of_controls = [run for run in collected.runs if is_control(run)]
-    holes = [hole for hole in collected.missing if is_transfer(hole.run)]
-    of_controls_missing = [hole for hole in collected.missing if is_control(hole.run)]
-    runs = frame("runs", [run_row(collected, run) for run in of_algorithms])
-    deltas = deltas_of(runs)
-    alone = _list_unmatched_runs(runs, deltas, holes)
-    return Tables(
-        runs=runs,
-        scores=frame("scores", [row for r in of_algorithms for row in score_rows(collected, r)]),
-        deltas=deltas,
-        sizes=_build_sizes(runs),
-        missing=frame("missing", [*map(missing_row, holes), *alone]),
-        problems=frame("problems", collected.problems),
-        control_runs=frame("control_runs", [run_row(collected, run) for run in of_controls]),
-        control_missing=frame("control_missing", map(missing_row, of_controls_missing)),
-        other_missing=frame("other_missing", other_missing_rows(collected)),
-    )
+def make_deltas(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``deltas``: each transfer run next to its baseline."""
+    return deltas_of(frames["transfer_runs"])
 
 
-def _build_sizes(runs: pd.DataFrame) -> pd.DataFrame:
+def make_sizes(frames: Frames) -> pd.DataFrame:
     """Return the sizes of every task that is a target of a run."""
-    sizes = runs[["dataset", "target", "train_size", "dev_size", "test_size"]]
+    sizes = frames["transfer_runs"][["dataset", "target", "train_size", "dev_size", "test_size"]]
     rows = sizes.drop_duplicates(["dataset", "target"], keep="last")
-    return frame("sizes", rows.itertuples(index=False, name=None))
+    return build_frame(rows.itertuples(index=False, name=None), columns.SIZES)
+
+
+def make_missing_runs(frames: Frames) -> list[Values]:
+    """Return the planned baselines and transfer runs without a score or without a delta."""
+    algorithms = frames.metadata.order["algorithm"]
+    missing = frames["missing"]
+    missing = missing[missing["method"].isin(algorithms)].astype({"seed": "int64"})
+    missing = missing.astype(object).where(missing.notna(), None)
+    wanted = ["dataset", "model", "method", "sources", "target", "seed"]
+    state = ["path", "reason", "state", "node", "error"]
+    rows = [
+        (*identity(dataset, model, method, split_sources(sources)), *others)
+        for dataset, model, method, sources, *others in missing[[*wanted, *state]].itertuples(
+            index=False, name=None
+        )
+    ]
+    return [*rows, *_list_unmatched_runs(frames["transfer_runs"], frames["deltas"], missing)]
 
 
 def _list_unmatched_runs(
-    runs: pd.DataFrame, deltas: pd.DataFrame, holes: Iterable[Missing]
+    runs: pd.DataFrame, deltas: pd.DataFrame, missing: pd.DataFrame
 ) -> list[Values]:
     """Return rows of finished transfer runs that have no baseline for comparison."""
-    baselines = {
-        (run.about["dataset"], run.model, run.about["target"], run.seed): hole
-        for hole in holes
-        if (run := hole.run).method == BASELINE
-    }
+    on = ["dataset", "model", "target", "seed"]
+    lost = missing[missing["method"] == BASELINE]
+    baselines = dict(
+        zip(
+            lost[on].itertuples(index=False, name=None),
+            lost[["reason", "node"]].itertuples(index=False, name=None),
+            strict=True,
+        )
+    )
     paths = dict(zip(runs["digest"], runs["path"], strict=True))
-    keys = columns.names("missing")[:8]
+    keys = list_names(columns.MISSING)[:8]
     alone = deltas[deltas["baseline_score"].isna()]
     rows: list[Values] = []
     for *key, digest in alone[[*keys, "digest"]].itertuples(index=False, name=None):
         dataset, model, *_, target, seed = key
-        hole = baselines.get((dataset, model, target, seed))
-        known = hole is not None and hole.reason != NO_RECORD
-        error = f"the baseline: {hole.reason}" if hole is not None and known else None
-        folder = hole.node.path if hole is not None else None
+        reason, folder = baselines.get((dataset, model, target, seed), (NO_RECORD, None))
+        error = None if reason == NO_RECORD else f"the baseline: {reason}"
         rows.append((*key, paths[digest], NO_BASELINE, ALONE, folder, error))
     return rows
 
@@ -131,7 +115,7 @@ def deltas_of(runs: pd.DataFrame) -> pd.DataFrame:
     deltas["delta"] = deltas["score"] - deltas["baseline_score"]
     above_zero = deltas["baseline_score"].where(deltas["baseline_score"] > 0, np.nan)
     deltas["improvement"] = 100 * deltas["delta"] / above_zero
-    named: pd.DataFrame = deltas[columns.names("deltas")]
+    named: pd.DataFrame = deltas[list_names(columns.DELTAS)]
     return named
 
 
@@ -143,7 +127,7 @@ def shorts_of(study: Study) -> dict[str, str]:
     return dict(pairs.shorts_of(transfer_config(study).datasets))
 
 
-def metadata_in(collected: Collected) -> Metadata:
+def build_study_metadata(collected: Collected) -> Metadata:
     """Return the study's metadata for all tables."""
     config = transfer_config(collected.study)
     asked = config.multi_source

@@ -6,97 +6,74 @@ baseline's score.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
-
-import pandas as pd
-import pyarrow as pa
-
-from tasktransfer.designs.transfer import outputs
-from tasktransfer.results.store import Column, Columns, build_frame
-
-KEYS = ("dataset", "model", "algorithm", "source", "target", "seed")
-"""Columns that identify a run in every table. ``source`` joins the sources by ``+``; empty for a
-baseline."""
+from tasktransfer.results.frames import FLAG, NUMBER, TEXT, TEXTS, WHOLE, WHOLES, Column, Columns
 
 _RUN: Columns = (
-    ("dataset", pa.string(), "dataset"),
-    ("model", pa.string(), "model, by its name in the study"),
-    ("algorithm", pa.string(), "baseline, or the transfer algorithm"),
-    ("sources", pa.list_(pa.string()), "source tasks, sorted; empty for a baseline"),
-    ("source", pa.string(), "source tasks joined by +; empty for a baseline"),
-    ("n_sources", pa.int64(), "number of source tasks"),
-    ("target", pa.string(), "target task"),
-    ("seed", pa.int64(), "random seed"),
+    ("dataset", TEXT, "dataset"),
+    ("model", TEXT, "model, by its name in the study"),
+    ("algorithm", TEXT, "baseline, or the transfer algorithm"),
+    ("sources", TEXTS, "source tasks, sorted; empty for a baseline"),
+    ("source", TEXT, "source tasks joined by +; empty for a baseline"),
+    ("n_sources", WHOLE, "number of source tasks"),
+    ("target", TEXT, "target task"),
+    ("seed", WHOLE, "random seed"),
 )
-_KEYS: Columns = tuple(column for column in _RUN if column[0] in KEYS)
-_DIGEST: Column = ("digest", pa.string(), "digest of the evaluated stage")
+_DIGEST: Column = ("digest", TEXT, "digest of the evaluated stage")
 
 RUNS: Columns = (
     *_RUN,
-    ("family", pa.string(), "encoder, decoder or encoder_decoder"),
-    ("score", pa.float64(), "score on the target's test split, 0-100"),
-    ("dev_score", pa.float64(), "selection score of the best epoch, 0-100"),
-    ("best_epoch", pa.int64(), "epoch with the best selection score, from 1"),
-    ("epochs", pa.int64(), "epochs trained"),
-    ("train_size", pa.int64(), "training instances of the target"),
-    ("dev_size", pa.int64(), "dev instances of the target"),
-    ("test_size", pa.int64(), "test instances of the target"),
+    ("family", TEXT, "encoder, decoder or encoder_decoder"),
+    ("score", NUMBER, "score on the target's test split, 0-100"),
+    ("dev_score", NUMBER, "selection score of the best epoch, 0-100"),
+    ("best_epoch", WHOLE, "epoch with the best selection score, from 1"),
+    ("epochs", WHOLE, "epochs trained"),
+    ("train_size", WHOLE, "training instances of the target"),
+    ("dev_size", WHOLE, "dev instances of the target"),
+    ("test_size", WHOLE, "test instances of the target"),
     _DIGEST,
-    ("parent", pa.string(), "digest of the stage that training started from; null: base model"),
-    ("path", pa.string(), "the run's record, relative to the results folder"),
-    ("has_predictions", pa.bool_(), "whether a predictions file was written next to the record"),
-    ("seconds", pa.float64(), "wall time of the last stage, all phases, seconds"),
-    ("tokens", pa.int64(), "tokens processed in training by the last stage"),
-    ("samples_per_second", pa.float64(), "training instances per second"),
-    ("peak_memory_mb", pa.float64(), "peak resident memory, MiB"),
-    ("peak_gpu_memory_mb", pa.float64(), "peak GPU memory, MiB; null: no GPU"),
-    ("commit", pa.string(), "git commit of the code; null: unknown"),
-    ("recipe", pa.int64(), "version of the training computation"),
-    ("data_revision", pa.string(), "content digest of the data"),
-    ("synthetic", pa.bool_(), "whether the dialogues are synthetic (tiny world)"),
-    ("few_sample", pa.bool_(), "whether the few-sample split was used"),
-    ("weights", pa.string(), "the model's initial weights (`<hub name>@<revision>`, or a digest)"),
-    ("fidelity", pa.string(), "scoring rules: default, or tlidb (as in the paper's toolkit)"),
-    ("predictions", pa.string(), "predictions file, relative to the results folder; null: none"),
-    ("predictions_rows", pa.int64(), "number of rows in the predictions file"),
-    ("predictions_sha256", pa.string(), "SHA-256 of the predictions file"),
-    ("test_set", pa.string(), "digest of the target's test set: ids and gold answers; null: none"),
-)
-SCORES: Columns = (
-    *_KEYS,
-    ("split", pa.string(), "test, or dev at the best epoch"),
-    ("task", pa.string(), "evaluated task"),
-    ("metric", pa.string(), "metric; `score` is the mean of the task's metrics"),
-    ("value", pa.float64(), "0-100"),
+    ("parent", TEXT, "digest of the stage that training started from; null: base model"),
+    ("path", TEXT, "the run's record, relative to the results folder"),
+    ("has_predictions", FLAG, "whether a predictions file was written next to the record"),
+    ("seconds", NUMBER, "wall time of the last stage, all phases, seconds"),
+    ("tokens", WHOLE, "tokens processed in training by the last stage"),
+    ("samples_per_second", NUMBER, "training instances per second"),
+    ("peak_memory_mb", NUMBER, "peak resident memory, MiB"),
+    ("peak_gpu_memory_mb", NUMBER, "peak GPU memory, MiB; null: no GPU"),
+    ("commit", TEXT, "git commit of the code; null: unknown"),
+    ("recipe", WHOLE, "version of the training computation"),
+    ("data_revision", TEXT, "content digest of the data"),
+    ("synthetic", FLAG, "whether the dialogues are synthetic (tiny world)"),
+    ("few_sample", FLAG, "whether the few-sample split was used"),
+    ("weights", TEXT, "the model's initial weights (`<hub name>@<revision>`, or a digest)"),
+    ("fidelity", TEXT, "scoring rules: default, or tlidb (as in the paper's toolkit)"),
+    ("predictions", TEXT, "predictions file, relative to the results folder; null: none"),
+    ("predictions_rows", WHOLE, "number of rows in the predictions file"),
+    ("predictions_sha256", TEXT, "SHA-256 of the predictions file"),
+    ("test_set", TEXT, "digest of the target's test set: ids and gold answers; null: none"),
 )
 DELTAS: Columns = (
     *_RUN,
-    ("score", pa.float64(), "score of the transfer run, 0-100"),
-    ("baseline_score", pa.float64(), "score of the baseline of the same model, target and seed"),
-    ("delta", pa.float64(), "score - baseline_score; NaN: baseline missing"),
-    ("improvement", pa.float64(), "100 * delta / baseline_score, %; NaN: baseline missing or 0"),
+    ("score", NUMBER, "score of the transfer run, 0-100"),
+    ("baseline_score", NUMBER, "score of the baseline of the same model, target and seed"),
+    ("delta", NUMBER, "score - baseline_score; NaN: baseline missing"),
+    ("improvement", NUMBER, "100 * delta / baseline_score, %; NaN: baseline missing or 0"),
     _DIGEST,
-    ("baseline_digest", pa.string(), "digest of the baseline's stage; null: missing"),
+    ("baseline_digest", TEXT, "digest of the baseline's stage; null: missing"),
 )
 SIZES: Columns = (
-    ("dataset", pa.string(), "dataset"),
-    ("task", pa.string(), "task"),
-    ("train", pa.int64(), "training instances"),
-    ("dev", pa.int64(), "dev instances"),
-    ("test", pa.int64(), "test instances"),
+    ("dataset", TEXT, "dataset"),
+    ("task", TEXT, "task"),
+    ("train", WHOLE, "training instances"),
+    ("dev", WHOLE, "dev instances"),
+    ("test", WHOLE, "test instances"),
 )
 MISSING: Columns = (
     *_RUN,
-    ("path", pa.string(), "expected path of its record, relative to the results folder"),
-    ("reason", pa.string(), "why it has no score, in one line"),
-    ("state", pa.string(), "waiting, running, failed, interrupted, damaged or baseline missing"),
-    ("stage", pa.string(), "folder of the first of its stages that is not finished; null: unknown"),
-    ("error", pa.string(), "last line of the error, or the damage; null: none"),
-)
-PROBLEMS: Columns = (
-    ("path", pa.string(), "the record, relative to the results folder"),
-    ("error", pa.string(), "why the record was left out"),
+    ("path", TEXT, "expected path of its record, relative to the results folder"),
+    ("reason", TEXT, "why it has no score, in one line"),
+    ("state", TEXT, "waiting, running, failed, interrupted, damaged or baseline missing"),
+    ("stage", TEXT, "folder of the first of its stages that is not finished; null: unknown"),
+    ("error", TEXT, "last line of the error, or the damage; null: none"),
 )
 
 _GROUP: Columns = _RUN[:3]
@@ -104,188 +81,182 @@ _CELL: Columns = (*_RUN[:7],)
 
 CELLS: Columns = (
     *_CELL,
-    ("n_seeds", pa.int64(), "seeds with both the transfer run and its baseline"),
-    ("seeds", pa.list_(pa.int64()), "those seeds, ascending"),
+    ("n_seeds", WHOLE, "seeds with both the transfer run and its baseline"),
+    ("seeds", WHOLES, "those seeds, ascending"),
     (
         "n_baselines",
-        pa.int64(),
+        WHOLE,
         "baselines in the comparison: those of these seeds and of `baseline_seeds`",
     ),
-    ("score", pa.float64(), "mean over seeds of the transfer runs' scores, 0-100"),
-    ("baseline_score", pa.float64(), "mean score of those baselines, 0-100"),
-    ("delta", pa.float64(), "score - baseline score, points"),
-    ("improvement", pa.float64(), "100 * delta / baseline_score, %; NaN: baseline 0"),
-    ("instances", pa.int64(), "test instances; 0: no predictions, seeds only"),
-    ("dialogues", pa.int64(), "dialogues of these instances; 0: unknown, or no predictions"),
-    ("resampled_by", pa.string(), "resampled unit: dialogue or instance; empty: none"),
+    ("score", NUMBER, "mean over seeds of the transfer runs' scores, 0-100"),
+    ("baseline_score", NUMBER, "mean score of those baselines, 0-100"),
+    ("delta", NUMBER, "score - baseline score, points"),
+    ("improvement", NUMBER, "100 * delta / baseline_score, %; NaN: baseline 0"),
+    ("instances", WHOLE, "test instances; 0: no predictions, seeds only"),
+    ("dialogues", WHOLE, "dialogues of these instances; 0: unknown, or no predictions"),
+    ("resampled_by", TEXT, "resampled unit: dialogue or instance; empty: none"),
     (
         "standard_error",
-        pa.float64(),
+        NUMBER,
         "standard error of delta over seeds and dialogues; with 1 seed over dialogues alone",
     ),
     (
         "test_error",
-        pa.float64(),
+        NUMBER,
         "part of the standard error from the test dialogues; NaN: not available",
     ),
-    ("test_degrees", pa.float64(), "degrees of freedom of `test_error`; NaN: no predictions"),
-    ("degrees", pa.float64(), "degrees of freedom of the interval's t distribution"),
-    ("low", pa.float64(), "lower end of the 95 % interval of delta; NaN: not available"),
-    ("high", pa.float64(), "upper end of the 95 % interval of delta"),
-    ("p", pa.float64(), "two-sided p of delta = 0, paired by seed and dialogue; NaN: no test"),
-    ("no_interval", pa.string(), "why there is no interval; null if there is one"),
-    ("q", pa.float64(), "p adjusted for the dataset's heatmap (Benjamini-Hochberg); NaN: 1 seed"),
-    ("significant", pa.bool_(), "q <= 0.05 with several seeds"),
-    ("inputs", pa.string(), "digest of all inputs of this row"),
+    ("test_degrees", NUMBER, "degrees of freedom of `test_error`; NaN: no predictions"),
+    ("degrees", NUMBER, "degrees of freedom of the interval's t distribution"),
+    ("low", NUMBER, "lower end of the 95 % interval of delta; NaN: not available"),
+    ("high", NUMBER, "upper end of the 95 % interval of delta"),
+    ("p", NUMBER, "two-sided p of delta = 0, paired by seed and dialogue; NaN: no test"),
+    ("no_interval", TEXT, "why there is no interval; null if there is one"),
+    ("q", NUMBER, "p adjusted for the dataset's heatmap (Benjamini-Hochberg); NaN: 1 seed"),
+    ("significant", FLAG, "q <= 0.05 with several seeds"),
+    ("inputs", TEXT, "digest of all inputs of this row"),
 )
 SUMMARY: Columns = (
     *_GROUP,
-    ("n_cells", pa.int64(), "number of single-source cells"),
-    ("n_seeds", pa.int64(), "number of seeds"),
-    ("mean", pa.float64(), "mean over cells of the mean delta over seeds, points (as in Table 2)"),
-    ("mean_low", pa.float64(), "lower end of its 95 % interval over seeds alone; NaN: one seed"),
-    ("mean_high", pa.float64(), "upper end"),
+    ("n_cells", WHOLE, "number of single-source cells"),
+    ("n_seeds", WHOLE, "number of seeds"),
+    ("mean", NUMBER, "mean over cells of the mean delta over seeds, points (as in Table 2)"),
+    ("mean_low", NUMBER, "lower end of its 95 % interval over seeds alone; NaN: one seed"),
+    ("mean_high", NUMBER, "upper end"),
     (
         "joint_low",
-        pa.float64(),
+        NUMBER,
         "lower end of the mean's 95 % interval over seeds and dialogues; NaN: not available",
     ),
-    ("joint_high", pa.float64(), "upper end"),
-    ("iqm", pa.float64(), "interquartile mean of the deltas of all cells and seeds, points"),
-    ("iqm_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
-    ("iqm_high", pa.float64(), "upper end"),
-    ("positive", pa.float64(), "fraction of deltas above 0; a delta of 0 counts half"),
-    ("positive_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
-    ("positive_high", pa.float64(), "upper end"),
-    ("rank", pa.float64(), "mean rank of its cells among the model's algorithms, 1 is best"),
-    ("rank_low", pa.float64(), "lower end of its 95 % interval; NaN: one seed"),
-    ("rank_high", pa.float64(), "upper end"),
-    ("rank_cells", pa.int64(), "ranked cells: those that all algorithms of the model have"),
+    ("joint_high", NUMBER, "upper end"),
+    ("iqm", NUMBER, "interquartile mean of the deltas of all cells and seeds, points"),
+    ("iqm_low", NUMBER, "lower end of its 95 % interval; NaN: one seed"),
+    ("iqm_high", NUMBER, "upper end"),
+    ("positive", NUMBER, "fraction of deltas above 0; a delta of 0 counts half"),
+    ("positive_low", NUMBER, "lower end of its 95 % interval; NaN: one seed"),
+    ("positive_high", NUMBER, "upper end"),
+    ("rank", NUMBER, "mean rank of its cells among the model's algorithms, 1 is best"),
+    ("rank_low", NUMBER, "lower end of its 95 % interval; NaN: one seed"),
+    ("rank_high", NUMBER, "upper end"),
+    ("rank_cells", WHOLE, "ranked cells: those that all algorithms of the model have"),
     (
         "pairing",
-        pa.float64(),
+        NUMBER,
         "correlation over seeds of a run and its seed's baseline; NaN: 1 seed",
     ),
-    ("joint_p", pa.float64(), "two-sided p of mean delta = 0, over seeds and dialogues"),
-    ("joint_q", pa.float64(), "joint_p adjusted for all rows (false-discovery control)"),
+    ("joint_p", NUMBER, "two-sided p of mean delta = 0, over seeds and dialogues"),
+    ("joint_q", NUMBER, "joint_p adjusted for all rows (false-discovery control)"),
 )
+COMPONENTS = ("source", "target", "source x target", "seed")
+"""Components of the variance of the deltas."""
+
 VARIANCE: Columns = (
     *_GROUP,
-    ("component", pa.string(), "source, target, source x target, or seed"),
-    ("variance", pa.float64(), "component of delta's variance, squared points; NaN: unknown"),
-    ("share", pa.float64(), "fraction of the sum of the components, 0-1; NaN: unknown"),
+    ("component", TEXT, "source, target, source x target, or seed"),
+    ("variance", NUMBER, "component of delta's variance, squared points; NaN: unknown"),
+    ("share", NUMBER, "fraction of the sum of the components, 0-1; NaN: unknown"),
 )
 ASYMMETRY: Columns = (
     *_GROUP,
-    ("task_a", pa.string(), "first task of the pair"),
-    ("task_b", pa.string(), "second task, later in the study's order"),
-    ("a_to_b", pa.float64(), "delta of task_a as the source of task_b, points"),
-    ("b_to_a", pa.float64(), "delta of task_b as the source of task_a, points"),
-    ("difference", pa.float64(), "a_to_b - b_to_a, points"),
-    ("n_seeds", pa.int64(), "seeds that both directions have"),
-    ("low", pa.float64(), "lower end of the 95 % interval of difference; NaN: not available"),
-    ("high", pa.float64(), "upper end"),
-    ("p", pa.float64(), "two-sided p of difference = 0; NaN: no test"),
-    ("q", pa.float64(), "p adjusted for the dataset's pairs (Benjamini-Hochberg); NaN: no test"),
+    ("task_a", TEXT, "first task of the pair"),
+    ("task_b", TEXT, "second task, later in the study's order"),
+    ("a_to_b", NUMBER, "delta of task_a as the source of task_b, points"),
+    ("b_to_a", NUMBER, "delta of task_b as the source of task_a, points"),
+    ("difference", NUMBER, "a_to_b - b_to_a, points"),
+    ("n_seeds", WHOLE, "seeds that both directions have"),
+    ("low", NUMBER, "lower end of the 95 % interval of difference; NaN: not available"),
+    ("high", NUMBER, "upper end"),
+    ("p", NUMBER, "two-sided p of difference = 0; NaN: no test"),
+    ("q", NUMBER, "p adjusted for the dataset's pairs (Benjamini-Hochberg); NaN: no test"),
 )
 AGREEMENT: Columns = (
-    ("dataset", pa.string(), "dataset"),
-    ("between", pa.string(), "type of the compared items: model or algorithm"),
-    ("held", pa.string(), "the algorithm (or model) that both share"),
-    ("a", pa.string(), "first model (or algorithm)"),
-    ("b", pa.string(), "second model (or algorithm)"),
-    ("n_pairs", pa.int64(), "source-target pairs that both have"),
-    ("correlation", pa.float64(), "Spearman's rank correlation of the two transfer matrices"),
-    ("low", pa.float64(), "lower end of its 95 % interval (bootstrap over tasks)"),
-    ("high", pa.float64(), "upper end"),
-    ("p", pa.float64(), "two-sided p of no agreement (task labels permuted)"),
+    ("dataset", TEXT, "dataset"),
+    ("between", TEXT, "type of the compared items: model or algorithm"),
+    ("held", TEXT, "the algorithm (or model) that both share"),
+    ("a", TEXT, "first model (or algorithm)"),
+    ("b", TEXT, "second model (or algorithm)"),
+    ("n_pairs", WHOLE, "source-target pairs that both have"),
+    ("correlation", NUMBER, "Spearman's rank correlation of the two transfer matrices"),
+    ("low", NUMBER, "lower end of its 95 % interval (bootstrap over tasks)"),
+    ("high", NUMBER, "upper end"),
+    ("p", NUMBER, "two-sided p of no agreement (task labels permuted)"),
     (
         "disjoint",
-        pa.float64(),
+        NUMBER,
         "correlation of `a` on half of the seeds with `b` on the other half",
     ),
-    ("reliability", pa.float64(), "expected value of `disjoint` if both had the same trends"),
+    ("reliability", NUMBER, "expected value of `disjoint` if both had the same trends"),
 )
 OVERLAP: Columns = (
-    ("dataset", pa.string(), "dataset"),
-    ("source", pa.string(), "source task"),
-    ("target", pa.string(), "target task"),
-    ("basis", pa.string(), "type of the shared data: `test instances` or `training dialogues`"),
-    ("shared", pa.int64(), "number of the target's items that the source also contains"),
-    ("of", pa.int64(), "number of the target's items"),
-    ("share", pa.float64(), "shared / of, 0-1"),
+    ("dataset", TEXT, "dataset"),
+    ("source", TEXT, "source task"),
+    ("target", TEXT, "target task"),
+    ("basis", TEXT, "type of the shared data: `test instances` or `training dialogues`"),
+    ("shared", WHOLE, "number of the target's items that the source also contains"),
+    ("of", WHOLE, "number of the target's items"),
+    ("share", NUMBER, "shared / of, 0-1"),
 )
 OVERLAP_EFFECT: Columns = (
     *_GROUP,
-    ("basis", pa.string(), "as in overlap"),
-    ("n_pairs", pa.int64(), "source-target pairs"),
-    ("correlation", pa.float64(), "Spearman's rank correlation of share and delta over pairs"),
-    ("low", pa.float64(), "lower end of its 95 % interval (bootstrap over tasks)"),
-    ("high", pa.float64(), "upper end"),
-    ("p", pa.float64(), "two-sided p of no relation (task labels permuted)"),
+    ("basis", TEXT, "as in overlap"),
+    ("n_pairs", WHOLE, "source-target pairs"),
+    ("correlation", NUMBER, "Spearman's rank correlation of share and delta over pairs"),
+    ("low", NUMBER, "lower end of its 95 % interval (bootstrap over tasks)"),
+    ("high", NUMBER, "upper end"),
+    ("p", NUMBER, "two-sided p of no relation (task labels permuted)"),
 )
 
 CONTROL_CELLS: Columns = (
     (
         "control",
-        pa.string(),
+        TEXT,
         "self_transfer, longer_baseline or shuffled_source; it replaces the baseline",
     ),
     *CELLS,
 )
 CONTROLS: Columns = (
     *_CELL,
-    ("control", pa.string(), "self_transfer, longer_baseline or shuffled_source"),
-    ("n_seeds", pa.int64(), "seeds with both the transfer run and the control's"),
-    ("control_score", pa.float64(), "mean over seeds of the control's scores, 0-100; NaN: no run"),
-    ("control_delta", pa.float64(), "control_score - baseline score, points"),
-    ("delta", pa.float64(), "score of the transfer - control_score, points"),
-    ("low", pa.float64(), "lower end of the 95 % interval of delta; NaN: not available"),
-    ("high", pa.float64(), "upper end"),
-    ("p", pa.float64(), "two-sided p of delta = 0; NaN: no test"),
-    ("q", pa.float64(), "p adjusted for the dataset's cells over this control; NaN: no test"),
+    ("control", TEXT, "self_transfer, longer_baseline or shuffled_source"),
+    ("n_seeds", WHOLE, "seeds with both the transfer run and the control's"),
+    ("control_score", NUMBER, "mean over seeds of the control's scores, 0-100; NaN: no run"),
+    ("control_delta", NUMBER, "control_score - baseline score, points"),
+    ("delta", NUMBER, "score of the transfer - control_score, points"),
+    ("low", NUMBER, "lower end of the 95 % interval of delta; NaN: not available"),
+    ("high", NUMBER, "upper end"),
+    ("p", NUMBER, "two-sided p of delta = 0; NaN: no test"),
+    ("q", NUMBER, "p adjusted for the dataset's cells over this control; NaN: no test"),
     (
         "verdict",
-        pa.string(),
+        TEXT,
         "verdict on the cell: beats all controls, explained by a control, hurts, cannot tell, not "
         "judged",
     ),
 )
 TOP1: Columns = (
     *_GROUP,
-    ("n_targets", pa.int64(), "number of targets"),
-    ("n_pairs", pa.int64(), "candidate pairs: those with all seeds"),
-    ("n_seeds", pa.int64(), "number of seeds"),
-    ("top1", pa.float64(), "top-1 as in the paper: per target the best mean delta, at least 0"),
-    ("top1_dev", pa.float64(), "delta of the source with the best dev score; 0 for the baseline"),
-    ("top1_dev_low", pa.float64(), "lower end of its 95 % interval; NaN: not available"),
-    ("top1_dev_high", pa.float64(), "upper end"),
+    ("n_targets", WHOLE, "number of targets"),
+    ("n_pairs", WHOLE, "candidate pairs: those with all seeds"),
+    ("n_seeds", WHOLE, "number of seeds"),
+    ("top1", NUMBER, "top-1 as in the paper: per target the best mean delta, at least 0"),
+    ("top1_dev", NUMBER, "delta of the source with the best dev score; 0 for the baseline"),
+    ("top1_dev_low", NUMBER, "lower end of its 95 % interval; NaN: not available"),
+    ("top1_dev_high", NUMBER, "upper end"),
     (
         "top1_heldout",
-        pa.float64(),
+        NUMBER,
         "delta of the source that is best for other seeds and dialogues",
     ),
-    ("top1_heldout_low", pa.float64(), "lower end of its 95 % interval; NaN: not available"),
-    ("top1_heldout_high", pa.float64(), "upper end"),
+    ("top1_heldout_low", NUMBER, "lower end of its 95 % interval; NaN: not available"),
+    ("top1_heldout_high", NUMBER, "upper end"),
 )
 COLLAPSED: Columns = (
     *_CELL,
-    ("n_runs", pa.int64(), "runs with predictions, one per seed"),
-    ("n_collapsed", pa.int64(), "runs with the same answer for at least 99 % of the test set"),
-    ("seeds", pa.list_(pa.int64()), "seeds of the collapsed runs"),
-    ("answer", pa.string(), "answer of the first collapsed run; null: none collapsed"),
-    ("share", pa.float64(), "largest fraction of one answer in a run of the cell, 0-1"),
-    ("inputs", pa.string(), "digest of the predictions of this row"),
+    ("n_runs", WHOLE, "runs with predictions, one per seed"),
+    ("n_collapsed", WHOLE, "runs with the same answer for at least 99 % of the test set"),
+    ("seeds", WHOLES, "seeds of the collapsed runs"),
+    ("answer", TEXT, "answer of the first collapsed run; null: none collapsed"),
+    ("share", NUMBER, "largest fraction of one answer in a run of the cell, 0-1"),
+    ("inputs", TEXT, "digest of the predictions of this row"),
 )
-
-TABLES: dict[str, Columns] = dict(
-    zip(
-        outputs.TABLES,
-        (RUNS, SCORES, DELTAS, SIZES, MISSING, PROBLEMS, RUNS, MISSING, MISSING),
-        strict=True,
-    )
-)
-"""Tables that ``collect`` writes."""
 
 SCORED, WRITTEN = "log-likelihood", "written"
 """Answer methods of a prompted model: its choices are scored, or it generates text."""
@@ -293,118 +264,133 @@ MEAN = ""
 """Value of ``target`` in the row of a dataset's mean."""
 
 PROMPTED: Columns = (
-    ("dataset", pa.string(), "dataset"),
-    ("model", pa.string(), "model, by its name in the study"),
-    ("shots", pa.int64(), "few-shot examples in each prompt"),
-    ("target", pa.string(), "evaluated task; empty: the mean over the dataset's tasks"),
-    ("score", pa.float64(), "score on the test split, mean over prompt wordings and seeds, 0-100"),
-    ("low", pa.float64(), "lower end of its 95 % interval over dialogues and seeds"),
-    ("high", pa.float64(), "upper end"),
-    ("wordings", pa.int64(), "number of prompt wordings"),
+    ("dataset", TEXT, "dataset"),
+    ("model", TEXT, "model, by its name in the study"),
+    ("shots", WHOLE, "few-shot examples in each prompt"),
+    ("target", TEXT, "evaluated task; empty: the mean over the dataset's tasks"),
+    ("score", NUMBER, "score on the test split, mean over prompt wordings and seeds, 0-100"),
+    ("low", NUMBER, "lower end of its 95 % interval over dialogues and seeds"),
+    ("high", NUMBER, "upper end"),
+    ("wordings", WHOLE, "number of prompt wordings"),
     (
         "spread",
-        pa.float64(),
+        NUMBER,
         "best minus worst wording, points; in the row of a mean averaged over tasks",
     ),
-    ("n_seeds", pa.int64(), "seeds for sampling shots; 1 without shots"),
-    ("n_targets", pa.int64(), "number of tasks"),
-    ("n_expected", pa.int64(), "planned tasks"),
-    ("instances", pa.int64(), "test instances per wording and seed"),
-    ("dialogues", pa.int64(), "dialogues of these instances"),
+    ("n_seeds", WHOLE, "seeds for sampling shots; 1 without shots"),
+    ("n_targets", WHOLE, "number of tasks"),
+    ("n_expected", WHOLE, "planned tasks"),
+    ("instances", WHOLE, "test instances per wording and seed"),
+    ("dialogues", WHOLE, "dialogues of these instances"),
     (
         "answers",
-        pa.string(),
+        TEXT,
         f"{SCORED}: choices were scored; {WRITTEN}: answers were generated, because the task has "
         "spans or the endpoint returns no log-likelihoods; a mean may have both",
     ),
     (
         "unreadable",
-        pa.float64(),
+        NUMBER,
         "answers that match no choice or cannot be parsed, %; they count as wrong",
     ),
-    ("tokens", pa.int64(), "prompt and generated tokens over all wordings and seeds"),
+    ("tokens", WHOLE, "prompt and generated tokens over all wordings and seeds"),
     (
         "seen",
-        pa.string(),
+        TEXT,
         "whether the model saw the test dialogues in its training, according to the config",
     ),
-    ("n_seeds_planned", pa.int64(), "planned seeds for sampling shots; 1 without shots"),
+    ("n_seeds_planned", WHOLE, "planned seeds for sampling shots; 1 without shots"),
 )
 """Columns of the additional table of ``statistics`` for prompted models."""
 
 REFERENCES: Columns = (
-    ("dataset", pa.string(), "dataset"),
-    ("model", pa.string(), "model of the baselines, by its name in the study"),
-    ("target", pa.string(), "task that is predicted"),
+    ("dataset", TEXT, "dataset"),
+    ("model", TEXT, "model of the baselines, by its name in the study"),
+    ("target", TEXT, "task that is predicted"),
     (
         "reference",
-        pa.string(),
+        TEXT,
         "simple predictor, by its name in the config",
     ),
-    ("reference_score", pa.float64(), "score of the reference on the test split, 0-100"),
-    ("is_best", pa.bool_(), "whether its score is the highest of the target's references"),
-    ("n_seeds", pa.int64(), "baselines with predictions, one per seed"),
-    ("score", pa.float64(), "score of the baselines, mean over seeds, 0-100"),
-    ("delta", pa.float64(), "score minus reference_score on the same instances, points"),
-    ("low", pa.float64(), "lower end of the delta's 95 % interval over dialogues and seeds"),
-    ("high", pa.float64(), "upper end"),
-    ("p", pa.float64(), "two-sided p of a delta of 0"),
-    ("q", pa.float64(), "p adjusted for all rows of the dataset; null: one seed"),
+    ("reference_score", NUMBER, "score of the reference on the test split, 0-100"),
+    ("is_best", FLAG, "whether its score is the highest of the target's references"),
+    ("n_seeds", WHOLE, "baselines with predictions, one per seed"),
+    ("score", NUMBER, "score of the baselines, mean over seeds, 0-100"),
+    ("delta", NUMBER, "score minus reference_score on the same instances, points"),
+    ("low", NUMBER, "lower end of the delta's 95 % interval over dialogues and seeds"),
+    ("high", NUMBER, "upper end"),
+    ("p", NUMBER, "two-sided p of a delta of 0"),
+    ("q", NUMBER, "p adjusted for all rows of the dataset; null: one seed"),
     (
         "state",
-        pa.string(),
+        TEXT,
         "learned: above all references; not better: at most the best of them; collapsed: at least "
         "half of the baselines give one answer to 99 % of the test split",
     ),
-    ("seeds", pa.list_(pa.int64()), "seeds of the baselines"),
-    ("states", pa.list_(pa.string()), "state of each of them"),
+    ("seeds", WHOLES, "seeds of the baselines"),
+    ("states", TEXTS, "state of each of them"),
 )
 """Columns of the additional table of ``statistics`` for studies with references."""
 
 CONTROL_SUMMARY: Columns = (
     *_GROUP,
-    ("control", pa.string(), "self_transfer, longer_baseline or shuffled_source"),
-    ("n_pairs", pa.int64(), "source-target pairs with a run of the control"),
-    ("n_seeds", pa.int64(), "seeds with both the transfer run and the control's"),
-    ("mean", pa.float64(), "score of the transfer - score of the control, mean over pairs, points"),
-    ("low", pa.float64(), "lower end of its 95 % interval over seeds and dialogues; NaN: one seed"),
-    ("high", pa.float64(), "upper end"),
-    ("p", pa.float64(), "two-sided p of a mean of 0; NaN: no test"),
-    ("q", pa.float64(), "p adjusted for all rows (false-discovery control)"),
+    ("control", TEXT, "self_transfer, longer_baseline or shuffled_source"),
+    ("n_pairs", WHOLE, "source-target pairs with a run of the control"),
+    ("n_seeds", WHOLE, "seeds with both the transfer run and the control's"),
+    ("mean", NUMBER, "score of the transfer - score of the control, mean over pairs, points"),
+    ("low", NUMBER, "lower end of its 95 % interval over seeds and dialogues; NaN: one seed"),
+    ("high", NUMBER, "upper end"),
+    ("p", NUMBER, "two-sided p of a mean of 0; NaN: no test"),
+    ("q", NUMBER, "p adjusted for all rows (false-discovery control)"),
 )
 """Columns of the additional table of ``statistics`` for studies with controls."""
 
-STATISTICS: dict[str, Columns] = dict(
-    zip(
-        outputs.STATISTICS,
-        (
-            *(CELLS, SUMMARY, VARIANCE, ASYMMETRY, AGREEMENT, OVERLAP, OVERLAP_EFFECT),
-            *(CONTROL_CELLS, CONTROLS, TOP1, COLLAPSED),
-        ),
-        strict=True,
-    )
+RACE: Columns = (
+    ("dataset", TEXT, "dataset"),
+    ("model", TEXT, "model, by its name in the study"),
+    ("algorithm", TEXT, "transfer algorithm"),
+    ("source", TEXT, "source task"),
+    ("target", TEXT, "target task"),
+    ("left_after", WHOLE, "round after which it left the race; null: it is in the last one"),
+    ("chosen_by", WHOLES, "seeds whose dev scores decided whether it continues"),
+    ("fresh", WHOLES, "seeds after the last selection; empty: none"),
+    ("delta_chosen", NUMBER, "mean test delta over chosen_by; biased upwards for kept pairs"),
+    ("delta_fresh", NUMBER, "mean test delta over fresh; NaN: no such seeds"),
 )
-"""Tables that ``statistics`` computes from them."""
+"""Columns of the frame for studies whose pairs race."""
 
-ALL = {
-    **TABLES,
-    **STATISTICS,
-    outputs.PROMPTED[0]: PROMPTED,
-    outputs.REFERENCES[0]: REFERENCES,
-    outputs.CONTROL_SUMMARY[0]: CONTROL_SUMMARY,
-}
+MIXING: Columns = (
+    ("dataset", TEXT, "dataset"),
+    ("model", TEXT, "model, by its name in the study"),
+    ("algorithm", TEXT, "transfer algorithm"),
+    ("target", TEXT, "target task"),
+    ("seed", WHOLE, "seed"),
+    ("round", WHOLE, "round of the training, from 1"),
+    ("source", TEXT, "one of the sources"),
+    ("weight", NUMBER, "mean sampling probability of the source over the round's updates"),
+)
+"""Columns of the frame for studies in which a bandit mixes sources."""
+
+REFERENCE: Columns = (
+    ("dataset", TEXT, "dataset"),
+    ("target", TEXT, "task that is scored"),
+    ("reference", TEXT, "most_frequent, by_frequency or tfidf_logistic"),
+    (
+        "score",
+        NUMBER,
+        "score on the task's test split, 0-100; for by_frequency the mean of 20 samples",
+    ),
+    ("deviation", NUMBER, "standard deviation of the score over samples; 0: no sampling"),
+    ("answer", TEXT, "the constant answer of most_frequent; empty for the others"),
+    ("train_size", WHOLE, "number of training instances"),
+    ("test_size", WHOLE, "test instances"),
+    ("data_revision", TEXT, "content digest of the data"),
+    ("few_sample", FLAG, "few-sample split"),
+    ("synthetic", FLAG, "tiny world, not real dialogues"),
+)
+"""Columns of the table that `data reference` computes from the dialogues."""
 
 
 def describe_cells() -> dict[str, str]:
     """Return the meanings of the columns of ``cells``."""
     return {name: meaning for name, _, meaning in CELLS}
-
-
-def names(table: str) -> list[str]:
-    """Return the column names of a table, in order."""
-    return [name for name, _, _ in ALL[table]]
-
-
-def frame(table: str, rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
-    """Return rows as a frame with the table's types, also if there are none."""
-    return build_frame(rows, ALL[table])

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-import pyarrow as pa
-
-from tasktransfer.designs.transfer import outputs
-from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.results.store import Columns
+from tasktransfer.designs.transfer.frames import ABOUT, FRAMES
+from tasktransfer.results.common_frames import build_common_columns
+from tasktransfer.results.frames import FLAG, NUMBER, TEXT, WHOLE, Columns, Frame
 
 _HEAD = """\
 # Columns of the tables
@@ -19,21 +17,28 @@ Generated from `src/tasktransfer/designs/transfer/collect/columns.py` by `make s
 0-100; a delta is a difference of scores, in points.
 """
 
-_TITLES = {
-    "Tables that `tasktransfer collect` reads from the records": columns.TABLES,
-    "Tables that `tasktransfer statistics` computes from them": columns.STATISTICS,
-    "Additional table for prompted models": {outputs.PROMPTED[0]: columns.PROMPTED},
-    "Additional table for references": {outputs.REFERENCES[0]: columns.REFERENCES},
-    "Additional table for controls": {outputs.CONTROL_SUMMARY[0]: columns.CONTROL_SUMMARY},
-}
-
 
 def columns_page() -> str:
-    """Return the whole page: one section per table, one row per column."""
+    """Return the whole page: one section per frame, one row per column."""
+    from_records = [frame for frame in FRAMES if frame.make is not None and not frame.needs]
+    titles = {
+        "Tables of every design": build_common_columns(ABOUT),
+        "Tables that `tasktransfer collect` makes from records": _list_columns(from_records),
+        "Tables that `tasktransfer statistics` makes from other tables": _list_columns(
+            frame for frame in FRAMES if frame.needs
+        ),
+        "Tables that are counted in the dialogues": _list_columns(
+            frame for frame in FRAMES if frame.make is None and frame.columns
+        ),
+    }
     parts = [_HEAD]
-    for title, tables in _TITLES.items():
+    for title, tables in titles.items():
         parts += [f"\n## {title}\n", *sections(tables)]
     return "".join(parts)
+
+
+def _list_columns(frames: Iterable[Frame]) -> dict[str, Columns]:
+    return {frame.name: frame.columns for frame in frames}
 
 
 def sections(tables: Mapping[str, Columns]) -> Iterator[str]:
@@ -44,16 +49,15 @@ def sections(tables: Mapping[str, Columns]) -> Iterator[str]:
         yield from (_format_row(*column) for column in described)
 
 
-def _format_row(name: str, kind: pa.DataType, meaning: str) -> str:
+def _format_row(name: str, kind: str, meaning: str) -> str:
     escaped = meaning.replace("|", "\\|")
     return f"| `{name}` | {_describe_kind(kind)} | {escaped} |\n"
 
 
-def _describe_kind(kind: pa.DataType) -> str:
-    if pa.types.is_list(kind):
-        return f"list of {_describe_kind(kind.value_type)}"
-    words = {"string": "text", "int64": "whole number", "double": "number", "bool": "true or false"}
-    return words[str(kind)]
+def _describe_kind(kind: str) -> str:
+    if kind.startswith("list<"):
+        return f"list of {_describe_kind(kind.removeprefix('list<').removesuffix('>'))}"
+    return {TEXT: "text", WHOLE: "whole number", NUMBER: "number", FLAG: "true or false"}[kind]
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from tasktransfer.core.quantities import format_quantity
-from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.one_dataset import (
     count_seeds,
     select_single_source_cells,
@@ -33,6 +32,7 @@ from tasktransfer.present.kit.style import (
     fit_panels,
     format_signed,
 )
+from tasktransfer.results.frames import Frames
 
 _CELL = 0.52
 """Width and height of a cell, inches."""
@@ -63,22 +63,22 @@ def compute_pair_means(cells: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def plot_aggregate_transfer(results: Results, dataset: str) -> Figure | None:
+def plot_aggregate_transfer(frames: Frames, dataset: str) -> Figure | None:
     """Draw a dataset's mean deltas, source × target; None if it has no single-source cell.
 
     Each cell shows the mean over models and algorithms and, below it, the number of combinations in
     which the target improved. The last column has each source's mean over its targets, the last row
     each target's mean over its sources, and the corner the mean of all.
     """
-    cells = select_single_source_cells(results, dataset)
+    cells = select_single_source_cells(frames, dataset)
     pairs = compute_pair_means(cells)
     if pairs.empty:
         return None
-    missing = results.tables.missing
+    missing = frames["missing_runs"]
     absent = missing[(missing["dataset"] == dataset) & (missing["n_sources"] == 1)]
     names = [*pairs["source"], *pairs["target"], *absent["source"], *absent["target"]]
-    tasks = results.metadata.order_names("task", names)
-    short = fit_short_names(tasks, results.metadata.shorts)
+    tasks = frames.metadata.order_names("task", names)
+    short = fit_short_names(tasks, frames.metadata.shorts)
     limit = compute_colour_limit(pairs["delta"].to_numpy(np.float64))
     side = max(_CELL * (len(tasks) + 1 + _GAP), 3.6)
     figure = Figure(figsize=(side + 2.0, side + 1.9), layout="constrained")
@@ -113,7 +113,7 @@ def plot_aggregate_transfer(results: Results, dataset: str) -> Figure | None:
         f"{dataset}: mean score delta over {format_quantity(models, 'model')} "
         f"and {format_quantity(algorithms, 'algorithm')}"
     )
-    add_title(figure, what, count_seeds(cells), results.metadata)
+    add_title(figure, what, count_seeds(cells), frames.metadata)
     fit_panels(figure, np.array([[axes]]), side, side)
     return figure
 

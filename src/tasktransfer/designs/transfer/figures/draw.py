@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from matplotlib.figure import Figure
 
-from tasktransfer.designs.transfer.collect.results import Results, in_view, results_of
 from tasktransfer.designs.transfer.figures.aggregate_transfer import plot_aggregate_transfer
 from tasktransfer.designs.transfer.figures.heatmap import plot_heatmap
 from tasktransfer.designs.transfer.figures.lengths import plot_lengths
@@ -17,9 +16,9 @@ from tasktransfer.designs.transfer.figures.sample_ratio import plot_sample_ratio
 from tasktransfer.designs.transfer.figures.shuffled_source import plot_shuffled_source
 from tasktransfer.designs.transfer.figures.source_type import plot_source_type
 from tasktransfer.designs.transfer.figures.transfer_graph import plot_transfer_graph
-from tasktransfer.present.view import View
+from tasktransfer.results.frames import Frames
 
-DRAW: dict[str, Callable[[Results, str], Figure | None]] = {
+DRAW: dict[str, Callable[[Frames, str], Figure | None]] = {
     "heatmap": plot_heatmap,
     "transfer_graph": plot_transfer_graph,
     "aggregate_transfer": plot_aggregate_transfer,
@@ -33,11 +32,11 @@ DRAW: dict[str, Callable[[Results, str], Figure | None]] = {
 """Drawing function of a dataset's figure, by kind of figure."""
 
 
-def plot_figure(kind: str, dataset: str, view: View) -> Figure | None:
+def plot_figure(kind: str, dataset: str, frames: Frames) -> Figure | None:
     """Draw a figure of a dataset; None if it has nothing to show."""
-    return DRAW[kind](results_of(view), dataset)
+    return DRAW[kind](frames, dataset)
 
 
-def select_part(dataset: str, view: View) -> View:
-    """Return the part of a view that belongs to one dataset."""
-    return in_view(view, select_dataset(results_of(view), dataset, tuple(view)))
+def select_part(dataset: str, frames: Frames) -> Frames:
+    """Return the rows of one dataset."""
+    return select_dataset(frames, dataset)

@@ -26,7 +26,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from tasktransfer.core.references import LEARNED
-from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.asked_margin import (
     compute_height,
     draw_margin,
@@ -54,6 +53,7 @@ from tasktransfer.present.kit.style import (
     fold_name,
     format_signed,
 )
+from tasktransfer.results.frames import Frames
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
@@ -96,28 +96,26 @@ class Panel:
         return empty
 
 
-def build_panels(results: Results, dataset: str) -> tuple[list[str], list[list[Panel]]]:
+def build_panels(frames: Frames, dataset: str) -> tuple[list[str], list[list[Panel]]]:
     """Return the tasks of a dataset in order, and its panels as a list of rows.
 
     There is one row per model, with one panel per algorithm. Models, algorithms and tasks come from
     finished and missing runs, so a model whose runs all failed still has its (hatched) panel.
     """
-    tables = results.tables
-    runs = tables.runs[tables.runs["dataset"] == dataset]
-    cells = select_single_source_cells(results, dataset)
-    absent = tables.missing[
-        (tables.missing["dataset"] == dataset) & (tables.missing["n_sources"] <= 1)
-    ]
+    runs, missing = frames["transfer_runs"], frames["missing_runs"]
+    runs = runs[runs["dataset"] == dataset]
+    cells = select_single_source_cells(frames, dataset)
+    absent = missing[(missing["dataset"] == dataset) & (missing["n_sources"] <= 1)]
     sources = [*cells["source"], *absent.loc[absent["n_sources"] == 1, "source"]]
-    tasks = results.metadata.order_names("task", [*runs["target"], *absent["target"], *sources])
-    models = results.metadata.order_names("model", [*runs["model"], *absent["model"]])
-    names = results.metadata.order_names("algorithm", [*cells["algorithm"], *absent["algorithm"]])
+    tasks = frames.metadata.order_names("task", [*runs["target"], *absent["target"], *sources])
+    models = frames.metadata.order_names("model", [*runs["model"], *absent["model"]])
+    names = frames.metadata.order_names("algorithm", [*cells["algorithm"], *absent["algorithm"]])
     algorithms = [name for name in names if name != BASELINE]
     return tasks, [
         [
             _build_panel(
                 *(model, algorithm, tasks, runs, cells, absent),
-                unlearned=np.isin(tasks, list_unlearned(results, dataset, model)),
+                unlearned=np.isin(tasks, list_unlearned(frames, dataset, model)),
             )
             for algorithm in algorithms
         ]
@@ -125,12 +123,12 @@ def build_panels(results: Results, dataset: str) -> tuple[list[str], list[list[P
     ]
 
 
-def list_unlearned(results: Results, dataset: str, model: str) -> list[str]:
+def list_unlearned(frames: Frames, dataset: str, model: str) -> list[str]:
     """Return the targets whose baselines do not beat a simple reference; none without references.
 
     See the column ``state`` of the table ``references``.
     """
-    table = results.references
+    table = frames.get("references")
     if table is None or table.empty:
         return []
     rows = table[(table["dataset"] == dataset) & (table["model"] == model)]
@@ -179,26 +177,26 @@ def _fill_matrix(cells: pd.DataFrame, values: Any, tasks: list[str]) -> Floats:
 
 
 def plot_heatmap(
-    results: Results, dataset: str, compared_with: str = "the baseline"
+    frames: Frames, dataset: str, compared_with: str = "the baseline"
 ) -> Figure | None:
     """Draw the figure of one dataset; None if no single-source transfer run is planned in it.
 
     A cell's improvement is 100 · mean delta / mean baseline over the seeds that have both. If that
     baseline is 0, the cell shows points. ``compared_with`` names the cells' baseline in the title.
     """
-    tasks, grid = build_panels(results, dataset)
+    tasks, grid = build_panels(frames, dataset)
     if not grid or not grid[0]:
         return None
     improvements = np.concatenate([one.improvement.ravel() for row in grid for one in row])
     limit = compute_improvement_limit(improvements)
-    short = fit_short_names(tasks, results.metadata.shorts)
+    short = fit_short_names(tasks, frames.metadata.shorts)
     names = [short[task] for task in tasks]
     foreign = [number for number, task in enumerate(tasks) if is_foreign(task)]
     targets = len(tasks) - len(foreign)  # sources of other datasets are not targets
     figure = _create_canvas(len(tasks), len(grid), len(grid[0]))
     axes = figure.subplots(len(grid), len(grid[0]), squeeze=False)
     scale = min(1.5, _compute_cell_size(len(tasks), len(grid[0])) / CELL)
-    margin = list_margin_rows(results.prompted, dataset, tasks[:targets])
+    margin = list_margin_rows(frames.get("prompted"), dataset, tasks[:targets])
     for row, line in zip(axes, grid, strict=True):
         for place, panel in zip(row, line, strict=True):
             _draw(place, panel, names, limit, scale)
@@ -220,11 +218,11 @@ def plot_heatmap(
     bar.set_label("Improvement, %", fontsize=LABEL_POINTS * compute_growth(figure) + 1)
     entries = _build_legend_entries([panel for row in grid for panel in row], limit)
     add_legend_below(figure, [*entries, *make_margin_entries(margin)])
-    runs = results.tables.runs  # baselines may have more seeds
+    runs = frames["transfer_runs"]  # baselines may have more seeds
     transfers = (runs["dataset"] == dataset) & (runs["n_sources"] > 0)
     seeds = int(runs.loc[transfers, "seed"].nunique())
     what = f"{dataset}: improvement over {compared_with} by transfer, %"
-    add_title(figure, what, seeds, results.metadata)
+    add_title(figure, what, seeds, frames.metadata)
     width, high = (
         side * cells / len(tasks) for cells in (targets, compute_height(len(tasks), margin))
     )

@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.present.kit.style import (
     ALGORITHM_COLOURS,
     INK,
@@ -19,6 +18,7 @@ from tasktransfer.present.kit.style import (
     add_title,
     strip_axes,
 )
+from tasktransfer.results.frames import Frames
 
 _UNITS = {
     "utterance_words": ("Utterance length, words", "utterances"),
@@ -31,19 +31,19 @@ _SHOWN = 0.99
 _MOST_BARS = 40
 
 
-def plot_lengths(results: Results, dataset: str) -> Figure | None:
+def plot_lengths(frames: Frames, dataset: str) -> Figure | None:
     """Draw one histogram per unit; None without prepared dialogues or outside the study.
 
     Bars are percentages of all utterances or dialogues of the release. The axis ends where 99 % are
     shown; the panel states how many are longer, and the greatest length. If the dataset's releases
     have no turns, the figure says so.
     """
-    if results.lengths is None or dataset not in results.metadata.order["dataset"]:
+    if frames["lengths"].empty or dataset not in frames.metadata.order["dataset"]:
         return None
-    counted = results.lengths[results.lengths["dataset"] == dataset]
+    counted = frames["lengths"][frames["lengths"]["dataset"] == dataset]
     units = [unit for unit in _UNITS if (counted["unit"] == unit).any()]
     if not units:
-        return _draw_turnless_figure(results, dataset)
+        return _draw_turnless_figure(frames, dataset)
     figure = Figure(figsize=(max(2.5 * len(units), 5.0) + 0.4, 3.7), layout="constrained")
     for axes, unit in zip(figure.subplots(1, len(units), squeeze=False)[0], units, strict=True):
         _draw(axes, counted[counted["unit"] == unit], *_UNITS[unit])
@@ -55,14 +55,14 @@ def plot_lengths(results: Results, dataset: str) -> Figure | None:
         ],
     )
     what = f"{dataset}: lengths of utterances and dialogues"
-    add_title(figure, what, None, results.metadata)
+    add_title(figure, what, None, frames.metadata)
     return figure
 
 
-def _draw_turnless_figure(results: Results, dataset: str) -> Figure:
+def _draw_turnless_figure(frames: Frames, dataset: str) -> Figure:
     figure = Figure(figsize=(5.4, 1.6), layout="constrained")
     figure.text(0.5, 0.4, f"Releases of {dataset} do not mark turns.", ha="center", fontsize=9)
-    add_title(figure, f"{dataset}: lengths of utterances and dialogues", None, results.metadata)
+    add_title(figure, f"{dataset}: lengths of utterances and dialogues", None, frames.metadata)
     return figure
 
 

@@ -18,23 +18,23 @@ from tasktransfer.present.kit.style import (
     get_series_look,
     strip_axes,
 )
-from tasktransfer.present.view import View
+from tasktransfer.results.frames import Frames
 
 COLUMNS = 3
 
 
-def plot_mixing(view: View) -> Figure | None:
+def plot_mixing(frames: Frames) -> Figure | None:
     """Draw one panel per model, algorithm and target; None if no run mixed sources.
 
     A panel has one line per source, the mean weight over seeds, with the range over seeds. A dotted
     line marks equal weights.
     """
-    rows = view["mixing"]
+    rows = frames["mixing"]
     if rows.empty:
         return None
     panels = list(rows.groupby(["model", "algorithm", "dataset", "target"], sort=False))
     sources = list(dict.fromkeys(rows["source"]))
-    names = fit_short_names([*sources, *rows["target"].unique()], view.metadata.shorts)
+    names = fit_short_names([*sources, *rows["target"].unique()], frames.metadata.shorts)
     columns = min(COLUMNS, len(panels))
     lines = math.ceil(len(panels) / columns)
     figure = Figure(figsize=(max(5.6, 2.9 * columns), 2.2 * lines + 1.3), layout="constrained")
@@ -57,7 +57,7 @@ def plot_mixing(view: View) -> Figure | None:
     ]
     add_legend_below(figure, [*entries, Line2D([], [], color=INK, ls=":", label="equal weights")])
     seeds = int(rows["seed"].nunique())
-    add_title(figure, "Weights of sources over training", seeds, view.metadata)
+    add_title(figure, "Weights of sources over training", seeds, frames.metadata)
     return figure
 
 

@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
-from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
 from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
 from tasktransfer.present.kit.style import (
@@ -23,32 +22,31 @@ from tasktransfer.present.kit.style import (
     format_signed,
     get_series_look,
 )
+from tasktransfer.results.frames import Frames
 
 _NAMES = ["model", "algorithm", "target", "source"]
 _PAIR = 0.8
 """Fraction of the axis unit that the bars of one target take."""
 
 
-def plot_multi_source_bars(results: Results, dataset: str) -> Figure | None:
+def plot_multi_source_bars(frames: Frames, dataset: str) -> Figure | None:
     """Draw the multi-source runs of a dataset, one panel per model; None if there are none.
 
     A solid bar is the delta of the run on all sources (mean over seeds). The pale bar on its left
     is the mean delta of the same sources one at a time. An asterisk marks a mean over fewer single
     sources or seeds than the run has. A hatched bar marks a missing value.
     """
-    tables = results.tables
-    gains = multi_source_gain(tables.deltas[tables.deltas["dataset"] == dataset])
-    absent = tables.missing[
-        (tables.missing["dataset"] == dataset) & (tables.missing["n_sources"] > 1)
-    ]
+    deltas, missing = frames["deltas"], frames["missing_runs"]
+    gains = multi_source_gain(deltas[deltas["dataset"] == dataset])
+    absent = missing[(missing["dataset"] == dataset) & (missing["n_sources"] > 1)]
     shown = pd.concat([frame[_NAMES] for frame in (gains, absent) if len(frame)] or [gains[_NAMES]])
     if shown.empty:
         return None
-    models = results.metadata.order_names("model", shown["model"])
-    algorithms = results.metadata.order_names("algorithm", shown["algorithm"])
+    models = frames.metadata.order_names("model", shown["model"])
+    algorithms = frames.metadata.order_names("algorithm", shown["algorithm"])
     groups = list(dict.fromkeys(zip(shown["target"], shown["source"], strict=True)))
     tasks = [task for target, source in groups for task in (target, *source.split("+"))]
-    names = fit_short_names(dict.fromkeys(tasks), results.metadata.shorts)
+    names = fit_short_names(dict.fromkeys(tasks), frames.metadata.shorts)
     width = max(5.6, 1.4 + len(groups) * max(1.6, 0.9 * len(algorithms)))
     figure = Figure(figsize=(width, 2.4 * len(models) + 1.8), layout="constrained")
     panels = figure.subplots(len(models), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
@@ -63,9 +61,9 @@ def plot_multi_source_bars(results: Results, dataset: str) -> Figure | None:
     panels[-1].set_xticks(range(len(groups)), labels, fontsize=8)
     _draw_legend(figure, algorithms, gains, len(models) * len(algorithms) * len(groups))
     what = f"{dataset}: several sources together compared with each alone"
-    if results.metadata.facts.get(SOURCES_CHOSEN_BY) == "test":
+    if frames.metadata.facts.get(SOURCES_CHOSEN_BY) == "test":
         what += " (chosen by test scores)"
-    add_title(figure, what, int(max(gains["n_seeds"], default=0)), results.metadata)
+    add_title(figure, what, int(max(gains["n_seeds"], default=0)), frames.metadata)
     return figure
 
 

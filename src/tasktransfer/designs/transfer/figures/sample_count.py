@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.one_dataset import (
     count_seeds,
     select_single_source_cells,
@@ -28,10 +27,11 @@ from tasktransfer.present.kit.style import (
     log_axis,
     strip_axes,
 )
+from tasktransfer.results.frames import Frames
 from tasktransfer.stats.best_fit import compute_mean_interval
 
 
-def plot_sample_count(results: Results, dataset: str) -> Figure | None:
+def plot_sample_count(frames: Frames, dataset: str) -> Figure | None:
     """Draw one row per model, sources on the left and targets on the right.
 
     A point is the mean delta over all cells whose source (or target) has that many training
@@ -39,13 +39,13 @@ def plot_sample_count(results: Results, dataset: str) -> Figure | None:
     fits of the cells' deltas on the logarithm of the count, with their 95 % interval over tasks.
     There is no line with fewer than three distinct counts. None if no cell has known sizes.
     """
-    cells = select_single_source_cells(results, dataset)
+    cells = select_single_source_cells(frames, dataset)
     cells = cells[cells["delta"].notna()]
-    sizes = train_sizes(results, dataset)
+    sizes = train_sizes(frames, dataset)
     sized = cells["source"].isin(sizes) | cells["target"].isin(sizes)
     if not sized.any():
         return None
-    models = results.metadata.order_names("model", cells["model"])
+    models = frames.metadata.order_names("model", cells["model"])
     figure = Figure(figsize=(7.0, 1.8 * len(models) + 1.9), layout="constrained")
     panels = figure.subplots(len(models), 2, squeeze=False, sharex="col", sharey=True)
     lines = False
@@ -64,7 +64,7 @@ def plot_sample_count(results: Results, dataset: str) -> Figure | None:
         axes.set_ylabel(f"{name}\nΔ score, points", fontsize=LABEL_POINTS)
     add_legend_below(figure, _build_legend_entries(lines), format_line_note(lines))
     what = f"{dataset}: score delta by sample count of source and target"
-    add_title(figure, what, count_seeds(cells), results.metadata)
+    add_title(figure, what, count_seeds(cells), frames.metadata)
     return figure
 
 

@@ -7,7 +7,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.one_dataset import (
     count_seeds,
     select_single_source_cells,
@@ -24,17 +23,18 @@ from tasktransfer.present.kit.style import (
     log_axis,
     strip_axes,
 )
+from tasktransfer.results.frames import Frames
 
 
-def compute_ratios(results: Results, dataset: str) -> pd.DataFrame:
+def compute_ratios(frames: Frames, dataset: str) -> pd.DataFrame:
     """Return the single-source cells whose tasks have known sizes, with their sample ratio.
 
     Returns:
         columns of ``columns.CELLS``; ``ratio``: training instances of the source divided by those
         of the target; ``type``: the target's task type.
     """
-    cells = select_single_source_cells(results, dataset)
-    sizes = train_sizes(results, dataset)
+    cells = select_single_source_cells(frames, dataset)
+    sizes = train_sizes(frames, dataset)
     sized = cells[
         cells["delta"].notna() & cells["source"].isin(sizes) & cells["target"].isin(sizes)
     ]
@@ -43,17 +43,17 @@ def compute_ratios(results: Results, dataset: str) -> pd.DataFrame:
     return sized.assign(ratio=ratio, type=types)
 
 
-def plot_sample_ratio(results: Results, dataset: str) -> Figure | None:
+def plot_sample_ratio(frames: Frames, dataset: str) -> Figure | None:
     """Draw one panel per model; None if no single-source cell has both tasks' sizes.
 
     A point is the mean over seeds of one algorithm, source and target. Lines are least-squares fits
     of delta on the logarithm of the ratio per target type, with their 95 % interval over tasks. A
     type with fewer than three distinct ratios has no line.
     """
-    cells = compute_ratios(results, dataset)
+    cells = compute_ratios(frames, dataset)
     if cells.empty:
         return None
-    models = results.metadata.order_names("model", cells["model"])
+    models = frames.metadata.order_names("model", cells["model"])
     types = list_types(dataset, cells["target"])
     width = max(2.7 * len(models) + 0.7, 4.8)
     figure = Figure(figsize=(width, 4.6), layout="constrained")
@@ -65,9 +65,9 @@ def plot_sample_ratio(results: Results, dataset: str) -> Figure | None:
         axes.set_xlabel("Training samples, source / target", fontsize=LABEL_POINTS)
     log_axis(panels[0], [float(cells["ratio"].min()), float(cells["ratio"].max())])
     panels[0].set_ylabel("Score delta, points", fontsize=LABEL_POINTS + 0.5)
-    add_legend_below(figure, _build_legend_entries(types), _note(results, dataset, cells, lines))
+    add_legend_below(figure, _build_legend_entries(types), _note(frames, dataset, cells, lines))
     what = f"{dataset}: score delta by target task type and sample ratio"
-    add_title(figure, what, count_seeds(cells), results.metadata)
+    add_title(figure, what, count_seeds(cells), frames.metadata)
     return figure
 
 
@@ -101,7 +101,7 @@ def _build_legend_entries(types: list[str]) -> list[Line2D]:
     ]  # fmt: skip
 
 
-def _note(results: Results, dataset: str, cells: pd.DataFrame, lines: bool) -> str:
+def _note(frames: Frames, dataset: str, cells: pd.DataFrame, lines: bool) -> str:
     note = f"Target task types. {format_line_note(lines)}"
-    left_out = int(select_single_source_cells(results, dataset)["delta"].notna().sum()) - len(cells)
+    left_out = int(select_single_source_cells(frames, dataset)["delta"].notna().sum()) - len(cells)
     return note + (f"; {left_out} cells of tasks of unknown size left out" if left_out else "")

@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from tasktransfer.core.quantities import format_quantity
-from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.one_dataset import (
     count_seeds,
     select_single_source_cells,
@@ -26,6 +25,7 @@ from tasktransfer.present.kit.style import (
     get_series_look,
     strip_axes,
 )
+from tasktransfer.results.frames import Frames
 from tasktransfer.stats.best_fit import compute_mean_interval
 
 _GROUP = 0.84
@@ -33,19 +33,19 @@ _GROUP = 0.84
 _GOLDEN = 0.6180339887
 
 
-def plot_source_type(results: Results, dataset: str) -> Figure | None:
+def plot_source_type(frames: Frames, dataset: str) -> Figure | None:
     """Draw one panel per model; None if there is no single-source cell.
 
     Small points are cells (one source and target, mean over seeds), spread sideways so that they
     do not overlap. Large marks are their means with 95 % intervals.
     """
-    cells = select_single_source_cells(results, dataset)
+    cells = select_single_source_cells(frames, dataset)
     cells = cells[cells["delta"].notna()]
     if cells.empty:
         return None
     cells = cells.assign(type=cells["source"].map(lambda task: get_task_type(dataset, task)))
-    models = results.metadata.order_names("model", cells["model"])
-    algorithms = results.metadata.order_names("algorithm", cells["algorithm"])
+    models = frames.metadata.order_names("model", cells["model"])
+    algorithms = frames.metadata.order_names("algorithm", cells["algorithm"])
     types = list_types(dataset, cells["source"])
     looks = {name: get_series_look(rank) for rank, name in enumerate(algorithms)}
     figure = Figure(figsize=(7.0, 1.9 * len(models) + 1.9), layout="constrained")
@@ -70,7 +70,7 @@ def plot_source_type(results: Results, dataset: str) -> Figure | None:
         figure, entries, "Small points: source-target pairs; marks: means, 95 % intervals"
     )
     what = f"{dataset}: score delta by source task type"
-    add_title(figure, what, count_seeds(cells), results.metadata)
+    add_title(figure, what, count_seeds(cells), frames.metadata)
     return figure
 
 

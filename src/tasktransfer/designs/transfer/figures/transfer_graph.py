@@ -14,7 +14,6 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch
 
-from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.one_dataset import (
     count_seeds,
     select_single_source_cells,
@@ -32,6 +31,7 @@ from tasktransfer.present.kit.style import (
     fold_name,
     format_signed,
 )
+from tasktransfer.results.frames import Frames
 
 ARROWS_PER_TASK = 3
 """Maximum number of arrows per task in one panel; more would be unreadable."""
@@ -46,24 +46,24 @@ _THIN, _THICK = 0.5, 4.0
 _DASHED = (0, (2.5, 1.2))
 
 
-def plot_transfer_graph(results: Results, dataset: str) -> Figure | None:
+def plot_transfer_graph(frames: Frames, dataset: str) -> Figure | None:
     """Draw one panel per model; None if there is no single-source cell.
 
     An arrow's width and colour show the mean delta over the available algorithms. Negative transfer
     is dashed as well as red. Only the strongest arrows are drawn, so that they stay readable. All
     panels share one threshold, which the figure states.
     """
-    cells = select_single_source_cells(results, dataset)
+    cells = select_single_source_cells(frames, dataset)
     measured = cells[cells["delta"].notna()]
     if measured.empty:
         return None
     pairs = measured.groupby(["model", "source", "target"], sort=False)
     arrows = pairs["delta"].mean().reset_index()
-    tasks = results.metadata.order_names("task", [*arrows["source"], *arrows["target"]])
-    models = results.metadata.order_names("model", arrows["model"])
+    tasks = frames.metadata.order_names("task", [*arrows["source"], *arrows["target"]])
+    models = frames.metadata.order_names("model", arrows["model"])
     threshold = compute_arrow_threshold(arrows, ARROWS_PER_TASK * len(tasks))
     limit = max(compute_colour_limit(arrows["delta"].to_numpy(np.float64)), threshold)
-    short = fit_short_names(tasks, results.metadata.shorts)
+    short = fit_short_names(tasks, frames.metadata.shorts)
     width = max(_PANEL * len(models), 5.4)
     figure = Figure(figsize=(width, _PANEL + 2), layout=ConstrainedLayoutEngine(w_pad=0.1))
     panels = figure.subplots(1, len(models), squeeze=False)
@@ -77,11 +77,11 @@ def plot_transfer_graph(results: Results, dataset: str) -> Figure | None:
     add_legend_below(
         figure, _build_legend_entries(dataset, tasks, arrows, threshold, limit), _note(threshold)
     )
-    algorithms = results.metadata.order_names("algorithm", measured["algorithm"])
+    algorithms = frames.metadata.order_names("algorithm", measured["algorithm"])
     label = get_algorithm_label(algorithms[0])
     over = label if len(algorithms) == 1 else f"mean of {len(algorithms)} algorithms"
     what = f"{dataset}: score delta in points, {over}"
-    add_title(figure, what, count_seeds(measured), results.metadata)
+    add_title(figure, what, count_seeds(measured), frames.metadata)
     low, high = _compute_axis_limits(len(tasks))
     fit_panels(figure, panels, _INCH * 2.2, _INCH * (high - low))
     return figure

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.results import CONTROLLED
 from tasktransfer.designs.transfer.report.collapsed_runs import CollapsedRuns
 from tasktransfer.designs.transfer.report.first_source import first_sources
 from tasktransfer.designs.transfer.report.learned import (
@@ -26,36 +25,38 @@ from tasktransfer.present.sentences import (
     is_below,
     join_names,
 )
-from tasktransfer.present.view import View
+from tasktransfer.results.frames import Frames
+from tasktransfer.results.store import build_frame
 
 NOTHING = "No conclusion about transfer is possible: no pair of tasks has a confidence interval."
 
 
-def answer(view: View) -> list[str]:
+def answer(frames: Frames) -> list[str]:
     """Return sentences computed from ``cells`` (single sources) and ``summary``."""
-    cells = view["cells"]
-    one_label = CollapsedRuns(view["collapsed"])
-    compared = compare_with_best_reference(view)
+    cells = frames["cells"]
+    one_label = CollapsedRuns(frames["collapsed"])
+    compared = compare_with_best_reference(frames)
     unlearned = [*describe_unlearned(compared)]
     # No source is recommended for a target that no baseline has learned.
-    first = first_sources(keep_learned(cells, compared), view["runs"], view["collapsed"])
-    if not has_transfer(view["runs"], view["missing"]):
-        return [*describe_scores(view), *unlearned]
+    first = first_sources(
+        keep_learned(cells, compared), frames["transfer_runs"], frames["collapsed"]
+    )
+    if not has_transfer(frames["transfer_runs"], frames["missing_runs"]):
+        return [*describe_scores(frames), *unlearned]
     singles = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
     tested = singles[singles["q"].notna()]
     if tested.empty:
         once = " (with one run each, the variation between runs is unknown)"
         return [*unlearned, *(first or [f"{NOTHING[:-1]}{once if len(singles) else ''}."])]
-    averages = _describe_averages(view["summary"], tested, one_label)
-    has_controls = CONTROLLED in view and len(view[CONTROLLED])
-    controlled = view[CONTROLLED] if has_controls else columns.frame(CONTROLLED, [])
-    longer = describe_longer_training(controlled, view["summary"])
-    cells_found = _describe_significant_cells(tested, view, one_label)
+    averages = _describe_averages(frames["summary"], tested, one_label)
+    controlled = frames.get("control_summary", build_frame([], columns.CONTROL_SUMMARY))
+    longer = describe_longer_training(controlled, frames["summary"])
+    cells_found = _describe_significant_cells(tested, frames, one_label)
     return [*unlearned, *first, *cells_found, *averages, *longer]
 
 
 def _describe_significant_cells(
-    tested: pd.DataFrame, view: View, one_label: CollapsedRuns
+    tested: pd.DataFrame, frames: Frames, one_label: CollapsedRuns
 ) -> Iterator[str]:
     better, worse = tested[is_above(tested, "delta")], tested[is_below(tested, "delta")]
     what = f"{len(tested)} cells (a source, target, model and algorithm)"
@@ -71,7 +72,7 @@ def _describe_significant_cells(
         f"significantly worse (q ≤ 0.05){_describe_collapsed_share(collapsed, 'cells')}."
     )
     names = fit_short_names(
-        list(dict.fromkeys([*tested["source"], *tested["target"]])), view.metadata.shorts
+        list(dict.fromkeys([*tested["source"], *tested["target"]])), frames.metadata.shorts
     )
     for rows, word in ((better, "gain"), (worse, "loss")):
         if rows.empty:

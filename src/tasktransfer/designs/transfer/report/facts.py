@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.results import Results, results_of
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.present.page.origin import (
@@ -13,15 +12,14 @@ from tasktransfer.present.page.origin import (
     describe_commits,
     describe_versions,
 )
-from tasktransfer.present.view import View
 from tasktransfer.results.common_frames import MISSING
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata, format_synthetic_mark
 
 
-def facts(view: View) -> list[tuple[str, str]]:
+def facts(frames: Frames) -> list[tuple[str, str]]:
     """Return name, config, data, models, versions and counts of a study."""
-    results = results_of(view)
-    runs, metadata = results.tables.runs, results.metadata
+    runs, metadata = frames["transfer_runs"], frames.metadata
     models = runs.drop_duplicates("model")[["model", "family"]].itertuples(index=False, name=None)
     return [
         ("Study", metadata.study),
@@ -29,11 +27,11 @@ def facts(view: View) -> list[tuple[str, str]]:
         ("Data", _describe_data(metadata)),
         *_describe_datasets(runs),
         ("Models", ", ".join(f"{name} ({family})" for name, family in models)),
-        ("Algorithms", ", ".join(_list_algorithms(results)) or "baselines only"),
+        ("Algorithms", ", ".join(_list_algorithms(frames)) or "baselines only"),
         ("Seeds", _describe_all_seeds(runs)),
         ("Records", f"{metadata.records:,}"),
         ("Missing", metadata.facts.get(MISSING, NOTHING_MISSING)),
-        ("Left out", f"{len(results.tables.problems):,} damaged records"),
+        ("Left out", f"{len(frames['problems']):,} damaged records"),
         ("Trained by", f"recipe {_join_unique(runs['recipe'])}; code at {describe_commits(runs)}"),
         ("Analysed by", describe_versions(metadata.version)),
     ]
@@ -57,9 +55,9 @@ def _describe_data(metadata: Metadata) -> str:
     return f"{data}, subsampled ({metadata.cuts})" if metadata.cuts else data
 
 
-def _list_algorithms(results: Results) -> list[str]:
-    names = [*results.tables.runs["algorithm"], *results.tables.missing["algorithm"]]
-    ordered = results.metadata.order_names("algorithm", names)
+def _list_algorithms(frames: Frames) -> list[str]:
+    names = [*frames["transfer_runs"]["algorithm"], *frames["missing_runs"]["algorithm"]]
+    ordered = frames.metadata.order_names("algorithm", names)
     return [get_algorithm_label(name) for name in ordered if name != BASELINE]
 
 

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import TwoSlopeNorm, to_hex, to_rgb
 
-from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.figures.asked_margin import list_margin_rows
 from tasktransfer.designs.transfer.figures.one_dataset import list_datasets
 from tasktransfer.designs.transfer.racing import NO_INTERVAL
@@ -28,6 +27,7 @@ from tasktransfer.present.kit.style import (
     compute_improvement_limit,
     format_signed,
 )
+from tasktransfer.results.frames import Frames
 
 WITHOUT_PERCENTAGE = "#f7f7f7"
 """Fill of cells with a baseline of 0. They show points, because a percentage is undefined."""
@@ -36,7 +36,7 @@ Key = tuple[str, str, str, str]
 """Model, algorithm, source (joined by +; empty for a baseline) and target of a cell."""
 
 
-def payload(results: Results, explain: str) -> dict[str, Any]:
+def payload(frames: Frames, explain: str) -> dict[str, Any]:
     """Return the data that ``heatmap.js`` reads, as JSON values (no NaN).
 
     Args:
@@ -54,7 +54,7 @@ def payload(results: Results, explain: str) -> dict[str, Any]:
         colour scale), ``text``, ``fill``, ``ink``, ``runs`` ([index in runs, index of its baseline
         or null]) and ``gaps`` (the planned runs that are missing from it, with reasons).
     """
-    runs = results.tables.runs
+    runs = frames["transfer_runs"]
     names = runs[["digest", "target"]].itertuples(index=False, name=None)
     places = {name: index for index, name in enumerate(names)}
     rows = runs[["seed", "score", "digest", "path"]].itertuples(index=False, name=None)
@@ -63,9 +63,7 @@ def payload(results: Results, explain: str) -> dict[str, Any]:
         "runs": [
             [int(seed), _round_number(score), digest, path] for seed, score, digest, path in rows
         ],
-        "datasets": [
-            _build_dataset(results, dataset, places) for dataset in list_datasets(results)
-        ],
+        "datasets": [_build_dataset(frames, dataset, places) for dataset in list_datasets(frames)],
     }
 
 
@@ -73,18 +71,18 @@ RunName = tuple[str, str]
 """Digest of the stage, and target: a stage may be tested on several targets."""
 
 
-def _build_dataset(results: Results, dataset: str, places: Mapping[RunName, int]) -> dict[str, Any]:
-    ordered = results.metadata.order_names
+def _build_dataset(frames: Frames, dataset: str, places: Mapping[RunName, int]) -> dict[str, Any]:
+    ordered = frames.metadata.order_names
     runs, missing = (
-        _select_dataset(results.tables.runs, dataset),
-        _select_dataset(results.tables.missing, dataset),
+        _select_dataset(frames["transfer_runs"], dataset),
+        _select_dataset(frames["missing_runs"], dataset),
     )
-    cells = _select_dataset(results.statistics.cells, dataset)
+    cells = _select_dataset(frames["cells"], dataset)
     singles = [frame[frame["n_sources"] == 1]["source"] for frame in (runs, missing)]
     tasks = ordered("task", [*runs["target"], *missing["target"], *singles[0], *singles[1]])
     algorithms = ordered("algorithm", [*runs["algorithm"], *missing["algorithm"]])
     several = [*runs[runs["n_sources"] > 1]["source"], *missing[missing["n_sources"] > 1]["source"]]
-    names = fit_short_names(tasks, results.metadata.shorts)
+    names = fit_short_names(tasks, frames.metadata.shorts)
     limit = compute_improvement_limit(
         cells[cells["n_sources"] == 1]["improvement"].to_numpy(np.float64)
     )
@@ -102,11 +100,11 @@ def _build_dataset(results: Results, dataset: str, places: Mapping[RunName, int]
             {"name": name, "short": " + ".join(names.get(part, part) for part in name.split("+"))}
             for name in dict.fromkeys(several)
         ],
-        "asked": _build_prompted_rows(results.prompted, dataset, tasks),
+        "asked": _build_prompted_rows(frames.get("prompted"), dataset, tasks),
         "limit": limit,
         "colours": [to_hex(scale(part)) for part in np.linspace(0, 1, 21)],
         "cells": _build_cells(
-            _select_dataset(results.tables.deltas, dataset), runs, missing, cells, places, limit
+            _select_dataset(frames["deltas"], dataset), runs, missing, cells, places, limit
         ),
     }
 

@@ -8,26 +8,26 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.core.references import COLLAPSED, LEARNED, NOT_BETTER, REFERENCES
+from tasktransfer.designs.transfer.references import LABELS
 from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.designs.transfer.tables.reference import LABELS
 from tasktransfer.present.sentences import MOST_Q, format_fraction, format_with_interval, join_names
-from tasktransfer.present.view import View
+from tasktransfer.results.frames import Frames
 
 _TARGET = ["dataset", "target"]
 
 
-def compare_with_best_reference(view: View) -> pd.DataFrame:
+def compare_with_best_reference(frames: Frames) -> pd.DataFrame:
     """Return each target's baselines next to the best reference.
 
     Returns:
         Columns dataset, model, target, score, reference, reference_score and state. If references
         are part of the study, also delta, low, high and q. No rows if no reference is known.
     """
-    if "references" in view and len(view["references"]):
-        table = view["references"]
+    if "references" in frames and len(frames["references"]):
+        table = frames["references"]
         return table[table["is_best"]]
-    if "reference" in view and len(view["reference"]) and len(view["runs"]):
-        return compare_scores(view["runs"], view["reference"])
+    if "reference" in frames and len(frames["reference"]) and len(frames["transfer_runs"]):
+        return compare_scores(frames["transfer_runs"], frames["reference"])
     return pd.DataFrame()
 
 

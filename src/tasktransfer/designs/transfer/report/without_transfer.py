@@ -10,7 +10,7 @@ from tasktransfer.core.quantities import format_quantity
 from tasktransfer.designs.transfer.collect.columns import MEAN
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.present.sentences import format_with_interval, join_names
-from tasktransfer.present.view import View
+from tasktransfer.results.frames import Frames
 
 MOST = 8
 """Maximum number of scores in a sentence."""
@@ -26,12 +26,12 @@ def has_transfer(runs: pd.DataFrame, missing: pd.DataFrame) -> bool:
     return any(bool((frame["n_sources"] > 0).any()) for frame in (runs, missing))
 
 
-def describe_scores(view: View) -> Iterator[str]:
+def describe_scores(frames: Frames) -> Iterator[str]:
     """Yield sentences with the mean scores of baselines and prompted models."""
-    baselines = [*_list_baseline_scores(view["runs"])]
+    baselines = [*_list_baseline_scores(frames["transfer_runs"])]
     if baselines:
         yield f"Mean scores of the baselines (0-100): {join_names(baselines, MOST)}."
-    prompted = [*_list_prompted_scores(view["prompted"])] if "prompted" in view else []
+    prompted = [*_list_prompted_scores(frames["prompted"])] if "prompted" in frames else []
     if prompted:
         yield f"Mean scores of the prompted models (0-100): {join_names(prompted, MOST)}."
     yield "The study has no transfer, so it does not say which task to train on first."

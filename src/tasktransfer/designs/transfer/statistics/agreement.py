@@ -16,17 +16,25 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.columns import frame
+from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.statistics.race import select_fresh_deltas
 from tasktransfer.designs.transfer.statistics.single_source import (
     by_dataset,
     cube,
     mean_over_seeds,
 )
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Order
+from tasktransfer.results.store import build_frame
 from tasktransfer.stats.correlation import compute_spearman, correlate
 from tasktransfer.stats.resampling import Floats, create_generator
 
 MOST_SPLITS = 40
+
+
+def make_agreement(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``agreement``."""
+    return agreement(frames.share(select_fresh_deltas), frames.metadata.order)
 
 
 def agreement(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
@@ -54,7 +62,7 @@ def agreement(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
             (dataset, *names, *_compare(cubes[a], cubes[b], dataset, *names))
             for names, a, b in _list_comparisons(list(groups))
         ]
-    return frame("agreement", rows)
+    return build_frame(rows, columns.AGREEMENT)
 
 
 def agreement_overall(agreement: pd.DataFrame) -> pd.DataFrame:

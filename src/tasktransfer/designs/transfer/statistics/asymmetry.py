@@ -10,14 +10,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.columns import frame
+from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.statistics.race import select_fresh_deltas
 from tasktransfer.designs.transfer.statistics.single_source import by_dataset, single_source
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Order
+from tasktransfer.results.store import build_frame
 from tasktransfer.stats.bootstrap import Estimate, compute_confidences
 from tasktransfer.stats.false_discovery import compute_q_values
 from tasktransfer.stats.resampling import Floats
 
 _CELL = ["dataset", "model", "algorithm", "source", "target"]
+
+
+def make_asymmetry(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``asymmetry``."""
+    deltas = frames.share(select_fresh_deltas)
+    return asymmetry(frames["cells"], deltas, frames.metadata.order)
 
 
 def asymmetry(
@@ -56,7 +65,7 @@ def asymmetry(
         )
         for (names, difference), confidence in zip(pairs, sure, strict=True)
     ]
-    result = frame("asymmetry", rows)
+    result = build_frame(rows, columns.ASYMMETRY)
     several = result["p"].where(result["n_seeds"] > 1)
     result["q"] = several.groupby(result["dataset"], sort=False).transform(compute_q_values)
     return result

@@ -14,12 +14,13 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from tasktransfer import metrics
 from tasktransfer.datasets import get_task
-from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.designs.transfer.statistics.tested_runs import Run, runs_of, tally_of
 from tasktransfer.designs.transfer.statistics.units import units_of
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.tallies import Tallies
 from tasktransfer.stats import draws
 from tasktransfer.stats.chosen import Halves, split_dialogues
@@ -47,26 +48,31 @@ class ByDialogue:
     pulls: Mapping[RunName, Floats]
 
 
-def by_dialogue(tables: Tables, root: Path) -> dict[tuple[str, str], ByDialogue]:
+def make_by_dialogue(frames: Frames) -> dict[tuple[str, str], ByDialogue]:
+    """Return ``by_dialogue`` of a study's transfer runs."""
+    return by_dialogue(frames["transfer_runs"], Path(frames.study.config.results))
+
+
+def by_dialogue(runs: pd.DataFrame, root: Path) -> dict[tuple[str, str], ByDialogue]:
     """Return, by dataset and target, the scores by dialogue of all runs with predictions.
 
     Targets whose runs have several test sets, or fewer than four test dialogues, are left out.
 
     Args:
-        tables: the collected tables.
+        runs: columns of ``columns.RUNS``.
         root: the results folder that the paths in the tables are relative to.
 
     Raises:
         RecordError: a predictions file is not the one that was collected; names it.
     """
-    single = tables.runs[(tables.runs["n_sources"] <= 1) & tables.runs["predictions"].notna()]
+    single = runs[(runs["n_sources"] <= 1) & runs["predictions"].notna()]
     every = runs_of(single)
     members: dict[tuple[str, str], dict[RunName, Run]] = defaultdict(dict)
     for dataset, target, *name in single[["dataset", "target", "model", "digest"]].itertuples(
         index=False, name=None
     ):
         members[dataset, target][tuple(name)] = every[*name, target]
-    found = {key: _resample_target(*key, runs, root) for key, runs in members.items()}
+    found = {key: _resample_target(*key, tested, root) for key, tested in members.items()}
     return {key: by_target for key, by_target in found.items() if by_target is not None}
 
 

@@ -20,13 +20,19 @@ from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.columns import frame
-from tasktransfer.designs.transfer.collect.results import Tables
+from tasktransfer.designs.transfer.collect.collect import more_baseline_seeds
 from tasktransfer.designs.transfer.collect.rows import Values
 from tasktransfer.designs.transfer.runs import BASELINE
+from tasktransfer.designs.transfer.statistics.race import (
+    read_study_race,
+    select_fresh_deltas,
+    without_intervals,
+)
 from tasktransfer.designs.transfer.statistics.tested_runs import Run, runs_of, tally_of
 from tasktransfer.designs.transfer.statistics.units import Tested, units_of
 from tasktransfer.files.progress import show_progress
+from tasktransfer.results.frames import Frames, list_names
+from tasktransfer.results.store import build_frame
 from tasktransfer.results.tallies import Tallies
 from tasktransfer.stats import bootstrap, draws
 from tasktransfer.stats.bootstrap import Confidence, Estimate, Trainings
@@ -75,8 +81,22 @@ class _Cell:
         return (*self.transfers, *self.baselines)
 
 
+def make_cells(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``cells``; unchanged rows of the earlier frame are reused."""
+    table = cells(
+        frames["transfer_runs"],
+        frames.share(select_fresh_deltas),
+        Path(frames.study.config.results),
+        frames.earlier.get("cells"),
+        more_baseline_seeds(frames.metadata),
+    )
+    race = read_study_race(frames.study)
+    return table if race is None else without_intervals(table, race)
+
+
 def cells(
-    tables: Tables,
+    runs: pd.DataFrame,
+    deltas: pd.DataFrame,
     root: Path,
     previous: pd.DataFrame | None = None,
     more_baseline_seeds: Collection[int] = (),
@@ -95,19 +115,20 @@ def cells(
     it would make the q of other cells too small.
 
     Args:
-        tables: the collected tables.
+        runs: columns of ``columns.RUNS``.
+        deltas: columns of ``columns.DELTAS``, of the same study.
         root: the results folder that the paths in the tables are relative to.
         previous: an earlier result; its rows are reused if their inputs are unchanged. ``q`` is
             always recomputed.
         more_baseline_seeds: seeds of additional baselines, beyond those of the runs.
 
     Returns:
-        Columns ``columns.CELLS``, in the order of ``tables.deltas``.
+        Columns ``columns.CELLS``, in the order of ``deltas``.
 
     Raises:
         RecordError: a predictions file is not the one that was collected; names it.
     """
-    run_sets = _run_sets(tables, more_baseline_seeds)
+    run_sets = _run_sets(runs, deltas, more_baseline_seeds)
     drawn = _Drawn(root, run_sets)
     digests = [_hash_inputs(cell, drawn) for cell in show_progress(run_sets, "looking at cells")]
     kept = _index_rows(previous)
@@ -117,7 +138,7 @@ def cells(
         (*cell.names, *(kept.get(digest) or fresh[cell.names]), np.nan, False, digest)
         for cell, digest in zip(run_sets, digests, strict=True)
     ]
-    return _add_q(frame("cells", rows))
+    return _add_q(build_frame(rows, columns.CELLS))
 
 
 def _add_q(table: pd.DataFrame) -> pd.DataFrame:
@@ -131,20 +152,22 @@ def _add_q(table: pd.DataFrame) -> pd.DataFrame:
 
 # --- runs of a cell -------------------------------------------------------------------------------
 
-_NAMES = columns.names("cells")[:7]
-_NUMBERS = columns.names("cells")[7:-3]
+_NAMES = list_names(columns.CELLS)[:7]
+_NUMBERS = list_names(columns.CELLS)[7:-3]
 
 
-def _run_sets(tables: Tables, more_baseline_seeds: Collection[int]) -> list[_Cell]:
-    runs = runs_of(tables.runs)
+def _run_sets(
+    table: pd.DataFrame, deltas: pd.DataFrame, more_baseline_seeds: Collection[int]
+) -> list[_Cell]:
+    runs = runs_of(table)
     baselines: dict[Values, list[Run]] = defaultdict(list)
-    alone = tables.runs[tables.runs["algorithm"] == BASELINE]
+    alone = table[table["algorithm"] == BASELINE]
     for *task, digest in alone[["dataset", "model", "target", "digest"]].itertuples(
         index=False, name=None
     ):
         baselines[tuple(task)].append(runs[task[1], digest, task[2]])
     sets: dict[Values, list[Run]] = defaultdict(list)
-    compared = tables.deltas[tables.deltas["delta"].notna()]
+    compared = deltas[deltas["delta"].notna()]
     for *names, digest in compared[[*_NAMES, "digest"]].itertuples(index=False, name=None):
         sets[(*names[:3], tuple(names[3]), *names[4:])].append(runs[names[1], digest, names[6]])
     result = []
@@ -213,20 +236,22 @@ def _list_run_inputs(run: Run) -> Values:
     return run.seed, run.digest, run.score, run.sha256, run.test_set
 
 
-def inputs_of(tables: Tables, root: Path, more_baseline_seeds: Collection[int] = ()) -> list[str]:
+def inputs_of(
+    runs: pd.DataFrame, deltas: pd.DataFrame, root: Path, more_baseline_seeds: Collection[int] = ()
+) -> list[str]:
     """Return the current column ``inputs`` of the cells; rows with other digests are outdated.
 
     Raises:
         RecordError: a predictions file is not the one that was collected; names it.
     """
-    run_sets = _run_sets(tables, more_baseline_seeds)
+    run_sets = _run_sets(runs, deltas, more_baseline_seeds)
     drawn = _Drawn(root, run_sets)
     return [_hash_inputs(cell, drawn) for cell in run_sets]
 
 
 def _index_rows(previous: pd.DataFrame | None) -> dict[str, Values]:
     """Return the numbers of earlier rows by inputs, without columns that depend on other rows."""
-    if previous is None or list(previous.columns) != columns.names("cells"):
+    if previous is None or list(previous.columns) != list_names(columns.CELLS):
         return {}
     reasons = previous["no_interval"].astype(object).where(previous["no_interval"].notna(), None)
     wanted = previous.assign(no_interval=reasons)[["inputs", *_NUMBERS]]

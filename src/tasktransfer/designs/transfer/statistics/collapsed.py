@@ -11,17 +11,17 @@ import pandas as pd
 
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.columns import frame
-from tasktransfer.designs.transfer.collect.results import Tables
 from tasktransfer.errors import RecordError
+from tasktransfer.results.frames import Frames, list_names
 from tasktransfer.results.rows import read_columns, select_task_rows
 from tasktransfer.results.schema import RowsFile
+from tasktransfer.results.store import build_frame
 from tasktransfer.stats.collapsed import LEAST_SHARE, find_most_frequent
 
 _VERSION = 2
 """Version of the computation. Increase it when a code change changes a row."""
 
-_CELL = columns.names("collapsed")[:7]
+_CELL = list_names(columns.COLLAPSED)[:7]
 _RUN = ("seed", "predictions", "predictions_rows", "predictions_sha256")
 
 
@@ -34,11 +34,17 @@ class _Run(NamedTuple):
     sha256: str
 
 
-def collapsed(tables: Tables, root: Path, previous: pd.DataFrame | None = None) -> pd.DataFrame:
+def make_collapsed(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``collapsed``; unchanged rows of the earlier frame are reused."""
+    runs = pd.concat([frames["transfer_runs"], frames["control_runs"]], ignore_index=True)
+    return collapsed(runs, Path(frames.study.config.results), frames.earlier.get("collapsed"))
+
+
+def collapsed(runs: pd.DataFrame, root: Path, previous: pd.DataFrame | None = None) -> pd.DataFrame:
     """Compute the table ``collapsed``: one row per baseline, cell and control with predictions.
 
     Args:
-        tables: the collected tables.
+        runs: columns of ``columns.RUNS``.
         root: the results folder that the paths in the tables are relative to.
         previous: an earlier result; its rows are reused if the predictions are unchanged.
 
@@ -48,7 +54,6 @@ def collapsed(tables: Tables, root: Path, previous: pd.DataFrame | None = None) 
     Raises:
         RecordError: a predictions file is not the one that was collected; names it.
     """
-    runs = pd.concat([tables.runs, tables.control_runs], ignore_index=True)
     runs = runs[runs["predictions"].notna()]
     earlier = _index_rows(previous)
     cells: dict[tuple[Any, ...], list[_Run]] = defaultdict(list)
@@ -64,14 +69,14 @@ def collapsed(tables: Tables, root: Path, previous: pd.DataFrame | None = None) 
         inputs = compute_digest([_VERSION, cell[-1], [[run.seed, run.sha256] for run in members]])
         numbers = earlier.get(inputs) or _compute_row(members, root, cell[-1])
         table.append((*cell[:3], list(cell[3]), *cell[4:], *numbers, inputs))
-    return frame("collapsed", table)
+    return build_frame(table, columns.COLLAPSED)
 
 
 def _index_rows(previous: pd.DataFrame | None) -> dict[str, tuple[Any, ...]]:
-    if previous is None or list(previous.columns) != columns.names("collapsed"):
+    if previous is None or list(previous.columns) != list_names(columns.COLLAPSED):
         return {}
     plain = previous.astype(object).where(previous.notna(), None)
-    numbers = columns.names("collapsed")[7:-1]
+    numbers = list_names(columns.COLLAPSED)[7:-1]
     rows = plain[["inputs", *numbers]].itertuples(index=False, name=None)
     return {inputs: tuple(row) for inputs, *row in rows}
 

@@ -8,60 +8,58 @@ for twice the budget, does not. The intervals are those of the table ``summary``
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.columns import CONTROL_SUMMARY, frame
-from tasktransfer.designs.transfer.collect.results import Tables, read_tables
+from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.statistics.by_dialogue import by_dialogue
 from tasktransfer.designs.transfer.statistics.controls import replace_baselines
 from tasktransfer.designs.transfer.statistics.joint import joint_confidence
-from tasktransfer.results.store import write_frame
-from tasktransfer.results.study import Study
+from tasktransfer.results.frames import Frames
+from tasktransfer.results.store import build_frame
 from tasktransfer.stats.false_discovery import compute_q_values
 
 _GROUP = ["dataset", "model", "algorithm"]
 
 
-def write_control_summary(study: Study) -> None:
-    """Write ``tables/control_summary.parquet``."""
-    tables, metadata = read_tables(Path(study.tables))
-    rows = summarise_controls(tables, Path(study.config.results))
-    file = Path(study.tables, "control_summary.parquet")
-    write_frame(file, rows, CONTROL_SUMMARY, metadata)
-    print(f"{file}: {len(rows):,} rows")
+def make_control_summary(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``control_summary``."""
+    root = Path(frames.study.config.results)
+    return summarise_controls(frames["transfer_runs"], frames["control_runs"], root)
 
 
-def summarise_controls(tables: Tables, root: Path) -> pd.DataFrame:
+def summarise_controls(runs: pd.DataFrame, control_runs: pd.DataFrame, root: Path) -> pd.DataFrame:
     """Compute the columns of ``CONTROL_SUMMARY``.
 
     Args:
-        tables: the collected tables.
+        runs: columns of ``columns.RUNS``.
+        control_runs: the same columns, for runs of controls.
         root: the results folder that the paths in the tables are relative to.
 
     Raises:
         RecordError: a predictions file is not the one that was collected; names it.
     """
-    rows = [row for control in CONTROLS for row in _summarise_control(control, tables, root)]
-    table = frame("control_summary", rows)
+    parts = ((control, [*replace_baselines(control, runs, control_runs)]) for control in CONTROLS)
+    rows = [row for control, part in parts for row in _summarise_control(control, part, root)]
+    table = build_frame(rows, columns.CONTROL_SUMMARY)
     table["q"] = compute_q_values(table["p"])
     return table
 
 
-def _summarise_control(control: str, tables: Tables, root: Path) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a control without q."""
-    parts = [*replace_baselines(control, tables)]
-    deltas = pd.concat([frame("deltas", []), *(part.deltas for part in parts)], ignore_index=True)
+def _summarise_control(
+    control: str, parts: Sequence[tuple[pd.DataFrame, pd.DataFrame]], root: Path
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a control without q; ``parts`` has its runs and deltas."""
+    empty = build_frame([], columns.DELTAS)
+    deltas = pd.concat([empty, *(deltas for _, deltas in parts)], ignore_index=True)
     deltas = deltas[deltas["delta"].notna()]
     if deltas.empty:
         return
-    runs = pd.concat([part.runs for part in parts], ignore_index=True)
-    dialogues = by_dialogue(replace(tables, runs=runs), root)
+    dialogues = by_dialogue(pd.concat([runs for runs, _ in parts], ignore_index=True), root)
     for key, group in deltas.groupby(_GROUP, sort=False):
         pairs = group.groupby(["source", "target"]).ngroups
         found = joint_confidence(group, dialogues)

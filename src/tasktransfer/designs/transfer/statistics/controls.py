@@ -10,41 +10,60 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import deltas_of
-from tasktransfer.designs.transfer.collect.columns import frame
-from tasktransfer.designs.transfer.collect.results import Tables
-from tasktransfer.designs.transfer.controls import CONTROLS, OF_PAIRS
+from tasktransfer.designs.transfer.controls import (
+    BEATS,
+    CANNOT_TELL,
+    CONTROLS,
+    EXPLAINED,
+    HURTS,
+    NOT_JUDGED,
+    OF_PAIRS,
+)
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.cells import MARKED, cells
+from tasktransfer.results.frames import Frames, list_names
+from tasktransfer.results.store import build_frame
 from tasktransfer.stats.false_discovery import compute_q_values
-
-BEATS, EXPLAINED, HURTS, CANNOT_TELL, NOT_JUDGED = VERDICTS = (
-    "beats all controls",
-    "explained by a control",
-    "hurts",
-    "cannot tell",
-    "not judged",
-)
 
 EXPLAINS = 0.5
 """Fraction of a cell's gain that a control must significantly reach to explain it."""
 
-_CELL = columns.names("cells")[:7]
+_CELL = list_names(columns.CELLS)[:7]
 _PLAIN = [name for name in _CELL if name != "sources"]
 """A cell's names without ``sources``: lists cannot be join keys, and ``source`` is equivalent."""
 
 
-def control_cells(tables: Tables, root: Path, previous: pd.DataFrame | None = None) -> pd.DataFrame:
+def make_control_cells(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``control_cells``; unchanged rows of the earlier frame are reused."""
+    root, earlier = Path(frames.study.config.results), frames.earlier.get("control_cells")
+    return control_cells(frames["transfer_runs"], frames["control_runs"], root, earlier)
+
+
+def make_controls(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``controls``, for all planned controls."""
+    planned = {run.method for run in frames.study.plan.runs}
+    names = [name for name in CONTROLS if name in planned]
+    return controls(frames["control_cells"], frames["cells"], names)
+
+
+def control_cells(
+    runs: pd.DataFrame,
+    control_runs: pd.DataFrame,
+    root: Path,
+    previous: pd.DataFrame | None = None,
+) -> pd.DataFrame:
     """Compute the table ``control_cells``: the result of ``cells`` with controls as baselines.
 
     Args:
-        tables: the collected tables.
+        runs: columns of ``columns.RUNS``.
+        control_runs: the same columns, for runs of controls.
         root: the results folder that the paths in the tables are relative to.
         previous: an earlier result; its rows are reused as in ``cells``.
 
@@ -57,24 +76,18 @@ def control_cells(tables: Tables, root: Path, previous: pd.DataFrame | None = No
     """
     earlier = None if previous is None else previous.drop(columns="control", errors="ignore")
     parts = [
-        cells(part, root, earlier).assign(control=control)
+        cells(*part, root, earlier).assign(control=control)
         for control in CONTROLS
-        for part in replace_baselines(control, tables)
+        for part in replace_baselines(control, runs, control_runs)
     ]
     if not parts:
-        return frame("control_cells", [])
+        return build_frame([], columns.CONTROL_CELLS)
     over = pd.concat(parts, ignore_index=True)
     several = over["p"].where(over["n_seeds"] > 1)
     families = [over["dataset"], over["control"]]
     over["q"] = several.groupby(families, sort=False).transform(compute_q_values)
     over["significant"] = over["q"] <= MARKED
-    return over[columns.names("control_cells")]
-
-
-def configured(tables: Tables) -> list[str]:
-    """Return the study's controls, including those without a finished run."""
-    planned = {*tables.control_runs["algorithm"], *tables.control_missing["algorithm"]}
-    return [name for name in CONTROLS if name in planned]
+    return over[list_names(columns.CONTROL_CELLS)]
 
 
 def controls(over: pd.DataFrame, heatmap_cells: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
@@ -83,7 +96,7 @@ def controls(over: pd.DataFrame, heatmap_cells: pd.DataFrame, names: Sequence[st
     Args:
         over: columns of ``columns.CONTROL_CELLS``.
         heatmap_cells: columns of ``columns.CELLS``, of the same tables.
-        names: the study's controls (``configured``).
+        names: the study's controls.
 
     Returns:
         Columns ``columns.CONTROLS``, in the order of ``heatmap_cells``. A control without a run for
@@ -92,7 +105,7 @@ def controls(over: pd.DataFrame, heatmap_cells: pd.DataFrame, names: Sequence[st
     """
     wanted = heatmap_cells[heatmap_cells["n_sources"] == 1]
     if wanted.empty or not names:
-        return frame("controls", [])
+        return build_frame([], columns.CONTROLS)
     own = ["n_seeds", "baseline_score", "delta", "low", "high", "p", "q"]
     over = over[[*_PLAIN, "control", *own]].rename(columns={"baseline_score": "control_score"})
     baseline = wanted[[*_CELL, "baseline_score", "delta", "q"]].rename(
@@ -107,26 +120,31 @@ def controls(over: pd.DataFrame, heatmap_cells: pd.DataFrame, names: Sequence[st
     ]
     verdicts = verdict_columns.apply(_judge_cell).rename("verdict").reset_index()
     rows = rows.merge(verdicts, on=_PLAIN, how="left")
-    wanted_columns = rows[columns.names("controls")]
-    return frame("controls", wanted_columns.itertuples(index=False, name=None))
+    wanted_columns = rows[list_names(columns.CONTROLS)]
+    return build_frame(wanted_columns.itertuples(index=False, name=None), columns.CONTROLS)
 
 
-def replace_baselines(control: str, tables: Tables) -> Iterator[Tables]:
-    """Yield tables whose baselines are a control's runs.
+def replace_baselines(
+    control: str, runs: pd.DataFrame, control_runs: pd.DataFrame
+) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+    """Yield runs and deltas whose baselines are a control's runs.
 
-    A target has one baseline, so a control with one run per source yields one set of tables per
+    A target has one baseline, so a control with one run per source yields one pair of frames per
     source.
     """
-    transfers = tables.runs[tables.runs["n_sources"] == 1]
-    stand_ins = tables.control_runs[tables.control_runs["algorithm"] == control]
+    transfers = runs[runs["n_sources"] == 1]
+    stand_ins = control_runs[control_runs["algorithm"] == control]
     groups = stand_ins.groupby("source", sort=False) if control in OF_PAIRS else [("", stand_ins)]
-    for source, runs in groups:
+    for source, baselines in groups:
         compared = transfers[transfers["source"] == source] if control in OF_PAIRS else transfers
-        as_baselines = runs.assign(
-            algorithm=BASELINE, source="", sources=runs["sources"].map(lambda _: []), n_sources=0
+        as_baselines = baselines.assign(
+            algorithm=BASELINE,
+            source="",
+            sources=baselines["sources"].map(lambda _: []),
+            n_sources=0,
         )
         both = pd.concat([as_baselines, compared], ignore_index=True)
-        yield replace(tables, runs=both, deltas=deltas_of(both))
+        yield both, deltas_of(both)
 
 
 def _judge_cell(cell: pd.DataFrame) -> str:

@@ -16,8 +16,9 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.columns import frame
+from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.runs import BASELINE
+from tasktransfer.designs.transfer.statistics.race import select_fresh_deltas
 from tasktransfer.designs.transfer.statistics.single_source import (
     by_dataset,
     cube,
@@ -26,9 +27,11 @@ from tasktransfer.designs.transfer.statistics.single_source import (
     mean_over_seeds,
 )
 from tasktransfer.errors import RecordError
-from tasktransfer.results.metadata import Order
+from tasktransfer.results.frames import Frames
+from tasktransfer.results.metadata import Metadata, Order
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_rows
+from tasktransfer.results.store import build_frame
 from tasktransfer.stats.correlation import correlate
 from tasktransfer.stats.resampling import Floats
 
@@ -36,6 +39,19 @@ TEST_INSTANCES = "test instances"
 TRAINING_DIALOGUES = "training dialogues"
 INSTANCES = ("dataset", "task", "instance_id")
 """Columns of ``instances_in_test``."""
+
+
+def make_overlap(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``overlap``, from test instances and from counted training dialogues."""
+    root = Path(frames.study.config.results)
+    instances = instances_in_test(frames["transfer_runs"], root)
+    return overlap(instances, _select_training_counts(frames), frames.metadata.order)
+
+
+def make_overlap_effect(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``overlap_effect``."""
+    deltas = frames.share(select_fresh_deltas)
+    return overlap_effect(frames["overlap"], deltas, frames.metadata.order)
 
 
 def instances_in_test(runs: pd.DataFrame, root: Path) -> pd.DataFrame:
@@ -98,7 +114,7 @@ def overlap(
         for basis, counts in counted.items()
         for source, target, shared, of in _order_counts(counts[counts["dataset"] == dataset], order)
     ]
-    return frame("overlap", rows)
+    return build_frame(rows, columns.OVERLAP)
 
 
 def _count_shared_instances(instances: pd.DataFrame) -> pd.DataFrame:
@@ -151,7 +167,7 @@ def overlap_effect(
             for basis, share in shares.items():
                 effect = correlate(share, means, dataset, *key, basis)
                 rows.append((dataset, *key, basis, *astuple(effect)))
-    return frame("overlap_effect", rows)
+    return build_frame(rows, columns.OVERLAP_EFFECT)
 
 
 def _build_share_matrices(overlap: pd.DataFrame, tasks: list[str]) -> dict[str, Floats]:
@@ -160,3 +176,44 @@ def _build_share_matrices(overlap: pd.DataFrame, tasks: list[str]) -> dict[str, 
         str(basis): matrix(rows, tasks, "share")
         for basis, rows in overlap.groupby("basis", sort=False)
     }
+
+
+def _select_training_counts(frames: Frames) -> pd.DataFrame | None:
+    """Return the training dialogues that the study's tasks share; None if they were not counted.
+
+    Raises:
+        RecordError: they were counted in other data than the runs used.
+    """
+    shared, runs = frames["overlap_data"], frames["transfer_runs"]
+    if not len(shared.columns):
+        return None
+    path = Path(frames.study.tables, "overlap_data.parquet")
+    wanted = {"dataset", "source", "target", "shared", "of", "synthetic", "few_sample"}
+    remedy = f"run `tasktransfer data stats --out {path.parent}` again, or delete the file"
+    absent = sorted(wanted - set(shared.columns))
+    if absent:
+        raise RecordError(f"{path}: has no column {', '.join(absent)}; {remedy}")
+    _check_same_data(path, shared, runs, frames.metadata, remedy)
+    studied = set(runs["target"]) | set(runs["sources"].explode().dropna())
+    return shared[shared["source"].isin(studied) & shared["target"].isin(studied)]
+
+
+def _check_same_data(
+    path: Path, shared: pd.DataFrame, runs: pd.DataFrame, metadata: Metadata, remedy: str
+) -> None:
+    """Raise RecordError if the dialogues were counted in other data than the runs used.
+
+    Synthetic dialogues do not apply to runs on real ones, nor full data to few-sample runs.
+    """
+    of_runs = runs.drop_duplicates("dataset").set_index("dataset")["few_sample"]
+    for row in shared.drop_duplicates("dataset").itertuples(index=False):
+        counted = {"synthetic": bool(row.synthetic), "few_sample": bool(row.few_sample)}
+        trained = {
+            "synthetic": metadata.is_synthetic(str(row.dataset)),
+            "few_sample": bool(of_runs.get(row.dataset, row.few_sample)),
+        }
+        if counted != trained:
+            raise RecordError(
+                f"{path}: {row.dataset} was counted with {counted}, the runs have {trained}; "
+                f"{remedy}"
+            )

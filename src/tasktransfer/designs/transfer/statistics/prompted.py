@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,12 +17,11 @@ from tasktransfer.core.nodes import Evaluation
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect.columns import MEAN, PROMPTED, SCORED, WRITTEN
-from tasktransfer.designs.transfer.collect.results import read_tables
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import is_prompted
-from tasktransfer.results.collect import Collected, gather
-from tasktransfer.results.store import build_frame, write_frame
-from tasktransfer.results.study import Study
+from tasktransfer.results.collect import Collected
+from tasktransfer.results.frames import Frames
+from tasktransfer.results.store import build_frame
 from tasktransfer.stats.bootstrap import compute_mean_confidence
 from tasktransfer.stats.cells import (
     NO_SEED,
@@ -56,13 +54,9 @@ class _Asked:
         return max(self.by_wording) - min(self.by_wording)
 
 
-def write_prompted(study: Study) -> None:
-    """Write ``tables/prompted.parquet``."""
-    _, metadata = read_tables(Path(study.tables))
-    collected = gather(study, [run for run in study.plan.runs if is_prompted(run)])
-    frame = prompted_table(collected)
-    write_frame(Path(study.tables, "prompted.parquet"), frame, PROMPTED, metadata)
-    print(f"{Path(study.tables, 'prompted.parquet')}: {len(frame):,} rows")
+def make_prompted(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``prompted``."""
+    return prompted_table(frames.collected)
 
 
 def prompted_table(collected: Collected) -> pd.DataFrame:
@@ -72,9 +66,10 @@ def prompted_table(collected: Collected) -> pd.DataFrame:
     """
     seen = {entry.model: entry for entry in transfer_config(collected.study).prompted}
     planned: dict[Key, list[Run]] = {}
-    for run in collected.planned:
+    for run in filter(is_prompted, collected.planned):
         planned.setdefault(_build_key(run), []).append(run)
-    missing = {(_build_key(hole.run), hole.run.seed) for hole in collected.missing}
+    holes = (hole.run for hole in collected.missing if is_prompted(hole.run))
+    missing = {(_build_key(run), run.seed) for run in holes}
     asked = {}
     for key, runs in planned.items():
         if whole := [run for run in runs if (key, run.seed) not in missing]:

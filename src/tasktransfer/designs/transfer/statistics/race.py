@@ -11,41 +11,57 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
-from tasktransfer.designs.transfer.collect.results import Tables
+from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.racing import (
     NAMES,
     NO_INTERVAL,
     Cell,
     Race,
+    read_race,
     select_continuing_pairs,
 )
-from tasktransfer.results.store import Columns, build_frame
+from tasktransfer.results.frames import Frames
+from tasktransfer.results.store import build_frame
+from tasktransfer.results.study import Study
 from tasktransfer.selection.choose import dev_deltas
 
-RACE: Columns = (
-    ("dataset", pa.string(), "dataset"),
-    ("model", pa.string(), "model, by its name in the study"),
-    ("algorithm", pa.string(), "transfer algorithm"),
-    ("source", pa.string(), "source task"),
-    ("target", pa.string(), "target task"),
-    ("left_after", pa.int64(), "round after which it left the race; null: it is in the last one"),
-    ("chosen_by", pa.list_(pa.int64()), "seeds whose dev scores decided whether it continues"),
-    ("fresh", pa.list_(pa.int64()), "seeds after the last selection; empty: none"),
-    ("delta_chosen", pa.float64(), "mean test delta over chosen_by; biased upwards for kept pairs"),
-    ("delta_fresh", pa.float64(), "mean test delta over fresh; NaN: no such seeds"),
-)
+
+def make_race(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``race``, for a study whose pairs race."""
+    race = read_study_race(frames.study)
+    assert race is not None
+    return race_table(frames["deltas"], race)
 
 
-def pairs_that_go_on(tables: Tables, race: Race, share: float) -> list[dict[str, str]]:
+def read_study_race(study: Study) -> Race | None:
+    """Return the race of a study so far; None if its pairs do not race."""
+    config = transfer_config(study)
+    if config.racing is None:
+        return None
+    return read_race(config.racing, config.seeds, config.results)
+
+
+def select_fresh_deltas(frames: Frames) -> pd.DataFrame:
+    """Return the deltas for statistics; in a race only those of seeds after the last selection."""
+    race = read_study_race(frames.study)
+    return frames["deltas"] if race is None else of_fresh_seeds(frames["deltas"], race)
+
+
+def pairs_that_go_on(
+    deltas: pd.DataFrame, runs: pd.DataFrame, race: Race, share: float
+) -> list[dict[str, str]]:
     """Return the pairs that continue after the current round, in the form of the selection file.
 
     Args:
+        deltas: columns of ``columns.DELTAS``.
+        runs: columns of ``columns.RUNS``.
         race: the race before this selection.
+        share: fraction of each target's sources that continue.
     """
-    single = tables.deltas[tables.deltas["n_sources"] == 1]
-    dev = dev_deltas(single, tables.runs)
+    single = deltas[deltas["n_sources"] == 1]
+    dev = dev_deltas(single, runs)
     means: dict[Cell, float] = {}
     for names, rows in dev.groupby(list(NAMES), sort=False):
         if set(rows["seed"]) >= set(race.seeds_now):
@@ -75,7 +91,7 @@ def race_table(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
             for some in (chosen, fresh)
         ]
         rows.append((*cell, left, list(chosen), list(fresh), *means))
-    return build_frame(rows, RACE)
+    return build_frame(rows, columns.RACE)
 
 
 def of_fresh_seeds(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:

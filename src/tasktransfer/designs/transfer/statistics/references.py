@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -20,13 +19,12 @@ from tasktransfer.core.references import COLLAPSED, LEARNED, NOT_BETTER
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect.columns import REFERENCES
-from tasktransfer.designs.transfer.collect.results import read_tables
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, is_reference
-from tasktransfer.results.collect import Collected, gather
+from tasktransfer.results.collect import Collected
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.rows import select_task_rows
-from tasktransfer.results.store import build_frame, write_frame
-from tasktransfer.results.study import Study
+from tasktransfer.results.store import build_frame
 from tasktransfer.stats.bootstrap import compute_confidences
 from tasktransfer.stats.cells import NO_SEED, Cell, Scored, gather_cells, score_answers
 from tasktransfer.stats.collapsed import is_collapsed
@@ -43,14 +41,9 @@ class _Baseline(NamedTuple):
     collapsed: tuple[bool, ...]
 
 
-def write_references(study: Study) -> None:
-    """Write ``tables/references.parquet``."""
-    _, metadata = read_tables(Path(study.tables))
-    runs = [run for run in study.plan.runs if is_reference(run) or run.method == BASELINE]
-    frame = build_reference_table(gather(study, runs))
-    file = Path(study.tables, "references.parquet")
-    write_frame(file, frame, REFERENCES, metadata)
-    print(f"{file}: {len(frame):,} rows")
+def make_references(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``references``."""
+    return build_reference_table(frames.collected)
 
 
 def build_reference_table(collected: Collected) -> pd.DataFrame:

@@ -33,11 +33,14 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from tasktransfer.designs.transfer.collect.columns import frame
-from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue
+from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue, make_by_dialogue
 from tasktransfer.designs.transfer.statistics.joint import joint_confidence
+from tasktransfer.designs.transfer.statistics.race import select_fresh_deltas
 from tasktransfer.designs.transfer.statistics.single_source import by_dataset, cube
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Order
+from tasktransfer.results.store import build_frame
 from tasktransfer.stats.false_discovery import compute_q_values
 from tasktransfer.stats.resampling import Floats, create_generator
 
@@ -69,6 +72,12 @@ class _Draws:
     cells: Floats
 
 
+def make_summary(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``summary``."""
+    deltas = frames.share(select_fresh_deltas)
+    return summary(deltas, frames.metadata.order, frames.share(make_by_dialogue))
+
+
 def summary(
     deltas: pd.DataFrame,
     order: Order | None = None,
@@ -91,7 +100,7 @@ def summary(
         for model in dict.fromkeys(model for model, _ in groups):
             own = {name: group for (other, name), group in groups.items() if other == model}
             rows += _summarise_model(dataset, model, tasks, own, dialogues)
-    table = frame("summary", rows)
+    table = build_frame(rows, columns.SUMMARY)
     table["joint_q"] = compute_q_values(table["joint_p"])
     return table
 

@@ -20,10 +20,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.columns import frame
-from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue
+from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue, make_by_dialogue
+from tasktransfer.designs.transfer.statistics.race import select_fresh_deltas
 from tasktransfer.designs.transfer.statistics.single_source import by_dataset, cube, single_source
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Order
+from tasktransfer.results.store import build_frame
 from tasktransfer.selection.choose import dev_deltas
 from tasktransfer.stats.chosen import (
     Target,
@@ -33,6 +36,12 @@ from tasktransfer.stats.chosen import (
     simulate_half_width,
 )
 from tasktransfer.stats.resampling import Floats, create_generator
+
+
+def make_top1(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``top1``."""
+    deltas, runs = frames.share(select_fresh_deltas), frames["transfer_runs"]
+    return top1(deltas, runs, frames.share(make_by_dialogue), frames.metadata.order)
 
 
 def top1(
@@ -55,7 +64,7 @@ def top1(
         ``n_pairs`` counts the candidates.
     """
     if single_source(deltas).empty:
-        return frame("top1", [])
+        return build_frame([], columns.TOP1)
     on_dev = dev_deltas(deltas, runs)
     dev_groups = {
         (dataset, *key): rows
@@ -76,7 +85,7 @@ def top1(
             rows.append(
                 (*key, *_compute_top1_columns(test, dev), *_average_heldout(of_halves, key))
             )
-    return frame("top1", rows)
+    return build_frame(rows, columns.TOP1)
 
 
 def _compute_top1_columns(test: Floats, dev: Floats) -> tuple[Any, ...]:

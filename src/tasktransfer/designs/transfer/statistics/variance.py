@@ -28,11 +28,17 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.columns import frame
+from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.statistics.race import select_fresh_deltas
 from tasktransfer.designs.transfer.statistics.single_source import by_dataset
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Order
+from tasktransfer.results.store import build_frame
 
-COMPONENTS = ("source", "target", "source x target", "seed")
+
+def make_variance(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``variance``."""
+    return variance(frames.share(select_fresh_deltas), frames.metadata.order)
 
 
 def variance(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
@@ -54,7 +60,7 @@ def variance(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
         for key, group in groups.items()
         for line in _compute_components(group)
     ]
-    return frame("variance", rows)
+    return build_frame(rows, columns.VARIANCE)
 
 
 def _compute_components(group: pd.DataFrame) -> list[tuple[str, float, float]]:
@@ -62,7 +68,7 @@ def _compute_components(group: pd.DataFrame) -> list[tuple[str, float, float]]:
     variances = np.maximum(_estimate_moments(group), 0.0)  # NaN stays NaN
     total = float(np.nansum(variances))
     shares = variances / total if total > 0 else np.full(len(variances), np.nan)
-    return list(zip(COMPONENTS, variances.tolist(), shares.tolist(), strict=True))
+    return list(zip(columns.COMPONENTS, variances.tolist(), shares.tolist(), strict=True))
 
 
 def _estimate_moments(group: pd.DataFrame) -> tuple[float, float, float, float]:

@@ -15,9 +15,9 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.designs.transfer import published
-from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.present.html import to_records
 from tasktransfer.present.published import Published, add_published, list_notes
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 
 _BY_HUB_NAME = {
@@ -69,15 +69,14 @@ def find_published_model(name: str, weights: str | None) -> str | None:
     return _BY_STUDY_NAME.get(name.casefold())
 
 
-def find_correspondence(results: Results) -> Correspondence:
+def find_correspondence(frames: Frames) -> Correspondence:
     """Return what can be compared in a study: nothing with synthetic data or full data."""
-    tables, metadata = results.tables, results.metadata
+    runs, missing, metadata = frames["transfer_runs"], frames["missing_runs"], frames.metadata
     if metadata.synthetic and not metadata.real:
         return Correspondence(frozenset(), {}, "the dialogues are synthetic", metadata)
-    runs = tables.runs
     few_sample = runs["few_sample"].groupby(runs["dataset"]).all().to_dict()
     by_default = bool(runs["few_sample"].all())
-    studied = {*runs["dataset"], *tables.missing["dataset"]}
+    studied = {*runs["dataset"], *missing["dataset"]}
     if not studied:
         return Correspondence(frozenset(), {}, "the study trains no model", metadata)
     real = {
@@ -89,7 +88,7 @@ def find_correspondence(results: Results) -> Correspondence:
     if real and not datasets:
         reason = "the paper's numbers are for few-sample data"
         return Correspondence(frozenset(), {}, reason, metadata)
-    models = _match_models(runs, tables.missing)
+    models = _match_models(runs, missing)
     nothing = "" if datasets else "no dataset of the study is the paper's"
     return Correspondence(datasets, models if datasets else {}, nothing, metadata)
 

@@ -11,7 +11,6 @@ import pandas as pd
 from tasktransfer.core.quantities import format_quantity
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
-from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.tables.correspondence import (
     Correspondence,
     add_published_values,
@@ -29,6 +28,7 @@ from tasktransfer.designs.transfer.tables.names import (
 )
 from tasktransfer.present.numbers import DASH, INCOMPLETE, OTHERWISE, format_delta
 from tasktransfer.present.printed import Layout, Line, group_blocks
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata, sort_rows
 
 _KEYS = ["dataset", "target", "model", "algorithm"]
@@ -75,37 +75,37 @@ COLUMNS6 = {
 """Meanings of Table 6's columns; ``published_`` and ``difference_`` exist if comparable."""
 
 
-def table3(results: Results) -> pd.DataFrame | None:
+def table3(frames: Frames) -> pd.DataFrame | None:
     """Return the gain of several sources together over each alone, with the paper's values.
 
     Returns:
         One row per dataset, target, sources, model and algorithm, columns as in ``COLUMNS3``;
         None if no multi-source run is finished or planned.
     """
-    return _attach_published(results, MEASURES3, published.table3())
+    return _attach_published(frames, MEASURES3, published.table3())
 
 
-def table6(results: Results) -> pd.DataFrame | None:
+def table6(frames: Frames) -> pd.DataFrame | None:
     """Return the two deltas whose difference is Table 3, with the paper's values.
 
     Returns:
         One row per dataset, target, sources, model and algorithm, columns as in ``COLUMNS6``;
         None if no multi-source run is finished or planned.
     """
-    return _attach_published(results, MEASURES6, published.table6(), also=list(ALSO6))
+    return _attach_published(frames, MEASURES6, published.table6(), also=list(ALSO6))
 
 
 def _attach_published(
-    results: Results, measures: Sequence[str], values: pd.DataFrame, also: Sequence[str] = ()
+    frames: Frames, measures: Sequence[str], values: pd.DataFrame, also: Sequence[str] = ()
 ) -> pd.DataFrame | None:
-    rows = _compute_gains(results)
+    rows = _compute_gains(frames)
     if rows is None:
         return None
     agreement = _compare_sources(rows)
     ours = rows[[*_ROW, *measures, *_COUNTS]]
     if (agreement == "other").all():
         return ours
-    comparable = find_correspondence(results)
+    comparable = find_correspondence(frames)
     # Rows with other sources are not looked up, because the paper's number does not apply to them.
     frame = add_published_values(
         ours[agreement != "other"], values, measures, _KEYS, comparable, also=also
@@ -124,13 +124,13 @@ def _compare_sources(rows: pd.DataFrame) -> pd.Series:
     return pd.Series(agreement, rows.index, dtype=object)
 
 
-def _compute_gains(results: Results) -> pd.DataFrame | None:
+def _compute_gains(frames: Frames) -> pd.DataFrame | None:
     """Return ``multi_source_gain`` in the study's order, with these tables' column names."""
-    gains = multi_source_gain(results.tables.deltas, results.tables.missing)
+    gains = multi_source_gain(frames["deltas"], frames["missing_runs"])
     if gains.empty:
         return None
-    gains = sort_rows(gains, _SORTED_BY, results.metadata.order)
-    names = _map_short_names(gains, results.metadata)
+    gains = sort_rows(gains, _SORTED_BY, frames.metadata.order)
+    names = _map_short_names(gains, frames.metadata)
     return gains.assign(short=gains["target"].map(names)).rename(
         columns={
             "difference": "gain",

@@ -3,9 +3,11 @@
 From a notebook::
 
     from tasktransfer.designs.transfer.tables.paper_tables import table2
-    from tasktransfer.designs.transfer.collect.results import read_results
+    from tasktransfer.designs import design_of, open_study
+    from tasktransfer.designs.commands import read_frames
 
-    table2(read_results("results/demo/tables"))
+    study = open_study("workflow/presets/demo.yaml")
+    table2(read_frames(study, design_of(study.config).analysis(study)))
 
 Tables 4 and 5 of the paper are prompts: the cards of ``tasktransfer.tasks`` hold them.
 """
@@ -20,7 +22,6 @@ import pandas as pd
 
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer import published
-from tasktransfer.designs.transfer.collect.results import Results, results_of
 from tasktransfer.designs.transfer.runs import BASELINE, is_prompted, is_transfer
 from tasktransfer.designs.transfer.tables import multi_source_tables as multi
 from tasktransfer.designs.transfer.tables import table1 as first
@@ -30,7 +31,7 @@ from tasktransfer.designs.transfer.tables.multi_source_tables import table3, tab
 from tasktransfer.designs.transfer.tables.table1 import table1
 from tasktransfer.designs.transfer.tables.table2 import table2
 from tasktransfer.present.printed import Layout, build_plain_layout
-from tasktransfer.present.view import View
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 
 __all__ = ["table1", "table2", "table3", "table6"]
@@ -40,7 +41,7 @@ __all__ = ["table1", "table2", "table3", "table6"]
 class _Table:
     """Functions that compute, annotate and lay out a table, and the meanings of its columns."""
 
-    make: Callable[[Results], pd.DataFrame | None]
+    make: Callable[[Frames], pd.DataFrame | None]
     notes: Callable[[pd.DataFrame, Metadata, Correspondence], Sequence[str]]
     layout: Callable[[pd.DataFrame, Metadata], Layout]
     columns: Mapping[str, str]
@@ -52,7 +53,7 @@ _TABLES = {
     "table3": _Table(table3, multi.notes3, multi.layout3, multi.COLUMNS3),
     "table6": _Table(table6, multi.notes6, multi.layout6, multi.COLUMNS6),
     "published_check": _Table(
-        lambda results: published.consistency(),
+        lambda frames: published.consistency(),
         lambda frame, metadata, comparable: (),
         lambda frame, metadata: build_plain_layout(frame),
         published.CONSISTENCY,
@@ -60,20 +61,20 @@ _TABLES = {
 }
 
 
-def make(name: str, view: View) -> pd.DataFrame | None:
+def make(name: str, frames: Frames) -> pd.DataFrame | None:
     """Compute the rows of a table."""
-    return _TABLES[name].make(results_of(view))
+    return _TABLES[name].make(frames)
 
 
-def make_layout(name: str, view: View, frame: pd.DataFrame) -> Layout:
+def make_layout(name: str, frames: Frames, frame: pd.DataFrame) -> Layout:
     """Return the printed layout of a table."""
-    return _TABLES[name].layout(frame, view.metadata)
+    return _TABLES[name].layout(frame, frames.metadata)
 
 
-def make_notes(name: str, view: View, frame: pd.DataFrame) -> list[str]:
+def make_notes(name: str, frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return notes on incomplete rows, comparability and terms."""
-    comparable = find_correspondence(results_of(view))
-    return [note for note in _TABLES[name].notes(frame, view.metadata, comparable) if note]
+    comparable = find_correspondence(frames)
+    return [note for note in _TABLES[name].notes(frame, frames.metadata, comparable) if note]
 
 
 def describe_columns(name: str) -> Mapping[str, str]:

@@ -11,10 +11,10 @@ from tasktransfer.core.runs import Run
 from tasktransfer.datasets import resolve_task
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.leaks import counted
-from tasktransfer.present.view import View
+from tasktransfer.results.frames import Frames
 
 
-def make(view: View) -> pd.DataFrame:
+def make(frames: Frames) -> pd.DataFrame:
     """Return one row per counted pair of tasks from two datasets."""
     return pd.DataFrame(
         {
@@ -25,13 +25,13 @@ def make(view: View) -> pd.DataFrame:
             "of": shared.of,
             "example": " is ".join(shared.example or ()),
         }
-        for (home, source, dataset, target), shared in counted(view.study).items()
+        for (home, source, dataset, target), shared in counted(frames.study).items()
     )
 
 
-def make_notes(view: View, frame: pd.DataFrame) -> Sequence[str]:
+def make_notes(frames: Frames, frame: pd.DataFrame) -> Sequence[str]:
     """Return a note on the leaks that the config allows."""
-    allowed = transfer_config(view.study).allow_leaks
+    allowed = transfer_config(frames.study).allow_leaks
     return [f"Allowed by the study: {', '.join(allowed)}."] if allowed else []
 
 

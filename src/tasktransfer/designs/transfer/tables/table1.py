@@ -9,7 +9,6 @@ import pandas as pd
 
 from tasktransfer.datasets import find_task
 from tasktransfer.designs.transfer import published
-from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.tables.correspondence import (
     Correspondence,
     add_published_values,
@@ -21,6 +20,7 @@ from tasktransfer.designs.transfer.tables.correspondence import (
 from tasktransfer.designs.transfer.tables.names import fit_short_names, get_short_names
 from tasktransfer.present.numbers import DASH, format_count
 from tasktransfer.present.printed import Entry, Layout, group_blocks
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata, sort_rows
 
 SPLITS = ("train", "dev", "test")
@@ -57,18 +57,18 @@ _KINDS = {
 _HEAD = ("Dataset", "Task", "Short", "Type", "Metrics", "", "Original", "Train", "Dev", "Test")
 
 
-def table1(results: Results) -> pd.DataFrame | None:
+def table1(frames: Frames) -> pd.DataFrame | None:
     """Return tasks and samples, with the values of the paper's few-sample setting.
 
     Returns:
         One row per dataset and task of the study, columns as in ``COLUMNS``; None without tasks.
     """
-    sizes = _add_absent_tasks(results)
+    sizes = _add_absent_tasks(frames)
     if sizes.empty:
         return None
     named = zip(sizes["dataset"], sizes["task"], strict=True)
     cards = [find_task(dataset, task) for dataset, task in named]
-    short = fit_short_names(dict.fromkeys(sizes["task"]), get_short_names(results.metadata))
+    short = fit_short_names(dict.fromkeys(sizes["task"]), get_short_names(frames.metadata))
     frame = pd.DataFrame(
         {
             "dataset": sizes["dataset"],
@@ -86,17 +86,17 @@ def table1(results: Results) -> pd.DataFrame | None:
         published.table1(),
         SPLITS,
         ["dataset", "task"],
-        find_correspondence(results),
+        find_correspondence(frames),
         also=["original_samples", "task_type", "metrics"],
     )
 
 
-def _add_absent_tasks(results: Results) -> pd.DataFrame:
+def _add_absent_tasks(frames: Frames) -> pd.DataFrame:
     """Return the sizes, and the planned tasks without a record yet, in the study's order."""
-    planned = results.tables.missing[["dataset", "target"]].rename(columns={"target": "task"})
-    tasks = pd.concat([results.tables.sizes, planned], ignore_index=True)
+    planned = frames["missing_runs"][["dataset", "target"]].rename(columns={"target": "task"})
+    tasks = pd.concat([frames["sizes"], planned], ignore_index=True)
     tasks = tasks.drop_duplicates(["dataset", "task"])
-    return sort_rows(tasks, {"dataset": "dataset", "task": "task"}, results.metadata.order)
+    return sort_rows(tasks, {"dataset": "dataset", "task": "task"}, frames.metadata.order)
 
 
 def _format_metric(key: str) -> str:

@@ -10,7 +10,6 @@ import pandas as pd
 
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.columns import MEAN
-from tasktransfer.designs.transfer.collect.results import Results
 from tasktransfer.designs.transfer.tables.aggregates import AGGREGATES, GROUP, aggregate
 from tasktransfer.designs.transfer.tables.correspondence import (
     Correspondence,
@@ -30,6 +29,7 @@ from tasktransfer.present.numbers import (
     format_score,
 )
 from tasktransfer.present.printed import Entry, Layout, group_blocks
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 
 MEASURES = ("average_score", "average_delta", "top1_score", "top1_delta")
@@ -86,16 +86,16 @@ _HEAD = (
 )
 
 
-def table2(results: Results) -> pd.DataFrame | None:
+def table2(frames: Frames) -> pd.DataFrame | None:
     """Aggregate single-source transfer, with the paper's values.
 
     Returns:
         One row per dataset, model and algorithm, columns as in ``COLUMNS`` (``aggregate`` defines
         the numbers); None if no single-source transfer is finished or planned.
     """
-    tables, metadata = results.tables, results.metadata
-    frame = aggregate(tables.deltas, tables.missing, metadata.order)
-    asked = _build_prompted_rows(results.prompted)
+    order = frames.metadata.order
+    frame = aggregate(frames["deltas"], frames["missing_runs"], order)
+    asked = _build_prompted_rows(frames.get("prompted"))
     if frame.empty:
         return asked
     trained = add_published_values(
@@ -103,7 +103,7 @@ def table2(results: Results) -> pd.DataFrame | None:
         published.table2(),
         MEASURES,
         GROUP,
-        find_correspondence(results),
+        find_correspondence(frames),
         also=list(ALSO),
         differs=_describe_pair_difference,
     )

@@ -1,15 +1,20 @@
-"""Columns of the study's tables: name, type, meaning."""
+"""Frames of the panel study: columns, and the functions that make them."""
 
 from __future__ import annotations
 
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
-from tasktransfer.results.store import Columns
+from tasktransfer.core.lazy import LazyPackage
+from tasktransfer.results.frames import FLAG, NUMBER, NUMBERS, TEXT, WHOLE, Columns, Frame
+
+if TYPE_CHECKING:
+    from tasktransfer.designs.panel import collect, statistics
+else:
+    package = LazyPackage(__package__)
+    collect, statistics = package.collect, package.statistics
 
 ABOUT = ("domain", "persona", "set", "by", "percent", "draw", "of")
 """Keys of ``Run.about`` that identify a run."""
-
-TEXT, NUMBER, WHOLE, YES = pa.string(), pa.float64(), pa.int64(), pa.bool_()
 
 _CORRELATION: Columns = (
     ("value", NUMBER, "Spearman's correlation x 100, mean over seeds"),
@@ -31,7 +36,7 @@ ITEMS: Columns = (
     ("item", TEXT, "rated item"),
     ("context", TEXT, "context ID, shared by several responses"),
     ("gold", NUMBER, "mean human rating, as a fraction of the scale"),
-    ("ratings", pa.list_(NUMBER), "ratings of single annotators, or only their mean"),
+    ("ratings", NUMBERS, "ratings of single annotators, or only their mean"),
     ("utterances", WHOLE, "number of utterances in context and response"),
     ("context_words", WHOLE, "number of words in the context, separated by spaces"),
     ("response_words", WHOLE, "number of words in the response"),
@@ -74,7 +79,7 @@ LEAKS: Columns = (
     ("dialogues", WHOLE, "number of dialogues; with a set, those that share an utterance with it"),
     ("kept", WHOLE, "number of dialogues that share no utterance with any set"),
     ("items", WHOLE, "number of items of the set that share an utterance with the corpus"),
-    ("dropped", YES, "true if dialogues with shared utterances were left out"),
+    ("dropped", FLAG, "true if dialogues with shared utterances were left out"),
 )
 TRAININGS: Columns = (
     ("kind", TEXT, "kind of training"),
@@ -94,7 +99,7 @@ TRAININGS: Columns = (
 CORRELATIONS: Columns = (
     ("method", TEXT, "rating method"),
     ("set", TEXT, "rated set"),
-    ("in_domain", YES, "true if the set belongs to a trained domain"),
+    ("in_domain", FLAG, "true if the set belongs to a trained domain"),
     ("domain", TEXT, "the set's domain; empty if it has none"),
     ("seeds", WHOLE, "number of seeds"),
     *_CORRELATION,
@@ -111,7 +116,7 @@ EXPERTS: Columns = (
     ("method", TEXT, "panel or collection"),
     ("expert", TEXT, "domain of the expert, or 'own - others' for the difference"),
     ("set", TEXT, "rated set"),
-    ("own", YES, "true if the set belongs to the expert's domain"),
+    ("own", FLAG, "true if the set belongs to the expert's domain"),
     ("seeds", WHOLE, "number of seeds"),
     *_CORRELATION,
 )
@@ -195,21 +200,22 @@ CEILINGS: Columns = (
     ("context_words", NUMBER, "mean number of words in the context"),
     ("response_words", NUMBER, "mean number of words in the response"),
 )
-TABLES = {
-    "ratings": RATINGS,
-    "items": ITEMS,
-    "choices": CHOICES,
-    "few_shot": FEW_SHOT,
-    "pairs": PAIRS,
-    "leaks": LEAKS,
-    "trainings": TRAININGS,
-}
-STATISTICS = {
-    "correlations": CORRELATIONS,
-    "experts": EXPERTS,
-    "tests": TESTS,
-    "averages": AVERAGES,
-    "few": FEW,
-    "hits": HITS,
-    "ceilings": CEILINGS,
-}
+
+RATED = ("ratings", "items")
+
+FRAMES = (
+    Frame("ratings", RATINGS, collect.make_ratings),
+    Frame("choices", CHOICES, collect.make_choices),
+    Frame("few_shot", FEW_SHOT, collect.make_few_shot),
+    Frame("pairs", PAIRS, collect.make_pairs),
+    Frame("leaks", LEAKS, collect.make_leaks),
+    Frame("trainings", TRAININGS, collect.make_trainings),
+    Frame("items", ITEMS, collect.make_items, from_dialogues=True),
+    Frame("correlations", CORRELATIONS, statistics.make_correlations, RATED),
+    Frame("experts", EXPERTS, statistics.make_experts, RATED),
+    Frame("tests", TESTS, statistics.make_tests, RATED),
+    Frame("averages", AVERAGES, statistics.make_averages, RATED),
+    Frame("few", FEW, statistics.make_few, (*RATED, "few_shot")),
+    Frame("hits", HITS, statistics.make_hits, ("choices",)),
+    Frame("ceilings", CEILINGS, statistics.make_ceilings, RATED),
+)

@@ -1,0 +1,74 @@
+"""Commands that compute and show a study's results, for every design."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tasktransfer.designs.design import Design
+from tasktransfer.present.declared import Analysis
+from tasktransfer.results.study import Study
+
+if TYPE_CHECKING:
+    from tasktransfer.results.frames import Frames
+
+
+def write_collected(design: Design, study: Study, *, complete: bool = False) -> None:
+    """Write the frames that are made from the available records.
+
+    Args:
+        design: the study's design.
+        study: the study.
+        complete: true to refuse a study with missing results, and write nothing.
+    """
+    from tasktransfer.results.frame_files import collect  # noqa: PLC0415
+
+    analysis = design.analysis(study)
+    collect(study, analysis.frames, analysis.metadata, analysis.about, complete=complete)
+
+
+def write_statistics(design: Design, study: Study) -> None:
+    """Write the frames that are made from collected frames."""
+    from tasktransfer.results.frame_files import compute_statistics  # noqa: PLC0415
+
+    analysis = design.analysis(study)
+    if not any(frame.needs and frame.planned(study) for frame in analysis.frames):
+        print(f"{study.config_file}: design {design.name} has no statistics: nothing to do")
+        return
+    compute_statistics(study, analysis.frames, analysis.about)
+
+
+def write_figures(design: Design, study: Study) -> None:
+    """Draw the figures whose data changed, and write the printed tables."""
+    from tasktransfer.present.figures import draw_figures  # noqa: PLC0415
+    from tasktransfer.present.tables import build_printed_tables, write_tables  # noqa: PLC0415
+
+    analysis = design.analysis(study)
+    frames, out = read_frames(study, analysis), Path(study.figures)
+    for path in write_tables(build_printed_tables(analysis, frames), out):
+        print(path)
+    drawn = draw_figures(analysis, frames, out)
+    for path in drawn.files(out):
+        print(path)
+    for hole in drawn.left:
+        print(hole.why)
+
+
+def write_report(design: Design, study: Study) -> None:
+    """Write the report: one HTML file with the answer, tables, figures and provenance."""
+    from tasktransfer.present.page.page import write_page  # noqa: PLC0415
+
+    analysis = design.analysis(study)
+    frames = read_frames(study, analysis)
+    print(write_page(analysis, frames, Path(study.figures), Path(study.report)))
+
+
+def read_frames(study: Study, analysis: Analysis) -> Frames:
+    """Read a study's frames for tables and figures; each is read on first use.
+
+    Raises:
+        RecordError: the frames were not written, or are damaged.
+    """
+    from tasktransfer.results import frame_files  # noqa: PLC0415
+
+    return analysis.complete(frame_files.read_frames(study, analysis.frames, analysis.about))

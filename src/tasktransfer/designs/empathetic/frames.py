@@ -1,0 +1,123 @@
+"""Frames of the empathetic study: columns, and the functions that make them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tasktransfer.core.lazy import LazyPackage
+from tasktransfer.results.frames import FLAG, NUMBER, NUMBERS, TEXT, WHOLE, Columns, Frame
+
+if TYPE_CHECKING:
+    from tasktransfer.designs.empathetic import collect, statistics
+else:
+    package = LazyPackage(__package__)
+    collect, statistics = package.collect, package.statistics
+
+ABOUT = ("setting",)
+"""Keys of ``Run.about`` that identify a run."""
+
+_RUN: Columns = (
+    ("setting", TEXT, "retrieval, generation or classifier"),
+    ("method", TEXT, "evaluated method"),
+    ("model", TEXT, "name of the model in the config"),
+    ("seed", WHOLE, "random seed"),
+)
+_CELL: Columns = (
+    ("setting", TEXT, "retrieval, generation or classifier"),
+    ("method", TEXT, "evaluated method"),
+    ("measure", TEXT, "measure, in its own unit (percent, or a perplexity)"),
+    ("pool", TEXT, "datasets that the candidates come from; empty if there is no pool"),
+)
+MEASURED: Columns = (
+    *_RUN,
+    ("measure", TEXT, "measure, in its own unit (percent, or a perplexity)"),
+    ("pool", TEXT, "datasets that the candidates come from; empty if there is no pool"),
+    ("value", NUMBER, "the measure on the test split"),
+    ("instances", WHOLE, "number of test instances"),
+    ("record", TEXT, "path of the evaluation's record, relative to the results folder"),
+    ("constant", FLAG, "true if at least 99 % of the answers are identical"),
+)
+ROWS: Columns = (
+    *_RUN,
+    ("measure", TEXT, "measure that is computed from the tally"),
+    ("pool", TEXT, "datasets that the candidates come from; empty if there is no pool"),
+    ("dialogue", TEXT, "dialogue ID; dialogues are resampled as clusters"),
+    ("instance", TEXT, "instance ID"),
+    ("emotion", TEXT, "emotion of the dialogue"),
+    ("chosen_from", TEXT, "dataset of the retrieved reply; empty if none was retrieved"),
+    ("tally", NUMBERS, "the instance's contribution to the measure's sums"),
+)
+COSTS: Columns = (
+    *_RUN,
+    (
+        "parameters",
+        WHOLE,
+        "number of parameters, including fixed positions for retrieval only; 0 if unknown",
+    ),
+    ("hours", NUMBER, "wall time of the method's last training, hours"),
+    ("all_hours", NUMBER, "wall time of all trainings of the method, hours"),
+    ("hardware", TEXT, "GPU, or CPU with its number of threads"),
+    ("examples", WHOLE, "number of training instances of the last training"),
+)
+LABELS: Columns = (
+    ("label", TEXT, "emotion"),
+    ("dialogues", WHOLE, "number of dialogues with this emotion, all splits"),
+    ("percent", NUMBER, "percentage of all dialogues"),
+)
+SHARED: Columns = (
+    ("what", TEXT, "a situation in several splits, or test utterances found in training"),
+    ("text", TEXT, "the situation in lower case; empty for utterances"),
+    ("splits", TEXT, "splits that share the texts"),
+    ("count", WHOLE, "number of shared texts"),
+    ("of", WHOLE, "total number of dialogues, or of distinct test utterances"),
+)
+SUMMARY: Columns = (
+    *_CELL,
+    ("seeds", WHOLE, "number of seeds; 1 for a model that is evaluated as released"),
+    ("value", NUMBER, "mean over seeds (geometric mean for perplexities)"),
+    ("low", NUMBER, "lower end of the 95 % interval over dialogues and, if several, seeds"),
+    ("high", NUMBER, "upper end of the interval"),
+    ("dialogues", WHOLE, "number of dialogues, which are resampled as clusters"),
+)
+DIFFERENCES: Columns = (
+    *_CELL,
+    ("seeds", WHOLE, "number of seeds that both methods have"),
+    (
+        "difference",
+        NUMBER,
+        "method - Base, mean over seeds; log perplexities (nats) for perplexity",
+    ),
+    ("low", NUMBER, "lower end of the 95 % interval over dialogues and seeds"),
+    ("high", NUMBER, "upper end of the interval"),
+    ("p", NUMBER, "two-sided p-value of the null hypothesis of no difference"),
+    (
+        "q",
+        NUMBER,
+        "p after false-discovery control over all methods; null for controls and one seed",
+    ),
+    ("comparable", FLAG, "false if the method is given the gold label"),
+)
+BY_EMOTION: Columns = (
+    ("method", TEXT, "evaluated method"),
+    ("emotion", TEXT, "emotion of the dialogue"),
+    ("p_at_1", NUMBER, "P@1 of its instances, mean over seeds, percent"),
+    ("instances", WHOLE, "number of instances per seed"),
+)
+POOLS_CHOSEN: Columns = (
+    ("method", TEXT, "evaluated method"),
+    ("pool", TEXT, "pool of candidates"),
+    ("chosen_from", TEXT, "dataset of the retrieved replies"),
+    ("percent", NUMBER, "percentage of retrieved replies from it, mean over seeds"),
+)
+
+FRAMES = (
+    Frame("measured", MEASURED, collect.make_measured),
+    Frame("rows", ROWS, collect.make_rows),
+    Frame("costs", COSTS, collect.make_costs),
+    Frame("labels", LABELS, collect.make_labels, from_dialogues=True),
+    Frame("shared", SHARED, collect.make_shared, from_dialogues=True),
+    Frame("summary", SUMMARY, statistics.make_summary, ("rows", "measured")),
+    Frame("differences", DIFFERENCES, statistics.make_differences, ("rows", "measured")),
+    Frame("by_emotion", BY_EMOTION, statistics.make_by_emotion, ("rows",)),
+    Frame("pools_chosen", POOLS_CHOSEN, statistics.make_pools_chosen, ("rows",)),
+)

@@ -1,0 +1,141 @@
+"""Frames of the probe study: columns, and the functions that make them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tasktransfer.core.lazy import LazyPackage
+from tasktransfer.results.frames import FLAG, NUMBER, TEXT, WHOLE, Columns, Frame
+
+if TYPE_CHECKING:
+    from tasktransfer.designs.probes import claims, collect, intervals
+else:
+    package = LazyPackage(__package__)
+    claims, collect, intervals = package.claims, package.collect, package.intervals
+
+ABOUT = ("corpus", "probe")
+"""Keys of ``Run.about`` that identify a run."""
+
+PROBED: Columns = (
+    ("corpus", TEXT, "corpus of dialogues"),
+    ("model", TEXT, "name of the model in the config; words for counts of words that models read"),
+    ("snapshot", TEXT, "untrained, best, last, epoch n, as it is, or words"),
+    ("epoch", WHOLE, "probed round; null if nothing was trained"),
+    ("seed", WHOLE, "seed of the training"),
+    ("probe", TEXT, "probe"),
+    ("f1", NUMBER, "micro-F1 on the test split, 0-100"),
+    ("prior", NUMBER, "micro-F1 of the best constant answer of the training split"),
+    ("shuffled", NUMBER, "micro-F1 of the same probe on labels shuffled by type of dialogue"),
+    ("selectivity", NUMBER, "f1 - shuffled, points"),
+    ("minority", NUMBER, "micro-F1 without the most frequent training label"),
+    ("mlp", NUMBER, "micro-F1 of an MLP; null if none was fitted"),
+    ("classes", WHOLE, "number of labels in the training split"),
+    ("train_rows", WHOLE, "number of turns that the probe is fitted on"),
+    ("test_rows", WHOLE, "number of turns that it is scored on"),
+    ("record", TEXT, "folder of the fit, relative to the results folder"),
+)
+ROUNDS: Columns = (
+    ("corpus", TEXT, "corpus of dialogues"),
+    ("model", TEXT, "name of the model in the config"),
+    ("seed", WHOLE, "seed of the training"),
+    ("epoch", WHOLE, "epoch; 0 before training"),
+    ("best", FLAG, "true if the selecting measure chose this epoch"),
+    ("bleu2", NUMBER, "mean sentence BLEU-2 on the dev split, 0-100"),
+    ("bleu2_exchanged", NUMBER, "dev BLEU-2 with reply and reference exchanged"),
+    ("rouge_l", NUMBER, "mean ROUGE-L F1 on the dev split"),
+    ("meteor", NUMBER, "mean METEOR (exact matches) on the dev split"),
+    ("vectors", NUMBER, "negated mean squared difference of summed word vectors on the dev split"),
+    ("test_bleu2", NUMBER, "BLEU-2 on the test split; null except for the best epoch"),
+)
+LABELS: Columns = (
+    ("corpus", TEXT, "corpus of dialogues"),
+    ("probe", TEXT, "probe"),
+    ("sets", FLAG, "true if a turn has a set of labels"),
+    ("split", TEXT, "train, dev or test"),
+    ("turns", WHOLE, "number of turns to which the probe applies"),
+    ("classes", WHOLE, "number of distinct labels"),
+    ("most_frequent", TEXT, "most frequent label"),
+    ("share", NUMBER, "percentage of turns with the most frequent label"),
+    ("empty", NUMBER, "percentage of turns without any label"),
+)
+PROJECTIONS: Columns = (
+    ("corpus", TEXT, "corpus of dialogues"),
+    ("model", TEXT, "name of the model in the config"),
+    ("snapshot", TEXT, "first or last probed snapshot"),
+    ("variance", NUMBER, "percentage of variance on both components"),
+    ("first", NUMBER, "a training turn's representation on the first principal component"),
+    ("second", NUMBER, "its representation on the second principal component"),
+)
+_CELL: Columns = (
+    ("corpus", TEXT, "corpus of dialogues"),
+    ("model", TEXT, "name of the model in the config, or words for counts of words"),
+    ("snapshot", TEXT, "snapshot that was probed"),
+    ("probe", TEXT, "probe"),
+)
+INTERVALS: Columns = (
+    *_CELL,
+    ("compared_with", TEXT, "nothing (the score itself), prior, shuffled or untrained"),
+    ("seeds", WHOLE, "number of seeds; for a difference, seeds that both sides have"),
+    ("value", NUMBER, "mean micro-F1, or its mean difference, points"),
+    ("sd", NUMBER, "sample standard deviation of the score over seeds; null for one seed"),
+    ("low", NUMBER, "lower end of the 95 % interval over seeds and dialogues"),
+    ("high", NUMBER, "upper end of the 95 % interval over seeds and dialogues"),
+    ("p", NUMBER, "two-sided p-value of no difference; null for the score itself"),
+    (
+        "q",
+        NUMBER,
+        "p after false-discovery control over all comparisons with the same reference; null for "
+        "one seed",
+    ),
+    ("constant", WHOLE, "number of seeds whose probe gives one answer to at least 99 % of turns"),
+)
+REPLIES: Columns = (
+    ("corpus", TEXT, "corpus of dialogues"),
+    ("model", TEXT, "name of the model in the config"),
+    ("seeds", WHOLE, "number of seeds"),
+    ("bleu2", NUMBER, "mean BLEU-2 on the test split, for the best epoch by the dev split"),
+    ("sd", NUMBER, "sample standard deviation over seeds; null for one seed"),
+    ("low", NUMBER, "lower end of the 95 % interval over seeds and dialogues"),
+    ("high", NUMBER, "upper end of the 95 % interval over seeds and dialogues"),
+)
+CLAIMS: Columns = (
+    ("corpus", TEXT, "corpus of dialogues"),
+    ("probe", TEXT, "probe, or 'all' for the mean over probes without the control"),
+    (
+        "over",
+        TEXT,
+        "points of the correlation: all; trained (without the untrained models); between (the "
+        "models' means); within (mean of the models' own correlations); or one model's points",
+    ),
+    ("points", WHOLE, "number of points; a point is a model, seed and epoch"),
+    ("rho", NUMBER, "Spearman's correlation of dev BLEU-2 and probe F1"),
+    (
+        "low",
+        NUMBER,
+        "lower end of the 95 % interval, models resampled with their seeds; null under four models",
+    ),
+    (
+        "high",
+        NUMBER,
+        "upper end of the 95 % interval, models resampled with their seeds; null under four models",
+    ),
+)
+AGREEMENT: Columns = (
+    ("corpus", TEXT, "corpus of dialogues"),
+    ("snapshot", TEXT, "snapshot that was probed"),
+    ("first", TEXT, "first probe"),
+    ("second", TEXT, "second probe"),
+    ("models", WHOLE, "number of models that both probes rank"),
+    ("rho", NUMBER, "Spearman's correlation of the two rankings of models"),
+)
+
+FRAMES = (
+    Frame("probed", PROBED, collect.make_probed),
+    Frame("rounds", ROUNDS, collect.make_rounds),
+    Frame("labels", LABELS, collect.make_labels, from_dialogues=True),
+    Frame("projections", PROJECTIONS, collect.make_projections, ("probed",)),
+    Frame("intervals", INTERVALS, intervals.make_intervals, ("probed",)),
+    Frame("replies", REPLIES, intervals.make_replies, ("rounds",)),
+    Frame("claims", CLAIMS, claims.make_claims, ("probed", "rounds")),
+    Frame("agreement", AGREEMENT, claims.make_agreement, ("probed",)),
+)

@@ -1,0 +1,29 @@
+"""Sentences on the agreement of transfer matrices."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tasktransfer.core.quantities import format_quantity
+from tasktransfer.designs.transfer.statistics.agreement import agreement_overall
+from tasktransfer.present.columns import Row
+from tasktransfer.present.html import to_records
+from tasktransfer.present.numbers import format_score
+
+
+def describe_agreement(agreement: pd.DataFrame) -> list[str]:
+    """Return sentences on the paper's central claim that transfer trends are specific to a model.
+
+    There is one sentence per dataset for models, and one for algorithms.
+    """
+    return [_describe_row(row) for row in to_records(agreement_overall(agreement))]
+
+
+def _describe_row(row: Row) -> str:
+    mean, low, high = (format_score(row[key]) for key in ("correlation", "lowest", "highest"))
+    count, agreeing = row["comparisons"], row["agreeing"]
+    return (
+        f"{row['dataset']}: the transfer matrices of two {row['between']}s have a mean rank "
+        f"correlation of {mean} ({format_quantity(count, 'comparison')}, {low} to "
+        f"{high}; {agreeing} above 0 with p ≤ 0.05)."
+    )

@@ -1,0 +1,379 @@
+"""Printed tables of statistics, references and controls, for the report's section on uncertainty.
+
+The Snakefile imports this module, so it must not import pandas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tasktransfer.core.lazy import LazyPackage
+from tasktransfer.core.references import REFERENCES
+from tasktransfer.designs.transfer.collect.columns import COMPONENTS
+from tasktransfer.designs.transfer.controls import CONTROLS, VERDICTS
+from tasktransfer.designs.transfer.frames import has_references
+from tasktransfer.designs.transfer.references import LABELS
+from tasktransfer.designs.transfer.runs import is_control
+from tasktransfer.present.columns import Column, interval, number, probability, text
+from tasktransfer.present.declared import Listed, Table
+from tasktransfer.results.study import Study
+
+if TYPE_CHECKING:
+    from tasktransfer.designs.transfer.tables import names, uncertainty
+else:
+    package = LazyPackage("tasktransfer.designs.transfer.tables")
+    names, uncertainty = package.names, package.uncertainty
+
+_PAIRS = "at least three pairs of a source and a target, with numbers that are not all equal"
+"""Requirement of a rank correlation (``stats.correlation``)."""
+_GROUP = (
+    text("dataset", "Dataset"),
+    text("model", "Model"),
+    text("algorithm", "Algorithm", names.get_algorithm_label),
+)
+_CELL = (*_GROUP, text("source", "Source"), text("target", "Target"))
+
+
+def _declare_table(
+    name: str,
+    title: str,
+    caption: str,
+    make: Callable[..., Any],
+    columns: tuple[Column, ...],
+    keys: tuple[str, ...],
+    **more: Any,
+) -> Table:
+    return Table(
+        name,
+        title,
+        make,
+        Listed(columns),
+        keys=keys,
+        caption=caption,
+        section="sure",
+        certain=False,
+        runs=uncertainty.is_source_run,
+        **more,
+    )
+
+
+def _note_omitted_rows(frame: str) -> Callable[..., Any]:
+    return partial(uncertainty.count_omitted_rows, frame)
+
+
+def _has_controls(study: Study) -> bool:
+    return any(map(is_control, study.plan.runs))
+
+
+def _lacks_references(study: Study) -> bool:
+    return not has_references(study)
+
+
+def _name_control(name: str) -> str:
+    return name.replace("_", " ")
+
+
+TABLES = (
+    _declare_table(
+        "summary",
+        "Comparison of the algorithms",
+        "Over all single-source cells of a dataset. A cell is a source, target, model and "
+        "algorithm with the runs of all its seeds. Δ is the score minus that of the baseline with "
+        "the same model, target and seed, in points. IQM: interquartile mean of the deltas. "
+        "Above 0: fraction of the deltas. Rank: mean rank among the algorithms of the model, 1 is "
+        "best. Pairing: correlation over seeds of a run and the baseline of its seed. Intervals "
+        "are 95 %, over seeds on the same test dialogues unless the column says otherwise. A dash "
+        "marks a number that cannot be computed, for example from one seed.",
+        partial(uncertainty.select_frame, "summary"),
+        (
+            *_GROUP,
+            number("n_cells", "Cells", ",d"),
+            number("n_seeds", "Seeds", "d"),
+            number("mean", "Mean Δ", "+.2f"),
+            interval("joint_low", "joint_high", "interval, seeds and dialogues", "+.2f"),
+            interval("mean_low", "mean_high", "seeds alone", "+.2f"),
+            number("iqm", "IQM of Δ", "+.2f"),
+            interval("iqm_low", "iqm_high", "interval", "+.2f"),
+            number("positive", "Above 0", ".2f"),
+            interval("positive_low", "positive_high", "interval", ".2f"),
+            number("rank", "Rank", ".2f"),
+            interval("rank_low", "rank_high", "interval", ".2f"),
+            number("pairing", "Pairing", "+.2f"),
+        ),
+        ("dataset", "model", "algorithm"),
+        nothing="has no pair of tasks",
+    ),
+    _declare_table(
+        "variance",
+        "Variance components of delta",
+        "Fractions of the variance of the delta: between sources, between targets, between pairs "
+        "beyond both (interaction), and between seeds (noise). A dash marks a component that this "
+        "study cannot estimate.",
+        uncertainty.list_components,
+        (
+            *_GROUP,
+            *(number(name, name.replace(" x ", " × "), ".0%") for name in COMPONENTS),
+        ),
+        ("dataset", "model", "algorithm"),
+        needs="several sources and several targets, or several seeds, whose deltas differ",
+        nothing="has no pair of tasks",
+    ),
+    _declare_table(
+        "agreement_overall",
+        "Agreement of models and of algorithms",
+        "Mean over the comparisons of Spearman's rank correlation of two transfer matrices: 1 "
+        "means that the same pairs of tasks transfer well, 0 that the matrices are unrelated. "
+        "Disjoint seeds: the correlation between disjoint halves of the seeds, which share no "
+        "noise. Attainable: the value of that correlation if both had the same trends, given the "
+        "noise of the seeds. Agreeing: comparisons above 0 with p ≤ 0.05.",
+        uncertainty.list_overall_agreement,
+        (
+            text("dataset", "Dataset"),
+            text("between", "Between"),
+            number("correlation", "Mean correlation", ".2f"),
+            interval("lowest", "highest", "lowest to highest", ".2f"),
+            number("disjoint", "Disjoint seeds", ".2f"),
+            number("reliability", "Attainable", ".2f"),
+            number("agreeing", "Agreeing", "d"),
+            number("comparisons", "Comparisons", "d"),
+        ),
+        ("dataset", "between"),
+        nothing="has no two models or algorithms to compare",
+    ),
+    _declare_table(
+        "agreement",
+        "Agreement by pair of models or algorithms",
+        "Spearman's rank correlation of their transfer matrices, with a 95 % interval (bootstrap "
+        "over tasks) and p of no agreement (task labels permuted).",
+        partial(uncertainty.select_frame, "agreement"),
+        (
+            text("dataset", "Dataset"),
+            text("between", "Between"),
+            text("a", "One", names.get_algorithm_label),
+            text("b", "Other", names.get_algorithm_label),
+            text("held", "Both with", names.get_algorithm_label),
+            number("n_pairs", "Pairs", "d"),
+            number("correlation", "Correlation", ".2f"),
+            interval("low", "high", "interval", ".2f"),
+            probability("p", "p"),
+            number("disjoint", "Disjoint seeds", ".2f"),
+            number("reliability", "Attainable", ".2f"),
+        ),
+        ("dataset", "between", "a", "b", "held"),
+        folded=True,
+        needs=_PAIRS,
+        nothing="has no two models or algorithms to compare",
+    ),
+    _declare_table(
+        "asymmetry",
+        "Asymmetric pairs of tasks",
+        "Pairs of tasks whose two directions differ most, in points. q: p adjusted for all pairs "
+        "of the dataset.",
+        uncertainty.list_asymmetric_pairs,
+        (
+            *_GROUP,
+            text("task_a", "A"),
+            text("task_b", "B"),
+            number("a_to_b", "Δ A → B", "+.2f"),
+            number("b_to_a", "Δ B → A", "+.2f"),
+            number("difference", "Difference", "+.2f"),
+            interval("low", "high", "interval", "+.2f"),
+            probability("p", "p"),
+            probability("q", "q"),
+        ),
+        ("dataset", "model", "algorithm", "task_a", "task_b"),
+        notes=_note_omitted_rows("asymmetry"),
+        nothing="has no pair of tasks in both directions",
+    ),
+    _declare_table(
+        "overlap_effect",
+        "Does shared data explain transfer?",
+        "Spearman's rank correlation, over pairs of tasks, of the amount of shared data and the "
+        "delta, with a 95 % interval (bootstrap over tasks) and p of no relation (task labels "
+        "permuted).",
+        partial(uncertainty.select_frame, "overlap_effect"),
+        (
+            *_GROUP,
+            text("basis", "Shared"),
+            number("n_pairs", "Pairs", "d"),
+            number("correlation", "Correlation", ".2f"),
+            interval("low", "high", "interval", ".2f"),
+            probability("p", "p"),
+        ),
+        ("dataset", "model", "algorithm", "basis"),
+        needs=_PAIRS,
+        nothing="has no counted shared data",
+    ),
+    _declare_table(
+        "overlap",
+        "Data shared by tasks",
+        ("Amount of the target's data that the source also contains."),
+        uncertainty.list_shared_data,
+        (
+            text("dataset", "Dataset"),
+            text("source", "Source"),
+            text("target", "Target"),
+            text("basis", "Shared"),
+            number("shared", "Shared", ",d"),
+            number("of", "Of", ",d"),
+            number("share", "Share", ".0%"),
+        ),
+        ("dataset", "source", "target", "basis"),
+        folded=True,
+        notes=_note_omitted_rows("overlap"),
+        nothing="has no counted shared data",
+    ),
+    _declare_table(
+        "references",
+        "Baselines and simple references",
+        "Scores on the same test instances, 0-100. A reference trains no language model. Δ is the "
+        "baseline's mean score over seeds minus the reference's, in points, with its 95 % interval "
+        "over dialogues and seeds; q is adjusted over all rows of a dataset. Learned: the mean is "
+        "above every reference. Not better: it is at most that of the best reference. Collapsed: "
+        "at least half of the runs give one answer to 99 % of the test split. Nothing is tuned.",
+        uncertainty.list_references,
+        (
+            text("dataset", "Dataset"),
+            text("model", "Model"),
+            text("target", "Task"),
+            text("reference", "Reference", REFERENCES.__getitem__),
+            number("reference_score", "Score of it", ".1f"),
+            text("mark", "Of the references"),
+            number("score", "Baseline", ".1f"),
+            number("n_seeds", "Seeds", "d"),
+            number("delta", "Δ", "+.1f"),
+            interval("low", "high", "interval", "+.1f"),
+            number("q", "q", ".3f"),
+            text("state", "State"),
+        ),
+        ("dataset", "model", "target", "reference"),
+        planned=has_references,
+        nothing="has no references",
+    ),
+    _declare_table(
+        "reference",
+        "Reference scores",
+        "Scores of simple predictors, 0-100: the most frequent training answer; answers sampled "
+        "with their training frequencies (mean of 20 samples); TF-IDF with logistic regression, "
+        "not tuned. Next to them is the mean score of each model's baselines.",
+        uncertainty.list_reference_scores,
+        (
+            text("dataset", "Dataset"),
+            text("target", "Task"),
+            text("model", "Model"),
+            number("baseline", "Baseline", ".1f"),
+            *(number(name, label, ".1f") for name, label in LABELS.items()),
+        ),
+        ("dataset", "target", "model"),
+        planned=_lacks_references,
+        nothing="has no reference scores without intervals",
+    ),
+    _declare_table(
+        "top1",
+        "The best source of each target",
+        "Mean over targets, points. Top-1 follows the paper: the largest mean Δ of a target's "
+        "sources, at least 0. It is above 0 even if no source has any effect. Chosen on dev: the "
+        "Δ of the source with the best dev scores; its 95 % interval covers other seeds on the "
+        "same test sets. Held out: for each seed and half of the dialogues, the Δ of the source "
+        "that is best for the other seeds on the other half; its 95 % interval covers other seeds "
+        "and dialogues.",
+        partial(uncertainty.select_frame, "top1"),
+        (
+            *_GROUP,
+            number("n_targets", "Targets", "d"),
+            number("n_seeds", "Seeds", "d"),
+            number("top1", "Top-1", "+.2f"),
+            number("top1_dev", "Chosen on dev", "+.2f"),
+            interval("top1_dev_low", "top1_dev_high", "interval", "+.2f"),
+            number("top1_heldout", "Held out", "+.2f"),
+            interval("top1_heldout_low", "top1_heldout_high", "interval", "+.2f"),
+        ),
+        ("dataset", "model", "algorithm"),
+        nothing="has no target with several sources",
+    ),
+    _declare_table(
+        "control_summary",
+        "Average effects over controls",
+        "Score of the transfer minus score of the control, mean over pairs, points, with its 95 % "
+        "interval over seeds and dialogues; q is adjusted over all rows. longer_baseline trains on "
+        "the target alone for twice the baseline's updates, about as long as multitask → fine-tune "
+        "does.",
+        uncertainty.list_control_means,
+        (
+            *_GROUP,
+            text("control", "Control", _name_control),
+            number("n_pairs", "Pairs", "d"),
+            number("n_seeds", "Seeds", "d"),
+            number("mean", "Δ", "+.2f"),
+            interval("low", "high", "interval", "+.2f"),
+            number("q", "q", ".3f"),
+        ),
+        ("dataset", "model", "algorithm", "control"),
+        planned=_has_controls,
+        nothing="has no controls",
+    ),
+    _declare_table(
+        "control_verdicts",
+        "Does the source explain the gain?",
+        "Counts of single-source cells by the outcome of their controls. Beats all controls: above "
+        "the baseline and above each control with q ≤ 0.05. Explained by a control: above the "
+        "baseline with q ≤ 0.05, and a control, which has no information from the source, gives "
+        "at least half of that gain (the 95 % interval of Δ over the control ends below half of "
+        "the cell's Δ). Hurts: below the baseline with q ≤ 0.05. Cannot tell: the gain is not "
+        "significant, neither of the first two holds, or a control is missing. Not judged: one "
+        "seed, or no test.",
+        uncertainty.count_verdicts,
+        (
+            *_GROUP,
+            *(number(name, name.capitalize(), ".0f") for name in VERDICTS),
+        ),
+        ("dataset", "model", "algorithm"),
+        planned=_has_controls,
+        nothing="has no controls",
+    ),
+    _declare_table(
+        "controls",
+        "Cells and their controls",
+        "Δ over each control in points, with q: p adjusted for all single-source cells of the "
+        "dataset over the same control.",
+        uncertainty.list_controlled_cells,
+        (
+            *_CELL,
+            text("verdict", "Verdict"),
+            *(
+                column
+                for name in CONTROLS
+                for column in (
+                    number(name, f"Δ over {name.replace('_', ' ')}", "+.2f"),
+                    number(f"{name}_q", "q", ".3f"),
+                )
+            ),
+        ),
+        ("dataset", "model", "algorithm", "source", "target"),
+        folded=True,
+        notes=_note_omitted_rows("controls"),
+        planned=_has_controls,
+        nothing="has no controls",
+    ),
+    _declare_table(
+        "collapsed",
+        "Collapsed runs",
+        "Runs that give the same answer to at least 99 % of the test set. Every number on this "
+        "page includes them.",
+        uncertainty.list_collapsed_runs,
+        (
+            *_GROUP,
+            text("source", "Source"),
+            text("target", "Target"),
+            number("n_collapsed", "Collapsed", "d"),
+            number("n_runs", "Runs", "d"),
+            text("seeds", "Seeds"),
+            text("answer", "Answer"),
+        ),
+        ("dataset", "model", "algorithm", "source", "target"),
+        nothing="has no collapsed run",
+    ),
+)
+"""Tables in the order of the page."""

@@ -1,0 +1,198 @@
+"""The frames of a study: made from its records, written as Parquet, and read again.
+
+    collect(study, frames, metadata, about, complete=True)    # frames without needs
+    compute_statistics(study, frames, about)                  # frames that need others
+    read_frames(study, frames, about)["cells"]
+
+No frame knows the order in which others are made: each is made on first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tasktransfer.errors import RecordError
+from tasktransfer.files.progress import show_progress
+from tasktransfer.results.collect import Collected, gather
+from tasktransfer.results.common_frames import build_common_frames
+from tasktransfer.results.frames import (
+    Columns,
+    Frame,
+    Frames,
+    LazyFrames,
+    find_planned_frames,
+    list_names,
+)
+from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import build_frame, read_frame, read_statistic_frame, write_frame
+from tasktransfer.results.study import Study
+
+
+def compute_frames(
+    collected: Collected, frames: Iterable[Frame], metadata: Metadata, about: Sequence[str]
+) -> Frames:
+    """Return the frames of records that were just read; each is made on first use.
+
+    Args:
+        collected: the study's records.
+        frames: the design's frames.
+        metadata: metadata of the tables.
+        about: keys of ``Run.about`` that identify a run.
+    """
+    declared = _declare(collected.study, frames, about)
+    return _build_lazy_frames(collected.study, declared, metadata, collected, ())
+
+
+def collect(
+    study: Study,
+    frames: Iterable[Frame],
+    metadata: Callable[[Collected], Metadata],
+    about: Sequence[str],
+    *,
+    complete: bool,
+) -> None:
+    """Write the frames that are made from records alone, each atomically.
+
+    Args:
+        study: the study.
+        frames: the design's frames.
+        metadata: collected records → metadata of the tables.
+        about: keys of ``Run.about`` that identify a run.
+        complete: true to refuse a study with missing results, and write nothing.
+
+    Raises:
+        RecordError: no run has a usable record, records cannot be compared, or ``complete`` is true
+            and a record is missing.
+    """
+    collected = gather(study)
+    collected.require(complete=complete)
+    write_collected(collected, frames, metadata(collected), about)
+    collected.tell()
+
+
+def write_collected(
+    collected: Collected, frames: Iterable[Frame], metadata: Metadata, about: Sequence[str]
+) -> None:
+    """Write the frames of records that were just read (arguments as in ``compute_frames``)."""
+    study = collected.study
+    declared = _declare(study, frames, about)
+    made = _build_lazy_frames(study, declared, metadata, collected, ())
+    Path(study.tables).mkdir(parents=True, exist_ok=True)
+    for frame in declared.values():
+        if not frame.needs and frame.make is not None:
+            _write(study, frame, made)
+
+
+def compute_statistics(study: Study, frames: Iterable[Frame], about: Sequence[str]) -> None:
+    """Make and write the frames that need other frames, each atomically.
+
+    Raises:
+        RecordError: a collected frame is missing or damaged, or rows of a record were changed since
+            it was collected.
+    """
+    declared = _declare(study, frames, about)
+    collected = [frame.name for frame in declared.values() if not frame.needs]
+    metadata = read_frame(_locate(study, "runs"), declared["runs"].columns, _remedy(study))[1]
+    made = _build_lazy_frames(study, declared, metadata, None, collected)
+    statistics = [frame for frame in declared.values() if frame.needs]
+    for frame in show_progress(statistics, "computing statistics"):
+        _write(study, frame, made)
+        print(f"{_locate(study, frame.name)}: {len(made[frame.name]):,} rows")
+
+
+def read_frames(study: Study, frames: Iterable[Frame], about: Sequence[str]) -> Frames:
+    """Return the frames that were written; each is read on first use.
+
+    Raises:
+        RecordError: the frames were not written, or are damaged. Also on first use of a frame that
+            was written in another call of ``collect``.
+    """
+    declared = _declare(study, frames, about)
+    metadata = read_frame(_locate(study, "runs"), declared["runs"].columns, _remedy(study))[1]
+    return _build_lazy_frames(study, declared, metadata, None, tuple(declared))
+
+
+def _declare(study: Study, frames: Iterable[Frame], about: Sequence[str]) -> dict[str, Frame]:
+    """Return name → frame, for the frames that a study has; a design may replace a common one."""
+    own = find_planned_frames(frames, study)
+    return {frame.name: frame for frame in (*build_common_frames(about), *own)}
+
+
+def _build_lazy_frames(
+    study: Study,
+    declared: dict[str, Frame],
+    metadata: Metadata,
+    collected: Collected | None,
+    stored: Sequence[str],
+) -> Frames:
+    """Return frames that are read if their names are in ``stored``, and made otherwise."""
+
+    def load(name: str) -> pd.DataFrame:
+        frame = declared[name]
+        if frame.make is None or name in stored:
+            return _read(study, frame, metadata)
+        rows = frame.make(frames.select(frame.needs) if frame.needs else frames)
+        return rows if isinstance(rows, pd.DataFrame) else build_frame(rows, frame.columns)
+
+    def load_earlier(name: str) -> pd.DataFrame:
+        try:
+            return read_frame(_locate(study, name), declared[name].columns)[0]
+        except RecordError as error:  # absent, damaged, or of another version: made again
+            raise KeyError(name) from error
+
+    earlier = LazyFrames(declared, load_earlier)
+    frames = Frames(study, LazyFrames(declared, load), metadata, collected, earlier)
+    return frames
+
+
+def _read(study: Study, frame: Frame, metadata: Metadata) -> pd.DataFrame:
+    path = _locate(study, frame.name)
+    if frame.make is None:
+        return read_brought_frame(path, frame)
+    found, written = read_frame(path, frame.columns, _remedy(study))
+    if written != metadata:
+        raise RecordError(f"{path}: the tables come from several collections; {_remedy(study)}")
+    return found
+
+
+def read_brought_frame(path: Path, frame: Frame) -> pd.DataFrame:
+    """Read a frame that another command writes; it is empty if there is no file.
+
+    Raises:
+        RecordError: the file is damaged, or was written by another version.
+    """
+    if not path.exists():
+        return build_frame([], frame.columns) if frame.columns else pd.DataFrame()
+    remedy = "run `tasktransfer data stats` again, or delete the file"
+    found = read_statistic_frame(path, remedy)
+    if frame.columns and list(found) != list_names(frame.columns):
+        raise RecordError(f"{path}: was written by another version; delete it to create it again")
+    return found
+
+
+def _write(study: Study, frame: Frame, frames: Frames) -> None:
+    write_frame(_locate(study, frame.name), frames[frame.name], frame.columns, frames.metadata)
+
+
+def _locate(study: Study, name: str) -> Path:
+    return Path(study.tables, f"{name}.parquet")
+
+
+def _remedy(study: Study) -> str:
+    steps = (f"`tasktransfer {step} {study.arguments()}`" for step in ("collect", "statistics"))
+    return f"run {' and '.join(steps)} again"
+
+
+def read_earlier_rows(study: Study, name: str, columns: Columns) -> list[tuple[Any, ...]]:
+    """Return the earlier rows of a frame that is made from dialogues which are not available.
+
+    Raises:
+        RecordError: the earlier table is missing or damaged.
+    """
+    remedy = "give the dialogues, or a pack that has the table"
+    found, _ = read_frame(_locate(study, name), columns, remedy)
+    return list(found.itertuples(index=False, name=None))
