@@ -26,12 +26,10 @@ from tasktransfer.cli import make_parser
 from tasktransfer.cli.groups import GROUPS
 from tasktransfer.cli.parsers import iterate_parsers, list_command_summaries
 from tasktransfer.datasets import PACKAGE
-from tasktransfer.designs.empathetic import columns as empathetic
-from tasktransfer.designs.panel import columns as panel
-from tasktransfer.designs.probes import collect as probes
-from tasktransfer.designs.probes import intervals
+from tasktransfer.designs.empathetic import frames as empathetic
+from tasktransfer.designs.panel import frames as panel
+from tasktransfer.designs.probes import frames as probes
 from tasktransfer.designs.transfer.collect.columns_page import sections
-from tasktransfer.results.store import Columns
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -46,12 +44,8 @@ CONFIGS = {
 }
 """Schema in workflow/schemas by design."""
 
-COLUMNS: dict[str, dict[str, Columns]] = {
-    "empathetic": empathetic.TABLES | empathetic.STATISTICS,
-    "panel": panel.TABLES | panel.STATISTICS,
-    "probes": probes.TABLES | intervals.TABLES,
-}
-"""Tables by design. Transfer's are in docs/columns.md, which `make schemas` writes."""
+FRAMES = {"empathetic": empathetic.FRAMES, "panel": panel.FRAMES, "probes": probes.FRAMES}
+"""Frames by design. Transfer's are in docs/columns.md, which `make schemas` writes."""
 
 LIBRARY = (
     "tasktransfer.api",
@@ -92,8 +86,8 @@ def main() -> int:
     for design, schema in CONFIGS.items():
         read = json.loads((ROOT / "workflow" / "schemas" / schema).read_text("utf-8"))
         _write(f"reference/config-{design}.md", f"# Config keys: {design}\n", keys(read))
-    for design, tables in COLUMNS.items():
-        page = "".join(sections(tables))
+    for design, frames in FRAMES.items():
+        page = "".join(sections({frame.name: frame.columns for frame in frames}))
         _write(f"reference/columns-{design}.md", f"# Table columns: {design}", [page])
     _write("reference/tasks.md", "# Tasks, their sources and licences\n", tasks())
     _write("reference/library.md", "# Python\n", [f"::: {module}\n" for module in LIBRARY])
