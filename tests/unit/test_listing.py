@@ -42,6 +42,7 @@ def test_a_preset_is_copied_once(tmp_path: Path, capsys: pytest.CaptureFixture[s
     file = tmp_path / "new" / "study.yaml"
     assert cli.main(["cp", "demo", str(file)]) == 0
     assert load_config(file).study == "demo"
+    assert "shares the folder results/demo" in capsys.readouterr().out
     file.write_text("mine")
     assert cli.main(["cp", "demo", str(file)]) == 2
     assert "the file exists" in capsys.readouterr().err

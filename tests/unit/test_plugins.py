@@ -39,7 +39,7 @@ class ToyConfig(CommonConfig):
 
 def nothing(*_: Any) -> None: ...
 
-DESIGN = Design("toy", ToyConfig, ("joint",), plan=nothing, outputs=nothing, collect=nothing)
+DESIGN = Design("toy", ToyConfig, ("joint",), plan=nothing, analysis=nothing)
 """
 BROUGHT = (
     DESIGN
@@ -120,9 +120,7 @@ def test_what_is_no_design_or_plugin(keys: dict[str, object], told: str) -> None
 
 def study_of(arguments: str, name: str = "brings") -> dict[str, object]:
     """Return a study of a plugin's design that adds entries."""
-    body = (
-        f"DESIGN = Design({name!r}, ToyConfig, ('joint',), nothing, nothing, nothing, {arguments})"
-    )
+    body = f"DESIGN = Design({name!r}, ToyConfig, ('joint',), nothing, nothing, {arguments})"
     Path(f"{name}.py").write_text(BROUGHT + body + "\n")
     return COMMON | {"plugins": [f"{name}.py"], "design": name}
 

@@ -140,8 +140,8 @@ def test_names_and_code_start_no_training(study: Sandbox) -> None:
     assert study.run("--snakefile", str(copy / "Snakefile")) == {}
 
 
-def test_tables_follow_therecords(study: Sandbox) -> None:
-    (study.folder / "results" / "tables" / "deltas.parquet").unlink()
+def test_tables_follow_the_records(study: Sandbox) -> None:
+    (study.folder / "results" / "tables" / "transfer_runs.parquet").unlink()
     assert study.run() == {"collect": 1}
 
 

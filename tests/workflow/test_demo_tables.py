@@ -86,7 +86,7 @@ def test_every_table_has_the_same_numbers(made: Made, name: str, table: str) -> 
     before, after = pd.read_parquet(demo.before / table), pd.read_parquet(demo.after / table)
     before = before.drop(columns=NO_NUMBERS, errors="ignore")
     # Since Python 3.12 `sum` adds floats more exactly, so sums of hours differ in the last bit.
-    # A p-value of 1e-30 turns the last bit of t into a relative difference of some 1e-14.
+    # The last bits of means and intervals depend on the processor.
     exact, tails = [c for c in before if c not in P_VALUES], [c for c in before if c in P_VALUES]
-    pd.testing.assert_frame_equal(after[exact], before[exact], rtol=1e-14, atol=0)
+    pd.testing.assert_frame_equal(after[exact], before[exact], rtol=1e-12, atol=0)
     pd.testing.assert_frame_equal(after[tails], before[tails], rtol=1e-12, atol=0)

@@ -36,6 +36,8 @@ NOT_RUN = {
     "tasktransfer leaderboard": "tests/unit/test_challenge_leaderboard.py",
     "tasktransfer rate": "tests/workflow/test_panel_planted.py",
     "tasktransfer recommend": "tests/workflow/test_own_data.py",
+    "tasktransfer export-model": "tests/unit/test_export_model.py",
+    "tasktransfer predict": "tests/unit/test_export_model.py",
     "tasktransfer status --watch": "tests/unit/test_status.py",
     "tasktransfer run": "tests/workflow/test_run_command.py",
 }

@@ -51,7 +51,11 @@ def cp(chosen: argparse.Namespace) -> None:
         raise ConfigError(f"{file}: the file exists and is not overwritten; give another name")
     file.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(PRESETS / f"{name}.yaml", file)
-    print(f"{file}: written; run it with `tasktransfer run {file}`")
+    results = yaml.safe_load(file.read_text("utf-8"))["results"]
+    print(
+        f"{file}: written; run it with `tasktransfer run {file}`. It shares the folder {results} "
+        "with the preset and reuses finished runs; set `results` to a new folder to start afresh."
+    )
 
 
 def list_tasks() -> Iterator[Row]:
