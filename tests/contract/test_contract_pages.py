@@ -20,7 +20,10 @@ from report_reader import CUT, INSIDE, PAPER, open_page, requested, running_brow
 
 SECTIONS = [
     "Answer",
-    "Results",
+    "Matrix",
+    "Best source of each target",
+    "Figures",
+    "Tables",
     "Uncertainty",
     "Missing results",
     "Cost",
@@ -30,7 +33,11 @@ SECTIONS = [
 
 def sections_of(study: Study) -> list[str]:
     """Return the sections in order; the toy design declares nothing on uncertainty."""
-    return [name for name in SECTIONS if study.config.design != "toy" or name != "Uncertainty"]
+    design = study.config.design
+    left_out = {"Uncertainty"} if design == "toy" else set[str]()
+    if design != "transfer":
+        left_out |= {"Matrix", "Best source of each target"}
+    return [name for name in SECTIONS if name not in left_out]
 
 
 @pytest.fixture(scope="module")

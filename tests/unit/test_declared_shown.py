@@ -190,25 +190,25 @@ def of_cells(sentences: list[str]) -> list[str]:
 
 def test_a_planted_transfer_is_found_and_named() -> None:
     told = of_cells(transfer([6.0, -4.0], [0.01, 0.9], (0.5, 1.5)))
-    assert told[0].startswith("1 of 2 cells")
-    assert "none significantly worse" in told[0]
-    assert "ER → DN " in told[1] and "+6.0 [+5.0, +7.0] points" in told[1]
-    assert "1 of 1 means differs significantly from 0 (q ≤ 0.05): Multitask with" in told[-1]
-    assert "(+1.00 [+0.50, +1.50])" in told[-1]
+    assert "1 of 1 means differs significantly from 0 (q ≤ 0.05): Multitask with" in told[0]
+    assert "(+1.00 [+0.50, +1.50])" in told[0]
+    assert told[1].startswith("1 of 2 cells")
+    assert "none significantly worse" in told[1]
+    assert "ER → DN " in told[2] and "+6.0 [+5.0, +7.0] points" in told[2]
     assert not any("loss" in line for line in told)
     worse = of_cells(transfer([6.0, -4.0], [0.9, 0.01], (-2.0, -1.0)))
-    assert "none of 2 cells" in worse[0].lower() and "1 significantly worse" in worse[0]
-    assert "The largest significant loss is DN → ER" in worse[1]
+    assert "none of 2 cells" in worse[1].lower() and "1 significantly worse" in worse[1]
+    assert "The largest significant loss is DN → ER" in worse[2]
 
 
 def test_without_a_transfer_nothing_is_claimed() -> None:
     """The planted transfer, with a q and an interval that do not support a claim."""
     told = of_cells(transfer([6.0, -4.0], [0.051, 0.9], (-0.1, 1.5), 0.2))
     assert told == [
-        "No transfer differs significantly from its baseline: none of 2 cells (a source, target, "
-        "model and algorithm) at q ≤ 0.05.",
         "Averaged over all pairs, no algorithm changes scores significantly (none of 1 means at "
         "q ≤ 0.05).",
+        "No transfer differs significantly from its baseline: none of 2 cells (a source, target, "
+        "model and algorithm) at q ≤ 0.05.",
     ]
     nan = float("nan")
     holes = transfer([6.0, -4.0], [0.051, 0.9], (nan, nan), nan)
@@ -220,16 +220,16 @@ def test_without_a_transfer_nothing_is_claimed() -> None:
 
 def test_an_interval_of_one_of_several_means_is_no_claim_by_itself() -> None:
     """Its own interval excludes 0; among all means this may happen by chance."""
-    told = transfer([6.0, -4.0], [0.051, 0.9], (0.1, 1.5), 0.09)
-    assert told[-1].startswith("Averaged over all pairs, no algorithm changes scores significantly")
+    told = of_cells(transfer([6.0, -4.0], [0.051, 0.9], (0.1, 1.5), 0.09))
+    assert told[0].startswith("Averaged over all pairs, no algorithm changes scores significantly")
 
 
 def test_statements_say_which_runs_behind_them_predict_one_label() -> None:
     one_label = [("multitask", A, B, 1), ("baseline", "", B, 2)]
     told = of_cells(transfer([6.0, -4.0], [0.01, 0.9], (0.5, 1.5), collapsed=one_label))
-    assert "; 1 of these cells have runs or baselines that predict one label only." in told[0]
-    assert "points; 1 of 2 runs and 2 of 2 baselines predict one label only." in told[1]
-    assert "1 of the 2 cells behind them have runs or baselines that predict" in told[-1]
+    assert "1 of the 2 cells behind them have runs or baselines that predict" in told[0]
+    assert "; 1 of these cells have runs or baselines that predict one label only." in told[1]
+    assert "points; 1 of 2 runs and 2 of 2 baselines predict one label only." in told[2]
 
 
 # --- the answer of probes -------------------------------------------------------------------------

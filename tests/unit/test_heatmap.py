@@ -280,8 +280,12 @@ def test_colours_end_at_100_per_cent_and_cells_beyond_are_marked(tmp_path: Path)
     bar = next(axes for axes in figure.axes if axes.get_ylabel() == "Improvement, %")
     assert bar.get_ylim() == (-100.0, 100.0)
     [dataset] = payload(results, "")["datasets"]
-    assert dataset["limit"] == 100.0
-    beyond = {(c["source"], c["target"]) for c in dataset["cells"] if c.get("beyond")}
+    assert dataset["limits"] == {"points": 100.0, "percent": 100.0}
+    beyond = {
+        (c["source"], c["target"])
+        for c in dataset["cells"]
+        if "looks" in c and c["looks"]["percent"]["beyond"]
+    }
     assert beyond == {(s, t) for s in (TASKS[0], TASKS[2]) for t in TASKS if s != t}
     assert flaws(figure) == []
 

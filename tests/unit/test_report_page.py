@@ -27,6 +27,7 @@ from tasktransfer.present.kit.matrix import (
     SURVIVES_LABEL,
 )
 from tasktransfer.present.kit.style import format_signed, save
+from tasktransfer.present.numbers import format_p_value
 from tasktransfer.present.page.holes import STATES
 from tasktransfer.present.tables import Printed
 from tasktransfer.results.frames import Frames
@@ -101,8 +102,9 @@ def test_every_id_is_one_element_and_every_link_inside_leads_to_one() -> None:
     inside = [
         a["href"] or "" for tag, a in tags if tag == "a" and (a["href"] or "").startswith("#")
     ]
-    assert {link[1:] for link in inside} <= set(ids)
-    assert inside
+    cells = [link for link in inside if link.startswith("#cell/")]  # opened by heatmap.js
+    assert {link[1:] for link in inside if link not in cells} <= set(ids)
+    assert len(cells) == len(set(cells)) == len(small()["cells"])
 
 
 def test_nothing_is_fetched_from_anywhere() -> None:
@@ -128,10 +130,16 @@ def test_cells_hold_the_numbers_of_the_statistics() -> None:
     assert len(by_key) == len(cells)
     for row in cells.itertuples():
         cell = by_key[row.model, row.algorithm, row.source, row.target]
-        for name in ("score", "baseline_score", "delta", "improvement", "low", "high", "p", "q"):
+        for name in ("score", "baseline_score", "delta", "improvement", "p", "q"):
             assert cell[name] == pytest.approx(getattr(row, name), rel=1e-9)
+        for name in ("low", "high"):  # no difference is beyond 100 points
+            within = min(max(getattr(row, name), -100), 100)
+            assert cell[name] == pytest.approx(within, rel=1e-9)
         assert cell["significant"] == row.significant
-        assert cell["text"] == format_signed(row.improvement)
+        assert cell["looks"]["points"]["text"] == format_signed(row.delta)
+        assert cell["looks"]["percent"]["text"] == format_signed(row.improvement)
+        assert cell["looks"]["q"]["text"] == format_p_value(row.q)
+        assert cell["faded"] == (row.low <= 0 <= row.high)
         runs = [found["runs"][place] for place, _ in cell["runs"]]
         baselines = [found["runs"][place] for _, place in cell["runs"]]
         assert [run[0] for run in runs] == row.seeds
@@ -144,9 +152,14 @@ def test_cells_hold_the_numbers_of_the_statistics() -> None:
 
 
 def test_text_stands_out_from_every_colour() -> None:
-    cells = payload(small(seeds=range(1)), "")["datasets"][0]["cells"]
-    assert {cell["ink"] for cell in cells} == {"#000000", "#ffffff"}
-    for cell in cells:
+    every = [
+        cell
+        for results in (small(seeds=range(1)), small())
+        for cell in payload(results, "")["datasets"][0]["cells"]
+    ]
+    looks = [look for cell in every for look in cell.get("looks", {"": cell}).values()]
+    assert {look["ink"] for look in looks} == {"#000000", "#ffffff"}
+    for cell in looks:
         light, dark = sorted((_luminance(cell["fill"]), _luminance(cell["ink"])), reverse=True)
         assert (light + 0.05) / (dark + 0.05) >= 4.5, cell["fill"]
 
@@ -180,7 +193,7 @@ def test_holes_are_named_and_not_averaged_in() -> None:
     }
     partial = found["bert", "multitask", A, B]
     assert partial["seeds"] == [1]
-    assert partial["text"].endswith("*")
+    assert all(look["text"].endswith("*") for look in partial["looks"].values())
     assert partial["gaps"] == ["seed 0: failed: loss is not a number at step 12"]
     gone = found["gpt2", "multitask", B, C]
     assert gone["state"] == "missing"
@@ -220,7 +233,8 @@ def test_names_and_errors_from_files_are_text_and_never_markup() -> None:
     parsed = outline(page)
     tags = [tag for tag, _ in parsed.tags]
     assert tags.count("script") == 2
-    assert not {"b", "i", "svg"} & set(tags)
+    assert not {"b", "i"} & set(tags)
+    assert all(a["class"] == "bar" for tag, a in parsed.tags if tag == "svg")
     assert "img" not in tags
     assert not [key for _, attributes in parsed.tags for key in attributes if key.startswith("on")]
     assert page.count("window.injected = 1") > 10
@@ -312,11 +326,12 @@ def test_the_same_results_give_the_same_page() -> None:
 
 def test_every_figure_has_a_caption_which_snakemakes_report_shows_too() -> None:
     shown = shown_of(small())
-    assert {figure.text for figure in shown.figures} == set(FIGURES)
-    for figure in shown.figures:
-        text = shown.read_caption(figure.text, figure.caption)
+    names = [figure.text or figure.name for figure in shown.figures]
+    assert set(names) == {*FIGURES, "forest"}
+    for name, figure in zip(names, shown.figures, strict=True):
+        text = shown.read_caption(name, figure.caption)
         assert len(text) > 80
-        file = ROOT / "workflow" / "report" / shown.captions / f"{figure.text}.rst"
+        file = ROOT / "workflow" / "report" / shown.captions / f"{name}.rst"
         assert " ".join(file.read_text().split()) == text
 
 

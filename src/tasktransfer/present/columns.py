@@ -58,19 +58,41 @@ def number(key: str, label: str, form: str) -> Column:
     return Column(Head(label, "number"), lambda row: numbers.format_number(row[key], form), counts)
 
 
-def interval(low: str, high: str, label: str, form: str) -> Column:
-    """Return a column that combines two columns of a frame: ``low to high``."""
-    return Column(
-        Head(label, "number"), lambda row: numbers.format_interval(row[low], row[high], form)
-    )
+def interval(
+    low: str, high: str, label: str, form: str, bounds: numbers.Range | None = None
+) -> Column:
+    """Return a column that combines two columns of a frame: ``low to high``.
+
+    ``bounds`` is the range of the quantity, at which the printed interval is cut off.
+    """
+
+    def show(row: Row) -> str:
+        ends = row[low], row[high]
+        return numbers.format_interval(*_bound(ends, bounds), form)
+
+    return Column(Head(label, "number"), show)
 
 
-def estimate(key: str, label: str, form: str, low: str = "low", high: str = "high") -> Column:
-    """Return a column of values with intervals, ``61.2 [58.0, 64.1]``, or without if missing."""
+def _bound(ends: tuple[Any, Any], bounds: numbers.Range | None) -> tuple[Any, Any]:
+    return numbers.bound_interval(*ends, bounds) if bounds else ends
+
+
+def estimate(
+    key: str,
+    label: str,
+    form: str,
+    low: str = "low",
+    high: str = "high",
+    bounds: numbers.Range | None = None,
+) -> Column:
+    """Return a column of values with intervals, ``61.2 [58.0, 64.1]``, or without if missing.
+
+    ``bounds`` is the range of the quantity, as for ``interval``.
+    """
 
     def show(row: Row) -> str:
         value = numbers.format_number(row[key], form)
-        ends = [row.get(end) for end in (low, high)]
+        ends = _bound((row.get(low), row.get(high)), bounds)
         if is_missing(row[key]) or any(is_missing(end) for end in ends):
             return value
         first, last = (numbers.format_number(end, form) for end in ends)

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 SECTIONS = {
     "answer": "Answer",
-    "results": "Results",
+    "matrix": "Matrix",
+    "targets": "Best source of each target",
+    "figures": "Figures",
+    "results": "Tables",
     "sure": "Uncertainty",
     "missing": "Missing results",
     "cost": "Cost",
@@ -36,8 +39,8 @@ SECTIONS = {
 }
 """Sections of a report, in order, with their titles."""
 
-Section = Literal["results", "sure", "cost", "made"]
-"""Section of a declared table or figure."""
+Section = Literal["answer", "figures", "results", "sure", "cost", "made"]
+"""Section of a declared table or figure. A figure in ``answer`` is the answer as a picture."""
 
 TABLE_ENDINGS = ("csv", "md", "tex", "parquet", "html")
 FIGURE_ENDINGS = ("png", "pdf")
@@ -136,6 +139,7 @@ class Figure:
         caption: as for a table.
         nothing: as for a table.
         section: section of the report.
+        folded: true if the figure is collapsed on the page.
         planned: as for a table.
         certain: as for a table.
         part: frames → the rows that the figure uses, if it does not use the whole frames.
@@ -148,7 +152,8 @@ class Figure:
     reads: tuple[str, ...]
     caption: str = ""
     nothing: str = "has nothing to plot in it"
-    section: Section = "results"
+    section: Section = "figures"
+    folded: bool = False
     planned: Callable[[Study], bool] = always
     certain: bool = True
     part: Callable[[Frames], Frames] | None = None
@@ -210,8 +215,9 @@ class Analysis:
 
     Args:
         question: the study's question.
-        answer: frames → two or three sentences that the frames support. They claim no effect that
-            is not significant.
+        answer: frames → sentences that the frames support. They claim no effect that is not
+            significant. The page shows the first one with the figure of the section ``answer``,
+            and collapses the others.
         frames: the design's frames, in addition to the common ones (``results.common_frames``).
         about: keys of ``Run.about`` that identify a run; columns of the common frames.
         metadata: collected records → metadata of every frame.

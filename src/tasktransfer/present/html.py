@@ -35,6 +35,7 @@ class HtmlTable:
         untold: sentence that replaces a table without values; empty if it has values.
         badges: marks of the study.
         notes: explanations of the marks, and further notes.
+        files: (label, name, content as a data URI) of the files that the page offers.
         explain: for each block's cells, the arguments of ``tasktransfer explain``; None if cells
             cannot be explained.
     """
@@ -52,6 +53,7 @@ class HtmlTable:
     badges: str = ""
     notes: Sequence[str] = ()
     explain: Sequence[Sequence[str]] | None = None
+    files: Sequence[tuple[str, str, str]] = ()
 
     @property
     def count(self) -> int:

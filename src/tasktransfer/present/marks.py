@@ -34,7 +34,7 @@ def list_marks(metadata: Metadata) -> list[Mark]:
         text = "SYNTHETIC (tiny world): generated dialogues, not real ones."
         marks.append(Mark("SYNTHETIC", text + but))
     if metadata.cuts:
-        marks.append(Mark("SUBSAMPLED", f"SUBSAMPLED: {metadata.cuts}."))
+        marks.append(Mark("SUBSAMPLED", f"SUBSAMPLED: {describe_limits(metadata.cuts)}."))
     replaced = list_substitutes(metadata)
     if replaced:
         named = "; ".join(f"{name} → {text}" for name, text in replaced.items())
@@ -43,6 +43,38 @@ def list_marks(metadata: Metadata) -> list[Mark]:
     of_design = (fact for fact in metadata.facts.items() if fact[0].startswith(MARK))
     named_so = ((name.removeprefix(MARK), text) for name, text in of_design)
     return [*marks, *(Mark(badge, f"{badge}: {text}.") for badge, text in named_so)]
+
+
+def describe_limits(cuts: str) -> str:
+    """Describe limits such as ``limit_train 500, limit_test 1200`` in words.
+
+    A key with a section, such as ``prompted.limit_test 200``, is for prompted models or for
+    training. Other keys are named as they are.
+    """
+    trained: list[str] = []
+    prompted: list[str] = []
+    others: list[str] = []
+    for part in cuts.split(", "):
+        key, _, limit = part.partition(" ")
+        section, _, name = key.rpartition(".")
+        if name not in _SPLITS or section not in ("", "training", "prompted"):
+            others.append(part)
+            continue
+        text = f"{int(limit):,} {_SPLITS[name]}"
+        (prompted if section == "prompted" else trained).append(text)
+    what = []
+    if trained:
+        what.append(f"at most {_join(trained)} instances per task")
+    if prompted:
+        what.append(f"{_join(prompted)} instances for prompted models")
+    return "; ".join([*what, *others])
+
+
+_SPLITS = {"limit_train": "training", "limit_dev": "dev", "limit_test": "test"}
+
+
+def _join(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def list_substitutes(metadata: Metadata) -> dict[str, str]:
@@ -65,6 +97,6 @@ def format_notes(marks: Sequence[Mark], more: Sequence[str] = ()) -> list[str]:
 
 def describe_setting(metadata: Metadata) -> str:
     """Describe how the setting differs from the paper's; empty if it does not."""
-    parts = [f"subsampled data ({metadata.cuts})"] if metadata.cuts else []
+    parts = [f"subsampled data ({describe_limits(metadata.cuts)})"] if metadata.cuts else []
     replaced = [*list_substitutes(metadata)]
     return "; ".join([*parts, *([f"substitutes for {', '.join(replaced)}"] if replaced else [])])

@@ -59,6 +59,23 @@ def add_sigma(text: str, sigma: Any) -> str:
     return text if DASH in (text, spread) else f"{text} ({spread})"
 
 
+Range = tuple[float, float]
+SCORES: Range = (0.0, 100.0)
+DIFFERENCES: Range = (-100.0, 100.0)
+"""Range of a difference of two scores."""
+
+
+def bound_interval(low: Any, high: Any, bounds: Range) -> tuple[Any, Any]:
+    """Return both ends within a range; missing ends stay missing.
+
+    A 95 % interval stays one, because no value outside the range can be true.
+    """
+    if is_missing(low) or is_missing(high):
+        return low, high
+    least, most = bounds
+    return min(max(low, least), most), max(min(high, most), least)
+
+
 def format_interval(low: Any, high: Any, form: str) -> str:
     """Format both ends of an interval; a dash if either is missing."""
     if is_missing(low) or is_missing(high):

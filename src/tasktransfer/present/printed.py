@@ -77,20 +77,37 @@ def write_table(
         layout: layout of Markdown and LaTeX; by default the frame with two decimals.
         described: column → meaning, for the Parquet footer.
     """
-    full = frame
-    if metadata is not None:
-        full = frame.assign(study=metadata.study, synthetic=_flag_synthetic(frame, metadata))
-    shown = layout or build_plain_layout(frame)
+    full = _add_study(frame, metadata)
     write_arrow(folder / f"{name}.parquet", _describe_columns(full, described or {}), metadata)
-    texts = {
-        f"{name}.csv": to_csv(full),
-        f"{name}.md": to_markdown(shown, caption, title),
-        f"{name}.tex": to_latex(shown, caption, name),
-    }
-    for file, text in texts.items():
-        with replace_file(folder / file) as part:
+    texts = format_table(name, frame, metadata, caption, title=title, layout=layout)
+    for ending, text in texts.items():
+        with replace_file(folder / f"{name}.{ending}") as part:
             part.write_text(text, encoding="utf-8")
-    return [folder / f"{name}.parquet", *(folder / file for file in texts)]
+    return [folder / f"{name}.{ending}" for ending in ("parquet", *texts)]
+
+
+def format_table(
+    name: str,
+    frame: pd.DataFrame,
+    metadata: Metadata | None,
+    caption: str,
+    *,
+    title: str = "",
+    layout: Layout | None = None,
+) -> dict[str, str]:
+    """Return the text of a table's files by ending; the arguments are those of ``write_table``."""
+    shown = layout or build_plain_layout(frame)
+    return {
+        "csv": to_csv(_add_study(frame, metadata)),
+        "md": to_markdown(shown, caption, title),
+        "tex": to_latex(shown, caption, name),
+    }
+
+
+def _add_study(frame: pd.DataFrame, metadata: Metadata | None) -> pd.DataFrame:
+    if metadata is None:
+        return frame
+    return frame.assign(study=metadata.study, synthetic=_flag_synthetic(frame, metadata))
 
 
 def _flag_synthetic(frame: pd.DataFrame, metadata: Metadata) -> pd.Series | bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.present.numbers import format_number, is_missing
+from tasktransfer.present.numbers import Range, bound_interval, format_number, is_missing
 
 MOST_Q = 0.05
 """Maximum q of a difference that is called significant."""
@@ -23,9 +23,16 @@ def is_below(frame: pd.DataFrame, value: str = "value", q: str = "q") -> pd.Seri
     return (frame[q] <= MOST_Q) & (frame[value] < 0)
 
 
-def format_with_interval(value: Any, low: Any, high: Any, form: str) -> str:
-    """Format a value with its interval, ``1.2 [0.4, 2.0]``; only the value if there is none."""
+def format_with_interval(
+    value: Any, low: Any, high: Any, form: str, bounds: Range | None = None
+) -> str:
+    """Format a value with its interval, ``1.2 [0.4, 2.0]``; only the value if there is none.
+
+    ``bounds`` is the range of the quantity, at which the interval is cut off.
+    """
     text = format_number(value, form)
+    if bounds:
+        low, high = bound_interval(low, high, bounds)
     if is_missing(low) or is_missing(high):
         return text
     return f"{text} [{format_number(low, form)}, {format_number(high, form)}]"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +27,21 @@ from tasktransfer.present.html import HtmlTable, as_html, explain_missing_values
 from tasktransfer.present.marks import format_badges, format_notes, list_marks
 from tasktransfer.present.numbers import DASH, is_missing
 from tasktransfer.present.page.fragment import write_fragment
-from tasktransfer.present.printed import Entry, Layout, group_blocks, write_table
+from tasktransfer.present.page.text import encode_text
+from tasktransfer.present.printed import (
+    Entry,
+    Layout,
+    format_table,
+    group_blocks,
+    write_table,
+)
 from tasktransfer.present.published import list_notes
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 
 Words = tuple[str, ...]
+FILES = (("CSV", "csv", "csv"), ("LaTeX", "tex", "plain"), ("Markdown", "md", "markdown"))
+"""Label, ending and kind of text of the files that the page offers of each table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +215,7 @@ def to_html(table: Printed, *, alone: bool = False) -> HtmlTable:
         alone: true to include the notes that explain badges, which a page explains only once.
     """
     commands = [[shlex.join((table.name, *w)) if w else "" for w in row] for row in table.words]
-    return as_html(
+    shown = as_html(
         table.name,
         table.title,
         table.caption,
@@ -217,6 +226,18 @@ def to_html(table: Printed, *, alone: bool = False) -> HtmlTable:
         untold=table.absence,
         explain=commands if any(any(row) for row in table.words) else None,
     )
+    return shown if alone else replace(shown, files=_list_files(table))
+
+
+def _list_files(table: Printed) -> list[tuple[str, str, str]]:
+    """Return label, file name and data URI of the files that the page offers."""
+    texts = format_table(
+        table.name, table.frame, table.metadata, table.text, title=table.title, layout=table.layout
+    )
+    return [
+        (label, f"{table.name}.{ending}", encode_text(texts[ending], f"text/{kind}"))
+        for label, ending, kind in FILES
+    ]
 
 
 def _has_values(shape: Any, frame: pd.DataFrame, layout: Layout) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.present.columns import estimate, number, probability, text
 from tasktransfer.present.declared import Figure, Listed, Table
+from tasktransfer.present.numbers import SCORES
 
 if TYPE_CHECKING:
     from tasktransfer.selection import figure, regret
@@ -39,7 +40,7 @@ def declare_regret_table(label: Callable[[str], str], baseline: str) -> Table:
                 text("model", "Model"),
                 text("algorithm", "Algorithm", label),
                 text("selector", "Selector"),
-                estimate("value", "Regret@1, points", ".2f"),
+                estimate("value", "Regret@1, points", ".2f", bounds=SCORES),
                 number("floor", "Noise floor", ".2f"),
                 probability("to_random_q", "q: random"),
                 probability("to_source_mean_q", "q: source_mean"),

@@ -18,23 +18,20 @@ from tasktransfer.designs.empathetic.methods import BASE, CONTROLS
 from tasktransfer.designs.empathetic.statistics import PERPLEXITY
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import to_records
+from tasktransfer.present.kit.forest import GREY, draw_forests, finish_forests
 from tasktransfer.present.kit.matrix import fill, write
 from tasktransfer.present.kit.panels import (
-    create_panels,
     draw_vertical_line,
     make_line_entry,
     name_panel,
 )
-from tasktransfer.present.kit.series import Estimate, draw_zero_line, plot_forest
+from tasktransfer.present.kit.series import Estimate, draw_zero_line
 from tasktransfer.present.kit.style import (
     DIVERGING,
     LABEL_POINTS,
     TITLE_POINTS,
     Look,
-    add_legend_below,
-    add_title,
     choose_text_colour,
-    fit_panels,
     get_series_look,
     log_axis,
 )
@@ -45,10 +42,6 @@ RANGE = 30
 """Upper end of the colour scale for ratios; the lower end is its inverse. Ratios are clipped."""
 SPREAD = 3
 """Ratio of the largest to the smallest perplexity above which the axis is logarithmic."""
-GREY = "#767676"
-"""Colour of controls."""
-LINE = 0.3
-"""Height of a method's line, inches."""
 
 
 def plot_scores(frames: Frames) -> Figure | None:
@@ -134,18 +127,15 @@ def _draw_forests(
     """Return a figure with one panel per score; each method has the same line in all panels."""
     names = frames.metadata.order_names("name", rows["name"])
     shown = frames.metadata.order_names("score", rows["score"])
-    # Space for title and notes at most: `_finish_figure` then sets the size of the panels.
-    figure, axes = create_panels(
-        len(shown), 2.6, LINE * len(names) + 3, columns=len(shown), shared="y"
-    )
-    for panel, score in zip(axes, shown, strict=True):
-        some = rows[rows["score"] == score]
-        groups = [
-            [estimate(row) for row in to_records(some[some["name"] == name])] for name in names
-        ]
-        plot_forest(panel, groups, names)
-        name_panel(panel, score)
-    axes[0].set_ylim(len(names) - 0.1, -0.9)  # room for the names of lines
+    panels = {
+        score: {
+            name: [estimate(row) for row in to_records(some[some["name"] == name])]
+            for name in names
+        }
+        for score in shown
+        for some in (rows[rows["score"] == score],)
+    }
+    figure, axes = draw_forests(names, panels)
     return figure, dict(zip(axes, shown, strict=True))
 
 
@@ -159,13 +149,18 @@ def _finish_figure(
 ) -> None:
     """Add legend, title and notes, then resize the figure to fit its panels."""
     pools = [pool for pool in looks if pool]
-    if len(pools) > 1:
-        entries = [make_line_entry(pool, looks[pool], linestyle="") for pool in pools]
-        add_legend_below(figure, entries, "Candidates of retrieved replies:")
-    add_title(figure, title, int(rows["seeds"].max()), frames.metadata, more)
-    height = LINE * (rows["name"].nunique() + 0.8)
-    width = max(1.9, 5 / len(figure.axes))
-    fit_panels(figure, np.array([figure.axes]), width, height)
+    finish_forests(
+        figure,
+        title,
+        rows["name"].nunique(),
+        int(rows["seeds"].max()),
+        frames.metadata,
+        entries=[make_line_entry(pool, looks[pool], linestyle="") for pool in pools]
+        if len(pools) > 1
+        else (),
+        heading="Candidates of retrieved replies:",
+        notes=more,
+    )
 
 
 def plot_human_comparisons(frames: Frames) -> Figure:

@@ -281,7 +281,7 @@ FIGURES = (
         figures.plot_differences,
         ("differences",),
         nothing="compares no method with Base",
-        section="sure",
+        section="answer",
         planned=_has_comparison,
         certain=False,
     ),

@@ -359,6 +359,7 @@ FIGURES = (
         "Correlation with human ratings, by rated set",
         figures.plot_correlations,
         ("correlations", "ceilings"),
+        section="answer",
     ),
     Figure(
         "few_shot",

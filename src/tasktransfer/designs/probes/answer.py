@@ -27,7 +27,7 @@ def answer(frames: Frames) -> list[str]:
     """Return the sentences for ``intervals`` and ``claims``, without the control probe."""
     intervals = frames["intervals"]
     intervals = intervals[intervals["probe"] != CONTROL]
-    trained = _select_trained(intervals)
+    trained = select_trained(intervals)
     own = intervals[intervals["constant"] > 0]
     constant = frozenset(
         (str(r.corpus), str(r.model), str(r.probe), str(r.snapshot)) for r in own.itertuples()
@@ -36,7 +36,7 @@ def answer(frames: Frames) -> list[str]:
     return [*by_training, *_describe_above_prior(trained), *_describe_bleu(frames["claims"])]
 
 
-def _select_trained(intervals: pd.DataFrame) -> pd.DataFrame:
+def select_trained(intervals: pd.DataFrame) -> pd.DataFrame:
     """Return cells of one trained snapshot: the best epoch if it was probed, otherwise the last."""
     for snapshot in (BEST, "last"):
         rows = intervals[intervals["snapshot"] == snapshot]

@@ -18,11 +18,11 @@ from tasktransfer.present.published_columns import make_published_column
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.probes import answer, collect, figures, printed
+    from tasktransfer.designs.probes import answer, collect, effects, figures, printed
 else:
     package = LazyPackage(__package__)
     answer, collect = package.answer, package.collect
-    figures, printed = package.figures, package.printed
+    effects, figures, printed = package.effects, package.figures, package.printed
 
 QUESTION = (
     "What do encoders of dialogue models know about the dialogue, before and after training, and "
@@ -259,6 +259,16 @@ TABLES = (
 )  # fmt: skip
 
 FIGURES = (
+    Figure(
+        "training_effects",
+        "Effect of training on probe F1",
+        effects.plot_training_effects,
+        ("intervals",),
+        nothing="compares no trained encoder with its untrained version",
+        section="answer",
+        planned=_has_trainings,
+        certain=False,
+    ),
     Figure(
         "f1_by_epoch",
         "Probe F1 by epoch of training",

@@ -45,12 +45,12 @@ from tasktransfer.selection.declared import declare_regret_figure, declare_regre
 
 if TYPE_CHECKING:
     from tasktransfer.designs.transfer.collect import collect
-    from tasktransfer.designs.transfer.figures import draw, mixing
+    from tasktransfer.designs.transfer.figures import draw, forest, mixing
     from tasktransfer.designs.transfer.report import answer, blocks, facts
     from tasktransfer.designs.transfer.tables import names, paper_tables, shared_dialogues
 else:
     figures = LazyPackage("tasktransfer.designs.transfer.figures")
-    draw, mixing = figures.draw, figures.mixing
+    draw, forest, mixing = figures.draw, figures.forest, figures.mixing
     report = LazyPackage("tasktransfer.designs.transfer.report")
     answer, blocks, facts = report.answer, report.blocks, report.facts
     collect = LazyPackage(f"{__package__}.collect").collect
@@ -76,18 +76,18 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
     "heatmap": (
         "Improvement by transfer",
         ("transfer_runs", "missing_runs", "cells", ASKED, LEARNED),
-        "results",
+        "figures",
     ),
-    "transfer_graph": ("Transfer between tasks", ("cells",), "results"),
-    "aggregate_transfer": ("Mean delta by source and target", ("missing_runs", "cells"), "results"),
+    "transfer_graph": ("Transfer between tasks", ("cells",), "figures"),
+    "aggregate_transfer": ("Mean delta by source and target", ("missing_runs", "cells"), "figures"),
     MULTI_SOURCE: (
         "Several sources together compared with each alone",
         ("deltas", "missing_runs"),
-        "results",
+        "figures",
     ),
-    "source_type": ("Delta by type of source task", ("cells",), "results"),
-    "sample_ratio": ("Delta by sample ratio", ("sizes", "cells"), "results"),
-    "sample_count": ("Delta by sample count", ("sizes", "cells"), "results"),
+    "source_type": ("Delta by type of source task", ("cells",), "figures"),
+    "sample_ratio": ("Delta by sample ratio", ("sizes", "cells"), "figures"),
+    "sample_count": ("Delta by sample count", ("sizes", "cells"), "figures"),
     CONTROLS: (
         "Improvement over permuted answers",
         ("transfer_runs", "missing_runs", "cells", "control_cells"),
@@ -98,8 +98,16 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
 """Title, input frames and section by kind of figure; each kind is drawn once per dataset."""
 
 
+OPEN = ("heatmap", "aggregate_transfer", MULTI_SOURCE)
+"""Kinds of figures that the page shows without a click."""
+
+
 def _has_sources(study: Study, least: int) -> bool:
     return any(len(run.about["sources"]) >= least for run in transfer_runs(study.plan))
+
+
+def _has_single_transfer(study: Study) -> bool:
+    return _has_sources(study, 1)
 
 
 def _has_single_source(study: Study) -> bool:
@@ -161,6 +169,7 @@ def list_figures(dataset: str, kinds: Iterable[str]) -> Iterator[Figure]:
             partial(draw.plot_figure, kind, dataset),
             reads,
             section=section,
+            folded=kind not in OPEN,
             part=partial(draw.select_part, dataset),
             text=kind,
         )
@@ -195,6 +204,17 @@ def counts_dialogues(study: Study, tables: Collection[str]) -> bool:
     return not all(is_whole(study, stage) for stage in study.plan.stages)
 
 
+FOREST_FIGURE = Figure(
+    "forest",
+    "Effects with 95 % intervals",
+    forest.plot_effect_forest,
+    ("cells", "summary", "control_summary"),
+    nothing="has no pair of tasks with a delta",
+    section="answer",
+    planned=_has_single_transfer,
+    certain=False,
+)
+"""The answer as a picture."""
 REGRET_TABLE = declare_regret_table(names.get_algorithm_label, BASELINE)
 REGRET_FIGURE = declare_regret_figure(names.get_algorithm_label)
 MIXING_FIGURE = Figure(
@@ -319,6 +339,7 @@ def declare_analysis(
             *UNCERTAINTY_TABLES,
         ),
         figures=(
+            FOREST_FIGURE,
             *(figure for name, names in kinds.items() for figure in list_figures(name, names)),
             *((MIXING_FIGURE,) if mixing else ()),
             *((REGRET_FIGURE,) if selectors else ()),

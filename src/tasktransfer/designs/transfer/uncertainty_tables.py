@@ -18,6 +18,7 @@ from tasktransfer.designs.transfer.references import LABELS
 from tasktransfer.designs.transfer.runs import is_control
 from tasktransfer.present.columns import Column, interval, number, probability, text
 from tasktransfer.present.declared import Listed, Table
+from tasktransfer.present.numbers import DIFFERENCES
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
@@ -92,10 +93,12 @@ TABLES = (
             number("n_cells", "Cells", ",d"),
             number("n_seeds", "Seeds", "d"),
             number("mean", "Mean Δ", "+.2f"),
-            interval("joint_low", "joint_high", "interval, seeds and dialogues", "+.2f"),
-            interval("mean_low", "mean_high", "seeds alone", "+.2f"),
+            interval(
+                "joint_low", "joint_high", "interval, seeds and dialogues", "+.2f", DIFFERENCES
+            ),
+            interval("mean_low", "mean_high", "seeds alone", "+.2f", DIFFERENCES),
             number("iqm", "IQM of Δ", "+.2f"),
-            interval("iqm_low", "iqm_high", "interval", "+.2f"),
+            interval("iqm_low", "iqm_high", "interval", "+.2f", DIFFERENCES),
             number("positive", "Above 0", ".2f"),
             interval("positive_low", "positive_high", "interval", ".2f"),
             number("rank", "Rank", ".2f"),
@@ -239,14 +242,14 @@ TABLES = (
             text("model", "Model"),
             text("target", "Task"),
             text("reference", "Reference", REFERENCES.__getitem__),
-            number("reference_score", "Score of it", ".1f"),
-            text("mark", "Of the references"),
+            number("reference_score", "Reference's score", ".1f"),
+            text("mark", "Best reference"),
             number("score", "Baseline", ".1f"),
             number("n_seeds", "Seeds", "d"),
             number("delta", "Δ", "+.1f"),
-            interval("low", "high", "interval", "+.1f"),
+            interval("low", "high", "interval", "+.1f", DIFFERENCES),
             number("q", "q", ".3f"),
-            text("state", "State"),
+            text("state", "State of the baseline"),
         ),
         ("dataset", "model", "target", "reference"),
         planned=has_references,
@@ -286,9 +289,9 @@ TABLES = (
             number("n_seeds", "Seeds", "d"),
             number("top1", "Top-1", "+.2f"),
             number("top1_dev", "Chosen on dev", "+.2f"),
-            interval("top1_dev_low", "top1_dev_high", "interval", "+.2f"),
+            interval("top1_dev_low", "top1_dev_high", "interval", "+.2f", DIFFERENCES),
             number("top1_heldout", "Held out", "+.2f"),
-            interval("top1_heldout_low", "top1_heldout_high", "interval", "+.2f"),
+            interval("top1_heldout_low", "top1_heldout_high", "interval", "+.2f", DIFFERENCES),
         ),
         ("dataset", "model", "algorithm"),
         nothing="has no target with several sources",
@@ -307,7 +310,7 @@ TABLES = (
             number("n_pairs", "Pairs", "d"),
             number("n_seeds", "Seeds", "d"),
             number("mean", "Δ", "+.2f"),
-            interval("low", "high", "interval", "+.2f"),
+            interval("low", "high", "interval", "+.2f", DIFFERENCES),
             number("q", "q", ".3f"),
         ),
         ("dataset", "model", "algorithm", "control"),
@@ -370,7 +373,7 @@ TABLES = (
             number("n_collapsed", "Collapsed", "d"),
             number("n_runs", "Runs", "d"),
             text("seeds", "Seeds"),
-            text("answer", "Answer"),
+            text("answer", "Answer", "“{}”".format),
         ),
         ("dataset", "model", "algorithm", "source", "target"),
         nothing="has no collapsed run",

@@ -51,6 +51,14 @@ def format_warnings(missing: pd.DataFrame, problems: pd.DataFrame, nodes: str = 
     return lines
 
 
+def is_only_waiting(missing: pd.DataFrame, problems: pd.DataFrame) -> bool:
+    """Return whether nothing failed: the missing runs have not started, and no record is damaged.
+
+    A study of merged records, whose missing runs were never planned to be trained, is an example.
+    """
+    return not len(problems) and bool((missing["state"] == "waiting").all())
+
+
 def build_common_columns(missing: pd.DataFrame) -> list[Column]:
     """Return the columns of the table of missing results, without those that have no value."""
     filled = missing.columns[missing.notna().any()]

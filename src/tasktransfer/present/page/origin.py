@@ -9,7 +9,7 @@ import pandas as pd
 
 from tasktransfer.present.columns import number, text
 from tasktransfer.present.html import HtmlTable, build_table
-from tasktransfer.present.marks import MARK, list_substitutes
+from tasktransfer.present.marks import MARK, describe_limits, list_substitutes
 from tasktransfer.results.common_frames import MISSING
 from tasktransfer.results.frames import Frames
 
@@ -80,17 +80,17 @@ def describe_data(frames: Frames) -> str:
     text = "synthetic dialogues (tiny world)" if metadata.synthetic else "real dialogues"
     if metadata.real:
         text += f"; real dialogues of {' and '.join(metadata.real)}"
-    return f"{text}, subsampled ({metadata.cuts})" if metadata.cuts else text
+    return f"{text}, subsampled: {describe_limits(metadata.cuts)}" if metadata.cuts else text
 
 
-def describe_commits(rows: pd.DataFrame) -> str:
-    """Describe the commits that created records, with counts if there are several."""
+def describe_commits(rows: pd.DataFrame, what: str = "records") -> str:
+    """Describe the commits that created the rows, with counts if there are several."""
     counts = rows["commit"].fillna("an unknown commit").value_counts(sort=False)
     shown = {str(commit): int(count) for commit, count in counts.items()}
     short = {commit: commit if " " in commit else commit[:SHORT] for commit in shown}
     if len(shown) == 1:
         return next(iter(short.values()))
-    return ", ".join(f"{short[commit]} ({count:,} records)" for commit, count in shown.items())
+    return ", ".join(f"{short[commit]} ({count:,} {what})" for commit, count in shown.items())
 
 
 def describe_versions(version: str) -> str:

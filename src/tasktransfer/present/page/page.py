@@ -13,7 +13,11 @@ from tasktransfer.present.declared import SECTIONS, Analysis, Block, Figure
 from tasktransfer.present.figures import explain_absence
 from tasktransfer.present.html import HtmlTable, create_environment
 from tasktransfer.present.marks import format_notes, list_marks
-from tasktransfer.present.page.holes import build_missing_tables, format_warnings
+from tasktransfer.present.page.holes import (
+    build_missing_tables,
+    format_warnings,
+    is_only_waiting,
+)
 from tasktransfer.present.page.images import encode_image
 from tasktransfer.present.page.origin import build_cost_table
 from tasktransfer.present.page.text import HERE, hash_of, read_own_text
@@ -22,7 +26,7 @@ from tasktransfer.results.common_frames import MISSING
 from tasktransfer.results.frames import Frames
 
 STYLES = ("page.css",)
-SCRIPTS = ("explain.js",)
+SCRIPTS = ("explain.js", "tables.js")
 BESIDE = (
     "This file contains all text, tables and figures. Links to records and PDFs work only while "
     "the page is in its results folder."
@@ -44,11 +48,16 @@ class Picture:
     width: int
     height: int
     pdf: str
+    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PageSection:
-    """A section of the page; ``left`` has sentences on tables and figures that are missing."""
+    """A section of the page.
+
+    ``left`` has sentences on tables and figures that are missing, and ``sentences`` the collapsed
+    part of the answer.
+    """
 
     name: str
     title: str
@@ -56,6 +65,7 @@ class PageSection:
     tables: Sequence[HtmlTable] = ()
     figures: Sequence[Picture] = ()
     left: Sequence[str] = ()
+    sentences: Sequence[str] = ()
 
 
 def write_page(shown: Analysis, frames: Frames, figures: Path, out: Path) -> Path:
@@ -91,6 +101,7 @@ def render(shown: Analysis, frames: Frames, figures: Path, folder: Path) -> str:
             troubles=format_warnings(
                 shown.missing(frames), frames["problems"], metadata.facts.get(MISSING, "")
             ),
+            waiting=is_only_waiting(shown.missing(frames), frames["problems"]),
             marks=format_notes(list_marks(metadata)),
             sections=list(_make_sections(shown, frames, figures, folder)),
             explain=explain_command(frames),
@@ -116,16 +127,17 @@ def _make_sections(
     blocks = _make_common_blocks(shown, frames)
     tables = build_printed_tables(shown, frames)
     for name, title in SECTIONS.items():
+        declared = [figure for figure in shown.figures if figure.section == name]
+        pictures = list(_load_pictures(shown, declared, figures, folder))
+        told, sentences = [*more.get(name, []), *blocks.get(name, [])], []
+        if name == "answer" and pictures:  # the picture shows what the other sentences say
+            told, sentences = told[:1], [block.text for block in told[1:]]
         section = PageSection(
             name,
             title,
-            [*more.get(name, []), *blocks.get(name, [])],
+            told,
             [to_html(t) for t in tables if t.section == name and not isinstance(t, Left)],
-            list(
-                _load_pictures(
-                    shown, [f for f in shown.figures if f.section == name], figures, folder
-                )
-            ),
+            pictures,
             [
                 *(t.why for t in tables if t.section == name and isinstance(t, Left)),
                 *(
@@ -134,6 +146,7 @@ def _make_sections(
                     if f.section == name and _is_missing(f, figures)
                 ),
             ],
+            sentences,
         )
         if section.blocks or section.tables or section.figures or section.left:
             yield section
@@ -179,4 +192,5 @@ def _load_pictures(
             width=image.width,
             height=image.height,
             pdf=pdf.relative_to(folder).as_posix() if beside else "",
+            folded=figure.folded,
         )

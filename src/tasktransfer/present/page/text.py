@@ -27,6 +27,11 @@ def escape_json(value: Any) -> Markup:
     return Markup(text)
 
 
+def encode_text(text: str, kind: str) -> str:
+    """Return a text as a data URI of a media type."""
+    return f"data:{kind};base64,{base64.b64encode(text.encode('utf-8')).decode('ascii')}"
+
+
 def hash_of(text: str) -> str:
     """Return the hash of a style or script for the page's content security policy."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pandas as pd
 
+from tasktransfer.core.references import LEARNED
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.report.collapsed_runs import CollapsedRuns
 from tasktransfer.designs.transfer.report.first_source import first_sources
@@ -17,6 +19,7 @@ from tasktransfer.designs.transfer.report.learned import (
 from tasktransfer.designs.transfer.report.longer_training import describe_longer_training
 from tasktransfer.designs.transfer.report.without_transfer import describe_scores, has_transfer
 from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
+from tasktransfer.present.numbers import DIFFERENCES
 from tasktransfer.present.sentences import (
     MOST_Q,
     format_fraction,
@@ -32,7 +35,10 @@ NOTHING = "No conclusion about transfer is possible: no pair of tasks has a conf
 
 
 def answer(frames: Frames) -> list[str]:
-    """Return sentences computed from ``cells`` (single sources) and ``summary``."""
+    """Return sentences computed from ``cells`` (single sources) and ``summary``.
+
+    The first one is about the effects of the figure ``forest``.
+    """
     cells = frames["cells"]
     one_label = CollapsedRuns(frames["collapsed"])
     compared = compare_with_best_reference(frames)
@@ -47,12 +53,25 @@ def answer(frames: Frames) -> list[str]:
     tested = singles[singles["q"].notna()]
     if tested.empty:
         once = " (with one run each, the variation between runs is unknown)"
-        return [*unlearned, *(first or [f"{NOTHING[:-1]}{once if len(singles) else ''}."])]
-    averages = _describe_averages(frames["summary"], tested, one_label)
+        nothing = [f"{NOTHING[:-1]}{once if len(singles) else ''}."]
+        return _add_caution([*(first or nothing), *unlearned], compared)
+    averages = [*_describe_averages(frames["summary"], tested, one_label)]
     controlled = frames.get("control_summary", build_frame([], columns.CONTROL_SUMMARY))
     longer = describe_longer_training(controlled, frames["summary"])
-    cells_found = _describe_significant_cells(tested, frames, one_label)
-    return [*unlearned, *first, *cells_found, *averages, *longer]
+    cells_found = [*_describe_significant_cells(tested, frames, one_label)]
+    has_interval = frames["summary"]["joint_q"].notna().any()
+    found = [*averages, *cells_found] if has_interval else [*cells_found, *averages]
+    return _add_caution([*first, *found, *unlearned, *longer], compared)
+
+
+def _add_caution(sentences: list[str], compared: pd.DataFrame) -> list[str]:
+    """Add the number of baselines that have not learned to the first sentence."""
+    count = 0 if compared.empty else int((compared["state"] != LEARNED).sum())
+    if not count:
+        return sentences
+    verb = "does" if count == 1 else "do"
+    who = "The baseline" if len(compared) == 1 else f"{count} of {len(compared)} baselines"
+    return [f"{sentences[0]} {who} {verb} not beat a simple reference.", *sentences[1:]]
 
 
 def _describe_significant_cells(
@@ -78,7 +97,7 @@ def _describe_significant_cells(
         if rows.empty:
             continue
         row = rows.iloc[int(rows["delta"].abs().argmax())]
-        size = format_with_interval(row["delta"], row["low"], row["high"], "+.1f")
+        size = format_with_interval(row["delta"], row["low"], row["high"], "+.1f", DIFFERENCES)
         is_collapsed = one_label.describe({str(key): value for key, value in row.items()})
         yield (
             f"The largest significant {word} is {names[row['source']]} → {names[row['target']]} "
@@ -94,6 +113,11 @@ def _describe_collapsed_share(count: int, what: str) -> str:
     return f"; {count} of these {what} have runs or baselines that predict one label only"
 
 
+def _format_mean(row: Mapping[Any, Any]) -> str:
+    ends = row["joint_low"], row["joint_high"]
+    return format_with_interval(row["mean"], *ends, "+.2f", DIFFERENCES)
+
+
 def _describe_averages(
     summary: pd.DataFrame, tested: pd.DataFrame, one_label: CollapsedRuns
 ) -> Iterator[str]:
@@ -103,7 +127,7 @@ def _describe_averages(
     if len(significant):
         named = [
             f"{get_algorithm_label(str(row['algorithm']))} with {row['model']} on {row['dataset']} "
-            f"({format_with_interval(row['mean'], row['joint_low'], row['joint_high'], '+.2f')})"
+            f"({_format_mean(row)})"
             for row in significant.to_dict("records")
         ]
         group = ["dataset", "model", "algorithm"]

@@ -15,6 +15,8 @@ from tasktransfer.designs.transfer.collect.collect import ALONE
 from tasktransfer.designs.transfer.racing import LEFT_LABEL, NO_INTERVAL
 from tasktransfer.designs.transfer.report.agreement import describe_agreement
 from tasktransfer.designs.transfer.report.grid import payload
+from tasktransfer.designs.transfer.report.seed_limit import describe_seed_limit
+from tasktransfer.designs.transfer.report.targets import build_targets
 from tasktransfer.present.declared import Block
 from tasktransfer.present.html import create_environment
 from tasktransfer.present.kit import matrix
@@ -34,10 +36,15 @@ LABELS = {
 
 
 def blocks(frames: Frames) -> Mapping[str, Sequence[Block]]:
-    """Return the heatmap for the results, and sentences on regret and agreement for ``sure``."""
+    """Return the heatmap, the blocks by target, and sentences on regret and agreement."""
     lines = [*(describe_groups(frames["regret"]) if "regret" in frames else ())]
     lines += describe_agreement(frames["agreement"])
-    return {"results": [_build_heatmap(frames)], "sure": [Block(text=line) for line in lines]}
+    targets = build_targets(frames)
+    return {
+        "matrix": [_build_heatmap(frames)],
+        "targets": [Block(html=targets)] if targets else [],
+        "sure": [Block(text=line) for line in lines],
+    }
 
 
 def _build_heatmap(frames: Frames) -> Block:
@@ -47,7 +54,12 @@ def _build_heatmap(frames: Frames) -> Block:
     explain = " ".join(part for part in ("tasktransfer explain", frames.study.arguments()) if part)
     heatmap = create_environment(HERE).get_template("heatmap.html.j2")
     raced = bool((frames["cells"]["no_interval"] == NO_INTERVAL).any())
-    html = heatmap.render(labels=LABELS, raced=raced, data=escape_json(payload(frames, explain)))
+    html = heatmap.render(
+        labels=LABELS,
+        raced=raced,
+        limit=describe_seed_limit(frames["cells"]),
+        data=escape_json(payload(frames, explain)),
+    )
     return Block(html=Markup(html))
 
 

@@ -6,6 +6,7 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
+from tasktransfer.present.marks import describe_limits
 from tasktransfer.present.page.origin import (
     NOTHING_MISSING,
     SHORT,
@@ -32,7 +33,10 @@ def facts(frames: Frames) -> list[tuple[str, str]]:
         ("Records", f"{metadata.records:,}"),
         ("Missing", metadata.facts.get(MISSING, NOTHING_MISSING)),
         ("Left out", f"{len(frames['problems']):,} damaged records"),
-        ("Trained by", f"recipe {_join_unique(runs['recipe'])}; code at {describe_commits(runs)}"),
+        (
+            "Trained by",
+            f"recipe {_join_unique(runs['recipe'])}; code at {describe_commits(runs, 'runs')}",
+        ),
         ("Analysed by", describe_versions(metadata.version)),
     ]
 
@@ -52,7 +56,7 @@ def _describe_all_seeds(runs: pd.DataFrame) -> str:
 def _describe_data(metadata: Metadata) -> str:
     mark = format_synthetic_mark(metadata.real).rstrip(". ") if metadata.synthetic else ""
     data = mark.replace("SYNTHETIC", "synthetic") or "a release of the benchmark"
-    return f"{data}, subsampled ({metadata.cuts})" if metadata.cuts else data
+    return f"{data}, subsampled: {describe_limits(metadata.cuts)}" if metadata.cuts else data
 
 
 def _list_algorithms(frames: Frames) -> list[str]:

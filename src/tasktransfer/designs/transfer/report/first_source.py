@@ -16,7 +16,7 @@ from tasktransfer.designs.transfer.pairs import is_foreign
 from tasktransfer.designs.transfer.report.collapsed_runs import CollapsedRuns
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
-from tasktransfer.present.numbers import format_named_p
+from tasktransfer.present.numbers import DIFFERENCES, bound_interval, format_named_p
 
 LEVEL = 0.05
 FEW_TARGETS = 2
@@ -89,7 +89,7 @@ def _is_significant(cell: Mapping[str, Any]) -> bool:
 
 
 def _format_interval(cell: Mapping[str, Any]) -> str:
-    low, high = cell["low"], cell["high"]
+    low, high = bound_interval(cell["low"], cell["high"], DIFFERENCES)
     return "" if math.isnan(low) else f" [{low:+.1f}, {high:+.1f}]"
 
 

@@ -1,6 +1,7 @@
 """Data of the interactive heatmap: every cell with its numbers, colour and records.
 
-Colours, limits and cell texts are identical to the printed heatmap's (``figures.heatmap``).
+A cell shows points, percent of the baseline's score, or its q. Colours are faded if the interval
+includes 0 or if there is only one seed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from matplotlib.colors import TwoSlopeNorm, to_hex, to_rgb
 from tasktransfer.designs.transfer.figures.asked_margin import list_margin_rows
 from tasktransfer.designs.transfer.figures.one_dataset import list_datasets
 from tasktransfer.designs.transfer.racing import NO_INTERVAL
+from tasktransfer.designs.transfer.report.learned import list_unlearned_targets
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
 from tasktransfer.present.html import to_records
@@ -24,11 +26,18 @@ from tasktransfer.present.kit.style import (
     DIVERGING,
     NEUTRAL,
     choose_text_colour,
+    compute_colour_limit,
     compute_improvement_limit,
     format_signed,
 )
+from tasktransfer.present.numbers import DIFFERENCES, bound_interval, format_p_value
+from tasktransfer.present.sentences import excludes_zero
 from tasktransfer.results.frames import Frames
 
+POINTS, PERCENT, Q = "points", "percent", "q"
+"""Units of the numbers in cells."""
+FADED = 0.25
+"""Strength of a faded cell's colour."""
 WITHOUT_PERCENTAGE = "#f7f7f7"
 """Fill of cells with a baseline of 0. They show points, because a percentage is undefined."""
 
@@ -47,12 +56,15 @@ def payload(frames: Frames, explain: str) -> dict[str, Any]:
         A mapping with ``explain``, ``runs`` (a list of [seed, score, digest, record's path]) and
         ``datasets``. A dataset has ``name``, ``models``, ``algorithms`` ({name, label}), ``tasks``
         and ``several`` ({name, short}: rows of the grid with one source and with several),
-        ``limit`` (of the colour scale, %), ``colours`` (of the scale, low to high) and ``cells``.
-        A cell has ``model``, ``algorithm`` (null on the diagonal, because algorithms share
-        baselines), ``source``, ``target`` (names), ``state`` (transfer, baseline or missing), its
-        numbers, ``mark`` (significant, one-training, left-race or empty), ``beyond`` (outside the
-        colour scale), ``text``, ``fill``, ``ink``, ``runs`` ([index in runs, index of its baseline
-        or null]) and ``gaps`` (the planned runs that are missing from it, with reasons).
+        ``limits`` (of the colour scale, by unit), ``colours`` (of the scale, low to high),
+        ``unlearned`` ([model, target] of baselines that do not beat a simple reference or have
+        collapsed) and ``cells``. A cell has ``model``, ``algorithm`` (null on the diagonal, because
+        algorithms share baselines), ``source``, ``target`` (names), ``state`` (transfer, baseline
+        or missing), its numbers, ``mark`` (significant, one-training, left-race or empty),
+        ``faded``, ``mixed`` (the signs of its seeds differ), ``runs`` ([index in runs, index of its
+        baseline or null]) and ``gaps`` (the planned runs that are missing from it, with reasons).
+        ``looks`` of a transfer has ``text``, ``fill``, ``ink`` and ``beyond`` (outside the colour
+        scale) by unit; other cells have one text and fill.
     """
     runs = frames["transfer_runs"]
     names = runs[["digest", "target"]].itertuples(index=False, name=None)
@@ -83,13 +95,16 @@ def _build_dataset(frames: Frames, dataset: str, places: Mapping[RunName, int]) 
     algorithms = ordered("algorithm", [*runs["algorithm"], *missing["algorithm"]])
     several = [*runs[runs["n_sources"] > 1]["source"], *missing[missing["n_sources"] > 1]["source"]]
     names = fit_short_names(tasks, frames.metadata.shorts)
-    limit = compute_improvement_limit(
-        cells[cells["n_sources"] == 1]["improvement"].to_numpy(np.float64)
-    )
+    alone = cells[cells["n_sources"] == 1]
+    limits = {
+        POINTS: compute_colour_limit(alone["delta"].to_numpy(np.float64)),
+        PERCENT: compute_improvement_limit(alone["improvement"].to_numpy(np.float64)),
+    }
+    models = ordered("model", [*runs["model"], *missing["model"]])
     scale = mpl.colormaps[DIVERGING]
     return {
         "name": dataset,
-        "models": ordered("model", [*runs["model"], *missing["model"]]),
+        "models": models,
         "algorithms": [
             {"name": name, "label": get_algorithm_label(name)}
             for name in algorithms
@@ -101,11 +116,16 @@ def _build_dataset(frames: Frames, dataset: str, places: Mapping[RunName, int]) 
             for name in dict.fromkeys(several)
         ],
         "asked": _build_prompted_rows(frames.get("prompted"), dataset, tasks),
-        "limit": limit,
+        "limits": limits,
         "colours": [to_hex(scale(part)) for part in np.linspace(0, 1, 21)],
         "cells": _build_cells(
-            _select_dataset(frames["deltas"], dataset), runs, missing, cells, places, limit
+            _select_dataset(frames["deltas"], dataset), runs, missing, cells, places, limits
         ),
+        "unlearned": [
+            [model, target]
+            for model in models
+            for target in list_unlearned_targets(frames, dataset, model)
+        ],
     }
 
 
@@ -136,13 +156,17 @@ def _build_cells(
     missing: pd.DataFrame,
     cells: pd.DataFrame,
     places: Mapping[RunName, int],
-    limit: float,
+    limits: Mapping[str, float],
 ) -> list[dict[str, Any]]:
     """Return the cells with results (transfers, then baselines), then those with gaps only."""
     gaps = _group_gaps(missing)
     pairs = _index_pairs(deltas, places)
     whole = cells[cells["delta"].notna()]
-    shown = [_build_transfer_cell(row, pairs, gaps, limit) for row in to_records(whole)]
+    mixed = _find_mixed_signs(deltas)
+    shown = [
+        {**_build_transfer_cell(row, pairs, gaps, limits), "mixed": _build_key(row) in mixed}
+        for row in to_records(whole)
+    ]
     shown += _build_baseline_cells(runs, places, gaps)
     there = {(c["model"], c["algorithm"] or BASELINE, c["source"], c["target"]) for c in shown}
     return shown + [
@@ -180,17 +204,26 @@ def _index_pairs(
     return pairs
 
 
-_NUMBERS = ("score", "baseline_score", "delta", "improvement", "low", "high", "p", "q")
+def _find_mixed_signs(deltas: pd.DataFrame) -> set[Key]:
+    """Return the cells in which one seed gains and another loses."""
+    known = deltas[deltas["delta"].notna()]
+    keys = ["model", "algorithm", "source", "target"]
+    ends = known.groupby(keys, sort=False)["delta"].agg(["min", "max"])
+    return {*ends.index[(ends["min"] < 0) & (ends["max"] > 0)]}
+
+
+_NUMBERS = ("score", "baseline_score", "delta", "improvement", "p", "q")
 
 
 def _build_transfer_cell(
     row: Mapping[str, Any],
     pairs: Mapping[Key, list[list[int | None]]],
     gaps: Mapping[Key, list[str]],
-    limit: float,
+    limits: Mapping[str, float],
 ) -> dict[str, Any]:
-    text, fill, ink = _look(row["improvement"], row["delta"], limit)
     why = gaps.get(_build_key(row), [])
+    low, high = bound_interval(row["low"], row["high"], DIFFERENCES)
+    faded = row["n_seeds"] < 2 or not excludes_zero(row["low"], row["high"])
     return {
         "model": row["model"],
         "algorithm": row["algorithm"],
@@ -199,15 +232,15 @@ def _build_transfer_cell(
         "state": "transfer",
         **{name: _round_number(row[name]) for name in _NUMBERS},
         "significant": bool(row["significant"]),
+        "low": _round_number(low),
+        "high": _round_number(high),
         "mark": _mark(row),
-        "beyond": bool(abs(row["improvement"]) > limit),
+        "faded": faded,
+        "looks": _build_looks(row, limits, faded=faded, mark="*" if why else ""),
         "seeds": [int(seed) for seed in row["seeds"]],
         "instances": int(row["instances"]),
         "dialogues": int(row["dialogues"]),
         "no_interval": None if pd.isna(row["no_interval"]) else row["no_interval"],
-        "text": text + ("*" if why else ""),
-        "fill": fill,
-        "ink": ink,
         "runs": pairs.get(_build_key(row), []),
         "gaps": why,
     }
@@ -222,16 +255,31 @@ def _mark(row: Mapping[str, Any]) -> str:
     return "significant" if row["significant"] else ""
 
 
-def _look(improvement: float, delta: float, limit: float) -> tuple[str, str, str]:
-    """Return text, fill and text colour of a cell, as in the printed heatmap."""
-    if math.isnan(improvement):
-        return (
-            f"Δ{format_signed(delta)}",
-            WITHOUT_PERCENTAGE,
-            _choose_ink(to_rgb(WITHOUT_PERCENTAGE)),
-        )
-    colour = mpl.colormaps[DIVERGING](float(TwoSlopeNorm(0, -limit, limit)(improvement)))
-    return format_signed(improvement), to_hex(colour), _choose_ink(colour)
+def _build_looks(
+    row: Mapping[str, Any], limits: Mapping[str, float], *, faded: bool, mark: str
+) -> dict[str, Any]:
+    """Return text, fill, text colour and excess of a cell by unit."""
+    points = _look(row["delta"], limits[POINTS], faded=faded)
+    percent = _look(row["improvement"], limits[PERCENT], faded=faded)
+    if math.isnan(row["improvement"]):
+        percent = {**points, **_fill(WITHOUT_PERCENTAGE), "text": f"Δ{points['text']}"}
+    looks = {POINTS: points, PERCENT: percent, Q: {**points, "text": format_p_value(row["q"])}}
+    return {unit: {**look, "text": look["text"] + mark} for unit, look in looks.items()}
+
+
+def _look(value: float, limit: float, *, faded: bool) -> dict[str, Any]:
+    if math.isnan(value):
+        return {"text": "", "beyond": False}
+    colour = np.array(mpl.colormaps[DIVERGING](float(TwoSlopeNorm(0, -limit, limit)(value))))
+    if faded:
+        colour = FADED * colour + (1 - FADED)  # towards white
+    beyond = bool(abs(value) > limit)
+    return {"text": format_signed(value), **_fill(colour), "beyond": beyond}
+
+
+def _fill(colour: Any) -> dict[str, str]:
+    """Return a fill as the page names it, and its text colour."""
+    return {"fill": to_hex(colour), "ink": _choose_ink(to_rgb(to_hex(colour)))}
 
 
 def _choose_ink(colour: Any) -> str:

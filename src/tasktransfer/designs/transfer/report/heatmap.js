@@ -62,12 +62,29 @@
     const algorithm = model.label(state.algorithm) || "baselines only";
     const where = `${dataset().name}, ${state.model}, ${algorithm}`;
     find("heatmap-caption").textContent =
-      `${where}: improvement over the baseline, %. Rows are sources, columns targets; ` +
+      `${where}: ${CAPTIONS[state.unit]}. Rows are sources, columns targets; ` +
       "the diagonal is the baseline’s score.";
+    showKeys();
     fillOrder("rows");
     fillOrder("columns");
     drawScale();
     rove(places().find(isCurrent) ?? places().find((place) => place.dataset.state) ?? null);
+  }
+
+  const CAPTIONS = {
+    points: "change of the score compared with the baseline, points",
+    percent: "improvement over the baseline, %",
+    q: "q, the p value adjusted for all cells of the dataset; colours show the change in points",
+  };
+
+  // The legend explains only the marks that this heatmap has.
+  function showKeys() {
+    const has = (name) => table.querySelector(`.${name}`) !== null;
+    for (const name of ["faded", "mixed", "unlearned", "significant", "one-training", "beyond"]) {
+      const key = document.querySelector(`.legend .key-${name}`);
+      if (key) key.parentElement.hidden = !has(name);
+    }
+    find("key-none").hidden = has("significant");
   }
 
   function corner() {
@@ -111,6 +128,14 @@
 
   function gridCell(source, target) {
     const cell = cellAt(source.name, target.name);
+    const look = model.lookOf(cell);
+    const marks = [
+      cell?.mark,
+      look?.beyond ? "beyond" : "",
+      cell?.faded ? "faded" : "",
+      cell?.mixed ? "mixed" : "",
+      cell?.fill || cell?.looks ? (model.isUnlearned(target.name) ? "unlearned" : "") : "",
+    ];
     const button = element("button", {
       type: "button",
       "data-source": source.name,
@@ -118,13 +143,13 @@
       "data-state": cell?.state ?? "absent",
       "aria-label": words.spoken(cell, source.name, target.name),
       "aria-pressed": String(isPinned(cell)),
-      class: [cell?.mark, cell?.beyond ? "beyond" : ""].filter(Boolean).join(" ") || null,
+      class: marks.filter(Boolean).join(" ") || null,
       tabindex: "-1",
     });
-    button.textContent = cell?.text ?? "";
-    if (cell?.fill) {
-      button.style.backgroundColor = cell.fill;
-      button.style.color = cell.ink;
+    button.textContent = look?.text ?? "";
+    if (look?.fill) {
+      button.style.backgroundColor = look.fill;
+      button.style.color = look.ink;
     }
     return element("td", { role: "gridcell" }, button);
   }
@@ -144,10 +169,12 @@
   }
 
   function drawScale() {
-    const { limit, colours } = dataset();
+    const { limits, colours } = dataset();
+    const unit = state.unit === "percent" ? "percent" : "points";
+    const sign = unit === "percent" ? " %" : "";
     find("scale-bar").style.backgroundImage = `linear-gradient(to right, ${colours.join(", ")})`;
-    find("scale-low").textContent = `−${limit} %`;
-    find("scale-high").textContent = `+${limit} %`;
+    find("scale-low").textContent = `−${limits[unit]}${sign}`;
+    find("scale-high").textContent = `+${limits[unit]}${sign}${unit === "points" ? " points" : ""}`;
   }
 
   // --- details of a cell ---
@@ -187,6 +214,10 @@
         const here = cellAt(place.dataset.source, place.dataset.target);
         place.setAttribute("aria-pressed", String(isPinned(here)));
       }
+    }
+    if (cell !== null) {
+      const parts = [dataset().name, state.model, state.algorithm, source, target];
+      history.replaceState(null, "", `#cell/${parts.map(encodeURIComponent).join("/")}`);
     }
     const title = element("h4", {}, `Records of ${words.headline(source, target)}`);
     if (cell === null) {
@@ -351,20 +382,48 @@
       state.algorithm = event.target.value;
       chosen();
     });
+    find("choose-unit").addEventListener("change", (event) => {
+      state.unit = event.target.value;
+      draw();
+    });
     for (const axis of ["rows", "columns"]) {
       find(`order-${axis}`).addEventListener("change", (event) => {
         model.chooseOrder(axis, event.target.value);
         draw();
       });
     }
+    window.addEventListener("hashchange", follow);
     table.addEventListener("mouseover", look);
     table.addEventListener("focusin", look);
     table.addEventListener("click", press);
     table.addEventListener("keydown", move);
   }
 
+  // A link to a cell, #cell/dataset/model/algorithm/source/target, chooses its heatmap and opens it.
+  function follow() {
+    if (!location.hash.startsWith("#cell/")) return;
+    const [, name, ...rest] = location.hash.split("/").map(decodeURIComponent);
+    const [ofModel, algorithm, source, target] = rest;
+    const place = model.data.datasets.findIndex((one) => one.name === name);
+    if (place < 0) return;
+    find("choose-dataset").selectedIndex = place;
+    state.model = ofModel;
+    state.algorithm = algorithm;
+    chooseDataset(place);
+    const button = places().find(
+      (one) => one.dataset.source === source && one.dataset.target === target,
+    );
+    if (!button) return;
+    showDetail(source, target);
+    pin(source, target);
+    rove(button);
+    find("interactive-title").scrollIntoView();
+  }
+
   fill(find("choose-dataset"), model.data.datasets, model.data.datasets[0].name);
+  fill(find("choose-unit"), model.UNITS, state.unit);
   listen();
   chooseDataset(0);
   find("interactive").hidden = false;
+  follow();
 })();

@@ -12,12 +12,19 @@ const model = (() => {
   const ORDERS = [STUDY_ORDER, NAME, AS_SOURCE, AS_TARGET];
   const ALPHABET = new Intl.Collator("en", { sensitivity: "base" });
 
+  const UNITS = [
+    { name: "points", label: "points" },
+    { name: "percent", label: "% of the baseline" },
+    { name: "q", label: "q (significance)" },
+  ];
+
   // An order is {by} or, after a click on a header, {along: task}; `descending` turns it round.
   const inStudyOrder = () => ({ by: STUDY_ORDER, descending: false });
   const state = {
     dataset: 0,
     model: "",
     algorithm: "",
+    unit: "points",
     rows: inStudyOrder(),
     columns: inStudyOrder(),
   };
@@ -58,9 +65,17 @@ const model = (() => {
     return cells[state.dataset].get(key) ?? null;
   }
 
-  function improvement(source, target) {
+  // The text and colours of a cell in the chosen unit.
+  const lookOf = (cell) => cell?.looks?.[state.unit] ?? cell;
+
+  const isUnlearned = (target) =>
+    dataset().unlearned.some(([name, task]) => name === state.model && task === target);
+
+  // The size of a cell by which rows and columns are sorted.
+  function effect(source, target) {
     if (source === target) return null;
-    return cellAt(source, target)?.improvement ?? null;
+    const cell = cellAt(source, target);
+    return (state.unit === "percent" ? cell?.improvement : cell?.delta) ?? null;
   }
 
   // --- orders ---
@@ -74,10 +89,10 @@ const model = (() => {
   function measure(order, axis, name) {
     const tasks = dataset().tasks.map((one) => one.name);
     if (order.along !== undefined) {
-      return axis === "rows" ? improvement(name, order.along) : improvement(order.along, name);
+      return axis === "rows" ? effect(name, order.along) : effect(order.along, name);
     }
-    if (order.by === AS_SOURCE) return mean(tasks.map((target) => improvement(name, target)));
-    return mean(tasks.map((source) => improvement(source, name)));
+    if (order.by === AS_SOURCE) return mean(tasks.map((target) => effect(name, target)));
+    return mean(tasks.map((source) => effect(source, name)));
   }
 
   function sorted(axis, entries) {
@@ -119,6 +134,9 @@ const model = (() => {
     label,
     chooseDataset,
     cellAt,
+    lookOf,
+    isUnlearned,
+    UNITS,
     ORDERS,
     sorted,
     sortAlong,

@@ -32,17 +32,18 @@ const words = (() => {
     const pair = `${spaced(source)} to ${target}`;
     if (cell === null) return `${pair}: not in the study`;
     if (cell.state === "missing") return `${pair}: missing`;
-    const size =
-      cell.improvement === null
-        ? `${number(cell.delta, 1, true)} points`
-        : `${number(cell.improvement, 1, true)} %`;
+    const size = `${number(cell.delta, 1, true)} points`;
     const mark = {
       significant: ", significant",
       "one-training": ", one training only",
       "left-race": ", left the race",
     };
-    const beyond = cell.beyond ? ", beyond the colour scale" : "";
-    return `${pair}: ${size}${mark[cell.mark] ?? ""}${beyond}`;
+    const notes = [
+      cell.mixed ? ", seeds differ in sign" : "",
+      model.isUnlearned(target) ? ", baseline has not learned" : "",
+      model.lookOf(cell).beyond ? ", beyond the colour scale" : "",
+    ];
+    return `${pair}: ${size}${mark[cell.mark] ?? ""}${notes.join("")}`;
   }
 
   function facts(cell) {
@@ -63,7 +64,7 @@ const words = (() => {
       ["p", probability(cell.p)],
       ["q (p adjusted)", probability(cell.q)],
       ["significant", verdict(cell)],
-      ["seeds", seeds],
+      ["seeds", cell.mixed ? `${seeds}, with different signs` : seeds],
       ["test instances", drawn(cell)],
     ];
   }

@@ -10,6 +10,7 @@ import pandas as pd
 from tasktransfer.core.references import COLLAPSED, LEARNED, NOT_BETTER, REFERENCES
 from tasktransfer.designs.transfer.references import LABELS
 from tasktransfer.designs.transfer.runs import BASELINE
+from tasktransfer.present.numbers import DIFFERENCES
 from tasktransfer.present.sentences import MOST_Q, format_fraction, format_with_interval, join_names
 from tasktransfer.results.frames import Frames
 
@@ -29,6 +30,27 @@ def compare_with_best_reference(frames: Frames) -> pd.DataFrame:
     if "reference" in frames and len(frames["reference"]) and len(frames["transfer_runs"]):
         return compare_scores(frames["transfer_runs"], frames["reference"])
     return pd.DataFrame()
+
+
+def list_unlearned_targets(frames: Frames, dataset: str, model: str) -> list[str]:
+    """Return the targets whose baselines do not beat a simple reference or have collapsed.
+
+    A baseline has collapsed if at least half of its runs predict one label only.
+    """
+    compared = compare_with_best_reference(frames)
+    collapsed = frames["collapsed"]
+    found: list[str] = []
+    if len(compared):
+        found += _select_targets(compared[compared["state"] != LEARNED], dataset, model)
+    half = (collapsed["algorithm"] == BASELINE) & (
+        2 * collapsed["n_collapsed"] >= collapsed["n_runs"]
+    )
+    return list(dict.fromkeys([*found, *_select_targets(collapsed[half], dataset, model)]))
+
+
+def _select_targets(rows: pd.DataFrame, dataset: str, model: str) -> list[str]:
+    own = rows[(rows["dataset"] == dataset) & (rows["model"] == model)]
+    return [str(target) for target in own["target"]]
 
 
 def compare_scores(runs: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
@@ -86,20 +108,25 @@ def describe_unlearned(compared: pd.DataFrame) -> Iterator[str]:
         yield _describe_rows(unlearned, compared)
     if "q" in compared and len(tested := compared[compared["q"].notna()]):
         better = tested[(tested["q"] <= MOST_Q) & (tested["delta"] > 0)]
+        if len(tested) == 1:
+            who = f"The baseline is {'' if len(better) else 'not '}"
+        else:
+            who = format_fraction(len(better), len(tested), "baselines").capitalize()
+            who += " is " if len(better) == 1 else " are "
         yield (
-            f"{format_fraction(len(better), len(tested), 'baselines').capitalize()} "
-            f"{'is' if len(better) == 1 else 'are'} significantly better than the best simple "
-            "reference on the same test instances (q ≤ 0.05)."
+            f"{who}significantly better than the best simple reference on the same test instances "
+            "(q ≤ 0.05)."
         )
 
 
 def _describe_rows(unlearned: pd.DataFrame, compared: pd.DataFrame) -> str:
     has_models = compared["model"].nunique() > 1
     named = [_describe_row(row, has_models) for row in unlearned.to_dict("records")]
-    count = format_fraction(len(unlearned), len(compared), "baselines")
+    count = f"{len(unlearned)} of {len(compared)} baselines"
+    who = "The baseline" if len(compared) == 1 else count
     verb = "does" if len(unlearned) == 1 else "do"
     return (
-        f"{count.capitalize()} {verb} not beat a reference that trains no language model, by their "
+        f"{who} {verb} not beat a reference that trains no language model, by their "
         f"mean scores: {join_names(named)}. This study cannot say what transfers to these tasks; "
         "train for more updates first (training.updates)."
     )
@@ -109,7 +136,8 @@ def _describe_row(row: Mapping[Any, Any], has_models: bool) -> str:
     label = {**LABELS, **REFERENCES}[str(row["reference"])]
     parts = [f"{row['score']:.1f}", f"{label} {row['reference_score']:.1f}"]
     if "low" in row:
-        difference = format_with_interval(row["delta"], row["low"], row["high"], "+.1f")
+        ends = row["low"], row["high"]
+        difference = format_with_interval(row["delta"], *ends, "+.1f", DIFFERENCES)
         parts.append(f"difference {difference}")
     if row["state"] == COLLAPSED:
         parts.append("collapsed to one answer")

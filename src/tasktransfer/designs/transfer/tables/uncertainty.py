@@ -79,7 +79,9 @@ def list_references(frames: Frames) -> pd.DataFrame | None:
     if "references" not in frames:
         return None
     frame = frames["references"]
-    return frame.assign(mark=frame["is_best"].map({True: "best", False: ""}))
+    best = frame["is_best"]
+    # A state compares the baseline with the best reference only.
+    return frame.assign(mark=best.map({True: "best", False: ""}), state=frame["state"].where(best))
 
 
 def list_control_means(frames: Frames) -> pd.DataFrame | None:

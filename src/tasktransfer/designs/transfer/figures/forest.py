@@ -1,0 +1,131 @@
+"""The answer as a picture: a forest plot of effects with their intervals.
+
+A study of many targets shows the mean effect of each algorithm, and below it, in grey, its mean
+effect over each control. A study of one or two targets shows the effect of each source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from tasktransfer.designs.transfer.report.first_source import FEW_TARGETS
+from tasktransfer.designs.transfer.tables.names import get_algorithm_label
+from tasktransfer.present.columns import Row
+from tasktransfer.present.html import to_records
+from tasktransfer.present.kit.forest import GREY, draw_forests, finish_forests
+from tasktransfer.present.kit.panels import make_line_entry
+from tasktransfer.present.kit.series import Estimate, draw_zero_line
+from tasktransfer.present.kit.style import LABEL_POINTS, Look, get_series_look
+from tasktransfer.present.numbers import is_missing
+from tasktransfer.present.sentences import MOST_Q
+from tasktransfer.results.frames import Frames
+
+MOST_SOURCES = 30
+"""Maximum number of lines of a study of few targets: the best ones."""
+FILLED = f"Filled: differs significantly from 0 (q ≤ {MOST_Q}). Hollow: does not."
+UNTESTED = "Hollow: one run each, so no effect is tested."
+
+
+def plot_effect_forest(frames: Frames) -> Figure | None:
+    """Plot the effects; None if no pair of tasks has a delta."""
+    cells = frames["cells"]
+    singles = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
+    if singles.empty:
+        return None
+    if len(singles[["dataset", "target"]].drop_duplicates()) <= FEW_TARGETS:
+        return _plot_sources(frames, singles)
+    return _plot_averages(frames)
+
+
+def _plot_averages(frames: Frames) -> Figure | None:
+    """Plot mean effects: one panel per dataset, one line per algorithm or control."""
+    summary = frames["summary"]
+    order = frames.metadata.order_names
+    models = order("model", summary["model"])
+    looks = {model: get_series_look(rank) for rank, model in enumerate(models)}
+    controls = frames.get("control_summary", summary.iloc[:0])
+    panels: dict[str, dict[str, list[Estimate]]] = {
+        dataset: {} for dataset in order("dataset", summary["dataset"])
+    }
+    for algorithm in order("algorithm", summary["algorithm"]):
+        label = get_algorithm_label(algorithm)
+        for row in to_records(summary[summary["algorithm"] == algorithm]):
+            estimate = _estimate_mean(row, looks[row["model"]])
+            panels[row["dataset"]].setdefault(label, []).append(estimate)
+        for row in to_records(controls[controls["algorithm"] == algorithm]):
+            grey = replace(looks[row["model"]], colour=GREY)
+            line = f"{label}, over {row['control'].replace('_', ' ')}"
+            estimate = _estimate(row, "mean", grey, is_significant=row["q"] <= MOST_Q)
+            panels[row["dataset"]].setdefault(line, []).append(estimate)
+    names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
+    notes = [FILLED if summary["joint_q"].notna().any() else UNTESTED]
+    if summary["joint_low"].isna().any():
+        notes.append("Marks without a line or hollow ones may have intervals over seeds alone.")
+    if len(controls):
+        notes.append("Grey: the effect over a control instead of the baseline.")
+    title = "Mean change of the score by transfer, all pairs of tasks"
+    return _finish(frames, title, names, panels, looks, int(summary["n_seeds"].max()), notes)
+
+
+def _estimate_mean(row: Row, look: Look) -> Estimate:
+    """Return a mean with its interval over seeds and dialogues, else that over seeds alone."""
+    alone = is_missing(row["joint_low"])
+    ends = ("mean_low", "mean_high") if alone else ("joint_low", "joint_high")
+    return _estimate(row, "mean", look, *ends, is_significant=row["joint_q"] <= MOST_Q)
+
+
+def _estimate(
+    row: Row, value: str, look: Look, low: str = "low", high: str = "high", *, is_significant: bool
+) -> Estimate:
+    return Estimate("", row[value], row[low], row[high], look, hollow=not is_significant)
+
+
+def _plot_sources(frames: Frames, cells: pd.DataFrame) -> Figure:
+    """Plot the effect of each source: one panel per target, the best source first."""
+    order = frames.metadata.order_names
+    models = order("model", cells["model"])
+    looks = {model: get_series_look(rank) for rank, model in enumerate(models)}
+    several = cells["algorithm"].nunique() > 1
+    label = {
+        (source, algorithm): f"{source}, {get_algorithm_label(algorithm)}" if several else source
+        for source, algorithm in cells[["source", "algorithm"]].itertuples(index=False, name=None)
+    }
+    best = cells.groupby(["source", "algorithm"])["delta"].max().sort_values(ascending=False)
+    names = [label[source, algorithm] for source, algorithm in best.index[:MOST_SOURCES]]
+    panels: dict[str, dict[str, list[Estimate]]] = {}
+    for (dataset, target), rows in cells.groupby(["dataset", "target"], sort=False):
+        lines = panels.setdefault(f"{dataset}/{target}", {})
+        for row in to_records(rows):
+            is_significant = bool(row["significant"]) and row["n_seeds"] > 1
+            estimate = _estimate(row, "delta", looks[row["model"]], is_significant=is_significant)
+            lines.setdefault(label[row["source"], row["algorithm"]], []).append(estimate)
+    notes = [FILLED if cells["q"].notna().any() else UNTESTED]
+    if len(best) > MOST_SOURCES:
+        notes.append(f"The best {MOST_SOURCES} of {len(best)} lines.")
+    title = "Change of the score by training on a source first"
+    return _finish(frames, title, names, panels, looks, int(cells["n_seeds"].max()), notes)
+
+
+def _finish(
+    frames: Frames,
+    title: str,
+    names: Sequence[str],
+    panels: Mapping[str, Mapping[str, Sequence[Estimate]]],
+    looks: Mapping[str, Look],
+    seeds: int,
+    notes: Sequence[str],
+) -> Figure:
+    figure, axes = draw_forests(names, panels)
+    for panel in axes:
+        draw_zero_line(panel)
+        panel.set_xlabel("Δ to the baseline, points", fontsize=LABEL_POINTS)
+    entries: list[Any] = []
+    if len(looks) > 1:
+        entries = [make_line_entry(name, look, linestyle="") for name, look in looks.items()]
+    finish_forests(figure, title, len(names), seeds, frames.metadata, entries=entries, notes=notes)
+    return figure

@@ -1,0 +1,73 @@
+"""Forest plots in panels: effects with intervals, one line per name in all panels.
+
+A mark is filled if the effect is significant, and hollow if it is not. Controls are grey.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tasktransfer.present.kit.panels import create_panels, name_panel
+from tasktransfer.present.kit.series import Estimate, plot_forest
+from tasktransfer.present.kit.style import add_legend_below, add_title, fit_panels
+from tasktransfer.results.metadata import Metadata
+
+GREY = "#767676"
+"""Colour of controls."""
+LINE = 0.3
+"""Height of a line, inches."""
+_ROOM = 3
+"""Height for title and notes while the figure is measured, inches."""
+
+Lines = Mapping[str, Sequence[Estimate]]
+"""Name of a line → its estimates, in the order of their looks."""
+
+
+def draw_forests(names: Sequence[str], panels: Mapping[str, Lines]) -> tuple[Figure, list[Axes]]:
+    """Return a figure with one panel per title; each name has the same line in all panels.
+
+    ``finish_forests`` then sets the size of the panels.
+    """
+    figure, axes = create_panels(
+        len(panels), 2.6, LINE * len(names) + _ROOM, columns=len(panels), shared="y"
+    )
+    for panel, (title, lines) in zip(axes, panels.items(), strict=True):
+        plot_forest(panel, [lines.get(name, ()) for name in names], names)
+        name_panel(panel, title)
+    axes[0].set_ylim(len(names) - 0.1, -0.9)  # room for the names of reference lines
+    return figure, axes
+
+
+def finish_forests(
+    figure: Figure,
+    title: str,
+    lines: int,
+    seeds: int | None,
+    metadata: Metadata,
+    *,
+    entries: Sequence[Any] = (),
+    heading: str = "",
+    notes: Sequence[str] = (),
+) -> None:
+    """Add legend, title and notes, then resize the figure to fit its panels.
+
+    Args:
+        figure: the figure of ``draw_forests``.
+        title: title of the figure.
+        lines: number of names.
+        seeds: number of seeds; None if the figure does not depend on seeds.
+        metadata: metadata of the study.
+        entries: entries of the legend; none for one kind of mark.
+        heading: title of the legend.
+        notes: notes below the figure.
+    """
+    if entries:
+        add_legend_below(figure, entries, heading)
+    add_title(figure, title, seeds, metadata, notes)
+    width = max(1.9, 5 / len(figure.axes))
+    fit_panels(figure, np.array([figure.axes]), width, LINE * (lines + 0.8))
