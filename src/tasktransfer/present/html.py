@@ -5,7 +5,7 @@ The macros in ``tables.html.j2`` render them; see ``create_environment``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -154,11 +154,16 @@ def to_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]
 
 
-def create_environment(folder: Path) -> Environment:
-    """Return the Jinja environment for a folder's templates, with escaping and strict undefined."""
-    return Environment(
+def create_environment(folder: Path, shorts: Mapping[str, str] | None = None) -> Environment:
+    """Return the Jinja environment for a folder's templates, with escaping and strict undefined.
+
+    ``shorts`` has short names, which replace words of tables; the full names are tooltips.
+    """
+    environment = Environment(
         loader=FileSystemLoader([folder, Path(__file__).parent]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
     )
+    environment.globals["shorts"] = dict(shorts or {})
+    return environment

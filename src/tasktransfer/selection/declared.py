@@ -65,4 +65,5 @@ def declare_regret_figure(label: Callable[[str], str]) -> Figure:
         ("regret",),
         nothing=NOTHING,
         certain=False,
+        folded=True,
     )

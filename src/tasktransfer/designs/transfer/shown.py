@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasktransfer.core.lazy import LazyPackage
+from tasktransfer.datasets import PACKAGE
 from tasktransfer.designs.transfer import pairs
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.config import transfer_config
@@ -98,7 +99,7 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
 """Title, input frames and section by kind of figure; each kind is drawn once per dataset."""
 
 
-OPEN = ("heatmap", "aggregate_transfer", MULTI_SOURCE)
+OPEN = ("heatmap", MULTI_SOURCE)
 """Kinds of figures that the page shows without a click."""
 
 
@@ -127,7 +128,26 @@ def _build_table_function(name: str, what: str) -> Callable[..., Any]:
     return partial(getattr(paper_tables, what), name)
 
 
-def _build_tables() -> Iterator[Table]:
+OWN = {
+    "table1": ("Tasks and samples", "The tasks of the study and their numbers of instances."),
+    "table2": (
+        "Scores and deltas by algorithm",
+        "Average, top-1 and bottom-1 score and delta per dataset, model and algorithm.",
+    ),
+    "table3": (
+        "Several sources together",
+        "Gain of transfer from several sources at once over the mean of the same sources alone.",
+    ),
+    "table6": (
+        "Several sources together and alone",
+        "Deltas of the runs on several sources at once, and the mean of each source alone.",
+    ),
+}
+"""Table → title and caption in a study without a dataset of the paper."""
+
+
+def _build_tables(*, published: bool) -> Iterator[Table]:
+    """Yield the paper's tables; ``published`` if the study has a dataset of the paper."""
     pair = ("dataset", "model", "algorithm")
     cell = ("dataset", "target", "source", "model", "algorithm")
     for name, (title, keys, planned, nothing) in {
@@ -142,12 +162,16 @@ def _build_tables() -> Iterator[Table]:
         "table1": ("Table 1", ("dataset", "task"), _has_training, "trains no model"),
         "published_check": ("Published Table 2", (), always, ""),
     }.items():
+        if name == "published_check" and not published:
+            continue
+        own = ("", "") if published else OWN[name]
         yield Table(
             name,
-            title,
+            own[0] or title,
             _build_table_function(name, "make"),
             _build_table_function(name, "make_layout"),
             keys=keys,
+            caption=own[1],
             notes=_build_table_function(name, "make_notes"),
             nothing=nothing,
             section="made" if name in ("table1", "published_check") else "results",
@@ -298,6 +322,7 @@ def build_analysis(study: Study) -> Analysis:
         mixing=config.multi_source.mixes,
         across=bool(pairs_across(config)),
         question=QUESTION if _has_sources(study, 1) else NO_TRANSFER,
+        published=bool({dataset.name for dataset in PACKAGE} & {*study.config.dataset_names}),
     )
     left_out = {table.name for table in UNCERTAINTY_TABLES if not table.planned(study)}
     return replace(
@@ -315,6 +340,7 @@ def declare_analysis(
     mixing: bool = False,
     across: bool = False,
     question: str = QUESTION,
+    published: bool = True,
 ) -> Analysis:
     """Return the analysis with the given figures.
 
@@ -324,6 +350,7 @@ def declare_analysis(
         mixing: whether a bandit mixes sources.
         across: whether sources may be from other datasets.
         question: question that the report answers.
+        published: whether the study has a dataset of the paper.
     """
     return Analysis(
         question=question,
@@ -333,7 +360,7 @@ def declare_analysis(
         metadata=collect.build_study_metadata,
         dialogue_files=(*DATA_FILES, REFERENCE_FILE),
         tables=(
-            *_build_tables(),
+            *_build_tables(published=published),
             *((SHARED_TABLE,) if across else ()),
             *((REGRET_TABLE,) if selectors else ()),
             *UNCERTAINTY_TABLES,

@@ -19,7 +19,8 @@ STATES = {
     "interrupted": "The job was stopped before it finished.",
     "baseline missing": "The run has a result, but the baseline that it is compared with does not.",
     "running": "The job was running when the tables were collected.",
-    "waiting": "The job has not started yet.",
+    "waiting": "The job has not started. Run the workflow again to train these runs; a study of "
+    "merged records is complete without them, and its numbers are from the others.",
 }
 """State of a missing run → its meaning; states that need attention come first."""
 

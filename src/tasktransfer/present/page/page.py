@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,8 @@ BESIDE = (
     "This file contains all text, tables and figures. Links to records and PDFs work only while "
     "the page is in its results folder."
 )
+LONG_NAME = 16
+"""Number of letters from which tables show a task's short name."""
 NOTHING_MISSING = (
     "Nothing: every planned run has a result, every node of the plan has a record, and no record "
     "is damaged."
@@ -90,7 +93,7 @@ def render(shown: Analysis, frames: Frames, figures: Path, folder: Path) -> str:
     script = "\n".join(map(read_own_text, (*shown.scripts, *SCRIPTS)))
     metadata = frames.metadata
     return (
-        create_environment(HERE)
+        create_environment(HERE, _select_long_names(metadata.shorts))
         .get_template("page.html.j2")
         .render(
             title=("SYNTHETIC: " if metadata.synthetic else "") + metadata.study,
@@ -111,6 +114,16 @@ def render(shown: Analysis, frames: Frames, figures: Path, folder: Path) -> str:
             script_hash=hash_of(script),
         )
     )
+
+
+def _select_long_names(shorts: Mapping[str, str]) -> dict[str, str]:
+    """Return the short names of long names, unless two names share one."""
+    counts = Counter(shorts.values())
+    return {
+        name: short
+        for name, short in shorts.items()
+        if len(name) >= LONG_NAME and counts[short] == 1 and short
+    }
 
 
 def explain_command(frames: Frames) -> str:

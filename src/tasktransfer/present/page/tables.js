@@ -54,7 +54,8 @@
       const wanted = words.value.toLowerCase().split(/\s+/);
       let shown = 0;
       for (const row of rows) {
-        const text = row.textContent.toLowerCase();
+        const names = [...row.querySelectorAll("abbr")].map((one) => one.title);
+        const text = [row.textContent, ...names].join(" ").toLowerCase();
         const matches = wanted.every((word) => text.includes(word));
         row.hidden = !matches || (only.checked && !isSignificant(row));
         shown += !row.hidden;

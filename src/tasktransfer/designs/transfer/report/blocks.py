@@ -5,7 +5,7 @@ These are the interactive heatmap, the statistics, the controls and the list of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -17,6 +17,7 @@ from tasktransfer.designs.transfer.report.agreement import describe_agreement
 from tasktransfer.designs.transfer.report.grid import payload
 from tasktransfer.designs.transfer.report.seed_limit import describe_seed_limit
 from tasktransfer.designs.transfer.report.targets import build_targets
+from tasktransfer.designs.transfer.report.without_transfer import has_transfer
 from tasktransfer.present.declared import Block
 from tasktransfer.present.html import create_environment
 from tasktransfer.present.kit import matrix
@@ -37,20 +38,30 @@ LABELS = {
 
 def blocks(frames: Frames) -> Mapping[str, Sequence[Block]]:
     """Return the heatmap, the blocks by target, and sentences on regret and agreement."""
-    lines = [*(describe_groups(frames["regret"]) if "regret" in frames else ())]
+    regret = describe_groups(frames["regret"]) if "regret" in frames else []
+    lines = [*_join_equal_sentences(regret)]
     lines += describe_agreement(frames["agreement"])
-    targets = build_targets(frames)
+    heatmap, targets = _build_heatmap(frames), build_targets(frames)
     return {
-        "matrix": [_build_heatmap(frames)],
+        "matrix": [heatmap] if heatmap else [],
         "targets": [Block(html=targets)] if targets else [],
         "sure": [Block(text=line) for line in lines],
     }
 
 
-def _build_heatmap(frames: Frames) -> Block:
-    """Return the interactive heatmap, or a line if the study trains no model."""
-    if frames["transfer_runs"].empty and frames["missing_runs"].empty:
-        return Block(text="Heatmap: the study trains no model.")
+def _join_equal_sentences(sentences: Sequence[str]) -> Iterator[str]:
+    """Yield each statement on groups once, with the number of groups if all share it."""
+    statements = {sentence.partition(": ")[2] for sentence in sentences}
+    if len(sentences) > 1 and len(statements) == 1:
+        yield f"All {len(sentences)} groups of dataset, model and algorithm: {statements.pop()}"
+    else:
+        yield from sentences
+
+
+def _build_heatmap(frames: Frames) -> Block | None:
+    """Return the interactive heatmap; None if the study has no transfer."""
+    if not has_transfer(frames["transfer_runs"], frames["missing_runs"]):
+        return None
     explain = " ".join(part for part in ("tasktransfer explain", frames.study.arguments()) if part)
     heatmap = create_environment(HERE).get_template("heatmap.html.j2")
     raced = bool((frames["cells"]["no_interval"] == NO_INTERVAL).any())

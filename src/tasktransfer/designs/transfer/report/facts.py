@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pandas as pd
 
+from tasktransfer.datasets import PACKAGE
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.present.marks import describe_limits
@@ -25,7 +28,7 @@ def facts(frames: Frames) -> list[tuple[str, str]]:
     return [
         ("Study", metadata.study),
         ("Config", f"digest {metadata.config_digest[:SHORT]}"),
-        ("Data", _describe_data(metadata)),
+        ("Data", _describe_data(metadata, runs["dataset"])),
         *_describe_datasets(runs),
         ("Models", ", ".join(f"{name} ({family})" for name, family in models)),
         ("Algorithms", ", ".join(_list_algorithms(frames)) or "baselines only"),
@@ -53,10 +56,19 @@ def _describe_all_seeds(runs: pd.DataFrame) -> str:
     )
 
 
-def _describe_data(metadata: Metadata) -> str:
+def _describe_data(metadata: Metadata, names: Iterable[str]) -> str:
     mark = format_synthetic_mark(metadata.real).rstrip(". ") if metadata.synthetic else ""
-    data = mark.replace("SYNTHETIC", "synthetic") or "a release of the benchmark"
+    data = mark.replace("SYNTHETIC", "synthetic") or _name_sources({*names})
     return f"{data}, subsampled: {describe_limits(metadata.cuts)}" if metadata.cuts else data
+
+
+def _name_sources(names: set[str]) -> str:
+    released = names & {dataset.name for dataset in PACKAGE}
+    parts = [
+        *(["a release of the benchmark"] if released else []),
+        *(["the study's own dialogues"] if names - released else []),
+    ]
+    return " and ".join(parts)
 
 
 def _list_algorithms(frames: Frames) -> list[str]:

@@ -56,6 +56,7 @@ def payload(frames: Frames, explain: str) -> dict[str, Any]:
         A mapping with ``explain``, ``runs`` (a list of [seed, score, digest, record's path]) and
         ``datasets``. A dataset has ``name``, ``models``, ``algorithms`` ({name, label}), ``tasks``
         and ``several`` ({name, short}: rows of the grid with one source and with several),
+        ``targets`` (its columns),
         ``limits`` (of the colour scale, by unit), ``colours`` (of the scale, low to high),
         ``unlearned`` ([model, target] of baselines that do not beat a simple reference or have
         collapsed) and ``cells``. A cell has ``model``, ``algorithm`` (null on the diagonal, because
@@ -111,6 +112,11 @@ def _build_dataset(frames: Frames, dataset: str, places: Mapping[RunName, int]) 
             if name != BASELINE
         ],
         "tasks": [{"name": task, "short": names[task]} for task in tasks],
+        "targets": [
+            {"name": task, "short": names[task]}
+            for task in tasks
+            if task in {*runs["target"], *missing["target"]}
+        ],
         "several": [
             {"name": name, "short": " + ".join(names.get(part, part) for part in name.split("+"))}
             for name in dict.fromkeys(several)

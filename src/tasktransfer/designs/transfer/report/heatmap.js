@@ -37,7 +37,7 @@
   }
 
   function draw() {
-    const tasks = model.sorted("columns", dataset().tasks);
+    const tasks = model.sorted("columns", dataset().targets);
     const head = element("tr", { role: "row" }, corner(), ...tasks.map(columnHeader));
     const line = (entry) =>
       element(
@@ -420,6 +420,7 @@
     find("interactive-title").scrollIntoView();
   }
 
+  if (!model.data.datasets.length) return;
   fill(find("choose-dataset"), model.data.datasets, model.data.datasets[0].name);
   fill(find("choose-unit"), model.UNITS, state.unit);
   listen();

@@ -3,7 +3,8 @@
 "use strict";
 
 const model = (() => {
-  const data = JSON.parse(document.getElementById("heatmap-data").textContent);
+  const embedded = document.getElementById("heatmap-data"); // null: the study has no transfer
+  const data = embedded ? JSON.parse(embedded.textContent) : { datasets: [] };
 
   const STUDY_ORDER = "study order";
   const NAME = "name";
@@ -91,7 +92,7 @@ const model = (() => {
     if (order.along !== undefined) {
       return axis === "rows" ? effect(name, order.along) : effect(order.along, name);
     }
-    if (order.by === AS_SOURCE) return mean(tasks.map((target) => effect(name, target)));
+    if (order.by === AS_SOURCE) return mean(dataset().targets.map((target) => effect(name, target.name)));
     return mean(tasks.map((source) => effect(source, name)));
   }
 

@@ -20,6 +20,8 @@ from tasktransfer.present.published import Published, add_published, list_notes
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 
+NOT_COMPARED = "Not compared with the paper"
+"""Beginning of the note that says why there are no published values."""
 _BY_HUB_NAME = {
     "bert-base-uncased": "BERT",
     "google-bert/bert-base-uncased": "BERT",
@@ -180,7 +182,7 @@ def explain_no_comparison(frame: pd.DataFrame, comparable: Correspondence) -> st
     ):
         return ""
     reason = comparable.reason or "no dataset, model and algorithm of it is the paper's"
-    return f"Not compared with the paper: {reason}."
+    return f"{NOT_COMPARED}: {reason}."
 
 
 def describe_compared_columns(

@@ -21,12 +21,17 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.core.runs import Run
+from tasktransfer.datasets import PACKAGE
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.runs import BASELINE, is_prompted, is_transfer
 from tasktransfer.designs.transfer.tables import multi_source_tables as multi
 from tasktransfer.designs.transfer.tables import table1 as first
 from tasktransfer.designs.transfer.tables import table2 as second
-from tasktransfer.designs.transfer.tables.correspondence import Correspondence, find_correspondence
+from tasktransfer.designs.transfer.tables.correspondence import (
+    NOT_COMPARED,
+    Correspondence,
+    find_correspondence,
+)
 from tasktransfer.designs.transfer.tables.multi_source_tables import table3, table6
 from tasktransfer.designs.transfer.tables.table1 import table1
 from tasktransfer.designs.transfer.tables.table2 import table2
@@ -74,7 +79,11 @@ def make_layout(name: str, frames: Frames, frame: pd.DataFrame) -> Layout:
 def make_notes(name: str, frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return notes on incomplete rows, comparability and terms."""
     comparable = find_correspondence(frames)
-    return [note for note in _TABLES[name].notes(frame, frames.metadata, comparable) if note]
+    notes = [note for note in _TABLES[name].notes(frame, frames.metadata, comparable) if note]
+    names = {dataset.name for dataset in PACKAGE}
+    if "dataset" in frame and names.isdisjoint(frame["dataset"]):
+        return [note for note in notes if not note.startswith(NOT_COMPARED)]
+    return notes
 
 
 def describe_columns(name: str) -> Mapping[str, str]:
