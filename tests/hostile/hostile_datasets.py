@@ -615,15 +615,14 @@ case(
         pa.Table.from_pylist(dialogues()).replace_schema_metadata({b"huggingface": b"[" * 100_000})
     ),
 )
-case(
-    "zeros of 400 megabytes in Parquet",
-    REFUSED,
-    parquet(
-        pa.table({"text": [bytes(400 * MIB).decode()], "label": ["a"]}),
-        use_dictionary=False,
-        write_statistics=False,
-    ),
-)
+
+
+def zeros_of_400_megabytes(folder: Path) -> str:
+    zeros = pa.table({"text": [bytes(400 * MIB).decode()], "label": ["a"]})
+    return parquet(zeros, use_dictionary=False, write_statistics=False)(folder)
+
+
+case("zeros of 400 megabytes in Parquet", REFUSED, zeros_of_400_megabytes)
 
 
 def one_text_often(folder: Path) -> str:
