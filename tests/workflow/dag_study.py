@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections import Counter
 from contextlib import chdir, suppress
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any
 
 import yaml
 from fake_record import fake_record
+from forked_snakemake import run_snakemake
 
 from tasktransfer.designs import open_study
 from tasktransfer.errors import TaskTransferError
@@ -46,22 +46,16 @@ class Sandbox:
                 made.write_text(fake_record(stage))
 
     def call(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [
-                *(sys.executable, "-m", "snakemake", *arguments),
-                *("--workflow-profile", ROOT / "profiles" / "default", "--cores", "2"),
-                # With the profile's longer timespan, each call would wait at its end.
-                *("--max-jobs-per-timespan", "100/1s"),
-                # Last, because all following words would count as files.
-                *("--configfile", "study.yaml"),
-                *(() if "--snakefile" in arguments else ("--snakefile", ROOT / "Snakefile")),
-            ],
-            cwd=self.folder,
-            env=self.environment(**environment),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        words = [
+            *arguments,
+            *("--workflow-profile", ROOT / "profiles" / "default", "--cores", "2"),
+            # With the profile's longer timespan, each call would wait at its end.
+            *("--max-jobs-per-timespan", "100/1s"),
+            # Last, because all following words would count as files.
+            *("--configfile", "study.yaml"),
+            *(() if "--snakefile" in arguments else ("--snakefile", ROOT / "Snakefile")),
+        ]
+        return run_snakemake(words, self.folder, self.environment(**environment))
 
     def environment(self, **more: str) -> dict[str, str]:
         """Return the environment variables for the fake ``tasktransfer``."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from forked_snakemake import run_snakemake
 
 import small_corpora as sound
 
@@ -58,16 +57,8 @@ def test_a_dry_run_says_what_the_data_lacks(
         (tmp_path / "corpora" / name).unlink()
     else:
         (tmp_path / "corpora" / name).write_bytes(content)
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "snakemake", "-n", "--cores", "1"),
-            *("--snakefile", ROOT / "Snakefile", "--configfile", "study.yaml"),
-        ],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = ("--snakefile", ROOT / "Snakefile", "--configfile", "study.yaml")
+    done = run_snakemake(["-n", "--cores", "1", *words], tmp_path)
     said = done.stdout + done.stderr
     assert done.returncode != 0
     assert told in said

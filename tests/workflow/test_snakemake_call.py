@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from dag_study import MODEL, SMALL, Sandbox, sandbox
+from forked_snakemake import run_snakemake
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -48,13 +48,7 @@ use rule * from study as tt_*
 
 
 def snakemake(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "1", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_snakemake(["--dry-run", "--cores", "1", *arguments], folder)
 
 
 def answers(folder: Path, *arguments: str) -> dict[str, Any]:
@@ -161,18 +155,12 @@ def user(tmp_path: Path) -> Sandbox:
 
 def as_module(user: Sandbox, *arguments: str) -> str:
     (user.folder / "asked.log").unlink(missing_ok=True)
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "snakemake", "--cores", "2", *arguments),
-            *("--workflow-profile", str(ROOT / "profiles" / "default")),
-            *("--max-jobs-per-timespan", "100/1s"),
-        ],
-        cwd=user.folder,
-        env=user.environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = [
+        *("--cores", "2", *arguments),
+        *("--workflow-profile", ROOT / "profiles" / "default"),
+        *("--max-jobs-per-timespan", "100/1s"),
+    ]
+    done = run_snakemake(words, user.folder, user.environment())
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
