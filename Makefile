@@ -2,8 +2,13 @@
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 TORCH ?= torch==2.13.0
+CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count())')
+FILES := --dist loadfile --no-loadscope-reorder
+PYTEST ?= -n $(CORES) $(FILES)
 # Two workers more than cores, because tests of Slurm, the browser and Snakemake mostly wait.
-PYTEST ?= -n $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 2)') --dist loadfile --no-loadscope-reorder
+SLOW_PYTEST ?= -n $$(($(CORES) + 2)) $(FILES)
+# A commit, of which `make test-changed` tests the changes since then.
+SINCE ?=
 DEMO := workflow/presets/demo.yaml
 SHIPPED := minilm-matrix
 SETUP := .venv/.ready
@@ -13,7 +18,7 @@ VALIDATOR := .venv/every-eval-ever
 SHELL := /bin/bash
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help docs demo demo-empathetic demo-panel demo-probes figures test test-slow system unit lint test-floor test-newest format schemas minilm models bench clean
+.PHONY: help docs demo demo-empathetic demo-panel demo-probes figures test test-all test-changed test-slow system unit lint test-floor test-newest format schemas minilm models bench clean
 
 help: ## print this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -79,7 +84,7 @@ demo-probes: $(SETUP) ## run the probe study on a tiny world (minutes, offline)
 	@echo "tables and figures: results/demo-probes/figures"
 
 # Checks run in parallel with the tests, on the cores that these leave idle. Both run to completion.
-test: system ## run every check and every test
+test: system ## run every check and every test that is not slow
 	$(MAKE) --jobs 2 --keep-going lint unit
 
 system: ## install system packages for some tests, if permitted
@@ -89,9 +94,18 @@ unit: export HF_HUB_OFFLINE := 1
 unit: $(SETUP) $(NO_TORCH) $(VALIDATOR) ## run the tests only; PYTEST='-k plan' selects some
 	pytest -m 'not slow' $(PYTEST)
 
+test-all: ## run every check and every test
+	$(MAKE) test
+	$(MAKE) test-slow
+
 test-slow: export HF_HUB_OFFLINE := 1
-test-slow: $(SETUP) ## the slow tests: hostile data sets, and a run for every config key
-	pytest -m slow $(PYTEST)
+test-slow: system $(SETUP) ## run the slow tests only
+	pytest -m slow $(SLOW_PYTEST)
+
+test-changed: export HF_HUB_OFFLINE := 1
+test-changed: system $(SETUP) ## run the slow tests of what changed since a commit, SINCE=origin/main
+	files=$$(.venv/bin/python tests/slow_tests.py $(SINCE)); \
+	test -z "$$files" || pytest -m slow $(SLOW_PYTEST) $$files
 
 docs: $(SETUP) ## build the documentation site, build/site/index.html
 	python docs/build_site.py

@@ -16,6 +16,8 @@ from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.training.precision import Precision
 from tasktransfer.training.token_budgets import BYTES_A_TOKEN, GPU_MOST
 
+pytestmark = pytest.mark.slow
+
 CEILINGS = {
     "encoder": {"launches": 688, "blocking_copies": 0, "copies": 1, "casts": 125},
     "decoder": {"launches": 792, "blocking_copies": 0, "copies": 1, "casts": 150},

@@ -24,6 +24,8 @@ from tasktransfer.training.run import train_stage
 
 INSTANCES = 24
 PAIRS = [(task.dataset, task.name) for task in PAPER_TASKS]
+FIRST_OF_KIND = {task.kind: task.name for task in reversed(PAPER_TASKS)}.values()
+"""Tasks whose trainings are not slow tests."""
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +62,13 @@ def encoded(
     yield family, checkpoint, folders
 
 
-@pytest.mark.parametrize(("dataset", "task"), PAIRS, ids=[f"{d}-{t}" for d, t in PAIRS])
+@pytest.mark.parametrize(
+    ("dataset", "task"),
+    [
+        pytest.param(d, t, id=f"{d}-{t}", marks=[pytest.mark.slow] * (t not in FIRST_OF_KIND))
+        for d, t in PAIRS
+    ],
+)
 def test_every_task_trains_and_scores_with_every_family(
     encoded: tuple[Family, Path, dict[str, Path]], dataset: str, task: str, tmp_path: Path
 ) -> None:

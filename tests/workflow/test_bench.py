@@ -11,6 +11,8 @@ import pytest
 from benchmarks.training_speed.__main__ import main
 from benchmarks.training_speed.cases import Case
 
+pytestmark = pytest.mark.slow
+
 
 def test_this_trainer_and_hf_trainer_for_real(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

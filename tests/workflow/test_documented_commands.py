@@ -22,6 +22,8 @@ import pytest
 from documented import OURS, commands
 from tasktransfer.cli import main
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("docs", "docs/tutorials", "docs/how-to", "docs/explanation", "shipped")
 PAGES = ("README.md", *(f"{folder}/*.md" for folder in FOLDERS))

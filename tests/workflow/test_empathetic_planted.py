@@ -17,6 +17,8 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import design_of, open_study
 from tasktransfer.designs.commands import write_collected, write_statistics
 
+pytestmark = pytest.mark.slow
+
 SEEDS = 5
 DEMO = Path(__file__).resolve().parents[2] / "workflow" / "presets" / "empathetic-demo.yaml"
 

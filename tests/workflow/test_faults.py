@@ -12,6 +12,8 @@ import pytest
 import yaml
 from chaos import NOTHING, SMALL_STUDY
 
+pytestmark = pytest.mark.slow
+
 TRAININGS = 7
 """Trainings of one seed: two baselines, two multitask trainings, four fine-tunings."""
 

@@ -6,11 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from test_toy_design import call, snakemake
 
 from architectures import TEXTS, write_checkpoint
 from tasktransfer.designs import open_study
+
+pytestmark = pytest.mark.slow
 
 STUDY: dict[str, Any] = {
     "study": "adapters",

@@ -18,6 +18,8 @@ import pytest
 from outside_dataset.release import FRAMES, GOODS
 from tasktransfer.results.records import read_record
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "your-own-data.md"
 

@@ -27,6 +27,8 @@ from tasktransfer.designs.transfer.statistics.controls import BEATS, CANNOT_TELL
 from tasktransfer.results.records import read_record, select_comparable
 from tasktransfer.tasks.card import Task
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = {"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny", "max_length": 128}
 TRAINING = {"learning_rate": 2e-3, "batch_size": 16, "epochs": 20}

@@ -27,6 +27,8 @@ from tasktransfer.designs.probes.design import PROBES
 from tasktransfer.models.next_utterance import Network
 from tasktransfer.results.rounds import ROUNDS
 
+pytestmark = pytest.mark.slow
+
 SMALL: dict[str, Any] = {"family": "encoder_decoder", "max_length": 100}
 STUDY: dict[str, Any] = {
     "study": "planted",

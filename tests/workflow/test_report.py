@@ -42,6 +42,8 @@ from report_reader import (
     texts,
 )
 
+pytestmark = pytest.mark.slow
+
 A, B, C, D = "emotion_recognition", "dialogue_nli", "topic_classification", "dialogue_acts"
 E, F = "question_answering", "relation_extraction"
 NASTY = "</script><img src=x onerror='window.injected = 1'>"

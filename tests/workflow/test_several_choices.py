@@ -16,6 +16,8 @@ from test_toy_design import ROOT, call, snakemake
 from race_design import RATE, RATES, SOURCE, SOURCES
 from tasktransfer.designs import open_study
 
+pytestmark = pytest.mark.slow
+
 STUDY: dict[str, Any] = {
     "study": "race",
     "design": "race",

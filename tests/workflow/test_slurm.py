@@ -31,11 +31,14 @@ STUDY = chaos.SMALL_STUDY | {"study": "slurm", "algorithms": ["pretrain_finetune
 TRAININGS = 4
 """Trainings of one seed: two baselines, which are also sources, and a fine-tuning from each."""
 
-pytestmark = pytest.mark.skipif(
-    bool(slurm_cluster.missing_programs()),
-    reason=f"no Slurm here ({', '.join(slurm_cluster.missing_programs())} missing): "
-    f"apt-get install {slurm_cluster.PACKAGES}, or make system",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        bool(slurm_cluster.missing_programs()),
+        reason=f"no Slurm here ({', '.join(slurm_cluster.missing_programs())} missing): "
+        f"apt-get install {slurm_cluster.PACKAGES}, or make system",
+    ),
+]
 
 
 @pytest.fixture(scope="module")
