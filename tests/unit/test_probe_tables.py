@@ -17,7 +17,7 @@ from tasktransfer.designs.probes import published
 from tasktransfer.designs.probes.claims import correlate_bleu
 from tasktransfer.designs.probes.collect import list_probed_rows
 from tasktransfer.designs.probes.figures import drop_duplicates
-from tasktransfer.designs.probes.intervals import compute_intervals
+from tasktransfer.designs.probes.intervals import build_intervals, gather_classifiers
 from tasktransfer.designs.probes.plan import plan
 from tasktransfer.designs.probes.printed import (
     by_difficulty,
@@ -180,7 +180,8 @@ def test_a_difference_says_how_many_seeds_both_have() -> None:
         record: {f"MultiWOZ_AllSlots{end}": scored(share) for end, share in shares.items()}
         for record in frame["record"]
     }
-    found = compute_intervals(told, frame).set_index(["snapshot", "compared_with"])
+    found = build_intervals(gather_classifiers(told, frame))
+    found = found.set_index(["snapshot", "compared_with"])
     assert found["seeds"].to_dict() == {
         ("untrained", "nothing"): 1, ("last", "nothing"): 3,
         ("untrained", "prior"): 1, ("untrained", "shuffled"): 1,

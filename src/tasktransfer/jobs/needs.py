@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage, Start
@@ -84,8 +85,8 @@ def needed_by(study: Study, node: Node) -> list[str]:
         needed += _list_stage_outputs(study, [node.on])
         read_by = [node.on.stage.data, *([node.data] if node.learner in MEASUREMENTS else [])]
         models = [(data, node.on.stage.model.name) for data in read_by]
-    elif isinstance(node, Fit) and node.learner in (*MEASUREMENTS, *OF_A_MODEL):
-        released = [model_of(study, node).name]
+    elif isinstance(node, Fit):
+        released = [spec.name for spec in list_released_models(study, node)]
         if node.learner in MEASUREMENTS:
             models = [(node.data, name) for name in released]
     elif isinstance(node, Evaluation) and isinstance(node.of, Outcome):
@@ -210,8 +211,25 @@ def model_of(study: Study, fit: Fit) -> ModelSpec:
     Raises:
         ConfigError: the study does not have this model.
     """
+    return _find_model(study, fit, fit.settings.get("model"))
+
+
+def list_released_models(study: Study, fit: Fit) -> list[ModelSpec]:
+    """Return the released models that a fit reads: for representations, or for its tokenizer.
+
+    Raises:
+        ConfigError: the study does not have such a model.
+    """
+    if fit.learner in (*MEASUREMENTS, *OF_A_MODEL):
+        return [model_of(study, fit)]
+    settings = [fit.settings, fit.settings.get("reads")]
+    identities = [each.get("model") for each in settings if isinstance(each, Mapping)]
+    return [_find_model(study, fit, each) for each in identities if isinstance(each, Mapping)]
+
+
+def _find_model(study: Study, fit: Fit, identity: Any) -> ModelSpec:
     for spec in study.revisions.models.values():
-        if fit.settings.get("model") in (spec.identity, spec.as_released.identity):
+        if identity in (spec.identity, spec.as_released.identity):
             return spec
     raise ConfigError(
         f"{fit.label}: the study does not have the fit's model; check whether the config changed"

@@ -16,6 +16,7 @@ from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.fits import JointLearner
 from tasktransfer.fits.probes import Fitted, Given
 from tasktransfer.jobs import inputs
+from tasktransfer.jobs.needs import list_released_models
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import SPLITS, Instance
 
@@ -102,7 +103,7 @@ def _compute_representations(study: Study, node: Fit, texts: list[str]) -> Any:
     from tasktransfer.core.architecture import is_recipe, refuse_other  # noqa: PLC0415
     from tasktransfer.evaluation.features import compute_features  # noqa: PLC0415  # imports torch
 
-    pooling = node.settings.get("representation", "mean")
+    pooling, revision = node.settings.get("representation", "mean"), None
     if node.on is not None and node.on.stage is not None:
         stage = node.on.stage
         checkpoint = Path(inputs.weights(study, node.on))
@@ -111,17 +112,19 @@ def _compute_representations(study: Study, node: Fit, texts: list[str]) -> Any:
         tokenizer = Path(study.encoded(stage.data, stage.model.name), "tokenizer")
         model = stage.model
     else:
-        model = _select_model(study, node.settings.get("model"), node)
+        model = _select_model(study, node)
         checkpoint = tokenizer = Path(study.base_model(model.name))
-    return compute_features(checkpoint, tokenizer, model, texts, pooling, inputs.hardware(study))
+        revision = study.revision(model.name)
+    hardware = inputs.hardware(study)
+    return compute_features(checkpoint, tokenizer, model, texts, pooling, hardware, revision)
 
 
-def _select_model(study: Study, identity: Any, node: Fit) -> ModelSpec:
-    """Return the model that a fit refers to by its identity: a checkpoint to probe as released."""
-    for spec in study.revisions.models.values():
-        if spec.identity == identity:
-            return spec
-    raise ConfigError(f"{node.label}: reads representations; give a stage (on), or a model")
+def _select_model(study: Study, node: Fit) -> ModelSpec:
+    """Return the checkpoint that a fit reads as released."""
+    models = list_released_models(study, node)
+    if not models:
+        raise ConfigError(f"{node.label}: reads representations; give a stage (on), or a model")
+    return models[0]
 
 
 def _read_by_encoders(study: Study, node: Fit, texts: list[str]) -> list[str]:
@@ -131,7 +134,7 @@ def _read_by_encoders(study: Study, node: Fit, texts: list[str]) -> list[str]:
         return [keep_last_words(text, reads["max_length"]) for text in texts]
     from tasktransfer.encoding.tokenizer import load_tokenizer, trim_texts  # noqa: PLC0415
 
-    model = _select_model(study, reads["model"], node)
+    model = _select_model(study, node)
     folder, revision = study.base_model(model.name), study.revision(model.name)
     tokenizer = load_tokenizer(folder, revision, model.family)
     return trim_texts(tokenizer, texts, model.max_length)

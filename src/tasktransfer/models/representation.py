@@ -48,7 +48,8 @@ def compute_representations(
     Raises:
         ModelError: the checkpoint or its tokenizer cannot be loaded.
     """
-    tokenizer = load_tokenizer(str(tokenizer_folder), None, family)
+    own = revision if tokenizer_folder == checkpoint else None
+    tokenizer = load_tokenizer(str(tokenizer_folder), own, family)
     if read_saved(checkpoint):
         model = next_utterance.load(str(checkpoint), tokenizer, {}, {}, device)
         how: next_utterance.Representation = "sum" if pooling == "sum" else "state"

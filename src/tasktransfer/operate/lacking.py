@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.config.places import expand_path
-from tasktransfer.core.nodes import Data, Evaluation, Node, Stage
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.dataset import Release
 from tasktransfer.errors import DataError, ModelError
 from tasktransfer.files import json_text, replace_file
+from tasktransfer.jobs.needs import list_released_models
 from tasktransfer.operate.forecast.sizes import read_manifest
 from tasktransfer.operate.shortages import find_shortages
 from tasktransfer.results.finished import look
@@ -80,7 +81,13 @@ def _find_absent_models(study: Study) -> Iterator[ModelError]:
     left = [node for node in study.plan.nodes if node.digest not in finished]
     stages = {node.model.name for node in left if isinstance(node, Stage)}
     asked = {n for node in left if isinstance(node, Evaluation) for n in node.model_names}
-    needed = stages | asked
+    read = {
+        spec.name
+        for node in left
+        if isinstance(node, Fit)
+        for spec in list_released_models(study, node)
+    }
+    needed = stages | asked | read
     beside = {model.second for model in study.config.models if model.name in needed}
     for model in study.config.models:
         if model.name in needed | beside and (error := find_missing_checkpoint(model)) is not None:

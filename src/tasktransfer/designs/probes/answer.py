@@ -1,4 +1,4 @@
-"""The study's answer in sentences: the effect of training on probes, and its relation to BLEU."""
+"""The study's answer: training and probes, the word-count control, and the relation to BLEU."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import pandas as pd
 
 from tasktransfer.designs.probes.facts import CONTROL
 from tasktransfer.designs.probes.plan import BEST, UNTRAINED
-from tasktransfer.present.numbers import is_missing
+from tasktransfer.designs.probes.word_control import ALL
+from tasktransfer.present.numbers import format_named_p, is_missing
 from tasktransfer.present.sentences import (
+    MOST_Q,
     excludes_zero,
     format_fraction,
     format_with_interval,
@@ -24,7 +26,10 @@ Cell = tuple[str, str, str, str]
 
 
 def answer(frames: Frames) -> list[str]:
-    """Return the sentences for ``intervals`` and ``claims``, without the control probe."""
+    """Return the sentences for ``intervals``, ``above_words`` and ``claims``.
+
+    The control probe is left out.
+    """
     intervals = frames["intervals"]
     intervals = intervals[intervals["probe"] != CONTROL]
     trained = select_trained(intervals)
@@ -33,7 +38,12 @@ def answer(frames: Frames) -> list[str]:
         (str(r.corpus), str(r.model), str(r.probe), str(r.snapshot)) for r in own.itertuples()
     )
     by_training = _describe_training(trained, constant)
-    return [*by_training, *_describe_above_prior(trained), *_describe_bleu(frames["claims"])]
+    return [
+        *by_training,
+        *_describe_above_prior(trained),
+        *_describe_above_words(_select_trained(frames["above_words"])),
+        *_describe_bleu(frames["claims"]),
+    ]
 
 
 def select_trained(intervals: pd.DataFrame) -> pd.DataFrame:
@@ -100,22 +110,72 @@ def _describe_above_prior(trained: pd.DataFrame) -> Iterator[str]:
         )
 
 
+def _describe_above_words(trained: pd.DataFrame) -> Iterator[str]:
+    """Describe the strongest control: the encoders' F1 minus that of word counts."""
+    if trained.empty:
+        return
+    pairs = trained[(trained["probe"] != ALL) & (trained["probe"] != CONTROL)]
+    tested = pairs[pairs["q"].notna()]
+    means = trained[(trained["probe"] == ALL) & (trained["model"] == ALL)]
+    differences = (
+        f"{format_with_interval(row['value'], row['low'], row['high'], '+.1f')} points on "
+        f"{row['corpus']}{_format_q(row['q'])}"
+        for row in means.to_dict("records")
+    )
+    yield (
+        "The strongest control is the same probe on counts of the words that the encoder reads. "
+        f"The trained encoders' mean F1 minus that of the counts is {' and '.join(differences)}."
+    )
+    if tested.empty:
+        higher = format_fraction(int((pairs["value"] > 0).sum()), len(pairs), "pairs")
+        yield (
+            f"Probe F1 is higher than that of word counts in {higher}; with one run per encoder, "
+            "no difference is tested."
+        )
+        return
+    higher = format_fraction(int(is_above(tested).sum()), len(tested), "pairs")
+    lower = int(is_below(tested).sum())
+    yield (
+        f"Probe F1 is significantly higher than that of word counts in {higher} and lower in "
+        f"{lower or 'none'} (q ≤ {MOST_Q})."
+    )
+
+
+def _format_q(q: float) -> str:
+    return "" if is_missing(q) else f" ({format_named_p('q', q)})"
+
+
+CORRELATIONS = {
+    "within": "within models, over epochs, dev BLEU-2 and mean probe F1",
+    "between": "between models, over their means, BLEU-2 and F1",
+}
+"""Points of a correlation → its numbers in words."""
+
+
 def _describe_bleu(claims: pd.DataFrame) -> Iterator[str]:
-    rows = claims[(claims["probe"] == "all") & (claims["over"] == "trained")]
-    # One interval per corpus, over models, so there is no family of tests to correct for.
-    for row in rows.to_dict("records"):
-        if is_missing(row["rho"]):
-            yield f"On {row['corpus']}, too few epochs were probed to correlate BLEU-2 with F1."
-            continue
-        rho = format_with_interval(row["rho"], row["low"], row["high"], ".2f")
-        if excludes_zero(row["low"], row["high"]):
-            way = "higher" if row["rho"] > 0 else "lower"
-            yield (
-                f"On {row['corpus']}, epochs with higher BLEU-2 have {way} probe F1 (Spearman "
-                f"{rho}, 95 % interval over models)."
-            )
+    """Describe the correlations within models and between models, each with its interval.
+
+    There is one interval per corpus and question, so there is no family of tests to correct for.
+    """
+    means = claims[claims["probe"] == ALL]
+    for corpus, rows in means.groupby("corpus", sort=False):
+        known = rows.dropna(subset=["rho"]).set_index("over")
+        parts = [
+            _describe_correlation(what, known.loc[over])
+            for over, what in CORRELATIONS.items()
+            if over in known.index
+        ]
+        if parts:
+            yield f"On {corpus}, {'; '.join(parts)}."
         else:
-            yield (
-                f"On {row['corpus']}, BLEU-2 and probe F1 are not significantly correlated "
-                f"(Spearman {rho} over {row['points']} points)."
-            )
+            yield f"On {corpus}, too few epochs were probed to correlate BLEU-2 with F1."
+
+
+def _describe_correlation(what: str, row: pd.Series) -> str:
+    rho = format_with_interval(row["rho"], row["low"], row["high"], ".2f")
+    if is_missing(row["low"]):
+        return f"{what} have Spearman's correlation {rho}, without an interval"
+    if not excludes_zero(row["low"], row["high"]):
+        return f"{what} are not significantly correlated (Spearman {rho})"
+    way = "positively" if row["rho"] > 0 else "negatively"
+    return f"{what} are significantly {way} correlated (Spearman {rho})"

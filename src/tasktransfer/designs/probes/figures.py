@@ -134,11 +134,11 @@ def plot_bleu_against_f1(frames: Frames) -> Figure | None:
         of_means = claims[(claims["corpus"] == corpus) & (claims["probe"] == "all")]
         claim = of_means.set_index("over")
         panel.set_xlabel("BLEU-2 on the dev split")
-        of_all, within = (
+        within, between = (
             format_with_interval(row["rho"], row["low"], row["high"], ".2f")
-            for row in (claim.loc["all"], claim.loc["within"])
+            for row in (claim.loc["within"], claim.loc["between"])
         )
-        name_panel(panel, f"{corpus}: Spearman {of_all}; within models {within}")
+        name_panel(panel, f"{corpus}: Spearman within models {within}, between {between}")
     axes[0].set_ylabel("mean micro-F1 over probes")
     add_legend_below(
         figure, _make_entries(looks, linestyle="none"), "Points: epochs of training runs"

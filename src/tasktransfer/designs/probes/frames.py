@@ -8,10 +8,11 @@ from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.results.frames import FLAG, NUMBER, TEXT, WHOLE, Columns, Frame
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.probes import claims, collect, intervals
+    from tasktransfer.designs.probes import claims, collect, intervals, word_control
 else:
     package = LazyPackage(__package__)
     claims, collect, intervals = package.claims, package.collect, package.intervals
+    word_control = package.word_control
 
 ABOUT = ("corpus", "probe")
 """Keys of ``Run.about`` that identify a run."""
@@ -89,6 +90,25 @@ INTERVALS: Columns = (
     ),
     ("constant", WHOLE, "number of seeds whose probe gives one answer to at least 99 % of turns"),
 )
+ABOVE_WORDS: Columns = (
+    ("corpus", TEXT, "corpus of dialogues"),
+    ("model", TEXT, "name of the model in the config, or all for the mean over models"),
+    ("snapshot", TEXT, "snapshot that was probed"),
+    ("probe", TEXT, "probe, or all for the mean over probes without the control"),
+    ("probes", WHOLE, "number of pairs of model and probe in the mean; 1 for a single pair"),
+    ("seeds", WHOLE, "number of seeds of the encoder"),
+    ("f1", NUMBER, "mean micro-F1 of the encoder's probes"),
+    ("value", NUMBER, "f1 minus micro-F1 of the same probes on counts of the words it reads"),
+    ("low", NUMBER, "lower end of the 95 % interval over seeds and dialogues"),
+    ("high", NUMBER, "upper end of the 95 % interval over seeds and dialogues"),
+    ("p", NUMBER, "two-sided p-value of no difference"),
+    (
+        "q",
+        NUMBER,
+        "p after false-discovery control over all single pairs, all models' means, or all means "
+        "over models; null for one seed",
+    ),
+)
 REPLIES: Columns = (
     ("corpus", TEXT, "corpus of dialogues"),
     ("model", TEXT, "name of the model in the config"),
@@ -135,6 +155,7 @@ FRAMES = (
     Frame("labels", LABELS, collect.make_labels, from_dialogues=True),
     Frame("projections", PROJECTIONS, collect.make_projections, ("probed",)),
     Frame("intervals", INTERVALS, intervals.make_intervals, ("probed",)),
+    Frame("above_words", ABOVE_WORDS, word_control.make_above_words, ("probed",)),
     Frame("replies", REPLIES, intervals.make_replies, ("rounds",)),
     Frame("claims", CLAIMS, claims.make_claims, ("probed", "rounds")),
     Frame("agreement", AGREEMENT, claims.make_agreement, ("probed",)),

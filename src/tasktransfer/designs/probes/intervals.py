@@ -6,6 +6,7 @@ Dialogues are resampled as clusters, and seeds are treated as a sample too (``st
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,15 @@ from tasktransfer.results.rows import read_record_rows, select_task_rows
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.store import cast_columns
 from tasktransfer.results.study import Study
-from tasktransfer.stats.cells import NO_SEED, Scored, build_cell_table, gather_cells, score_tallies
+from tasktransfer.stats.cells import (
+    NO_SEED,
+    Cell,
+    Key,
+    Scored,
+    build_cell_table,
+    gather_cells,
+    score_tallies,
+)
 from tasktransfer.stats.collapsed import is_collapsed
 
 CELL = ["corpus", "model", "snapshot", "probe"]
@@ -43,26 +52,53 @@ REFERENCES = {
 
 def make_intervals(frames: Frames) -> pd.DataFrame:
     """Return the frame ``intervals``: each probe's F1, and its differences from references."""
-    scores, study = frames["probed"], frames.study
-    rows = {str(record): _read_rows(study, record) for record in scores["record"].unique()}
-    scored = {record: _score_classifiers(frame) for record, frame in rows.items()}
+    scored = frames.share(score_fits)
+    return add_constant(
+        build_intervals(frames.share(gather_estimates)), frames["probed"], scored.constant
+    )
+
+
+# --- cells --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredFits:
+    """The classifiers of all fits.
+
+    Attributes:
+        scores: record of a fit → name of a classifier in its rows → its scores.
+        constant: (record of a fit, task) of the probes that give a constant answer.
+    """
+
+    scores: Mapping[str, Mapping[str, Scored]]
+    constant: Collection[tuple[str, str]]
+
+
+def score_fits(frames: Frames) -> ScoredFits:
+    """Read the rows of every fit, and score its classifiers."""
+    records = map(str, frames["probed"]["record"].unique())
+    rows = {record: _read_rows(frames.study, record) for record in records}
     constant = {(r, task) for r, frame in rows.items() for task in _find_constant_tasks(frame)}
-    return add_constant(compute_intervals(scored, scores), scores, constant)
+    return ScoredFits(
+        {record: _score_classifiers(frame) for record, frame in rows.items()}, constant
+    )
 
 
-# --- intervals ----------------------------------------------------------------------------------
+def gather_estimates(frames: Frames) -> dict[Key, Cell]:
+    """Return the cells of every classifier: names as in ``CELL``, then the classifier."""
+    return gather_classifiers(frames.share(score_fits).scores, frames["probed"])
 
 
-def compute_intervals(
+def gather_classifiers(
     scored: Mapping[str, Mapping[str, Scored]], scores: pd.DataFrame
-) -> pd.DataFrame:
-    """Compute the table ``intervals``.
+) -> dict[Key, Cell]:
+    """Gather the seeds of each classifier into a cell.
 
     Args:
         scored: record of a fit → name of a classifier in its rows → its scores.
         scores: the table ``probed``.
     """
-    estimated = gather_cells(
+    return gather_cells(
         (
             (*names, classifier),
             _choose_seed(names, seed),
@@ -71,9 +107,16 @@ def compute_intervals(
         for *names, seed, record in scores[[*CELL, "seed", "record"]].itertuples(index=False)
         for classifier in (OWN, PRIOR, SHUFFLED)
     )
-    ours = {key: cell for key, cell in estimated.items() if key[-1] == OWN}
+
+
+# --- intervals ----------------------------------------------------------------------------------
+
+
+def build_intervals(estimates: Mapping[Key, Cell]) -> pd.DataFrame:
+    """Build the table ``intervals`` from the cells of all classifiers, without ``constant``."""
+    ours = {key: cell for key, cell in estimates.items() if key[-1] == OWN}
     table = build_cell_table(
-        ours, [*CELL, "classifier"], REFERENCES, lambda _, against: against or None, estimated
+        ours, [*CELL, "classifier"], REFERENCES, lambda _, against: against or None, estimates
     )
     own = table["against"] == ""
     table["compared_with"] = table["against"].mask(own, "nothing")

@@ -12,10 +12,11 @@ from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_instances
 from tasktransfer.designs.probes import published
 from tasktransfer.designs.probes.config import get_config
-from tasktransfer.designs.probes.facts import BY_TASK, EVERY
+from tasktransfer.designs.probes.facts import BY_TASK, CONTROL, EVERY
 from tasktransfer.designs.probes.plan import UNTRAINED, WORDS, name_readings
 from tasktransfer.errors import DataError
 from tasktransfer.present.published import Published, add_published
+from tasktransfer.present.sentences import is_above, is_below
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.study import Study
@@ -217,13 +218,36 @@ def probe_labels(frames: Frames) -> pd.DataFrame:
 
 
 def list_differences(frames: Frames) -> pd.DataFrame:
-    """Return differences from the prior, shuffled labels and the untrained model, with intervals.
+    """Return differences from the prior, shuffled labels, the untrained model and word counts.
 
     Each row also has the same probe's score on counts of the words that the model reads.
     """
-    return compute_differences(
-        frames["intervals"], frames["probed"], name_readings(get_config(frames.study))
-    )
+    above_words = frames["above_words"].query("probe != 'all'").assign(compared_with=WORDS)
+    intervals = frames["intervals"]
+    every = pd.concat([intervals, above_words[[c for c in above_words if c in intervals]]])
+    readings = name_readings(get_config(frames.study))
+    return compute_differences(every, frames["probed"], readings)
+
+
+def list_means_above_words(frames: Frames) -> pd.DataFrame:
+    """Return mean probe F1 of each encoder minus that of word counts, and counts of its probes.
+
+    The mean over models is shown only for several models.
+    """
+    return summarise_above_words(frames["above_words"])
+
+
+def summarise_above_words(above_words: pd.DataFrame) -> pd.DataFrame:
+    """Compute the printed table ``above_words`` from the frame."""
+    keys = ["corpus", "model", "snapshot"]
+    means = above_words[above_words["probe"] == "all"]
+    real = above_words[~above_words["probe"].isin(["all", CONTROL])]
+    tested = real.assign(higher=is_above(real), lower=is_below(real), tested=real["q"].notna())
+    counts = tested.groupby(keys, sort=False)[["higher", "lower", "tested"]].sum()
+    rows = means.merge(counts.reset_index(), on=keys, how="left")
+    rows[["higher", "lower"]] = rows[["higher", "lower"]].where(rows["tested"] > 0)
+    several = rows.groupby(["corpus", "snapshot"])["model"].transform("size") > 2
+    return rows[(rows["model"] != "all") | several].drop(columns="tested")
 
 
 def compute_differences(
@@ -250,6 +274,13 @@ def compute_differences(
 def list_unsolved(frames: Frames) -> pd.DataFrame:
     """Return probes on which no trained model is significantly above the prior."""
     return find_not_above_prior(frames["intervals"])
+
+
+def note_one_seed(frames: Frames, frame: pd.DataFrame) -> list[str]:
+    """Return a note on the p values of a study with one training run per model."""
+    seeds = frames["intervals"]["seeds"].max()
+    alone = bool(frames.study.plan.stages) and seeds == 1
+    return ["With one run per model, p covers the variation of dialogues only."] if alone else []
 
 
 def find_not_above_prior(intervals: pd.DataFrame) -> pd.DataFrame:
@@ -282,6 +313,14 @@ def is_behind_group(row: Mapping[str, Any], run: Run) -> bool:
     return (run.about["corpus"], run.model) == ("MultiWOZ", row["model"]) and (
         groups.get(str(probe)) == row["group"]
     )
+
+
+def is_behind_words(row: Mapping[str, Any], run: Run) -> bool:
+    """Return whether a run contributes to a mean over probes: an encoder's, or word counts."""
+    if run.about["corpus"] != row["corpus"]:
+        return False
+    same = run.method == row["snapshot"] and row["model"] in (run.model, "all")
+    return same or run.method == WORDS
 
 
 def is_behind_ranking(row: Mapping[str, Any], run: Run) -> bool:

@@ -50,6 +50,10 @@ def _has_trainings(study: Study) -> bool:
     return bool(study.plan.stages)
 
 
+def _counts_words(study: Study) -> bool:
+    return get_config(study).probes.bag_of_words
+
+
 def _has_built_models(study: Study) -> bool:
     return any(model.architecture for model in get_config(study).models)
 
@@ -156,6 +160,30 @@ TABLES = (
         certain=False,
     ),
     Table(
+        "above_words",
+        "Encoders and word counts",
+        printed.list_means_above_words,
+        Listed(
+            (
+                CORPUS,
+                MODEL,
+                SNAPSHOT,
+                F1,
+                estimate("value", "Minus word counts", "+.1f"),
+                probability("q", "q"),
+                number("seeds", "Seeds", "d"),
+                number("probes", "Probes", "d"),
+                number("higher", "Higher", "d"),
+                number("lower", "Lower", "d"),
+            ),
+            blocks="corpus",
+        ),
+        keys=("corpus", "model", "snapshot"),
+        nothing="fits no probe on word counts",
+        planned=_counts_words,
+        runs=printed.is_behind_words,
+    ),
+    Table(
         "unsolved",
         "Unsolved probes",
         printed.list_unsolved,
@@ -171,6 +199,7 @@ TABLES = (
             )
         ),
         keys=("corpus", "probe"),
+        notes=printed.note_one_seed,
         nothing="has no probe that every trained model fails",
         certain=False,
     ),
