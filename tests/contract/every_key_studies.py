@@ -209,7 +209,7 @@ PROBES: dict[str, Any] = {
         {"name": "LSTM", "family": "encoder_decoder", "max_length": 60, "architecture": LSTM},
         {"name": "Transformer", "family": "encoder_decoder", "max_length": 60,
          "architecture": TRANSFORMER},
-        {**ENCODER, "name": "as-it-is"},
+        {**ENCODER, "name": "as-it-is", "layers": [0, 2], "pooling": "first"},
     ],
     "seeds": [2],
     "training": {

@@ -46,9 +46,10 @@ def build_estimates(
     rows, scored = [], {}
     for (model, snapshot), share in shares.items():
         for probe in PROBES:
-            for seed in range(1 if snapshot == "words" else seeds):
+            for seed in range(seeds if snapshot == "last" else 1):
                 record = f"{model}-{snapshot}-{probe}-{seed}"
-                rows.append(("MultiWOZ", model, snapshot, probe, seed, record))
+                epoch = 1 if snapshot == "last" else None
+                rows.append(("MultiWOZ", model, snapshot, epoch, probe, seed, record))
                 chance = np.random.default_rng([runs, seed, *record.encode()])
                 task = f"MultiWOZ_{probe}"
                 scored[record] = {
@@ -57,7 +58,7 @@ def build_estimates(
                         (task, share), (f"{task}+prior", 0.2), (f"{task}+shuffled", 0.2)
                     )
                 }  # fmt: skip
-    columns = ["corpus", "model", "snapshot", "probe", "seed", "record"]
+    columns = ["corpus", "model", "snapshot", "epoch", "probe", "seed", "record"]
     return gather_classifiers(scored, pd.DataFrame(rows, columns=columns))
 
 

@@ -34,7 +34,7 @@ def write_study(folder: Path, *models: dict[str, Any]) -> None:
     (folder / "study.yaml").write_text(yaml.safe_dump(config))
 
 
-@pytest.mark.parametrize("kind", ["tiny", "gguf"])
+@pytest.mark.parametrize("kind", ["gguf", "tiny"])
 def test_a_model_that_the_study_creates_is_probed(tmp_path: Path, kind: str) -> None:
     """Its folder is created first: both its states and its tokenizer are read."""
     family = "encoder" if kind == "tiny" else "decoder"
@@ -61,3 +61,21 @@ def test_a_missing_checkpoint_is_reported_before_the_fit(
     monkeypatch.chdir(tmp_path)
     assert main(["validate", "--config", "study.yaml"]) != 0
     assert "model gone: no folder ./gone; put the checkpoint there" in capsys.readouterr().err
+
+
+def test_every_layer_is_probed(tmp_path: Path) -> None:
+    model = {"name": "tiny", "family": "encoder", "checkpoint": "tiny", "layers": "all"}
+    write_study(tmp_path, {**model, "max_length": 64})
+    snakemake(tmp_path, "all")
+    results = tmp_path / "results"
+    layers = pd.read_parquet(results / "tables" / "layers.parquet")
+    assert {*layers["layer"]} == {0, 1, 2}
+    assert {*layers["probe"]} == {"all", *PROBES}
+    assert layers[["f1", "low", "high", "words", "q"]].notna().all(axis=None)
+    stored = results / "data" / "layers"
+    assert sorted(file.name for file in stored.glob("*/*.npy")) == ["0.npy", "1.npy", "2.npy"]
+    assert (results / "figures" / "f1_by_layer.png").stat().st_size > 5000
+    assert "strongest control" in (results / "report.html").read_text()
+    call(tmp_path, "tasktransfer", "gc", "--yes", "--config", "study.yaml")
+    assert not [*stored.glob("*/*.npy")]
+    assert "Nothing to be done" in snakemake(tmp_path, "all")

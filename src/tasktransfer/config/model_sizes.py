@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tasktransfer.config.places import expand_path
 from tasktransfer.core.specs import Family
 from tasktransfer.files import json_text
 from tasktransfer.files.tensors import read_tensor_shapes
@@ -151,6 +152,25 @@ def find_size(checkpoint: str) -> ModelSize:
     if short in _PUBLISHED:
         return ModelSize(*_PUBLISHED[short], "its name")
     return ModelSize(*_GUESS, "a guess: as large as BERT base")
+
+
+def find_depth(checkpoint: str, family: Family, revision: str) -> int | None:
+    """Return the number of layers of a checkpoint's encoder or decoder; None if unknown.
+
+    It is read from the config in the checkpoint's folder or in the hub's cache, or looked up by the
+    checkpoint's name.
+    """
+    place = Path(expand_path(checkpoint))
+    for folder in (place, *list_cached_folders(checkpoint, revision)):
+        config = json_text.read_object(folder / "config.json")
+        for name in ("encoder_layers", *_LAYERS) if family == "encoder_decoder" else _LAYERS:
+            if isinstance(config.get(name), int):
+                return int(config[name])
+    size = find_size(checkpoint)
+    if size.basis != "its name":
+        return None
+    both = family == "encoder_decoder" and checkpoint != "tiny"
+    return size.layers // 2 if both else size.layers
 
 
 def list_cached_folders(name: str, revision: str) -> Iterator[Path]:

@@ -10,7 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tasktransfer.core.specs import ModelSpec
-from tasktransfer.models.representation import TOGETHER, compute_representations
+from tasktransfer.models.representation import (
+    TOGETHER,
+    Pooling,
+    compute_layer_representations,
+    compute_representations,
+)
 from tasktransfer.training.hardware import Hardware
 from tasktransfer.training.memory import TokenBudget
 
@@ -52,6 +57,41 @@ def compute_features(
             device=device,
             together=together,
             adapter=model.adapter,
+        )
+
+    return budget.run(work, undo=lambda: None)
+
+
+def compute_layer_features(
+    checkpoint: Path,
+    model: ModelSpec,
+    texts: Sequence[str],
+    pooling: Pooling,
+    layers: Sequence[int],
+    hardware: Hardware,
+    revision: str | None = None,
+) -> npt.NDArray[np.float32]:
+    """Return the features of several layers, (layers, texts, hidden size), computed in one pass.
+
+    Raises:
+        ModelError: the checkpoint or its tokenizer cannot be loaded, or a layer does not exist.
+        MemoryShortageError: not even one text at a time fits into memory.
+    """
+    device = hardware.device()
+    budget = TokenBudget(TOGETHER * model.max_length, "representation")
+
+    def work(tokens: int) -> npt.NDArray[np.float32]:
+        return compute_layer_representations(
+            checkpoint,
+            checkpoint,
+            model.family,
+            texts,
+            model.max_length,
+            pooling,
+            layers,
+            revision,
+            device=device,
+            together=max(1, tokens // model.max_length),
         )
 
     return budget.run(work, undo=lambda: None)

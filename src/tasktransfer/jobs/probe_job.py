@@ -16,6 +16,7 @@ from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.fits import JointLearner
 from tasktransfer.fits.probes import Fitted, Given
 from tasktransfer.jobs import inputs
+from tasktransfer.jobs.layer_job import LAYER, read_layer
 from tasktransfer.jobs.needs import list_released_models
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import SPLITS, Instance
@@ -113,6 +114,8 @@ def _compute_representations(study: Study, node: Fit, texts: list[str]) -> Any:
         model = stage.model
     else:
         model = _select_model(study, node)
+        if LAYER in node.settings:
+            return read_layer(study, node, model, texts)
         checkpoint = tokenizer = Path(study.base_model(model.name))
         revision = study.revision(model.name)
     hardware = inputs.hardware(study)

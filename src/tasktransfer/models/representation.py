@@ -9,14 +9,18 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from tasktransfer.core.architecture import read_saved
 from tasktransfer.core.specs import Family, LowRank
 from tasktransfer.encoding.tokenizer import load_tokenizer
+from tasktransfer.errors import ModelError
 from tasktransfer.models import next_utterance
 from tasktransfer.models.load import load_body
 
 TOGETHER = 32
+
+Pooling = Literal["mean", "first", "last"]
 
 
 def compute_representations(
@@ -25,7 +29,7 @@ def compute_representations(
     family: Family,
     texts: Sequence[str],
     max_length: int,
-    pooling: Literal["mean", "first", "state", "sum"] = "mean",
+    pooling: Literal["mean", "first", "last", "state", "sum"] = "mean",
     revision: str | None = None,
     *,
     device: torch.device,
@@ -36,8 +40,8 @@ def compute_representations(
 
     Args:
         texts: texts, of which the last ``max_length`` tokens are used.
-        pooling: ``mean`` over the tokens or the ``first`` token's vector; for a model built from a
-            recipe ``state`` or ``sum``, see ``next_utterance.Representation``.
+        pooling: ``mean`` over the tokens, or the ``first`` or ``last`` token's vector; for a model
+            built from a recipe ``state`` or ``sum``, see ``next_utterance.Representation``.
         revision: revision of a name on the hub.
         together: batch size.
         adapter: adapter settings that the checkpoint was trained with, if any.
@@ -59,6 +63,61 @@ def compute_representations(
     return pool_texts(body, tokenizer, texts, max_length, pooling, device, together)
 
 
+def compute_layer_representations(
+    checkpoint: Path,
+    tokenizer_folder: Path,
+    family: Family,
+    texts: Sequence[str],
+    max_length: int,
+    pooling: Pooling,
+    layers: Sequence[int],
+    revision: str | None = None,
+    *,
+    device: torch.device,
+    together: int = TOGETHER,
+) -> npt.NDArray[np.float32]:
+    """Return each text's pooled states from several layers, computed in one pass.
+
+    Args:
+        texts: texts, of which the last ``max_length`` tokens are used.
+        pooling: ``mean`` over the tokens, or the ``first`` or ``last`` token's vector.
+        layers: numbers of layers; 0 for the input embeddings. The last layer has the states that
+            ``compute_representations`` uses, after the model's final normalisation.
+        revision: revision of a name on the hub.
+        together: batch size.
+
+    Returns:
+        (layers, texts, hidden size), float32.
+
+    Raises:
+        ModelError: the checkpoint or its tokenizer cannot be loaded, or a layer does not exist.
+    """
+    own = revision if tokenizer_folder == checkpoint else None
+    tokenizer = load_tokenizer(str(tokenizer_folder), own, family)
+    model = load_body(family, str(checkpoint), revision).eval().to(device)
+    body = model.get_encoder() if family == "encoder_decoder" else model.base_model
+    # Texts of similar length need little padding.
+    order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
+    parts = []
+    for begin in range(0, len(order), together):
+        batch = [texts[index] for index in order[begin : begin + together]]
+        ids, mask = _encode_texts(tokenizer, batch, max_length, device)
+        with torch.inference_mode():
+            output = body(input_ids=ids, attention_mask=mask, output_hidden_states=True)
+        states = [*output.hidden_states[:-1], output.last_hidden_state]
+        if max(layers) >= len(states):
+            raise ModelError(
+                f"{checkpoint}: has no layer {max(layers)}, only 0 to {len(states) - 1}; change "
+                "models[].layers"
+            )
+        pooled = [_pool_states(states[layer].float(), mask, pooling).cpu() for layer in layers]
+        parts.append(torch.stack(pooled))
+    sorted_states = torch.cat(parts, dim=1).numpy()
+    placed = np.empty_like(sorted_states)
+    placed[:, order] = sorted_states
+    return placed
+
+
 def pool_texts(
     body: Any,
     tokenizer: Any,
@@ -73,22 +132,32 @@ def pool_texts(
     Args:
         body: encoder or decoder of transformers, on the device.
     """
-    tokenizer.truncation_side, tokenizer.padding_side = "left", "right"
     parts = []
     for begin in range(0, len(texts), together):
-        inputs = tokenizer(
-            list(texts[begin : begin + together]),
-            truncation=True,
-            max_length=max_length,
-            padding=True,
-            return_tensors="pt",
-        )
-        ids, mask = (inputs[name].to(device) for name in ("input_ids", "attention_mask"))
+        ids, mask = _encode_texts(tokenizer, texts[begin : begin + together], max_length, device)
         with torch.inference_mode():
             states = body(input_ids=ids, attention_mask=mask).last_hidden_state.float()
-        if pooling == "first":
-            parts.append(states[:, 0].cpu())
-        else:
-            weights = mask[:, :, None].float()
-            parts.append(((states * weights).sum(1) / weights.sum(1)).cpu())
+        parts.append(_pool_states(states, mask, pooling).cpu())
     return torch.cat(parts).numpy().astype(np.float64)
+
+
+def _encode_texts(
+    tokenizer: Any, texts: Sequence[str], max_length: int, device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Return the token ids and the mask of the last ``max_length`` tokens of each text."""
+    tokenizer.truncation_side, tokenizer.padding_side = "left", "right"
+    inputs = tokenizer(
+        list(texts), truncation=True, max_length=max_length, padding=True, return_tensors="pt"
+    )
+    return inputs["input_ids"].to(device), inputs["attention_mask"].to(device)
+
+
+def _pool_states(states: Tensor, mask: Tensor, pooling: str) -> Tensor:
+    """Return a vector per text from states (texts, tokens, hidden size)."""
+    if pooling == "first":
+        return states[:, 0]
+    if pooling == "last":
+        ends = mask.sum(1) - 1
+        return states[torch.arange(len(states), device=states.device), ends]
+    weights = mask[:, :, None].float()
+    return (states * weights).sum(1) / weights.sum(1)

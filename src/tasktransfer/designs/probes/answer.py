@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from tasktransfer.designs.probes.facts import CONTROL
-from tasktransfer.designs.probes.plan import BEST, UNTRAINED
+from tasktransfer.designs.probes.plan import AS_IT_IS, BEST, UNTRAINED
 from tasktransfer.designs.probes.word_control import ALL
 from tasktransfer.present.numbers import format_named_p, is_missing
 from tasktransfer.present.sentences import (
@@ -17,6 +17,7 @@ from tasktransfer.present.sentences import (
     format_with_interval,
     is_above,
     is_below,
+    join_names,
 )
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.probe_rows import PRIOR
@@ -37,13 +38,18 @@ def answer(frames: Frames) -> list[str]:
     constant = frozenset(
         (str(r.corpus), str(r.model), str(r.probe), str(r.snapshot)) for r in own.itertuples()
     )
-    by_training = _describe_training(trained, constant)
-    return [
-        *by_training,
+    above_words = frames["above_words"]
+    released = above_words[above_words["snapshot"] == AS_IT_IS]
+    sentences = [
         *_describe_above_prior(trained),
-        *_describe_above_words(_select_trained(frames["above_words"])),
+        *_describe_above_words(_select_trained(above_words), "trained encoders"),
+        *_describe_above_words(released, "released encoders"),
+        *(_describe_layers(frames["layers"]) if "layers" in frames else ()),
         *_describe_bleu(frames["claims"]),
     ]
+    if len(trained) or not sentences:
+        sentences = [*_describe_training(trained, constant), *sentences]
+    return sentences
 
 
 def select_trained(intervals: pd.DataFrame) -> pd.DataFrame:
@@ -110,13 +116,13 @@ def _describe_above_prior(trained: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _describe_above_words(trained: pd.DataFrame) -> Iterator[str]:
+def _describe_above_words(rows: pd.DataFrame, who: str) -> Iterator[str]:
     """Describe the strongest control: the encoders' F1 minus that of word counts."""
-    if trained.empty:
+    if rows.empty:
         return
-    pairs = trained[(trained["probe"] != ALL) & (trained["probe"] != CONTROL)]
+    pairs = rows[(rows["probe"] != ALL) & (rows["probe"] != CONTROL)]
     tested = pairs[pairs["q"].notna()]
-    means = trained[(trained["probe"] == ALL) & (trained["model"] == ALL)]
+    means = rows[(rows["probe"] == ALL) & (rows["model"] == ALL)]
     differences = (
         f"{format_with_interval(row['value'], row['low'], row['high'], '+.1f')} points on "
         f"{row['corpus']}{_format_q(row['q'])}"
@@ -124,7 +130,7 @@ def _describe_above_words(trained: pd.DataFrame) -> Iterator[str]:
     )
     yield (
         "The strongest control is the same probe on counts of the words that the encoder reads. "
-        f"The trained encoders' mean F1 minus that of the counts is {' and '.join(differences)}."
+        f"The {who}' mean F1 minus that of the counts is {' and '.join(differences)}."
     )
     if tested.empty:
         higher = format_fraction(int((pairs["value"] > 0).sum()), len(pairs), "pairs")
@@ -139,6 +145,33 @@ def _describe_above_words(trained: pd.DataFrame) -> Iterator[str]:
         f"Probe F1 is significantly higher than that of word counts in {higher} and lower in "
         f"{lower or 'none'} (q ≤ {MOST_Q})."
     )
+
+
+def _describe_layers(layers: pd.DataFrame) -> Iterator[str]:
+    """Describe the first, middle and last layer of each model, which no score has selected."""
+    for (corpus, model), rows in layers.groupby(["corpus", "model"], sort=False):
+        means = rows[rows["probe"] == ALL].sort_values("layer").reset_index(drop=True)
+        places = dict.fromkeys((0, len(means) // 2, len(means) - 1))
+        values = [
+            f"{format_with_interval(row['f1'], row['low'], row['high'], '.1f')} at layer "
+            f"{row['layer']}"
+            for row in means.iloc[list(places)].to_dict("records")
+        ]
+        yield f"{model} on {corpus}: mean F1 over probes is {join_names(values)}."
+        pairs = rows[~rows["probe"].isin([ALL, CONTROL])]
+        tested = pairs[pairs["q"].notna()]
+        if len(tested):
+            pairs_above = format_fraction(
+                int(is_above(tested, "above_words").sum()),
+                len(tested),
+                "pairs of layer and probe",
+            )
+            lower = int(is_below(tested, "above_words").sum())
+            yield (
+                "The strongest control, counts of the words that it reads, has mean F1 "
+                f"{means['words'][0]:.1f}. F1 is significantly higher than that of word counts in "
+                f"{pairs_above} and lower in {lower or 'none'} (q ≤ {MOST_Q})."
+            )
 
 
 def _format_q(q: float) -> str:

@@ -19,6 +19,7 @@ from tasktransfer.config.fields import (
     Section,
     UserPath,
 )
+from tasktransfer.config.model_sizes import find_depth
 from tasktransfer.config.models import check_unique_names
 from tasktransfer.config.renamed_keys import restore_old_names
 from tasktransfer.config.training import FIDELITY_OF_FETA, OF_FETA
@@ -36,6 +37,7 @@ from tasktransfer.results.study import Study
 BUILT = "recipe"
 """Value of ``checkpoint`` for a model that is built from an architecture."""
 
+Layer = Annotated[int, Field(ge=0, le=1000)]
 Snapshot = Literal["untrained", "best", "last"] | Annotated[int, Field(ge=0)]
 
 
@@ -89,6 +91,17 @@ class ProbedModel(ModelConfig):
         description="architecture to build and train; null to probe the checkpoint as released",
     )
 
+    layers: Literal["all"] | Annotated[tuple[Layer, ...], LIST, NOT_EMPTY, DISTINCT] | None = Field(
+        default=None,
+        description="layers of a checkpoint to probe: numbers from 0 (the input embeddings), or "
+        "all; null for the last layer",
+    )
+    pooling: Literal["mean", "first", "last"] = Field(
+        default="mean",
+        description="representation of a text by a checkpoint: mean over its tokens, or its first "
+        "or last token",
+    )
+
     may_be_adapted: ClassVar[bool] = False
 
     @model_validator(mode="after")
@@ -103,6 +116,40 @@ class ProbedModel(ModelConfig):
             message = "only hub names have revisions, and an architecture is built: remove it"
             refuse([(".revision", f"found {self.revision!r}: {message}")])
         return self
+
+    @model_validator(mode="after")
+    def _check_layers(self) -> ProbedModel:
+        if self.architecture is not None:
+            given = self.model_fields_set & {"layers", "pooling"}
+            message = "only checkpoints have it, and an architecture is built: remove it"
+            refuse([(f".{key}", message) for key in sorted(given)])
+        if self.pooling == "first" and self.family == "decoder":
+            message = "a decoder's first token does not see the others: give last or mean"
+            refuse([(".pooling", f"found 'first': {message}")])
+        depth = self.depth if self.layers is not None else None
+        if self.layers == ALL and depth is None:
+            message = (
+                f"the number of layers of {self.checkpoint} is unknown, because it has no readable "
+                "config.json on this disk: list the layers, such as [0, 6, 12]"
+            )
+            refuse([(".layers", message)])
+        if self.layers is not None and self.layers != ALL and depth is not None:
+            message = f"but {self.checkpoint} has layers 0 to {depth}: change it"
+            places = [(n, layer) for n, layer in enumerate(self.layers) if layer > depth]
+            refuse([(f".layers[{n}]", f"found {layer}, {message}") for n, layer in places])
+        return self
+
+    @property
+    def depth(self) -> int | None:
+        """Number of layers of the checkpoint's encoder or decoder; None if unknown."""
+        return find_depth(self.checkpoint, self.family, self.revision or "main")
+
+    @property
+    def probed_layers(self) -> tuple[int, ...]:
+        """Layers to probe, in order; empty for the last layer alone."""
+        if self.layers == ALL:
+            return tuple(range((self.depth or 0) + 1))
+        return tuple(sorted(self.layers or ()))
 
     @property
     def recipe(self) -> str | None:

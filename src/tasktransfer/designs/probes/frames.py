@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tasktransfer.core.lazy import LazyPackage
+from tasktransfer.designs.probes.config import get_config
 from tasktransfer.results.frames import FLAG, NUMBER, TEXT, WHOLE, Columns, Frame
+from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.probes import claims, collect, intervals, word_control
+    from tasktransfer.designs.probes import claims, collect, intervals, layers, word_control
 else:
     package = LazyPackage(__package__)
     claims, collect, intervals = package.claims, package.collect, package.intervals
-    word_control = package.word_control
+    layers, word_control = package.layers, package.word_control
 
 ABOUT = ("corpus", "probe")
 """Keys of ``Run.about`` that identify a run."""
@@ -109,6 +111,22 @@ ABOVE_WORDS: Columns = (
         "over models; null for one seed",
     ),
 )
+LAYERS: Columns = (
+    ("corpus", TEXT, "corpus of dialogues"),
+    ("model", TEXT, "name of the model in the config"),
+    ("layer", WHOLE, "number of the layer; 0 for the input embeddings"),
+    ("probe", TEXT, "probe, or all for the mean over probes without the control"),
+    ("probes", WHOLE, "number of probes in the mean; 1 for a single probe"),
+    ("f1", NUMBER, "micro-F1 on the test split"),
+    ("low", NUMBER, "lower end of the 95 % interval over dialogues"),
+    ("high", NUMBER, "upper end of the 95 % interval over dialogues"),
+    ("prior", NUMBER, "micro-F1 of the best constant answer of the training split"),
+    ("words", NUMBER, "micro-F1 of the same probe on counts of the words that the model reads"),
+    ("above_words", NUMBER, "f1 - words, points"),
+    ("above_low", NUMBER, "lower end of its 95 % interval over dialogues"),
+    ("above_high", NUMBER, "upper end of its 95 % interval over dialogues"),
+    ("q", NUMBER, "q of the difference from word counts, as in above_words"),
+)
 REPLIES: Columns = (
     ("corpus", TEXT, "corpus of dialogues"),
     ("model", TEXT, "name of the model in the config"),
@@ -149,6 +167,12 @@ AGREEMENT: Columns = (
     ("rho", NUMBER, "Spearman's correlation of the two rankings of models"),
 )
 
+
+def probes_layers(study: Study) -> bool:
+    """Return whether a study probes single layers of checkpoints."""
+    return any(model.probed_layers for model in get_config(study).models)
+
+
 FRAMES = (
     Frame("probed", PROBED, collect.make_probed),
     Frame("rounds", ROUNDS, collect.make_rounds),
@@ -156,6 +180,7 @@ FRAMES = (
     Frame("projections", PROJECTIONS, collect.make_projections, ("probed",)),
     Frame("intervals", INTERVALS, intervals.make_intervals, ("probed",)),
     Frame("above_words", ABOVE_WORDS, word_control.make_above_words, ("probed",)),
+    Frame("layers", LAYERS, layers.make_layers, ("probed", "above_words"), planned=probes_layers),
     Frame("replies", REPLIES, intervals.make_replies, ("rounds",)),
     Frame("claims", CLAIMS, claims.make_claims, ("probed", "rounds")),
     Frame("agreement", AGREEMENT, claims.make_agreement, ("probed",)),

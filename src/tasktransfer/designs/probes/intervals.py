@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from tasktransfer.core.nodes import Stage
 from tasktransfer.designs.probes.facts import name_reply_task
 from tasktransfer.designs.probes.frames import INTERVALS, REPLIES
-from tasktransfer.designs.probes.plan import AS_IT_IS, WORDS
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.answers import encode_answers
 from tasktransfer.metrics.labels import Sums, compute_proportion
@@ -92,7 +91,7 @@ def gather_estimates(frames: Frames) -> dict[Key, Cell]:
 def gather_classifiers(
     scored: Mapping[str, Mapping[str, Scored]], scores: pd.DataFrame
 ) -> dict[Key, Cell]:
-    """Gather the seeds of each classifier into a cell.
+    """Gather the seeds of each classifier into a cell. Models without epochs have no seed.
 
     Args:
         scored: record of a fit → name of a classifier in its rows → its scores.
@@ -101,10 +100,12 @@ def gather_classifiers(
     return gather_cells(
         (
             (*names, classifier),
-            _choose_seed(names, seed),
+            NO_SEED if pd.isna(epoch) else seed,
             scored[record][_name_rows(names, classifier)],
         )
-        for *names, seed, record in scores[[*CELL, "seed", "record"]].itertuples(index=False)
+        for *names, epoch, seed, record in scores[[*CELL, "epoch", "seed", "record"]].itertuples(
+            index=False
+        )
         for classifier in (OWN, PRIOR, SHUFFLED)
     )
 
@@ -122,11 +123,6 @@ def build_intervals(estimates: Mapping[Key, Cell]) -> pd.DataFrame:
     table["compared_with"] = table["against"].mask(own, "nothing")
     table["p"] = table["p"].mask(own)
     return cast_columns(table.assign(constant=0), INTERVALS)
-
-
-def _choose_seed(names: Sequence[str], seed: int) -> int:
-    """Return the seed of a training, or ``NO_SEED`` for models that are probed as they are."""
-    return NO_SEED if names[CELL.index("snapshot")] in (WORDS, AS_IT_IS) else seed
 
 
 def _name_rows(names: Sequence[str], classifier: str) -> str:

@@ -10,7 +10,7 @@ from tasktransfer.config import ALL
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Round, Stage, Start
 from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
-from tasktransfer.core.specs import Selection, Training
+from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import get_recipe, make_data
 from tasktransfer.designs.probes.config import ProbedModel, ProbesConfig
@@ -22,6 +22,8 @@ UNTRAINED, BEST = "untrained", "best"
 """Names of snapshots: round 0, and the round that the selecting measure chose."""
 AS_IT_IS, WORDS = "as it is", "words"
 """Methods of runs without snapshots: a checkpoint that is probed as released, and word counts."""
+LAYER = "layer"
+"""Methods of runs on a checkpoint's layers: ``layer <number>``."""
 MLP_VERSION = 2
 """Version 2 uses classes if a turn has one label, and stops by the loss on held-out dialogues."""
 
@@ -49,9 +51,9 @@ def plan(config: ProbesConfig, revisions: Revisions) -> Plan:
         for model in config.models:
             spec = revisions.models[model.name]
             if model.architecture is None:
-                asked = {"representation": "mean", "model": spec.identity}
-                fit = _fit("probes", labels, probes, config, asked)
-                _add(builder, probes, fit, AS_IT_IS, spec.name, 0)
+                for name, asked in _list_readings(model, spec):
+                    fit = _fit("probes", labels, probes, config, asked)
+                    _add(builder, probes, fit, name, spec.name, 0)
                 continue
             training = _build_training(config, model)
             for seed in config.seeds:
@@ -63,6 +65,21 @@ def plan(config: ProbesConfig, revisions: Revisions) -> Plan:
                     replies = _plan_reply_evaluation(stage, at, read, config)
                     _add(builder, probes, fit, name, spec.name, seed, replies)
     return builder.plan()
+
+
+def _list_readings(model: ProbedModel, spec: ModelSpec) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the name and the settings of each probed representation of a checkpoint."""
+    asked = {"representation": model.pooling, "model": spec.identity}
+    if not model.probed_layers:
+        yield AS_IT_IS, asked
+    for layer in model.probed_layers:
+        yield f"{LAYER} {layer}", {**asked, "layer": layer}
+
+
+def get_layer(snapshot: str) -> int | None:
+    """Return the number of a snapshot that is a layer; None for other snapshots."""
+    name, _, number = snapshot.partition(" ")
+    return int(number) if name == LAYER and number.isdigit() else None
 
 
 def _build_training(config: ProbesConfig, model: ProbedModel) -> Training:

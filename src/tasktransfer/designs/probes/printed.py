@@ -13,7 +13,7 @@ from tasktransfer.data.cache import read_instances
 from tasktransfer.designs.probes import published
 from tasktransfer.designs.probes.config import get_config
 from tasktransfer.designs.probes.facts import BY_TASK, CONTROL, EVERY
-from tasktransfer.designs.probes.plan import UNTRAINED, WORDS, name_readings
+from tasktransfer.designs.probes.plan import UNTRAINED, WORDS, get_layer, name_readings
 from tasktransfer.errors import DataError
 from tasktransfer.present.published import Published, add_published
 from tasktransfer.present.sentences import is_above, is_below
@@ -232,7 +232,7 @@ def list_differences(frames: Frames) -> pd.DataFrame:
 def list_means_above_words(frames: Frames) -> pd.DataFrame:
     """Return mean probe F1 of each encoder minus that of word counts, and counts of its probes.
 
-    The mean over models is shown only for several models.
+    The mean over models is shown only for several models. Layers have their own table.
     """
     return summarise_above_words(frames["above_words"])
 
@@ -240,6 +240,8 @@ def list_means_above_words(frames: Frames) -> pd.DataFrame:
 def summarise_above_words(above_words: pd.DataFrame) -> pd.DataFrame:
     """Compute the printed table ``above_words`` from the frame."""
     keys = ["corpus", "model", "snapshot"]
+    layers = above_words["snapshot"].map(get_layer).notna()
+    above_words = above_words[~layers]
     means = above_words[above_words["probe"] == "all"]
     real = above_words[~above_words["probe"].isin(["all", CONTROL])]
     tested = real.assign(higher=is_above(real), lower=is_below(real), tested=real["q"].notna())
@@ -321,6 +323,12 @@ def is_behind_words(row: Mapping[str, Any], run: Run) -> bool:
         return False
     same = run.method == row["snapshot"] and row["model"] in (run.model, "all")
     return same or run.method == WORDS
+
+
+def is_behind_layer(row: Mapping[str, Any], run: Run) -> bool:
+    """Return whether a run contributes to a layer's mean: one of its probes, or word counts."""
+    own = run.model == row["model"] and get_layer(run.method) == row["layer"]
+    return run.about["corpus"] == row["corpus"] and (own or run.method == WORDS)
 
 
 def is_behind_ranking(row: Mapping[str, Any], run: Run) -> bool:

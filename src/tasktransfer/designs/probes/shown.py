@@ -11,18 +11,27 @@ from typing import TYPE_CHECKING
 
 from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.designs.probes.config import get_config
-from tasktransfer.designs.probes.frames import ABOUT, FRAMES
+from tasktransfer.designs.probes.frames import ABOUT, FRAMES, probes_layers
 from tasktransfer.present.columns import estimate, number, probability, text
 from tasktransfer.present.declared import Analysis, Crossed, Figure, Listed, Table
 from tasktransfer.present.published_columns import make_published_column
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.probes import answer, collect, effects, figures, printed
+    from tasktransfer.designs.probes import (
+        answer,
+        collect,
+        effects,
+        figures,
+        layer_figure,
+        layers,
+        printed,
+    )
 else:
     package = LazyPackage(__package__)
     answer, collect = package.answer, package.collect
     effects, figures, printed = package.effects, package.figures, package.printed
+    layer_figure, layers = package.layer_figure, package.layers
 
 QUESTION = (
     "What do encoders of dialogue models know about the dialogue, before and after training, and "
@@ -51,7 +60,8 @@ def _has_trainings(study: Study) -> bool:
 
 
 def _counts_words(study: Study) -> bool:
-    return get_config(study).probes.bag_of_words
+    config = get_config(study)
+    return config.probes.bag_of_words and any(not model.probed_layers for model in config.models)
 
 
 def _has_built_models(study: Study) -> bool:
@@ -158,6 +168,30 @@ TABLES = (
         nothing="trains no model",
         planned=_has_trainings,
         certain=False,
+    ),
+    Table(
+        "layers",
+        "Probe F1 by layer",
+        layers.list_layers,
+        Listed(
+            (
+                CORPUS,
+                MODEL,
+                number("layer", "Layer", "d"),
+                estimate("f1", "F1", ".1f"),
+                number("words", "Word counts", ".1f"),
+                estimate("above_words", "Difference", "+.1f", "above_low", "above_high"),
+                probability("q", "q"),
+                number("higher", "Higher", "d"),
+                number("lower", "Lower", "d"),
+                number("probes", "Probes", "d"),
+            ),
+            blocks="model",
+        ),
+        keys=("corpus", "model", "layer"),
+        nothing="probes no single layers",
+        planned=probes_layers,
+        runs=printed.is_behind_layer,
     ),
     Table(
         "above_words",
@@ -297,6 +331,14 @@ FIGURES = (
         section="answer",
         planned=_has_trainings,
         certain=False,
+    ),
+    Figure(
+        "f1_by_layer",
+        "Probe F1 by layer",
+        layer_figure.plot_f1_by_layer,
+        ("layers",),
+        nothing="probes no single layers",
+        planned=probes_layers,
     ),
     Figure(
         "f1_by_epoch",

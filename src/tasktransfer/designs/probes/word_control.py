@@ -10,7 +10,7 @@ from tasktransfer.designs.probes.config import get_config
 from tasktransfer.designs.probes.facts import CONTROL
 from tasktransfer.designs.probes.frames import ABOVE_WORDS
 from tasktransfer.designs.probes.intervals import CELL, OWN, gather_estimates
-from tasktransfer.designs.probes.plan import WORDS, name_readings
+from tasktransfer.designs.probes.plan import WORDS, get_layer, name_readings
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.store import cast_columns
 from tasktransfer.stats.cells import Cell, Key, build_cell_table, compute_mean_over_test_sets
@@ -40,7 +40,7 @@ def compare_with_words(estimates: Mapping[Key, Cell], readings: Mapping[str, str
     groups: dict[Key, list[Pair]] = {}
     for (corpus, model, snapshot, probe), pair in pairs.items():
         if probe != CONTROL:
-            for name in (model, ALL):
+            for name in (model,) if get_layer(snapshot) is not None else (model, ALL):
                 groups.setdefault((corpus, name, snapshot, ALL), []).append(pair)
     means = {key: _average(group) for key, group in groups.items()}
     counts = {key: len(group) for key, group in groups.items()}

@@ -1,0 +1,85 @@
+"""Representations of a checkpoint's layers, computed once for the fits of all layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tasktransfer.core.digests import compute_digest
+from tasktransfer.core.nodes import SHORT, Fit
+from tasktransfer.core.specs import ModelSpec
+from tasktransfer.files import replace_file
+from tasktransfer.files.locks import lock_path
+from tasktransfer.jobs import inputs
+from tasktransfer.results.finished import is_finished
+from tasktransfer.results.study import Study
+
+FOLDER = "data/layers"
+"""Folder of the cached representations, relative to the results folder."""
+VERSION = 1
+LAYER = "layer"
+"""Setting of a fit that reads one layer: its number."""
+
+
+def name_layer_folder(node: Fit) -> str:
+    """Return the folder that the fits of all layers share, relative to the results folder."""
+    settings = node.settings
+    read = {name: settings.get(name) for name in ("model", "representation", "limit_train")}
+    data = node.data.build_identity(node.tasks)
+    identity = {"version": VERSION, **read, "data": data, "tasks": list(node.tasks)}
+    return f"{FOLDER}/{compute_digest(identity)[:SHORT]}"
+
+
+def list_needed_folders(study: Study) -> Iterator[str]:
+    """Yield the folders that unfinished fits of a study read, with the results folder."""
+    for fit in study.plan.fits:
+        if LAYER in fit.settings and not is_finished(study, fit):
+            yield f"{study.config.results}/{name_layer_folder(fit)}"
+
+
+def read_layer(
+    study: Study, node: Fit, model: ModelSpec, texts: Sequence[str]
+) -> npt.NDArray[np.float64]:
+    """Return the representations of a fit's layer, (texts, hidden size).
+
+    The first fit computes all layers that the study probes, in one pass, and stores them. The
+    others wait for it.
+
+    Raises:
+        ModelError: the checkpoint cannot be loaded, or has no such layer.
+    """
+    relative = name_layer_folder(node)
+    folder = Path(study.config.results, relative)
+    file = folder / f"{node.settings[LAYER]}.npy"
+    with lock_path(folder, print):
+        if not file.is_file():
+            planned = {
+                fit.settings[LAYER]
+                for fit in study.plan.fits
+                if LAYER in fit.settings and name_layer_folder(fit) == relative
+            }
+            missing = [n for n in sorted(planned) if not (folder / f"{n}.npy").is_file()]
+            _store(folder, missing, _compute_layers(study, node, model, texts, missing))
+    return np.load(file, allow_pickle=False).astype(np.float64)
+
+
+def _compute_layers(
+    study: Study, node: Fit, model: ModelSpec, texts: Sequence[str], layers: Sequence[int]
+) -> npt.NDArray[np.float32]:
+    from tasktransfer.evaluation.features import compute_layer_features  # noqa: PLC0415  # imports torch
+
+    pooling: Any = node.settings["representation"]
+    checkpoint, revision = Path(study.base_model(model.name)), study.revision(model.name)
+    hardware = inputs.hardware(study)
+    return compute_layer_features(checkpoint, model, texts, pooling, layers, hardware, revision)
+
+
+def _store(folder: Path, layers: Sequence[int], states: npt.NDArray[np.float32]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for layer, values in zip(layers, states, strict=True):
+        with replace_file(folder / f"{layer}.npy") as part, part.open("wb") as stream:
+            np.save(stream, values)
