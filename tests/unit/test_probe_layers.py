@@ -46,7 +46,7 @@ TEXTS = [f"I am glad today , {'very ' * (number % 7)}much so" for number in rang
 def test_all_layers_come_from_one_pass(load: Loader, models_folder: Path, family: Family) -> None:
     load(family, "DailyDialog", "emotion_recognition")  # writes the folder
     folder = models_folder / family
-    own = (folder, folder, family, TEXTS, 32)
+    own = (folder, folder, family, TEXTS, 100)
     states = compute_layer_representations(*own, "mean", [0, 2], device=CPU, together=3)
     assert states.shape[:2] == (2, len(TEXTS))
     assert np.allclose(states[1], compute_representations(*own, "mean", device=CPU), atol=1e-5)
