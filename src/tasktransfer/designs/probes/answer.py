@@ -41,15 +41,13 @@ def answer(frames: Frames) -> list[str]:
     above_words = frames["above_words"]
     released = above_words[above_words["snapshot"] == AS_IT_IS]
     sentences = [
-        *_describe_above_prior(trained),
-        *_describe_above_words(_select_trained(above_words), "trained encoders"),
+        *_describe_above_words(select_trained(above_words), "trained encoders"),
         *_describe_above_words(released, "released encoders"),
         *(_describe_layers(frames["layers"]) if "layers" in frames else ()),
-        *_describe_bleu(frames["claims"]),
     ]
     if len(trained) or not sentences:
-        sentences = [*_describe_training(trained, constant), *sentences]
-    return sentences
+        sentences += _describe_training(trained, constant)
+    return [*sentences, *_describe_above_prior(trained), *_describe_bleu(frames["claims"])]
 
 
 def select_trained(intervals: pd.DataFrame) -> pd.DataFrame:
@@ -128,23 +126,22 @@ def _describe_above_words(rows: pd.DataFrame, who: str) -> Iterator[str]:
         f"{row['corpus']}{_format_q(row['q'])}"
         for row in means.to_dict("records")
     )
-    yield (
-        "The strongest control is the same probe on counts of the words that the encoder reads. "
-        f"The {who}' mean F1 minus that of the counts is {' and '.join(differences)}."
+    control = (
+        f"Mean probe F1 of the {who} minus that of counts of the words that they read, the "
+        f"strongest control, is {' and '.join(differences)}."
     )
-    if tested.empty:
+    if len(tested):
+        higher = format_fraction(int(is_above(tested).sum()), len(tested), "pairs")
+        yield (
+            f"{control} Single probes are significantly above the counts in {higher} and below in "
+            f"{int(is_below(tested).sum()) or 'none'} (q ≤ {MOST_Q})."
+        )
+    else:
         higher = format_fraction(int((pairs["value"] > 0).sum()), len(pairs), "pairs")
         yield (
-            f"Probe F1 is higher than that of word counts in {higher}; with one run per encoder, "
+            f"{control} Single probes are above the counts in {higher}; with one run per encoder, "
             "no difference is tested."
         )
-        return
-    higher = format_fraction(int(is_above(tested).sum()), len(tested), "pairs")
-    lower = int(is_below(tested).sum())
-    yield (
-        f"Probe F1 is significantly higher than that of word counts in {higher} and lower in "
-        f"{lower or 'none'} (q ≤ {MOST_Q})."
-    )
 
 
 def _describe_layers(layers: pd.DataFrame) -> Iterator[str]:
@@ -157,21 +154,19 @@ def _describe_layers(layers: pd.DataFrame) -> Iterator[str]:
             f"{row['layer']}"
             for row in means.iloc[list(places)].to_dict("records")
         ]
-        yield f"{model} on {corpus}: mean F1 over probes is {join_names(values)}."
+        text = f"{model} on {corpus}: mean F1 over probes is {join_names(values)}."
         pairs = rows[~rows["probe"].isin([ALL, CONTROL])]
         tested = pairs[pairs["q"].notna()]
-        if len(tested):
-            pairs_above = format_fraction(
-                int(is_above(tested, "above_words").sum()),
-                len(tested),
-                "pairs of layer and probe",
-            )
-            lower = int(is_below(tested, "above_words").sum())
-            yield (
-                "The strongest control, counts of the words that it reads, has mean F1 "
-                f"{means['words'][0]:.1f}. F1 is significantly higher than that of word counts in "
-                f"{pairs_above} and lower in {lower or 'none'} (q ≤ {MOST_Q})."
-            )
+        if tested.empty:
+            yield text
+            continue
+        above = int(is_above(tested, "above_words").sum())
+        yield (
+            f"{text} Counts of the words that it reads, the strongest control, have "
+            f"{means['words'][0]:.1f}. Single probes are significantly above the counts in "
+            f"{format_fraction(above, len(tested), 'pairs of layer and probe')} and below in "
+            f"{int(is_below(tested, 'above_words').sum()) or 'none'} (q ≤ {MOST_Q})."
+        )
 
 
 def _format_q(q: float) -> str:
