@@ -25,6 +25,7 @@ from tasktransfer.designs.explain.question import explain_table, find_table
 from tasktransfer.designs.panel import shown as panel
 from tasktransfer.designs.probes import shown as probes
 from tasktransfer.designs.probes.answer import answer as answer_of_probes
+from tasktransfer.designs.probes.frames import ABOVE_WORDS
 from tasktransfer.designs.transfer.report.answer import answer as answer_of_transfer
 from tasktransfer.designs.transfer.shown import FIGURES, declare_analysis
 from tasktransfer.errors import ConfigError
@@ -257,10 +258,11 @@ def probed(
         }
     )
     claims = pd.DataFrame(
-        {"corpus": ["MultiWOZ"], "probe": ["all"], "over": ["trained"], "rho": [sum(rho) / 2],
+        {"corpus": ["MultiWOZ"], "probe": ["all"], "over": ["within"], "rho": [sum(rho) / 2],
          "low": [rho[0]], "high": [rho[1]], "points": [9]}
     )  # fmt: skip
-    frames = {"intervals": intervals, "claims": claims}
+    no_words = pd.DataFrame(columns=[name for name, _, _ in ABOVE_WORDS])
+    frames = {"intervals": intervals, "claims": claims, "above_words": no_words}
     return answer_of_probes(Frames(NO_STUDY, frames, Metadata("s", "0" * 64, False, 1)))
 
 
@@ -268,18 +270,18 @@ def test_what_training_planted_is_found() -> None:
     told = probed(8.0, 0.01, (0.2, 0.8))
     assert "raised probe F1 in 1 of 1 pairs of model and probe and lowered it in none" in told[0]
     assert told[1].endswith("in 1 of 1 pairs.")
-    assert "higher BLEU-2 have higher probe F1 (Spearman 0.50 [0.20, 0.80], 95 %" in told[2]
+    assert "significantly positively correlated (Spearman 0.50 [0.20, 0.80])" in told[2]
     assert "in none of 1 pairs of model and probe and lowered it in 1" in probed(
         -8.0, 0.01, (-0.8, -0.2)
     )[0]  # fmt: skip
-    assert "lower probe F1" in probed(-8.0, 0.01, (-0.8, -0.2))[2]
+    assert "significantly negatively correlated" in probed(-8.0, 0.01, (-0.8, -0.2))[2]
 
 
 def test_without_an_effect_nothing_is_claimed_and_the_coin_is_no_probe() -> None:
     told = probed(8.0, 0.051, (-0.1, 0.8))
     assert told[0].startswith("Probe F1 does not differ significantly between trained and untr")
     assert told[1].endswith("in none of 1 pairs.")
-    assert "BLEU-2 and probe F1 are not significantly correlated" in told[2]
+    assert "BLEU-2 and mean probe F1 are not significantly correlated" in told[2]
     assert "effect of training on probe F1 is unknown" in probed(
         8.0, 0.01, (0.2, 0.8), probe="Coin"
     )[0]  # fmt: skip
