@@ -31,6 +31,7 @@ from tasktransfer.models.representation import (
     compute_layer_representations,
     compute_representations,
 )
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.revisions import Revisions
 
@@ -218,9 +219,10 @@ def test_a_layer_has_its_interval_and_its_difference_from_word_counts() -> None:
 
 def test_the_figure_has_a_line_at_the_word_counts() -> None:
     frame = make_layers()
-    frames: Any = SimpleNamespace(metadata=Metadata("s", "0" * 64, False, 1))
-    frames.__class__ = type("Frames", (SimpleNamespace,), {"__getitem__": lambda *_: frame})
-    figure = plot_f1_by_layer(frames)
+    no_study: Any = None
+    figure = plot_f1_by_layer(
+        Frames(no_study, {"layers": frame}, Metadata("s", "0" * 64, False, 1))
+    )
     assert figure is not None
     titles = [panel.get_title(loc="left") for panel in figure.axes]
     assert titles == ["mean over probes", "RecentTopic", "AllSlots", "Coin"]
