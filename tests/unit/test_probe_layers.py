@@ -17,10 +17,10 @@ from small_models import Loader
 from tasktransfer.core.nodes import Fit
 from tasktransfer.core.specs import FAMILIES, Family, ModelSpec
 from tasktransfer.designs import load_config
-from tasktransfer.designs.probes.layer_figure import plot_f1_by_layer
-from tasktransfer.designs.probes.layers import build_layers, summarise_layers
+from tasktransfer.designs.probes.figures import plot_f1_by_layer
+from tasktransfer.designs.probes.intervals import build_layers, compare_with_words
 from tasktransfer.designs.probes.plan import plan
-from tasktransfer.designs.probes.word_control import compare_with_words
+from tasktransfer.designs.probes.printed import summarise_layers
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ConfigError, ModelError
 from tasktransfer.evaluation import features

@@ -9,9 +9,12 @@ import pandas as pd
 import pytest
 
 from tasktransfer.designs.probes.answer import answer
-from tasktransfer.designs.probes.intervals import build_intervals, gather_classifiers
+from tasktransfer.designs.probes.intervals import (
+    build_intervals,
+    compare_with_words,
+    gather_classifiers,
+)
 from tasktransfer.designs.probes.printed import summarise_above_words
-from tasktransfer.designs.probes.word_control import compare_with_words
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.stats.cells import Scored, score_tallies

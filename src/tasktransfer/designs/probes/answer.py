@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pandas as pd
 
 from tasktransfer.designs.probes.facts import CONTROL
+from tasktransfer.designs.probes.intervals import ALL
 from tasktransfer.designs.probes.plan import AS_IT_IS, BEST, UNTRAINED
-from tasktransfer.designs.probes.word_control import ALL
 from tasktransfer.present.numbers import format_named_p, is_missing
 from tasktransfer.present.sentences import (
     MOST_Q,

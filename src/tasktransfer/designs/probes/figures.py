@@ -1,4 +1,4 @@
-"""Figures: F1 by epoch, representations on two axes, F1 against BLEU, ties under resampling."""
+"""Figures: F1 by epoch and by layer, representations, F1 against BLEU, ties under resampling."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from tasktransfer.config.places import expand_path
 from tasktransfer.designs.probes.claims import ON, compute_probe_means, join_bleu_and_f1
 from tasktransfer.designs.probes.config import get_config
+from tasktransfer.designs.probes.intervals import ALL
 from tasktransfer.designs.probes.plan import WORDS
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import read_csv_rows
@@ -85,6 +86,49 @@ def plot_f1_by_epoch(frames: Frames) -> Figure | None:
     band = "Bands: range of the seeds. " if seeds > 1 else ""
     add_legend_below(figure, _make_entries(looks), f"{band}Epoch 0: the untrained model")
     add_title(figure, "Probe F1 by epoch of training", seeds, metadata)
+    return figure
+
+
+def plot_f1_by_layer(frames: Frames) -> Figure | None:
+    """Plot F1 by layer with intervals: the mean over probes, then one panel per probe.
+
+    Word counts are a line in the colour of the model that reads the words. None if no layer was
+    probed.
+    """
+    rows, metadata = frames["layers"], frames.metadata
+    if rows.empty:
+        return None
+    models = metadata.order_names("model", rows["model"])
+    looks = _assign_looks(models)
+    keys = list(rows[["corpus", "probe"]].drop_duplicates().itertuples(index=False))
+    keys.sort(key=lambda key: key.probe != ALL)
+    figure, axes = create_panels(len(keys), 2.9, 2.1)
+    several = rows["corpus"].nunique() > 1
+    for panel, (corpus, probe) in zip(axes, keys, strict=True):
+        shown = rows[(rows["corpus"] == corpus) & (rows["probe"] == probe)]
+        for model, look in looks.items():
+            of_model = shown[shown["model"] == model].sort_values("layer")
+            layers = of_model["layer"].to_numpy(np.float64)
+            f1, low, high = (of_model[c].to_numpy(np.float64) for c in ("f1", "low", "high"))
+            plot_line_with_band(panel, layers, f1, look, low=low, high=high)
+            words = of_model["words"].dropna()
+            if len(words):
+                panel.axhline(
+                    float(words.iloc[0]), color=look.colour, linewidth=1.1, linestyle=":", zorder=1
+                )
+        draw_reference_line(panel, float(shown["prior"].mean()), "best constant")
+        title = "mean over probes" if probe == ALL else str(probe)
+        name_panel(panel, f"{title}, {corpus}" if several else title)
+        panel.set_ylim(0, 100)
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+    figure.supxlabel("layer", fontsize=LABEL_POINTS + 1)
+    figure.supylabel("micro-F1", fontsize=LABEL_POINTS + 1)
+    add_legend_below(
+        figure,
+        _make_entries(looks),
+        "Bands: 95 % intervals over dialogues. Dotted: word counts, by model",
+    )
+    add_title(figure, "Probe F1 by layer", None, metadata)
     return figure
 
 

@@ -10,11 +10,10 @@ from tasktransfer.results.frames import FLAG, NUMBER, TEXT, WHOLE, Columns, Fram
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.probes import claims, collect, intervals, layers, word_control
+    from tasktransfer.designs.probes import claims, collect, intervals
 else:
     package = LazyPackage(__package__)
     claims, collect, intervals = package.claims, package.collect, package.intervals
-    layers, word_control = package.layers, package.word_control
 
 ABOUT = ("corpus", "probe")
 """Keys of ``Run.about`` that identify a run."""
@@ -179,8 +178,10 @@ FRAMES = (
     Frame("labels", LABELS, collect.make_labels, from_dialogues=True),
     Frame("projections", PROJECTIONS, collect.make_projections, ("probed",)),
     Frame("intervals", INTERVALS, intervals.make_intervals, ("probed",)),
-    Frame("above_words", ABOVE_WORDS, word_control.make_above_words, ("probed",)),
-    Frame("layers", LAYERS, layers.make_layers, ("probed", "above_words"), planned=probes_layers),
+    Frame("above_words", ABOVE_WORDS, intervals.make_above_words, ("probed",)),
+    Frame(
+        "layers", LAYERS, intervals.make_layers, ("probed", "above_words"), planned=probes_layers
+    ),
     Frame("replies", REPLIES, intervals.make_replies, ("rounds",)),
     Frame("claims", CLAIMS, claims.make_claims, ("probed", "rounds")),
     Frame("agreement", AGREEMENT, claims.make_agreement, ("probed",)),

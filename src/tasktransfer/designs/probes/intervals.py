@@ -1,4 +1,4 @@
-"""Intervals and tests of the scores: tables of ``tasktransfer statistics``.
+"""Intervals and tests of the scores, of differences from word counts, and of layers.
 
 Dialogues are resampled as clusters, and seeds are treated as a sample too (``stats.cells``).
 """
@@ -15,8 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasktransfer.core.nodes import Stage
-from tasktransfer.designs.probes.facts import name_reply_task
-from tasktransfer.designs.probes.frames import INTERVALS, REPLIES
+from tasktransfer.designs.probes.config import get_config
+from tasktransfer.designs.probes.facts import CONTROL, name_reply_task
+from tasktransfer.designs.probes.frames import ABOVE_WORDS, INTERVALS, LAYERS, REPLIES
+from tasktransfer.designs.probes.plan import WORDS, get_layer, name_readings
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.answers import encode_answers
 from tasktransfer.metrics.labels import Sums, compute_proportion
@@ -33,6 +35,7 @@ from tasktransfer.stats.cells import (
     Key,
     Scored,
     build_cell_table,
+    compute_mean_over_test_sets,
     gather_cells,
     score_tallies,
 )
@@ -47,6 +50,13 @@ REFERENCES = {
     "untrained": {"snapshot": "untrained"},
 }
 """Reference that a probe is compared with → the keys in which it differs from the probe."""
+
+
+ALL = "all"
+"""Name of a mean: over the probes without the control, or over the models."""
+
+Pair = tuple[Cell, Cell]
+"""An encoder's probe, and the same probe on counts of the words that the encoder reads."""
 
 
 def make_intervals(frames: Frames) -> pd.DataFrame:
@@ -177,6 +187,116 @@ def _score_classifier(rows: pd.DataFrame) -> Scored:
 
 def _finish_micro_f1(sums: Sums) -> Sums:
     return 100 * open_labels.compute_micro_f1(sums)
+
+
+# --- word counts --------------------------------------------------------------------------------
+
+
+def make_above_words(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``above_words``."""
+    return compare_with_words(
+        frames.share(gather_estimates), name_readings(get_config(frames.study))
+    )
+
+
+def compare_with_words(estimates: Mapping[Key, Cell], readings: Mapping[str, str]) -> pd.DataFrame:
+    """Compute the table ``above_words``.
+
+    Args:
+        estimates: cells by corpus, model, snapshot, probe and classifier.
+        readings: model → name of the word counts over the words that it reads.
+    """
+    pairs = dict(_pair_with_words(estimates, readings))
+    groups: dict[Key, list[Pair]] = {}
+    for (corpus, model, snapshot, probe), pair in pairs.items():
+        if probe != CONTROL:
+            for name in (model,) if get_layer(snapshot) is not None else (model, ALL):
+                groups.setdefault((corpus, name, snapshot, ALL), []).append(pair)
+    means = {key: _average(group) for key, group in groups.items()}
+    counts = {key: len(group) for key, group in groups.items()}
+    told = {(*key, ""): encoder for key, (encoder, _) in {**pairs, **means}.items()}
+    words = {(*key, WORDS): counted for key, (_, counted) in {**pairs, **means}.items()}
+    table = build_cell_table(
+        told, [*CELL, "of"], {WORDS: {"of": WORDS}}, _choose_family, references=words
+    )
+    own = table["against"] == ""
+    f1 = table[own].set_index(CELL)["value"]
+    differences = table[~own].assign(
+        probes=[
+            counts.get(key, 1) for key in table.loc[~own, CELL].itertuples(index=False, name=None)
+        ]
+    )
+    keys = pd.MultiIndex.from_frame(differences[CELL])
+    return cast_columns(differences.assign(f1=f1.reindex(keys).to_numpy()), ABOVE_WORDS)
+
+
+def _pair_with_words(
+    estimates: Mapping[Key, Cell], readings: Mapping[str, str]
+) -> Iterator[tuple[Key, Pair]]:
+    for (corpus, model, snapshot, probe, classifier), cell in estimates.items():
+        words = estimates.get((corpus, readings.get(model, model), WORDS, probe, OWN))
+        if classifier == OWN and snapshot != WORDS and words is not None:
+            yield (corpus, model, snapshot, probe), (cell, words)
+
+
+def _average(pairs: list[Pair]) -> Pair:
+    encoders, words = zip(*pairs, strict=True)
+    return compute_mean_over_test_sets(encoders), compute_mean_over_test_sets(words)
+
+
+def _choose_family(key: Key, against: str) -> object:
+    """Return the family of a comparison: single probes, means of a model, or means over models."""
+    _, model, _, probe, _ = key
+    return (probe == ALL, model == ALL) if against else None
+
+
+# --- layers -------------------------------------------------------------------------------------
+
+
+def make_layers(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``layers``."""
+    return build_layers(frames.share(gather_estimates), frames["above_words"])
+
+
+def build_layers(estimates: Mapping[Key, Cell], above_words: pd.DataFrame) -> pd.DataFrame:
+    """Compute the table ``layers``.
+
+    Args:
+        estimates: cells by corpus, model, snapshot, probe and classifier.
+        above_words: the table ``above_words``.
+    """
+    cells: dict[Key, Cell] = {}
+    groups: dict[Key, list[Cell]] = {}
+    priors: dict[Key, list[float]] = {}
+    for (*names, probe, classifier), cell in estimates.items():
+        key, mean = (*names, probe), (*names, ALL)
+        if get_layer(names[2]) is None:
+            continue
+        if classifier == OWN:
+            cells[key] = cell
+            if probe != CONTROL:
+                groups.setdefault(mean, []).append(cell)
+        elif classifier == PRIOR:
+            prior = float(cell.trainings.scores.mean())
+            for each in (key,) if probe == CONTROL else (key, mean):
+                priors.setdefault(each, []).append(prior)
+    means = {key: compute_mean_over_test_sets(group) for key, group in groups.items()}
+    table = build_cell_table({**means, **cells}, CELL, {}).rename(columns={"value": "f1"})
+    keys = list(table[CELL].itertuples(index=False, name=None))
+    control = above_words.set_index(CELL).reindex(pd.MultiIndex.from_tuples(keys, names=CELL))
+    table = table.assign(
+        layer=[get_layer(snapshot) for _, _, snapshot, _ in keys],
+        probes=[len(groups.get(key, [0])) for key in keys],
+        prior=[np.mean(priors[key]) for key in keys],
+        above_words=control["value"].to_numpy(),
+        above_low=control["low"].to_numpy(),
+        above_high=control["high"].to_numpy(),
+        q=control["q"].to_numpy(),
+    )
+    return cast_columns(table.assign(words=table["f1"] - table["above_words"]), LAYERS)
+
+
+# --- replies ------------------------------------------------------------------------------------
 
 
 def make_replies(frames: Frames) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from tasktransfer.data.cache import read_instances
 from tasktransfer.designs.probes import published
 from tasktransfer.designs.probes.config import get_config
 from tasktransfer.designs.probes.facts import BY_TASK, CONTROL, EVERY
+from tasktransfer.designs.probes.intervals import ALL
 from tasktransfer.designs.probes.plan import UNTRAINED, WORDS, get_layer, name_readings
 from tasktransfer.errors import DataError
 from tasktransfer.present.published import Published, add_published
@@ -276,6 +277,20 @@ def compute_differences(
 def list_unsolved(frames: Frames) -> pd.DataFrame:
     """Return probes on which no trained model is significantly above the prior."""
     return find_not_above_prior(frames["intervals"])
+
+
+def list_layers(frames: Frames) -> pd.DataFrame:
+    """Return the mean over probes of each layer, with counts of its probes."""
+    return summarise_layers(frames["layers"])
+
+
+def summarise_layers(layers: pd.DataFrame) -> pd.DataFrame:
+    """Compute the printed table ``layers`` from the frame."""
+    real = layers[~layers["probe"].isin([ALL, CONTROL])]
+    tested = real.assign(higher=is_above(real, "above_words"), lower=is_below(real, "above_words"))
+    keys = ["corpus", "model", "layer"]
+    counts = tested[tested["q"].notna()].groupby(keys, sort=False)[["higher", "lower"]].sum()
+    return layers[layers["probe"] == ALL].merge(counts.reset_index(), on=keys, how="left")
 
 
 def note_one_seed(frames: Frames, frame: pd.DataFrame) -> list[str]:

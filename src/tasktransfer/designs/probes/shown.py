@@ -18,20 +18,11 @@ from tasktransfer.present.published_columns import make_published_column
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.probes import (
-        answer,
-        collect,
-        effects,
-        figures,
-        layer_figure,
-        layers,
-        printed,
-    )
+    from tasktransfer.designs.probes import answer, collect, effects, figures, printed
 else:
     package = LazyPackage(__package__)
     answer, collect = package.answer, package.collect
     effects, figures, printed = package.effects, package.figures, package.printed
-    layer_figure, layers = package.layer_figure, package.layers
 
 QUESTION = (
     "What do encoders of dialogue models know about the dialogue, before and after training, and "
@@ -172,7 +163,7 @@ TABLES = (
     Table(
         "layers",
         "Probe F1 by layer",
-        layers.list_layers,
+        printed.list_layers,
         Listed(
             (
                 CORPUS,
@@ -335,7 +326,7 @@ FIGURES = (
     Figure(
         "f1_by_layer",
         "Probe F1 by layer",
-        layer_figure.plot_f1_by_layer,
+        figures.plot_f1_by_layer,
         ("layers",),
         nothing="probes no single layers",
         planned=probes_layers,
