@@ -28,6 +28,7 @@ from tasktransfer.data.prepared import has_generated_dialogues
 from tasktransfer.errors import RecordError, TaskTransferError
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
+from tasktransfer.results.compact import compact_record
 from tasktransfer.results.finished import inspect_node, keep_checks
 from tasktransfer.results.misplaced import find_misplaced
 from tasktransfer.results.mixtures import Comparison, iterate_facts
@@ -289,6 +290,7 @@ class _Reading:
         self.problems: list[tuple[str, str]] = []
         self.test_sets: dict[str, dict[str, str]] = {}
         self._comparison = Comparison()
+        self._texts: dict[str, str] = {}
         self._says = cache(has_generated_dialogues)
 
     def read(self, node: Node) -> None:
@@ -301,6 +303,7 @@ class _Reading:
                 self.problems.append((f"{node.path}/{RECORD}", str(error)))
             return
         record = as_prepared(record, Path(self.study.config.results), self._says)
+        record = compact_record(record, self._texts)
         self.records[node.digest] = record
         wrong = self._check_tests(node, record) if isinstance(node, Stage) else None
         if wrong is not None:
