@@ -71,6 +71,7 @@ def build_common_columns(about: Sequence[str]) -> dict[str, Columns]:
         "resources": RESOURCES,
         "missing": (
             *run,
+            ("variant", TEXT, "selector, learner, recipe or other variant; null if there is none"),
             ("path", TEXT, "expected path of its record, relative to the results folder"),
             ("state", TEXT, "waiting, running, failed, interrupted or damaged"),
             ("reason", TEXT, "reason why it has no result, in one line"),
@@ -129,7 +130,7 @@ def _make_missing(about: Sequence[str], frames: Frames) -> Iterator[Values]:
     for hole in collected.missing:
         path = f"{hole.wanted.path}/{RECORD}"
         state = (path, hole.state, hole.reason, hole.node.path, hole.error, hole.remedy)
-        yield *_name_run(hole.run, about), *state
+        yield *_name_run(hole.run, about), hole.run.variant or None, *state
     for node in collected.without_run:
         yield _make_node_row(collected, node, about)
 
@@ -147,6 +148,7 @@ def _make_node_row(collected: Collected, node: Node, about: Sequence[str]) -> Va
         node.model.name if isinstance(node, Stage) else None,
         node.seed if isinstance(node, Stage | Fit) else None,
         *(dataset if key == "dataset" else None for key in about),
+        node.learner if isinstance(node, Fit) else node.recipe if isinstance(node, Data) else None,
         *(f"{node.path}/{RECORD}", state, error or NO_RECORD),
         *(node.path, error, "run snakemake again"),
     )

@@ -37,7 +37,7 @@ Columns = Sequence[Column]
 
 COMMON = ("runs", "scores", "resources", "missing", "problems")
 """Frames that every design has (``results.common_frames``)."""
-COMMON_VERSION = 2
+COMMON_VERSION = 3
 """Version of the common frames' code; raise it when their numbers or columns change."""
 
 Value = TypeVar("Value")
