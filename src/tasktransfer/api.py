@@ -37,6 +37,18 @@ _FIRST = ("runs", "scores", "deltas", "cells", "summary", "missing")
 """Tables that ``repr`` lists first, if the study has them."""
 
 
+class _Description(pd.DataFrame):
+    """A data frame whose texts are printed in full; pandas cuts them after 50 characters."""
+
+    def __repr__(self) -> str:
+        rows = (f"{row.column} ({row.type})\n    {row.meaning}" for row in self.itertuples())
+        return "\n".join(rows)
+
+    def _repr_html_(self) -> str:
+        with pd.option_context("display.max_colwidth", None, "display.max_rows", None):
+            return self.to_html(index=False)
+
+
 @dataclass(frozen=True, repr=False)
 class Results(Mapping[str, pd.DataFrame]):
     """The tables of a study, by name. A table is read on first use.
@@ -77,7 +89,7 @@ class Results(Mapping[str, pd.DataFrame]):
         return self["missing"]
 
     def describe(self, table: str) -> pd.DataFrame:
-        """Return name, type and meaning of each column of a table.
+        """Return name, type and meaning of each column of a table; they are printed in full.
 
         Raises:
             KeyError: the study has no such table.
@@ -87,7 +99,7 @@ class Results(Mapping[str, pd.DataFrame]):
             (name, str(column.type), (column.metadata or {}).get(b"description", b"").decode())
             for name, column in zip(schema.names, schema, strict=True)
         ]
-        return pd.DataFrame(rows, columns=["column", "type", "meaning"])
+        return _Description(rows, columns=["column", "type", "meaning"])
 
     def __getitem__(self, table: str) -> pd.DataFrame:
         if table not in self._frames:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from html import escape
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -46,6 +47,9 @@ def test_columns_have_meanings(results: tt.Results) -> None:
     described = results.describe("runs")
     assert list(described["column"]) == list(results.runs.columns)
     assert described["meaning"].str.len().gt(0).all()
+    longest = max(described["meaning"], key=len)
+    assert len(longest) > 50 and "..." not in repr(described)
+    assert longest in repr(described) and escape(longest) in described._repr_html_()
 
 
 def test_what_is_not_there_is_refused(results: tt.Results, tmp_path: Path) -> None:

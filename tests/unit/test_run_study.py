@@ -10,6 +10,7 @@ import pytest
 
 from finished_stages import finish_all, opened
 from tasktransfer import cli
+from tasktransfer.cli import run_study
 from tasktransfer.cli.run_forecast import Forecast, forecast_study
 from tasktransfer.cli.run_study import (
     Progress,
@@ -80,6 +81,20 @@ def test_the_time_left_begins_with_the_forecast(
     left = TimeLeft(opened(), Forecast(0.25, 2, "cpu")).seconds(Progress())
     assert left == pytest.approx(900, abs=5)
     assert TimeLeft(opened()).seconds(Progress()) is None
+
+
+def test_no_time_is_named_after_the_estimate_has_run_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a run that takes longer would announce 0:00 until its end."""
+    monkeypatch.chdir(tmp_path)
+    now = [100.0]
+    monkeypatch.setattr(run_study.time, "monotonic", lambda: now[0])
+    left = TimeLeft(opened(), Forecast(1 / 360, 2, "cpu"))  # 10 seconds
+    seconds = []
+    for now[0] in (100.0, 109.0, 111.0):
+        seconds.append(left.seconds(Progress()))
+    assert seconds == [pytest.approx(10), pytest.approx(1), None]
 
 
 def read(*texts: str) -> Progress:

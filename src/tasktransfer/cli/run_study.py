@@ -318,7 +318,7 @@ def _stream_lines_or_ticks(stream: IO[str]) -> Iterator[str | None]:
 
 
 class TimeLeft:
-    """An estimate of a study's remaining training time, updated every few seconds."""
+    """An estimate of a study's remaining time, updated every few seconds while nodes are left."""
 
     def __init__(self, study: Study, forecast: Forecast | None = None) -> None:
         self._study = study
@@ -328,17 +328,19 @@ class TimeLeft:
         self._left = None if forecast is None else 3600 * forecast.hours
 
     def seconds(self, progress: Progress) -> float | None:
-        """Return the remaining seconds, or None if they cannot be estimated yet."""
+        """Return the remaining seconds, or None if they are unknown or the estimate has run out."""
         now = time.monotonic()
         if now >= self._due and progress.running:
+            from tasktransfer.operate.overview import WORKFLOW_SECONDS
             from tasktransfer.operate.status import Watcher
 
             if self._watcher is None and not self._study.unknown:
                 self._watcher = Watcher(self._study)
             left = self._watcher.look()["seconds_left"] if self._watcher else None
             seen = time.monotonic()
-            if left is not None:
-                self._left, self._read = left, seen
+            if left:  # tables, figures and report follow
+                self._left, self._read = left + WORKFLOW_SECONDS, seen
             # Looking at thousands of folders takes seconds: spend at most 1/20 of the time on it.
             self._due = seen + max(REFRESH_SECONDS, 20 * (seen - now))
-        return None if not self._left else max(0.0, self._left - (now - self._read))
+        left = 0.0 if self._left is None else self._left - (now - self._read)
+        return left if left > 0 else None
