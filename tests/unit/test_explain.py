@@ -373,3 +373,25 @@ def test_the_order_tells_source_and_target_apart(study: Study, capsys: Any) -> N
     assert (there["source"], there["target"]) == (back["target"], back["source"]) == (ER, DNLI)
     mixed = row_of(capsys, "ER", "multitask_finetune", "DNLI", "tiny-bert", "DailyDialog")
     assert mixed["names"] == there
+
+
+def test_a_cell_of_one_training_has_an_interval_but_no_test(study: Study, capsys: Any) -> None:
+    opened(seeds=1)
+    for command in ("collect", "statistics"):
+        assert main([command, "--config", "study.yaml"]) == 0
+    row = row_of(capsys, *CELL)
+    assert row["numbers"]["n_seeds"] == 1 and row["numbers"]["low"] < row["numbers"]["high"]
+    assert not {"p", "q", "significant"} & {*row["numbers"]}
+    assert "one training: the interval is over test dialogues alone" in text(capsys, *CELL)
+
+
+def test_a_row_lists_only_the_baselines_that_it_uses(study: Study, capsys: Any) -> None:
+    """Further seeds of the baselines have no transfer run that they are compared with."""
+    study = opened(baseline_seeds=3)
+    write_records(study)
+    for command in ("collect", "statistics"):
+        assert main([command, "--config", "study.yaml"]) == 0
+    for table in ("table2", "summary"):
+        row = row_of(capsys, table, "DailyDialog", "tiny-bert", "multitask_finetune")
+        assert {run["names"]["seed"] for run in row["runs"]} == {"0", "1"}
+        assert row["source_runs"] == 2 * (6 + 3)

@@ -105,6 +105,7 @@ class Table:
         described: returns the meaning of columns, for the Parquet file.
         runs: (row, run) → whether the row is computed from the run. By default the row's columns
             must agree with the run's method, model, seed and ``about``.
+        among: (row, its runs by ``runs``) → those that it uses, if this depends on each other.
     """
 
     name: str
@@ -124,6 +125,7 @@ class Table:
     cited: bool = False
     described: Callable[[], Mapping[str, str]] = dict
     runs: Callable[[Mapping[str, Any], Run], bool] | None = None
+    among: Callable[[Mapping[str, Any], Sequence[Run]], Sequence[Run]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +176,7 @@ class Cells:
         shorts: study → short names by name.
         notes: (rows of the frame, row) → remarks on the row.
         described: returns the meaning of columns.
+        omits: row → columns that would mislead in this row.
     """
 
     frame: str
@@ -185,6 +188,7 @@ class Cells:
     shorts: Callable[[Study], Mapping[str, str]] = lambda study: {}
     notes: Callable[[Sequence[Row], Row], Sequence[str]] = lambda rows, row: ()
     described: Callable[[], Mapping[str, str]] = dict
+    omits: Callable[[Row], Sequence[str]] = lambda row: ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,11 +160,10 @@ def explain_table(
     if not found:
         raise refuse_words(study.config_file, f"row of {table.name}", words, [search])
     known = [] if table.cited else list_known_runs(study, _Tables(frames).get("runs")[0])
-    is_source = table.runs or _build_default_predicate(table)
     rows = [
         (
             _describe_row(table.keys, row.item, table.described()),
-            [each for each in known if is_source(row.item, each.run)],
+            _select_source_runs(table, row.item, known),
         )
         for row in found
     ]
@@ -201,6 +200,15 @@ def _name_row(keys: Sequence[str], row: Row) -> dict[str, str]:
 
 def _drop_empty(names: Mapping[str, str]) -> dict[str, str]:
     return {key: name for key, name in names.items() if name}
+
+
+def _select_source_runs(table: Table, row: Row, known: Sequence[KnownRun]) -> list[KnownRun]:
+    is_source = table.runs or _build_default_predicate(table)
+    listed = [each for each in known if is_source(row, each.run)]
+    if table.among is None:
+        return listed
+    used = {id(run) for run in table.among(row, [each.run for each in listed])}
+    return [each for each in listed if id(each.run) in used]
 
 
 def _build_default_predicate(table: Table) -> Callable[[Row, Run], bool]:
@@ -256,7 +264,8 @@ def _explain_cell(
     if any(each.in_plan and not each.is_reference for each in runs):
         runs = [each for each in runs if each.in_plan]  # the tables may also have earlier runs
     runs.sort(key=lambda each: each.run.seed)
-    facts = _describe_row(cells.keys, row, cells.described())
+    shown = {key: value for key, value in row.items() if key not in cells.omits(row)}
+    facts = _describe_row(cells.keys, shown, cells.described())
     title = f"cell: {' '.join(map(str, facts.names.values()))}"
     explanation = _trace(study, title, [(facts, runs)], tables.frames, instance)
     (facts,) = explanation.rows

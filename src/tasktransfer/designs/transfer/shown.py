@@ -48,7 +48,12 @@ if TYPE_CHECKING:
     from tasktransfer.designs.transfer.collect import collect
     from tasktransfer.designs.transfer.figures import draw, forest, mixing
     from tasktransfer.designs.transfer.report import answer, blocks, facts
-    from tasktransfer.designs.transfer.tables import names, paper_tables, shared_dialogues
+    from tasktransfer.designs.transfer.tables import (
+        names,
+        paper_tables,
+        shared_dialogues,
+        source_runs,
+    )
 else:
     figures = LazyPackage("tasktransfer.designs.transfer.figures")
     draw, forest, mixing = figures.draw, figures.forest, figures.mixing
@@ -57,7 +62,7 @@ else:
     collect = LazyPackage(f"{__package__}.collect").collect
     tables = LazyPackage("tasktransfer.designs.transfer.tables")
     names, paper_tables = tables.names, tables.paper_tables
-    shared_dialogues = tables.shared_dialogues
+    shared_dialogues, source_runs = tables.shared_dialogues, tables.source_runs
 
 DATA_TABLES = ("table1", "lengths", "overlap_data")
 """Tables that ``data stats`` counts in the dialogues."""
@@ -180,6 +185,7 @@ def _build_tables(*, published: bool) -> Iterator[Table]:
             cited=name == "published_check",
             described=_build_table_function(name, "describe_columns"),
             runs=paper_tables.is_behind,
+            among=None if name == "table1" else partial(source_runs.keep_used_baselines, name),
         )
 
 
@@ -283,6 +289,10 @@ def _list_shorts(study: Study) -> dict[str, str]:
 
 def _describe_family(cells: Sequence[Row], cell: Row) -> list[str]:
     """Return the family of tests in which the q of a cell is adjusted."""
+    if cell["n_seeds"] == 1:
+        return [
+            "one training: the interval is over test dialogues alone, so there is no p and no q"
+        ]
     several = cell["n_sources"] > 1
     family = [
         each
@@ -297,6 +307,11 @@ def _describe_family(cells: Sequence[Row], cell: Row) -> list[str]:
     ]
 
 
+def _list_omitted_columns(cell: Row) -> Sequence[str]:
+    """Return the columns of tests for a cell of one training: other seeds are unknown."""
+    return ("p", "q", "significant") if cell.get("n_seeds") == 1 else ()
+
+
 CELLS = Cells(
     "cells",
     ("dataset", "model", "algorithm", "source", "target"),
@@ -307,6 +322,7 @@ CELLS = Cells(
     _list_shorts,
     _describe_family,
     columns.describe_cells,
+    _list_omitted_columns,
 )
 
 

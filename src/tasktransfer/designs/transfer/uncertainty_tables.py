@@ -22,10 +22,10 @@ from tasktransfer.present.numbers import DIFFERENCES
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.transfer.tables import names, uncertainty
+    from tasktransfer.designs.transfer.tables import names, source_runs, uncertainty
 else:
     package = LazyPackage("tasktransfer.designs.transfer.tables")
-    names, uncertainty = package.names, package.uncertainty
+    names, source_runs, uncertainty = package.names, package.source_runs, package.uncertainty
 
 _PAIRS = "at least three pairs of a source and a target, with numbers that are not all equal"
 """Requirement of a rank correlation (``stats.correlation``)."""
@@ -55,7 +55,8 @@ def _declare_table(
         caption=caption,
         section="sure",
         certain=False,
-        runs=uncertainty.is_source_run,
+        runs=partial(source_runs.is_source_run, name),
+        among=partial(source_runs.keep_used_baselines, name),
         **more,
     )
 

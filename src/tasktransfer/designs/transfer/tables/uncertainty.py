@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pandas as pd
 
-from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.collect.columns import COMPONENTS
 from tasktransfer.designs.transfer.controls import CONTROLS, VERDICTS
 from tasktransfer.designs.transfer.references import LABELS
@@ -136,19 +134,3 @@ def count_omitted_rows(name: str, frames: Frames, frame: pd.DataFrame) -> Sequen
     if len(frame) == len(rows):
         return ()
     return (f"{len(frame)} of {len(rows):,} rows; tables/{name}.parquet has all.",)
-
-
-def is_source_run(row: Mapping[str, Any], run: Run) -> bool:
-    """Return whether a row is computed from a run: its algorithm, its baseline or its control."""
-    about = run.about
-    if about.get("dataset") != row["dataset"] or row.get("model", run.model) != run.model:
-        return False
-    if run.method not in {row.get("algorithm", run.method), BASELINE, *CONTROLS}:
-        return False
-    used = {*about.get("sources", ()), about.get("target")}
-    if "task_a" in row:
-        return used <= {row["task_a"], row["task_b"]}
-    if "source" in row:
-        sources = set(str(row["source"]).split("+")) - {""}
-        return bool(about.get("target") == row["target"] and used <= sources | {row["target"]})
-    return bool(row.get("target", about.get("target")) == about.get("target"))
