@@ -20,7 +20,7 @@ from tasktransfer.training import device
 from tasktransfer.training.job import Job
 
 ROOT = Path(__file__).resolve().parents[2]
-PAPER = str(ROOT / "workflow" / "presets" / "paper.yaml")
+PAPER = str(ROOT / "workflow/presets/paper.yaml")
 DEMO = str(ROOT / "workflow" / "presets" / "demo.yaml")
 
 
@@ -47,6 +47,14 @@ def test_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert seen["trainings"]["by_kind"]["multitask"] == 990 + 60 + 60
     assert seen["trainings"]["spared"] == 990
     assert seen["trainings"]["done"] is None
+    runs, trainings = f"{seen['runs']['total']:,} runs", f"{seen['trainings']['total']:,}"
+    for page, count in {
+        "README.md": f"({runs})",
+        "docs/transfer.md": f"`plan` counts {runs}: ",
+        "docs/running.md": f"{trainings} training stages",
+    }.items():
+        assert count in (ROOT / page).read_text(), page
+    assert f"{trainings} distinct trainings" in (ROOT / "docs/transfer.md").read_text()
 
 
 def test_ctrl_c_ends_any_command_in_a_word(
