@@ -18,7 +18,6 @@ from tasktransfer.cli.options import (
     parse_folder,
     show,
 )
-from tasktransfer.config.places import expand_path
 from tasktransfer.errors import ConfigError, ModelError, escape_line, escape_text
 from tasktransfer.files.progress import show_progress
 
@@ -133,6 +132,8 @@ def validate(chosen: argparse.Namespace) -> None:
 
 def _validate_models(study: Study) -> None:
     """Load the models that are on the disk. Hub models are skipped: they need a download."""
+    from tasktransfer.config.places import expand_path
+
     lengths = [(model.name, model.max_length) for _, model in _collect_prompted_models(study)]
     refused = []
     for model in show_progress(study.config.models, "loading models"):

@@ -12,7 +12,7 @@ import yaml
 
 from tasktransfer.cli.demo_study import WORKFLOW
 from tasktransfer.cli.options import add_command, add_json, add_option, show
-from tasktransfer.core.validation import suggest_name
+from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.errors import ConfigError
 
 PRESETS = WORKFLOW / "presets"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasktransfer.cli.options import add_command, add_option, add_out, add_threads, open_study_of
 from tasktransfer.files import json_text
-from tasktransfer.results.study import Study
+
+if TYPE_CHECKING:
+    from tasktransfer.results.study import Study
 
 
 def add_commands(commands: Any) -> None:

@@ -25,8 +25,7 @@ from tasktransfer.cli.options import (
     show,
 )
 from tasktransfer.cli.own_data import add_data_commands
-from tasktransfer.config.places import expand_path
-from tasktransfer.core.validation import suggest_name
+from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.errors import ConfigError, escape_line
 from tasktransfer.files import Maker, json_text, remove_partial_folders
 from tasktransfer.files.locks import lock_path
@@ -225,6 +224,8 @@ def tiny_model(chosen: argparse.Namespace) -> None:
                 labels = study.config.known_labels
                 building.build(architecture, instances, chosen.out, weights, labels)
             elif needed:
+                from tasktransfer.config.places import expand_path
+
                 file = expand_path(model.checkpoint)
                 gguf.dequantise(
                     model.loaded_as, file, chosen.out, weights, make_note_callback(model)

@@ -10,13 +10,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from difflib import get_close_matches
 from itertools import chain
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.errors import escape_line
 
 Schema = dict[str, Any]
@@ -60,16 +60,6 @@ def show(value: Any) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     text = str(value) if isinstance(value, date) else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def suggest_name(name: str, names: Iterable[str]) -> str:
-    """Return `` (did you mean 'x'?)`` or an empty text.
-
-    The comparison ignores case, because "friends" for "Friends" is a likely mistake.
-    """
-    by_casefold = {each.casefold(): each for each in names}
-    close = get_close_matches(name.casefold(), by_casefold, n=1, cutoff=0.5)
-    return f" (did you mean {by_casefold[close[0]]!r}?)" if close else ""
 
 
 def describe_unknown(what: str, name: Any, names: Sequence[str], hint: str | None = None) -> str:

@@ -13,7 +13,7 @@ from tasktransfer.core.fidelity import Scoring
 from tasktransfer.core.nodes import Fit, Outcome, Stage
 from tasktransfer.core.references import FROZEN, NEAREST, OF_A_MODEL, SCORING, TFIDF
 from tasktransfer.core.runs import Run
-from tasktransfer.core.validation import suggest_name
+from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.jobs.needs import model_of

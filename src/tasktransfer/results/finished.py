@@ -219,4 +219,4 @@ def list_names(folder: str | Path) -> frozenset[str] | None:
 
 
 def _open_check_cache(study: Study) -> Checked:
-    return get_cache(study.config.results, str(Path.cwd()))
+    return get_cache(study.config.results, os.getcwd())  # noqa: PTH109  # thousands of times

@@ -11,13 +11,13 @@ from pydantic import Field, ValidationError
 
 from tasktransfer.config import ALL
 from tasktransfer.config.fields import DISTINCT, LIST, Section
+from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.core.validation import (
     Problem,
     extend_path,
     list_problems,
     refuse,
     show,
-    suggest_name,
 )
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.declared.section import Declaration, is_declaration

@@ -15,7 +15,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from tasktransfer.config.fields import DISTINCT, LIST, Section, Text
-from tasktransfer.core.validation import Problem, extend_path, show, suggest_name
+from tasktransfer.core.suggestions import suggest_name
+from tasktransfer.core.validation import Problem, extend_path, show
 from tasktransfer.datasets import as_seen_from, resolve_task
 from tasktransfer.designs.transfer.algorithms import BANDITS
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.validation import suggest_name
+from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.challenge.choose import Candidate, Chosen, Finished, choose
 from tasktransfer.designs.transfer.challenge.ensemble import Ensemble, combine_answers

@@ -1,0 +1,16 @@
+"""Suggestions of known names for a typo. Imported by every command, so without pydantic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def suggest_name(name: str, names: Iterable[str]) -> str:
+    """Return `` (did you mean 'x'?)`` or an empty text.
+
+    The comparison ignores case, because "friends" for "Friends" is a likely mistake.
+    """
+    by_casefold = {each.casefold(): each for each in names}
+    close = get_close_matches(name.casefold(), by_casefold, n=1, cutoff=0.5)
+    return f" (did you mean {by_casefold[close[0]]!r}?)" if close else ""
