@@ -15,7 +15,8 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import DATASETS
 from tasktransfer.errors import ConfigError
 from tasktransfer.files.locks import try_lock
-from tasktransfer.operate.garbage import Garbage, as_text, find_garbage, remove
+from tasktransfer.operate.garbage import Garbage, find_garbage, remove
+from tasktransfer.operate.garbage_text import as_text
 from tasktransfer.results.finished import is_finished
 from tasktransfer.results.state import claim
 from tasktransfer.results.study import Study

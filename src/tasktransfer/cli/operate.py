@@ -176,7 +176,8 @@ def pack(chosen: argparse.Namespace) -> None:
 
 def gc(chosen: argparse.Namespace) -> None:
     """List files that the given studies no longer need; delete them on request or with --yes."""
-    from tasktransfer.operate.garbage import as_text, find_garbage, remove
+    from tasktransfer.operate.garbage import find_garbage, remove
+    from tasktransfer.operate.garbage_text import as_text
 
     named = (argparse.Namespace(config=f, set=chosen.set) for f in chosen.config)
     studies = [_open_study_design(each)[0] for each in named]

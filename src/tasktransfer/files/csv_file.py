@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -22,24 +21,20 @@ from tasktransfer.errors import DataError
 from tasktransfer.files.csv_columns import Columns
 from tasktransfer.files.csv_records import (
     QUOTE,
-    SEPARATORS,
     BrokenError,
     Dialect,
     Record,
     read_records,
     split_leniently,
 )
+from tasktransfer.files.csv_separator import find_separator
 from tasktransfer.files.locations import format_location
 from tasktransfer.files.text_stream import TextLines, format_numbers
 
-SAMPLE_LINES = 500
-SAMPLE_CHARACTERS = 2**18
 ENOUGH_ROWS = 1000
 """Number of rows after which the columns' profiles are reliable."""
 SUSPECT_LINES, MAX_SUSPECT_SIZE = 20, 20 * 2**20
 """Maximum number of lines of a suspect record to check, and of characters of waiting records."""
-_NAMED_SEPARATOR = re.compile(r'"?sep=([,;\t|])"?[\r\n]*')
-"""A first line that gives the separator, for Excel."""
 _ESCAPED = re.compile(r'"[^"]*(?:""|\\").*"', re.DOTALL)
 """An enclosed cell that contains escaped quotation marks."""
 
@@ -105,7 +100,7 @@ def open_csv(path: Path) -> CsvFile:
 
 @lru_cache(maxsize=32)
 def _open_csv(path: Path, _state: tuple[int, int, int]) -> CsvFile:
-    separator, header_line = _find_separator(path)
+    separator, header_line = find_separator(path)
     enclosing = _Look(path, Dialect(separator, has_quotes=True), header_line)
     if enclosing.is_sound:
         return enclosing.file()
@@ -360,43 +355,3 @@ def _format_conversion_command(path: Path, dialect: Dialect) -> str:
         "for r in rows)"
     )
     return f"python -c {shlex.quote(code)}"
-
-
-# --- the separator ------------------------------------------------------------------------------
-
-
-def _find_separator(path: Path) -> tuple[str, int]:
-    """Return the separator for which header and first rows agree, and the line of the header."""
-    lines, size = list[tuple[int, str]](), 0
-    for number, line in TextLines(path, ""):
-        if line.strip():
-            lines.append((number, line))
-            size += len(line)
-        if number > SAMPLE_LINES or size > SAMPLE_CHARACTERS:
-            break
-    if not lines:
-        return ",", 1
-    if named := _NAMED_SEPARATOR.fullmatch(lines[0][1]):
-        return named[1], lines[0][0] + 1
-    usual = "\t" if ".tsv" in path.name.lower() else ","
-    ranks = {sep: _rank(lines, sep, is_usual=sep == usual) for sep in SEPARATORS}
-    return max(ranks, key=lambda separator: ranks[separator]), lines[0][0]
-
-
-def _rank(lines: list[tuple[int, str]], separator: str, *, is_usual: bool) -> tuple[float, ...]:
-    """Return the rank of a separator; higher is better.
-
-    The fraction of rows with as many cells as the header counts first, then the number of cells. In
-    a .tsv tabs win if all rows agree.
-    """
-    best: tuple[float, ...] = (0.0, 0.0, float(is_usual))
-    for has_quotes in (True, False):
-        widths = list[int]()
-        with suppress(BrokenError):  # a sample may end within a cell
-            for record in read_records(lines, Dialect(separator, has_quotes)):
-                widths.append(len(record.cells))
-        if widths and widths[0] > 1:
-            agreeing = widths[1:].count(widths[0]) / max(len(widths) - 1, 1)
-            is_tsv = is_usual and separator == "\t" and agreeing == 1
-            best = max(best, (1.0, float(is_tsv), agreeing, widths[0], float(is_usual)))
-    return best

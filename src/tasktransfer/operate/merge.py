@@ -16,14 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import compute_sha256, remove_partial_files, replace_file
 from tasktransfer.files.progress import show_progress
-from tasktransfer.operate.coded_answers import remove_quotations
+from tasktransfer.operate.merge_rows import compare_rows
 from tasktransfer.operate.offered import (
     PARAMETERS,
     check_files,
@@ -31,7 +28,7 @@ from tasktransfer.operate.offered import (
     read_offered_record,
     rename_model,
 )
-from tasktransfer.results.comparing import find_shared_tasks, list_differences
+from tasktransfer.results.comparing import list_differences
 from tasktransfer.results.damage import find_damage, set_aside
 from tasktransfer.results.finished import is_start, is_whole
 from tasktransfer.results.places import LAYOUT, NodeFolder, is_through_link, iterate_node_folders
@@ -41,7 +38,6 @@ from tasktransfer.results.records import (
     read_record,
     write_record,
 )
-from tasktransfer.results.rows import read_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import (
     HISTORY,
@@ -65,12 +61,6 @@ OUTCOMES: dict[MergeOutcome, str] = {
 }
 """Outcome of merging a node → its explanation."""
 
-
-COMPARED = [
-    *("task", "index", "instance_id", "prediction", "gold", "score"),
-    *("predicted_value", "gold_value"),
-]
-"""Columns of rows that must be equal."""
 
 SHOWN_DIFFERENCES = 3
 
@@ -249,7 +239,9 @@ def _merge_record(
     if ours is None:
         return _take(step, theirs, "taken", dry_run=dry_run)
     # Local files are always kept; only missing files are added.
-    differing = list_differences(ours, theirs) or _compare_rows(step, ours, theirs)
+    differing = list_differences(ours, theirs) or compare_rows(
+        step.out, step.node_folder.folder, ours, theirs
+    )
     if differing:
         more = len(differing) - SHOWN_DIFFERENCES
         return "conflict", [*differing[:SHOWN_DIFFERENCES], *[f"and {more} more"] * (more > 0)]
@@ -270,48 +262,6 @@ def _read_own_record(step: MergeStep, theirs: Record) -> Record | None:
     except RecordError:
         return None
     return ours if ours["node"]["digest"] == theirs["node"]["digest"] else None
-
-
-def _compare_rows(step: MergeStep, ours: Record, theirs: Record) -> list[str]:
-    """Return the difference between local and offered rows, if any.
-
-    Other versions of the library may pack equal rows into different files, so content is compared.
-    """
-    mine, other = ours["rows"], theirs["rows"]
-    if mine is None or other is None or mine["sha256"] == other["sha256"]:
-        return []
-    try:
-        # Only instances and answers are compared.
-        shared = find_shared_tasks(ours, theirs)
-        here, there = (
-            _select_comparable_rows(read_rows(folder / rows["file"], rows), shared)
-            for folder, rows in ((step.out, mine), (step.node_folder.folder, other))
-        )
-    except RecordError as error:
-        return [f"{mine['file']}: the SHA-256 differ, and the rows cannot be compared: {error}"]
-    if here.equals(there):
-        return []
-    # A pack contains codes if answers quote a dialogue.
-    in_codes = [_encode_rows(step.out, ours, rows) for rows in (here, there)]
-    alike = in_codes[0].equals(in_codes[1])
-    return [] if alike else [f"{mine['file']}: the rows differ"]
-
-
-def _encode_rows(folder: Path, record: Record, rows: pa.Table) -> pa.Table:
-    """Encode the rows as in a pack; return them unchanged if they cannot be shared."""
-    try:
-        return remove_quotations(folder, record, rows)
-    except RecordError:
-        return rows
-
-
-def _select_comparable_rows(rows: pa.Table, tasks: set[str] | None) -> pa.Table:
-    """Return the part of rows that must be equal, limited to the shared tasks if given."""
-    compared = rows.select(COMPARED).replace_schema_metadata()
-    if tasks is None:
-        return compared
-    of_tasks = compared.filter(pc.is_in(compared["task"], pa.array(sorted(tasks), pa.string())))
-    return of_tasks.drop_columns(["index"])
 
 
 def _find_missing_files(step: MergeStep, theirs: Record) -> list[str]:

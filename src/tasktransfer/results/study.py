@@ -8,28 +8,25 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.config import ALL, TINY, CommonConfig, ModelConfig
+from tasktransfer.config import ALL, TINY, ModelConfig
 from tasktransfer.config.fidelity import resolve_switches
 from tasktransfer.config.places import expand_path
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.nodes import Data, Node, Stage, Start
-from tasktransfer.core.plan import Choice, Plan, name_choice_file
 from tasktransfer.data.prepared import has_generated_dialogues, name_instances_folder
-from tasktransfer.datasets import DATASETS, declare
-from tasktransfer.datasets.dataset import Dataset
+from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.encoding import ENCODING_VERSION
 from tasktransfer.errors import ConfigError
+from tasktransfer.results.planned_study import PlannedStudy
 from tasktransfer.results.revisions import (
-    UNKNOWN,
-    Revisions,
     compute_tiny_revision,
     get_own_tiny_version,
     is_generated,
@@ -40,69 +37,8 @@ from tasktransfer.results.state import RECORD
 
 
 @dataclass(frozen=True)
-class Study:
-    """A config with its revisions and plan. All paths are relative to the working directory."""
-
-    config: CommonConfig
-    config_file: str
-    overrides: Mapping[str, Any]
-    revisions: Revisions
-    absent: tuple[str, ...]
-    """Messages, with remedies, about data and models that are not on this disk."""
-    planner: Callable[[Any, Revisions], Plan]
-    """Planner of the study's design."""
-    declared: tuple[Dataset, ...] = ()
-    """Datasets declared in the config. Another study may use the same names for other files."""
-
-    @property
-    def plan(self) -> Plan:
-        """Plan of all runs known so far; pending choices may add more (``Plan.choices``)."""
-        self._use_datasets()
-        return self._plan
-
-    @cached_property
-    def _plan(self) -> Plan:
-        return self.planner(self.config, self.revisions)
-
-    def _use_datasets(self) -> None:
-        """Restore ``datasets.DATASETS`` for this study, since another study may have changed it."""
-        declare(self.declared)
-
-    @property
-    def unknown(self) -> bool:
-        """True if a revision is unknown, so that result paths are unknown too."""
-        return UNKNOWN in self.revisions.data.values() or any(
-            model.weights == UNKNOWN for model in self.revisions.models.values()
-        )
-
-    def choice(self, name: str) -> Choice:
-        """Return the plan's choice with this name.
-
-        Raises:
-            ConfigError: there is no such choice yet.
-        """
-        for choice in self.plan.choices:
-            if choice.name == name:
-                return choice
-        known = ", ".join(choice.name for choice in self.plan.choices) or "none"
-        raise ConfigError(
-            f"{self.config_file}: no choice is named {name!r}; give one of: {known} (more may "
-            "follow once these are made)"
-        )
-
-    def choice_file(self, choice: Choice) -> str:
-        """Return the file of a choice, which is made once and again only if it is deleted."""
-        return f"{self.config.results}/{name_choice_file(choice.name)}"
-
-    @property
-    def pending_choices(self) -> tuple[Choice, ...]:
-        """Choices that have not been made; further runs follow from them."""
-        return tuple(choice for choice in self.plan.choices if not choice.made)
-
-    def with_choices(self) -> Study:
-        """Return the study with all choices made so far."""
-        files = (self.choice_file(choice) for choice in self.pending_choices)
-        return replace(self) if any(Path(file).exists() for file in files) else self
+class Study(PlannedStudy):
+    """A planned study and its paths, all relative to the working directory."""
 
     # --- inputs ---
 
@@ -121,12 +57,12 @@ class Study:
     @property
     def reads_tiny_world(self) -> bool:
         """True if dialogues of the study are generated for it."""
-        self._use_datasets()
+        self.use_datasets()
         return any(is_generated(self.config, name) for name in self.config.dataset_names)
 
     def release_of(self, dataset: str) -> str:
         """Return the folder of a dataset's dialogues."""
-        self._use_datasets()
+        self.use_datasets()
         if not is_generated(self.config, dataset):
             return expand_path(self.config.data.release_of(dataset))
         return self.tiny_part(dataset) if get_own_tiny_version(dataset) else self.tiny_world
@@ -189,7 +125,7 @@ class Study:
             raise ConfigError(
                 f"{self.config_file}: no dataset is named {dataset!r}; give one of: {datasets}"
             )
-        self._use_datasets()
+        self.use_datasets()
         revision = self.revisions.data[dataset]
         if DATASETS[dataset].has_own_files:  # so that tasks declared later are read too
             revision = compute_digest([revision, DATASETS[dataset].card_digests])
@@ -230,7 +166,7 @@ class Study:
 
         None if unknown because the data has not been prepared.
         """
-        self._use_datasets()
+        self.use_datasets()
         if is_generated(self.config, dataset):
             return True
         return has_generated_dialogues(Path(self.instances(dataset)))

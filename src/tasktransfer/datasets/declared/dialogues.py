@@ -10,6 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.datasets.declared import cells
+from tasktransfer.datasets.declared.row_fields import (
+    ITEMS,
+    find_lists,
+    get_last_key,
+    get_text,
+    get_value,
+    show_value,
+)
 from tasktransfer.datasets.declared.section import DialogueName, DialogueSection
 from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.declared.turn_order import sort_keys
@@ -17,7 +25,6 @@ from tasktransfer.files.fields import Location
 
 LINE = re.compile(r"([^:\n]{1,40}): +(\S.*)")
 """``speaker: text``, one line of a transcript in a cell."""
-ITEMS = "[]"
 EMPTY = "remove the turn, give its text, or set dialogue.skip: empty to skip it"
 
 
@@ -106,7 +113,7 @@ def read_dialogues(
         for row in rows:
             found = [
                 turn
-                for lists, location in _find_lists(row.values, section.turns, row.location)
+                for lists, location in find_lists(row.values, section.turns, row.location)
                 for turn in _read_turns(lists, section, location)
             ]
             if not found:
@@ -126,7 +133,7 @@ def _read_inner_rows(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow
     for row in rows:
         outer = {name: value for name, value in row.values.items() if name != key}
         number = 0
-        for lists, location in _find_lists(row.values, path.removesuffix(ITEMS), row.location):
+        for lists, location in find_lists(row.values, path.removesuffix(ITEMS), row.location):
             items = cells.as_items(lists)
             if items is None:
                 raise location.error(f"found {show_value(lists)}, expected a list of rows")
@@ -138,36 +145,6 @@ def _read_inner_rows(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow
                         f"found {show_value(item)}, expected an object in braces"
                     )
                 yield SourceRow(row.number, {**outer, **item}, inner)
-
-
-def _find_lists(values: Any, path: str, location: Location) -> Iterator[tuple[Any, Location]]:
-    """Yield the lists at a path, in which ``[]`` means all items of a list."""
-    key, mark, rest = path.partition(ITEMS)
-    found = get_value(values, key, location) if key else values
-    at = location.at(key) if key else location
-    if not mark:
-        yield found, at
-        return
-    items = cells.as_items(found)
-    if items is None:
-        raise at.error(f"found {show_value(found)}, expected a list")
-    for number, item in enumerate(items):
-        yield from _find_lists(item, rest.removeprefix("."), at.at(number))
-
-
-def get_items(values: Any, path: str, location: Location) -> list[tuple[Any, Location]]:
-    """Return the items of the lists at a path, each with its location.
-
-    Raises:
-        DataError: a value on the path is not a list.
-    """
-    found: list[tuple[Any, Location]] = []
-    for some, at in _find_lists(values, path, location):
-        items = cells.as_items(some)
-        if items is None:
-            raise at.error(f"found {show_value(some)}, expected a list")
-        found += [(item, at.at(number)) for number, item in enumerate(items)]
-    return found
 
 
 def _group_rows(
@@ -304,7 +281,7 @@ def _read_texts(
             raise at.error(problem, EMPTY)
         if not isinstance(text, str):
             raise at.error(f"found {show_value(text)}, expected a text", _find_remedy(text))
-        named = speaker if section.speaker or len(section.texts) < 2 else _get_last_key(field)
+        named = speaker if section.speaker or len(section.texts) < 2 else get_last_key(field)
         yield named, text.strip()
 
 
@@ -324,80 +301,6 @@ def _read_speaker(values: Any, field: str | None, location: Location) -> str:
     if speaker is not None and not isinstance(speaker, str | int):
         raise location.at(str(field)).error(f"found {show_value(speaker)}, expected a name")
     return "" if speaker is None else str(speaker).strip()
-
-
-def _get_last_key(field: str) -> str:
-    keys = [key.removesuffix(ITEMS) for key in field.split(".")]
-    return next((key for key in reversed(keys) if not key.isdecimal()), keys[-1])
-
-
-def get_text(values: Any, path: str, location: Location) -> Any:
-    """Return the text at a path; with ``[]``, the texts of all items of a list, joined by spaces.
-
-    Items that are texts are used unchanged, and so is a text instead of the list. Items without
-    the key, such as images, are skipped.
-
-    Raises:
-        DataError: a value on the path is not an object.
-    """
-    key, mark, rest = path.partition(ITEMS)
-    found = get_value(values, key, location) if key else values
-    if not mark or not isinstance(found, list | tuple | Mapping):
-        return found
-    items = cells.as_items(found) if isinstance(found, Mapping) else found
-    if items is None:
-        return found
-    rest = rest.removeprefix(".")
-    parts = [
-        get_text(item, rest, location.at(key)) if rest and not isinstance(item, str) else item
-        for item in items
-    ]
-    odd = next((part for part in parts if part is not None and not isinstance(part, str)), None)
-    return odd if odd is not None else " ".join(part.strip() for part in parts if part)
-
-
-def show_value(value: Any) -> str:
-    """Return the representation of a value in messages, also for deeply nested values."""
-    try:
-        return f"{value!r:.40}"
-    except RecursionError:
-        return f"a {type(value).__name__} that is nested too deeply"
-
-
-def get_value(values: Any, field: str, location: Location) -> Any:
-    """Return the value at a path of keys. None if a key on the path is missing or null.
-
-    A number is an index of a list, and a key may contain dots. A text on the path is read as the
-    list or object that it holds (``cells``).
-
-    Raises:
-        DataError: a value on the path is not an object.
-    """
-    rest = field
-    while True:
-        if isinstance(values, Mapping) and rest in values:
-            return values[rest]
-        if values is None:
-            return None
-        if isinstance(values, str) and cells.may_be_structure(values):
-            try:
-                values = cells.decode(values)
-            except ValueError as error:
-                raise location.at(field).error(
-                    f"{values:.40} is neither a list nor an object ({error})"
-                ) from None
-            continue
-        key, _, rest = rest.partition(".")
-        if isinstance(values, list | tuple) and key.isdecimal():
-            values = values[int(key)] if len(key) < 10 and int(key) < len(values) else None
-        elif isinstance(values, Mapping):
-            values = values.get(key)
-        else:
-            raise location.at(field).error(
-                f"found {show_value(values)} before {key!r}, expected an object"
-            )
-        if not rest:
-            return values
 
 
 def format_row(location: Location) -> str:

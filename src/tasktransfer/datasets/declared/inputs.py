@@ -8,14 +8,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from tasktransfer.datasets.declared.dialogues import (
-    ITEMS,
-    DeclaredDialogue,
-    Turn,
-    get_value,
-    read_dialogues,
-)
+from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, Turn, read_dialogues
 from tasktransfer.datasets.declared.files import DataFile, check_file
+from tasktransfer.datasets.declared.row_fields import ITEMS, get_value
 from tasktransfer.datasets.declared.rows import read_rows
 from tasktransfer.datasets.declared.section import DialogueSection, TaskSection
 from tasktransfer.datasets.declared.source_row import SourceRow

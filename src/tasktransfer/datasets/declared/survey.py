@@ -25,6 +25,7 @@ from tasktransfer.datasets.declared.label_counts import LabelCounts, refuse_labe
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import Source
 from tasktransfer.datasets.declared.spellings import describe_spellings
+from tasktransfer.datasets.declared.split_dialogues import SplitDialogues, count_few_dialogues
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.tasks.card import SPLITS, Instance
@@ -198,7 +199,7 @@ class _Surveyor:
             },
             dialogues={split: len(by_split[split].few) for split in SPLITS},
             few_dialogues={
-                split: _count_few_dialogues(by_split[split], split, draws) for split in SPLITS
+                split: count_few_dialogues(by_split[split], split, draws) for split in SPLITS
             },
             words={
                 task: counts.words / max(sum(instances[task].values()), 1)
@@ -264,8 +265,10 @@ class _Surveyor:
             kept |= counts.labels.last_groups(groups)
         return draw_splits(numbers, shares, needed, groups, kept)
 
-    def _group_by_split(self, drawn: Splitting, needed: tuple[str, ...]) -> dict[str, _Dialogues]:
-        found = {split: _Dialogues(tuple(self.tasks)) for split in SPLITS}
+    def _group_by_split(
+        self, drawn: Splitting, needed: tuple[str, ...]
+    ) -> dict[str, SplitDialogues]:
+        found = {split: SplitDialogues(tuple(self.tasks)) for split in SPLITS}
         for own in self.source.splits:
             counts = [self.tasks[task].per_dialogue[own] for task in self.tasks]
             for number, few_number, *each in zip(
@@ -275,7 +278,7 @@ class _Surveyor:
                 found[split].add(few_number, each)
         return found
 
-    def _draw_few(self, by_split: Mapping[str, _Dialogues]) -> dict[str, dict[str, int]]:
+    def _draw_few(self, by_split: Mapping[str, SplitDialogues]) -> dict[str, dict[str, int]]:
         section = self.declaration.few_sample
         assert section is not None
         numbers = {split: by_split[split].few for split in ("train", "dev")}
@@ -298,7 +301,7 @@ class _Surveyor:
 
     def _make_notes(
         self,
-        by_split: Mapping[str, _Dialogues],
+        by_split: Mapping[str, SplitDialogues],
         needed: tuple[str, ...],
         drawn: Splitting,
         draws: Mapping[str, Mapping[str, int]],
@@ -355,42 +358,6 @@ def _count_words_before(dialogue: DeclaredDialogue) -> dict[int, int]:
         total += len(dialogue.context[turn.start : turn.end].split())
         words[turn.end] = total
     return words
-
-
-@dataclass(slots=True)
-class _Dialogues:
-    """Dialogues of a split.
-
-    Args:
-        tasks: names of the tasks.
-        few: numbers of the dialogues in the few-sample draw.
-        counts: task → number of instances per dialogue.
-    """
-
-    tasks: tuple[str, ...]
-    few: array[int] = field(default_factory=lambda: array("q"))
-    counts: dict[str, array[int]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.counts = {task: array("l") for task in self.tasks}
-
-    def add(self, few_number: int, counts: list[int]) -> None:
-        self.few.append(few_number)
-        for task, count in zip(self.tasks, counts, strict=True):
-            self.counts[task].append(count)
-
-    def below(self, task: str, limit: int) -> int:
-        """Return the number of a task's instances on dialogues whose numbers are below a limit."""
-        both = zip(self.few, self.counts[task], strict=True)
-        return sum(count for number, count in both if number < limit)
-
-
-def _count_few_dialogues(
-    dialogues: _Dialogues, split: str, draws: Mapping[str, Mapping[str, int]]
-) -> int:
-    """Return the number of dialogues in the few-sample draw of any task."""
-    limits = [limit[split] for limit in draws.values() if split in limit]
-    return sum(number < max(limits) for number in dialogues.few) if limits else len(dialogues.few)
 
 
 def select_dialogues(source: Source, split: str, drawn: Splitting) -> Iterator[DeclaredDialogue]:

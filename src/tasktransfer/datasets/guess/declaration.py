@@ -16,8 +16,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from tasktransfer.datasets.declared.answers import TaskReader
-from tasktransfer.datasets.declared.dialogues import ITEMS, DeclaredDialogue
+from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
 from tasktransfer.datasets.declared.preview import format_dialogue
+from tasktransfer.datasets.declared.row_fields import ITEMS
 from tasktransfer.datasets.declared.section import DialogueSection, TaskSection
 from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.guess.cell_texts import decode_cells

@@ -12,7 +12,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, get_value, read_dialogues
+from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, read_dialogues
+from tasktransfer.datasets.declared.row_fields import get_value
 from tasktransfer.datasets.declared.section import DialogueSection
 from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.guess.columns import MOST, collect_columns, find_unnamed, index_items

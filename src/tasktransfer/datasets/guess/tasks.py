@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tasktransfer.datasets.declared import cells
-from tasktransfer.datasets.declared.dialogues import ITEMS
 from tasktransfer.datasets.declared.files import SPLIT_WORDS
+from tasktransfer.datasets.declared.row_fields import ITEMS
 from tasktransfer.datasets.guess.columns import (
     MOST,
     Columns,

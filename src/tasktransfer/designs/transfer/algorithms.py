@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from tasktransfer.core.nodes import Merge
 from tasktransfer.core.specs import Selection
@@ -132,6 +133,16 @@ STAGE_KINDS = ("baseline", "multitask", "finetune", "control")
 
 ORDERED = frozenset({"sequential"})
 """Algorithms that depend on the order of the sources; for the others, sources are a set."""
+
+
+def expand_algorithms(names: Any) -> Any:
+    """Return the names in a config, with those that ``all`` means."""
+    return list(PAPER_ALGORITHMS) if names == "all" else names
+
+
+def order_algorithms(names: Tasks) -> Tasks:
+    """Return the baseline and the named algorithms, in the order of ``ALGORITHMS``."""
+    return tuple(name for name in ALGORITHMS if name in {"baseline", *names})
 
 
 def in_order(algorithm: str, sources: Tasks) -> Tasks:

@@ -21,7 +21,6 @@ from pydantic import (
 from pydantic.config import JsonDict
 
 from tasktransfer.config import (
-    ALL,
     CommonConfig,
     EndpointConfig,
 )
@@ -37,6 +36,8 @@ from tasktransfer.designs.transfer.algorithms import (
     ALGORITHMS,
     PAPER_ALGORITHMS,
     STAGE_KINDS,
+    expand_algorithms,
+    order_algorithms,
 )
 from tasktransfer.designs.transfer.challenge.rules import Rules, list_forbidden_keys
 from tasktransfer.designs.transfer.config_conflicts import (
@@ -86,14 +87,6 @@ AlgorithmName = Annotated[str, OneOf("algorithm", lambda dataset: ALGORITHMS)]
 SelectorName = Annotated[str, OneOf("selector", lambda dataset: SELECTORS)]
 ReferenceName = Annotated[str, OneOf("reference", lambda dataset: REFERENCES)]
 ControlName = Annotated[str, OneOf("control", lambda dataset: CONTROLS)]
-
-
-def _expand_algorithms(names: Any) -> Any:
-    return list(PAPER_ALGORITHMS) if names == ALL else names
-
-
-def _order_algorithms(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name for name in ALGORITHMS if name in {BASELINE, *names})
 
 
 def choose_algorithms(
@@ -151,9 +144,9 @@ class TransferConfig(CommonConfig):
             tuple[AlgorithmName, ...],
             LIST,
             DISTINCT,
-            AfterValidator(_order_algorithms),
+            AfterValidator(order_algorithms),
             BeforeValidator(
-                _expand_algorithms, json_schema_input_type=Literal["all"] | list[AlgorithmName]
+                expand_algorithms, json_schema_input_type=Literal["all"] | list[AlgorithmName]
             ),
         ]
         | None

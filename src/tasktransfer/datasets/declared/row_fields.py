@@ -1,0 +1,116 @@
+"""Values of fields in rows: paths of keys, lists, and texts that hold lists or objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tasktransfer.datasets.declared import cells
+from tasktransfer.files.fields import Location
+
+ITEMS = "[]"
+
+
+def get_value(values: Any, field: str, location: Location) -> Any:
+    """Return the value at a path of keys. None if a key on the path is missing or null.
+
+    A number is an index of a list, and a key may contain dots. A text on the path is read as the
+    list or object that it holds (``cells``).
+
+    Raises:
+        DataError: a value on the path is not an object.
+    """
+    rest = field
+    while True:
+        if isinstance(values, Mapping) and rest in values:
+            return values[rest]
+        if values is None:
+            return None
+        if isinstance(values, str) and cells.may_be_structure(values):
+            try:
+                values = cells.decode(values)
+            except ValueError as error:
+                raise location.at(field).error(
+                    f"{values:.40} is neither a list nor an object ({error})"
+                ) from None
+            continue
+        key, _, rest = rest.partition(".")
+        if isinstance(values, list | tuple) and key.isdecimal():
+            values = values[int(key)] if len(key) < 10 and int(key) < len(values) else None
+        elif isinstance(values, Mapping):
+            values = values.get(key)
+        else:
+            raise location.at(field).error(
+                f"found {show_value(values)} before {key!r}, expected an object"
+            )
+        if not rest:
+            return values
+
+
+def get_text(values: Any, path: str, location: Location) -> Any:
+    """Return the text at a path; with ``[]``, the texts of all items of a list, joined by spaces.
+
+    Items that are texts are used unchanged, and so is a text instead of the list. Items without
+    the key, such as images, are skipped.
+
+    Raises:
+        DataError: a value on the path is not an object.
+    """
+    key, mark, rest = path.partition(ITEMS)
+    found = get_value(values, key, location) if key else values
+    if not mark or not isinstance(found, list | tuple | Mapping):
+        return found
+    items = cells.as_items(found) if isinstance(found, Mapping) else found
+    if items is None:
+        return found
+    rest = rest.removeprefix(".")
+    parts = [
+        get_text(item, rest, location.at(key)) if rest and not isinstance(item, str) else item
+        for item in items
+    ]
+    odd = next((part for part in parts if part is not None and not isinstance(part, str)), None)
+    return odd if odd is not None else " ".join(part.strip() for part in parts if part)
+
+
+def get_items(values: Any, path: str, location: Location) -> list[tuple[Any, Location]]:
+    """Return the items of the lists at a path, each with its location.
+
+    Raises:
+        DataError: a value on the path is not a list.
+    """
+    found: list[tuple[Any, Location]] = []
+    for some, at in find_lists(values, path, location):
+        items = cells.as_items(some)
+        if items is None:
+            raise at.error(f"found {show_value(some)}, expected a list")
+        found += [(item, at.at(number)) for number, item in enumerate(items)]
+    return found
+
+
+def find_lists(values: Any, path: str, location: Location) -> Iterator[tuple[Any, Location]]:
+    """Yield the lists at a path, in which ``[]`` means all items of a list."""
+    key, mark, rest = path.partition(ITEMS)
+    found = get_value(values, key, location) if key else values
+    at = location.at(key) if key else location
+    if not mark:
+        yield found, at
+        return
+    items = cells.as_items(found)
+    if items is None:
+        raise at.error(f"found {show_value(found)}, expected a list")
+    for number, item in enumerate(items):
+        yield from find_lists(item, rest.removeprefix("."), at.at(number))
+
+
+def get_last_key(field: str) -> str:
+    """Return the last key of a path that is not a number."""
+    keys = [key.removesuffix(ITEMS) for key in field.split(".")]
+    return next((key for key in reversed(keys) if not key.isdecimal()), keys[-1])
+
+
+def show_value(value: Any) -> str:
+    """Return the representation of a value in messages, also for deeply nested values."""
+    try:
+        return f"{value!r:.40}"
+    except RecursionError:
+        return f"a {type(value).__name__} that is nested too deeply"

@@ -1,0 +1,82 @@
+"""A study as planned: its config, the revisions of its inputs, its plan and its choices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from tasktransfer.config import CommonConfig
+from tasktransfer.core.plan import Choice, Plan, name_choice_file
+from tasktransfer.datasets import declare
+from tasktransfer.datasets.dataset import Dataset
+from tasktransfer.errors import ConfigError
+from tasktransfer.results.revisions import UNKNOWN, Revisions
+
+
+@dataclass(frozen=True)
+class PlannedStudy:
+    """A config with its revisions and plan."""
+
+    config: CommonConfig
+    config_file: str
+    overrides: Mapping[str, Any]
+    revisions: Revisions
+    absent: tuple[str, ...]
+    """Messages, with remedies, about data and models that are not on this disk."""
+    planner: Callable[[Any, Revisions], Plan]
+    """Planner of the study's design."""
+    declared: tuple[Dataset, ...] = ()
+    """Datasets declared in the config. Another study may use the same names for other files."""
+
+    @property
+    def plan(self) -> Plan:
+        """Plan of all runs known so far; pending choices may add more (``Plan.choices``)."""
+        self.use_datasets()
+        return self._plan
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return self.planner(self.config, self.revisions)
+
+    def use_datasets(self) -> None:
+        """Restore ``datasets.DATASETS`` for this study, since another study may have changed it."""
+        declare(self.declared)
+
+    @property
+    def unknown(self) -> bool:
+        """True if a revision is unknown, so that result paths are unknown too."""
+        return UNKNOWN in self.revisions.data.values() or any(
+            model.weights == UNKNOWN for model in self.revisions.models.values()
+        )
+
+    def choice(self, name: str) -> Choice:
+        """Return the plan's choice with this name.
+
+        Raises:
+            ConfigError: there is no such choice yet.
+        """
+        for choice in self.plan.choices:
+            if choice.name == name:
+                return choice
+        known = ", ".join(choice.name for choice in self.plan.choices) or "none"
+        raise ConfigError(
+            f"{self.config_file}: no choice is named {name!r}; give one of: {known} (more may "
+            "follow once these are made)"
+        )
+
+    def choice_file(self, choice: Choice) -> str:
+        """Return the file of a choice, which is made once and again only if it is deleted."""
+        return f"{self.config.results}/{name_choice_file(choice.name)}"
+
+    @property
+    def pending_choices(self) -> tuple[Choice, ...]:
+        """Choices that have not been made; further runs follow from them."""
+        return tuple(choice for choice in self.plan.choices if not choice.made)
+
+    def with_choices(self) -> Self:
+        """Return the study with all choices made so far."""
+        files = (self.choice_file(choice) for choice in self.pending_choices)
+        return replace(self) if any(Path(file).exists() for file in files) else self
