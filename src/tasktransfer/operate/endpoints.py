@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from tasktransfer.config import CommonConfig
 from tasktransfer.core.specs import SERVED
@@ -11,10 +10,11 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.prompting.keys import read_key
 from tasktransfer.evaluation.prompting.permissions import describe_key, find_refusals
 from tasktransfer.evaluation.prompting.probes import Probes, get_answers_folder
+from tasktransfer.operate.facts import Endpoint
 
 
-def describe_endpoints(config: CommonConfig) -> list[dict[str, Any]]:
-    """Return the endpoint, key and capabilities of each served model as plain data."""
+def describe_endpoints(config: CommonConfig) -> list[Endpoint]:
+    """Return the endpoint, key and capabilities of each served model."""
     return [
         {
             "model": model,
@@ -30,7 +30,7 @@ def describe_endpoints(config: CommonConfig) -> list[dict[str, Any]]:
     ]
 
 
-def format_endpoints(endpoints: Sequence[dict[str, Any]]) -> Iterator[str]:
+def format_endpoints(endpoints: Sequence[Endpoint]) -> Iterator[str]:
     """Yield the lines about endpoints that ``plan`` and ``validate`` print."""
     for each in endpoints:
         yield f"prompted model {each['model']}: served at {each['endpoint']} {each['key']}"

@@ -10,11 +10,20 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
 
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.datasets import DATASETS
 from tasktransfer.operate.endpoints import describe_endpoints
+from tasktransfer.operate.facts import (
+    Cost,
+    Estimate,
+    OtherNodes,
+    Overview,
+    PairTrainings,
+    Speed,
+    TargetTrainings,
+    Trainings,
+)
 from tasktransfer.operate.forecast.besides import is_answered_by_endpoint
 from tasktransfer.operate.forecast.disk import estimate_disk
 from tasktransfer.operate.forecast.estimate import Estimates
@@ -42,7 +51,7 @@ def summarise_study(
     devices: int | None = None,
     rates: Rates | None = None,
     device: Device | None = None,
-) -> dict[str, Any]:
+) -> Overview:
     """Count runs and trainings, finished work and missing data, and estimate the remaining work.
 
     ``done``, ``left`` and ``again`` are None if inputs are missing and not cached, because digests
@@ -82,7 +91,7 @@ def _has_synthetic_dialogues(study: Study) -> bool | None:
 # --- counts -------------------------------------------------------------------------------------
 
 
-def count_other_nodes(study: Study, there: OnDisk) -> list[dict[str, Any]]:
+def count_other_nodes(study: Study, there: OnDisk) -> list[OtherNodes]:
     """Count the nodes other than trainings by kind: total, done and left."""
     nodes = [node for node in study.plan.nodes if not isinstance(node, Stage)]
     counts = Counter(NOUNS[type(node)] for node in nodes)
@@ -98,7 +107,7 @@ def count_other_nodes(study: Study, there: OnDisk) -> list[dict[str, Any]]:
     ]
 
 
-def _summarise_trainings(study: Study, there: OnDisk) -> dict[str, Any]:
+def _summarise_trainings(study: Study, there: OnDisk) -> Trainings:
     plan = study.plan
     kinds = Counter(stage.kind for stage in plan.stages)
     done = None if study.unknown else len(plan.stages) - len(there.left(study))
@@ -117,7 +126,7 @@ def _summarise_trainings(study: Study, there: OnDisk) -> dict[str, Any]:
     }
 
 
-def _count_by_pair(study: Study) -> list[dict[str, Any]]:
+def _count_by_pair(study: Study) -> list[PairTrainings]:
     groups: dict[tuple[str, str], list[Stage]] = {pair: [] for pair in _iterate_pairs(study)}
     for stage in study.plan.stages:
         groups[stage.dataset, stage.model.name].append(stage)
@@ -152,7 +161,7 @@ def group_stages(study: Study) -> dict[tuple[str, str], list[Stage]]:
 # --- estimates ----------------------------------------------------------------------------------
 
 
-def _estimate(estimates: Estimates, there: OnDisk, devices: int | None) -> dict[str, Any]:
+def _estimate(estimates: Estimates, there: OnDisk, devices: int | None) -> Estimate:
     study = estimates.study
     count, count_from = _count_devices(estimates, devices)
     left = there.left(study)
@@ -182,9 +191,9 @@ def _count_devices(estimates: Estimates, asked: int | None) -> tuple[int, str]:
     return cores, "cores here, one training on each"
 
 
-def _summarise_speeds(estimates: Estimates) -> dict[str, dict[str, Any]]:
+def _summarise_speeds(estimates: Estimates) -> dict[str, Speed]:
     """Return each model's size, and the basis of its estimated speed."""
-    sources = {}
+    sources: dict[str, Speed] = {}
     for model in estimates.study.config.models:
         precision = estimates.precision(model.name, estimates.study.config.training.precision)
         size, speed = estimates.model(model.name), estimates.speed(model.name, precision)
@@ -204,7 +213,7 @@ def _select_unfinished_nodes(study: Study, there: OnDisk) -> list[Node]:
     return [node for node in others if node.digest not in there.finished]
 
 
-def _sum(estimates: Estimates, nodes: Sequence[Node], devices: int) -> dict[str, Any]:
+def _sum(estimates: Estimates, nodes: Sequence[Node], devices: int) -> Cost:
     """Sum up the cost of some nodes.
 
     Wall time assumes that all ``devices`` are busy until the end. It is at least the time of the
@@ -231,7 +240,7 @@ def _sum(estimates: Estimates, nodes: Sequence[Node], devices: int) -> dict[str,
     }
 
 
-def _summarise_targets(estimates: Estimates, there: OnDisk) -> list[dict[str, Any]]:
+def _summarise_targets(estimates: Estimates, there: OnDisk) -> list[TargetTrainings]:
     """Return trainings, finished trainings and hours per target.
 
     A training belongs to the task that selects its best epoch. A source's baseline therefore
@@ -242,7 +251,7 @@ def _summarise_targets(estimates: Estimates, there: OnDisk) -> list[dict[str, An
     for stage in study.plan.stages:
         target = stage.measured_on[0] if len(stage.measured_on) == 1 else SEVERAL
         groups[stage.dataset, target].append(stage)
-    rows = []
+    rows: list[TargetTrainings] = []
     for dataset in study.config.dataset_names:
         shorts = {task: card.short for task, card in DATASETS[dataset].tasks.items()}
         for target, short in {**shorts, SEVERAL: SEVERAL}.items():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from tasktransfer.core.quantities import format_quantity
 from tasktransfer.operate.endpoints import format_endpoints
+from tasktransfer.operate.facts import DiskSpace, Estimate, OtherNodes, Overview, Speed
 from tasktransfer.operate.forecast.disk import format_bytes
 from tasktransfer.present.text import format_table
 from tasktransfer.results.records import PLURALS
@@ -39,7 +39,7 @@ BASES = {
 }
 
 
-def as_text(seen: dict[str, Any]) -> str:
+def as_text(seen: Overview) -> str:
     """Format an overview."""
     lines = [
         f"study {seen['study']}{SYNTHETIC if seen['synthetic'] else ''}: "
@@ -61,7 +61,7 @@ def as_text(seen: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _format_runs_and_trainings(seen: dict[str, Any]) -> list[str]:
+def _format_runs_and_trainings(seen: Overview) -> list[str]:
     runs, trainings = seen["runs"], seen["trainings"]
     lines = [f"runs: {runs['total']:,}"]
     lines += _format_counts(runs["by_method"])
@@ -84,16 +84,18 @@ def _format_counts(counts: dict[str, int]) -> list[str]:
     return [f"  {count:>7,}  {name}" for name, count in counts.items()]
 
 
-def format_indented_table(rows: Sequence[dict[str, Any]], columns: Mapping[str, str]) -> list[str]:
+def format_indented_table(
+    rows: Sequence[Mapping[str, object]], columns: Mapping[str, str]
+) -> list[str]:
     """Return the indented lines of a ``format_table``. ``columns``: title → key of the rows."""
     shown = [{title: row[key] for title, key in columns.items()} for row in rows]
     return [f"  {line}" for line in format_table(shown)]
 
 
-def _format_estimate(estimate: dict[str, Any]) -> list[str]:
+def _format_estimate(estimate: Estimate) -> list[str]:
     rows = [
-        {**estimate[key], "name": name, "wall_time": format_hours(estimate[key]["wall_hours"])}
-        for name, key in (("total", "total"), ("left", "left"))
+        {**cost, "name": name, "wall_time": format_hours(cost["wall_hours"])}
+        for name, cost in (("total", estimate["total"]), ("left", estimate["left"]))
     ]
     columns = {
         "estimate": "name",
@@ -118,7 +120,7 @@ def _format_estimate(estimate: dict[str, Any]) -> list[str]:
     ]
 
 
-def _describe_extra_hours(estimate: dict[str, Any]) -> list[str]:
+def _describe_extra_hours(estimate: Estimate) -> list[str]:
     besides = estimate["total"]["device_hours_besides"]
     lines = []
     if besides:
@@ -131,7 +133,7 @@ def _describe_extra_hours(estimate: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _describe_speed_basis(name: str, basis: dict[str, Any]) -> str:
+def _describe_speed_basis(name: str, basis: Speed) -> str:
     parameters, trained = basis["parameters"], basis["trained_parameters"]
     share = f", {trained / 1e6:,.1f}M of them trained" if trained < parameters else ""
     return (
@@ -149,7 +151,7 @@ def format_hours(value: float) -> str:
     return f"{value:.1f} h" if value < 72 else f"{value / 24:,.1f} days"
 
 
-def _describe_disk_space(space: dict[str, Any]) -> list[str]:
+def _describe_disk_space(space: DiskSpace) -> list[str]:
     parts = (
         f"{format_bytes(space['there'])} existing, {format_bytes(space['kept_checkpoints'])} "
         f"further kept checkpoints, {format_bytes(space['temporary'])} temporary, "
@@ -162,10 +164,11 @@ def _describe_disk_space(space: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _format_progress(seen: dict[str, Any]) -> list[str]:
+def _format_progress(seen: Overview) -> list[str]:
     absent = [f"not found: {text}" for text in seen["absent"]]
     absent += [f"CANNOT BE RUN: {text}" for text in seen["lacking"]]
-    done, left, again = (seen["trainings"][key] for key in ("done", "left", "again"))
+    trainings = seen["trainings"]
+    done, left, again = trainings["done"], trainings["left"], trainings["again"]
     if done is None:
         return [*absent, "finished work is unknown without these inputs"]
     more = f" ({again:,} of them {AGAIN})" if again else ""
@@ -177,7 +180,7 @@ def _format_progress(seen: dict[str, Any]) -> list[str]:
     ]
 
 
-def format_other_nodes(rows: Sequence[dict[str, Any]]) -> list[str]:
+def format_other_nodes(rows: Sequence[OtherNodes]) -> list[str]:
     """Return one line with the counts of nodes other than trainings."""
     counts = (f"{row['done']:,} of {row['total']:,} {PLURALS[row['kind']]}" for row in rows)
     return [f"other nodes done: {', '.join(counts)}"] if rows else []

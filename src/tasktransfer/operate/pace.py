@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.files import json_text
+from tasktransfer.operate.facts import Pace
 
 WINDOW_SECONDS = 3600.0
 """Window over which the speed is measured."""
@@ -83,9 +84,7 @@ def count_future_records(records: Iterable[tuple[str, Path]], now: float) -> int
     return count
 
 
-def estimate_pace(
-    ended: list[Piece], running: list[Piece], left: float, now: float
-) -> dict[str, Any]:
+def estimate_pace(ended: list[Piece], running: list[Piece], left: float, now: float) -> Pace:
     """Estimate the speed and the remaining time.
 
     Args:
@@ -94,8 +93,7 @@ def estimate_pace(
         left: estimated seconds of remaining work.
 
     Returns:
-        ``finished_last_hour``, ``per_hour``, ``seconds_left`` (None if nothing runs but work is
-        left), ``device_seconds_left``.
+        The pace; its ``seconds_left`` is None if nothing runs but work is left.
     """
     begun = [piece.start for piece in (*ended, *running)]
     window = max(now - WINDOW_SECONDS, min(begun, default=now))

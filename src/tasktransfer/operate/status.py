@@ -21,6 +21,17 @@ from tasktransfer.core.nodes import Evaluation, Fit, Node, Stage
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.files import locks
 from tasktransfer.files.progress import show_progress
+from tasktransfer.operate.facts import (
+    DatedPace,
+    FailedNode,
+    Group,
+    Input,
+    NodeName,
+    Progress,
+    Restarts,
+    RunningNode,
+    TrainingProgress,
+)
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.overview import count_other_nodes, group_stages
 from tasktransfer.operate.pace import (
@@ -70,17 +81,8 @@ class Watcher:
         self._tries: dict[str, tuple[int, int, int]] = {}
         """Digest → bytes of a history, number of starts and of errors in it."""
 
-    def look(self) -> dict[str, Any]:
-        """Return the progress of the study as plain data.
-
-        ``totals`` and ``groups`` count trainings by state; groups are per model and algorithm (or
-        kind of stage, if no run ends with it). ``others``: other nodes by kind. ``left``: number of
-        unfinished nodes of all kinds. ``running``: nodes with device, progress and remaining time.
-        ``dated_in_the_future``: number of records from the future. ``inputs``: data, token ids and
-        tiny models that are being created or failed. ``failed``: nodes with the last line of the
-        error and the log. ``seconds_left``: remaining time, None if unknown. Throughput is included
-        too, see ``estimate_pace``.
-        """
+    def look(self) -> Progress:
+        """Return the progress of the study."""
         self.study = self.study.with_choices()
         study, now, there = self.study, time.time(), look(self.study)
         left = len(study.plan.nodes) - len(there.finished)
@@ -119,9 +121,7 @@ class Watcher:
             ],
         }
 
-    def _estimate_pace(
-        self, there: OnDisk, running: list[dict[str, Any]], now: float
-    ) -> dict[str, Any]:
+    def _estimate_pace(self, there: OnDisk, running: list[RunningNode], now: float) -> DatedPace:
         study = self.study
         if not self._estimates.samples or self._estimates.study is not study:
             self._estimates = Estimates(study)
@@ -148,7 +148,7 @@ class Watcher:
             "dated_in_the_future": count_future_records(records, now),
         }
 
-    def _count_restarts(self, there: OnDisk) -> dict[str, int]:
+    def _count_restarts(self, there: OnDisk) -> Restarts:
         """Count restarted trainings, their restarts, and the restarts after an error.
 
         The other restarts followed a kill.
@@ -183,30 +183,25 @@ def _list_begun_nodes(study: Study, there: OnDisk) -> list[Begun]:
     return begun
 
 
-def _count_states_by_group(
-    study: Study, there: OnDisk, states: Mapping[str, str]
-) -> list[dict[str, Any]]:
+def _count_states_by_group(study: Study, there: OnDisk, states: Mapping[str, str]) -> list[Group]:
     """Count trainings by state, per model and algorithm, in the order of the config."""
     states = {**states, **dict.fromkeys(there.finished, "done")}
-    rows = []
+    rows: list[Group] = []
     for (model, what), stages in group_stages(study).items():
         counts = Counter(states.get(stage.digest, "waiting") for stage in stages)
         by_state = {state: counts[state] for state in STATES}
-        group = {"model": model, "algorithm": what}
-        rows.append({**group, "trainings": len(stages), "states": by_state})
+        rows.append(
+            {"model": model, "algorithm": what, "trainings": len(stages), "states": by_state}
+        )
     return rows
 
 
 # --- inputs of trainings: dialogues, token ids, tiny models --------------------------------------
 
 
-def list_unfinished_inputs(study: Study) -> list[dict[str, Any]]:
-    """Return the inputs that a job has started but not finished, as plain data.
-
-    Keys are ``label``, ``state`` ("running", "failed" or "interrupted"), ``error`` (the last line,
-    if failed) and ``log``.
-    """
-    begun = []
+def list_unfinished_inputs(study: Study) -> list[Input]:
+    """Return the inputs that a job has started but not finished."""
+    begun: list[Input] = []
     for label, folder, whole, log in _iterate_inputs(study):
         if whole.exists() or not log.exists():
             continue
@@ -250,16 +245,19 @@ def _iterate_inputs(study: Study) -> Iterator[tuple[str, Path, Path, Path]]:
 # --- single nodes -------------------------------------------------------------------------------
 
 
-def _summarise_running_node(study: Study, begun: Begun) -> dict[str, Any]:
+def _summarise_running_node(study: Study, begun: Begun) -> RunningNode:
     claim = begun.state.claim or {}
     return {
         **_name_node(study, begun),
-        **{key: claim.get(key) for key in ("host", "pid", "device", "started")},
+        "host": claim.get("host"),
+        "pid": claim.get("pid"),
+        "device": claim.get("device"),
+        "started": claim.get("started"),
         **read_progress(Path(study.folder(begun.node), LOG)),
     }
 
 
-def _summarise_failed_node(study: Study, begun: Begun) -> dict[str, Any]:
+def _summarise_failed_node(study: Study, begun: Begun) -> FailedNode:
     last = begun.events[-1] if begun.events else {}
     return {
         **_name_node(study, begun),
@@ -270,7 +268,7 @@ def _summarise_failed_node(study: Study, begun: Begun) -> dict[str, Any]:
     }
 
 
-def _name_node(study: Study, begun: Begun) -> dict[str, Any]:
+def _name_node(study: Study, begun: Begun) -> NodeName:
     """Return the names of a node; ``model`` and ``seed`` are None if it has none."""
     node = begun.node
     return {
@@ -284,7 +282,7 @@ def _name_node(study: Study, begun: Begun) -> dict[str, Any]:
     }
 
 
-def read_progress(log: Path) -> dict[str, Any]:
+def read_progress(log: Path) -> TrainingProgress:
     """Return percent, speed and remaining time from the last progress bar in a training's log.
 
     The values are None before the first progress bar.

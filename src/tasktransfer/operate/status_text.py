@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tasktransfer.core.quantities import format_quantity
+from tasktransfer.operate.facts import FailedNode, NodeName, Progress, RunningNode
 from tasktransfer.operate.overview_text import (
     AGAIN,
     format_damaged,
@@ -18,7 +17,7 @@ from tasktransfer.operate.status import STATES
 WIDEST = 160
 
 
-def as_text(seen: dict[str, Any]) -> str:
+def as_text(seen: Progress) -> str:
     """Format the state of a study."""
     lines = [
         f"study {seen['study']} ({seen['results']}/)",
@@ -46,7 +45,7 @@ def as_text(seen: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _format_groups(seen: dict[str, Any]) -> list[str]:
+def _format_groups(seen: Progress) -> list[str]:
     rows = [{**row, **row["states"]} for row in seen["groups"]]
     total = {"trainings": seen["trainings"], **seen["totals"]}
     shown = [state for state in STATES if seen["totals"][state] or state == "done"]
@@ -54,7 +53,7 @@ def _format_groups(seen: dict[str, Any]) -> list[str]:
     return format_indented_table([*rows, {"model": "all", "algorithm": "", **total}], columns)
 
 
-def _describe_progress(seen: dict[str, Any]) -> list[str]:
+def _describe_progress(seen: Progress) -> list[str]:
     total, done = seen["trainings"], seen["totals"]["done"]
     if total:
         lines = [f"{done:,} of {total:,} trainings done ({100 * done / total:.1f} %)"]
@@ -94,20 +93,23 @@ def _describe_progress(seen: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _name(item: dict[str, Any]) -> str:
+def _name(item: NodeName) -> str:
     seed = "" if item["seed"] is None else f" seed {item['seed']}"
     return f"{item['dataset']} {item['model'] or item['kind']} {item['label']}{seed}"
 
 
-def _describe_inputs(seen: dict[str, Any], state: str) -> list[str]:
+def _describe_inputs(seen: Progress, state: str) -> list[str]:
     """Return lines about inputs in a state; for failed ones, with the error and the log."""
     chosen = [item for item in seen["inputs"] if item["state"] == state]
     if state != "failed":
         return [item["label"] for item in chosen]
-    return [f"{item['label']}: {_cut(item['error'])}\n    {item['log']}" for item in chosen]
+    return [
+        f"{item['label']}: {_cut(item['error'] or 'no error was written')}\n    {item['log']}"
+        for item in chosen
+    ]
 
 
-def _describe_running_node(item: dict[str, Any]) -> str:
+def _describe_running_node(item: RunningNode) -> str:
     if item["model"] is None:
         return f"{_name(item)} ({item['host'] or '?'})"
     device = item["device"] or "waiting for a device"
@@ -116,7 +118,7 @@ def _describe_running_node(item: dict[str, Any]) -> str:
     return f"{_name(item)}: {how_far}{left} ({device}, {item['host'] or '?'})"
 
 
-def _describe_failed_node(item: dict[str, Any]) -> str:
+def _describe_failed_node(item: FailedNode) -> str:
     error = (item["error"] or item["cause"] or "no error was written").strip()
     return f"{_name(item)}: {_cut(error)}\n    {item['log']}"
 

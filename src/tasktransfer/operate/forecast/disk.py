@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tasktransfer.core.nodes import Stage
+from tasktransfer.operate.facts import DiskSpace
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.results.finished import OnDisk
 from tasktransfer.results.rounds import CHECKPOINT
@@ -25,16 +26,8 @@ Snakemake deletes the latter when that training is done, and starts no other tra
 
 def estimate_disk(
     estimates: Estimates, left: Collection[Stage], there: OnDisk, devices: int
-) -> dict[str, int | None]:
-    """Estimate the disk space that the remaining trainings need, in bytes.
-
-    Returns:
-        ``there``: current size of the results folder. ``kept_checkpoints``: further checkpoints
-        that are kept. ``temporary``: peak size of other checkpoints and of resume states.
-        ``records_and_predictions``: further records and predictions, with logs. ``peak``: sum of
-        all these. ``free``: free space of the file system, None if unknown. ``short``: whether the
-        free space is too small.
-    """
+) -> DiskSpace:
+    """Estimate the disk space that the remaining trainings need."""
     study, results = estimates.study, Path(estimates.study.config.results)
     to_write = [
         stage
@@ -46,16 +39,19 @@ def estimate_disk(
     largest = max((_estimate_state_bytes(estimates, stage) for stage in left), default=0)
     at_once = min(len(passing), TEMPORARY_A_DEVICE * devices) * max(passing, default=0)
     resuming = min(len(left), devices) * largest
-    to_come = {
-        "kept_checkpoints": sum(
-            estimates.of(s).checkpoint for s in to_write if study.keeps(s.kind)
-        ),
+    kept = sum(estimates.of(s).checkpoint for s in to_write if study.keeps(s.kind))
+    records = sum(estimates.of(stage).results for stage in left)
+    used, free = measure_bytes(results), _find_free_bytes(results)
+    needed = kept + at_once + resuming + records
+    return {
+        "there": used,
+        "kept_checkpoints": kept,
         "temporary": at_once + resuming,
-        "records_and_predictions": sum(estimates.of(stage).results for stage in left),
+        "records_and_predictions": records,
+        "peak": used + needed,
+        "free": free,
+        "short": free is not None and needed > free,
     }
-    used, free, needed = measure_bytes(results), _find_free_bytes(results), sum(to_come.values())
-    short = free is not None and needed > free
-    return {"there": used, **to_come, "peak": used + needed, "free": free, "short": short}
 
 
 def _estimate_state_bytes(estimates: Estimates, stage: Stage) -> int:
