@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, TypedDict
 
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
@@ -80,6 +80,34 @@ class MergeStep:
     takes_parameters: Callable[[], bool]
 
 
+class MergedNode(TypedDict):
+    """A node of the other folder: its path, the outcome with reasons, and its author."""
+
+    stage: str
+    outcome: MergeOutcome
+    reasons: list[str]
+    made_by: str | None
+
+
+class MergeResult(TypedDict):
+    """The result of a merge.
+
+    ``counts``: number of nodes by outcome. ``tables``: copied tables. ``lacking``: number of
+    planned nodes missing in both folders. ``unfinished``: number of nodes without a record in the
+    other folder. ``elsewhere``: number of nodes there that are not in the plan.
+    """
+
+    other: str
+    results: str
+    dry_run: bool
+    counts: dict[MergeOutcome, int]
+    tables: list[str]
+    lacking: int
+    unfinished: int
+    elsewhere: int
+    stages: list[MergedNode]
+
+
 def merge_results(
     study: Study,
     other: Path,
@@ -88,7 +116,7 @@ def merge_results(
     checkpoints: bool = True,
     dry_run: bool = False,
     tables: Iterable[str] = (),
-) -> dict[str, Any]:
+) -> MergeResult:
     """Copy the finished nodes of ``other`` into the study's results folder.
 
     Args:
@@ -100,43 +128,41 @@ def merge_results(
         tables: files of tables computed from dialogues, relative to a results folder; those missing
             here are copied.
 
-    Returns:
-        ``counts``: number of nodes by outcome. ``stages``: outcome, reasons and author of each
-        node in ``other``. ``unfinished``: number of nodes without a record there. ``elsewhere``:
-        number of nodes there that are not in the plan. ``tables``: copied tables. ``lacking``:
-        number of planned nodes missing in both folders.
-
     Raises:
         ConfigError: ``other`` is not a results folder, or is the study's own.
     """
     _check_other(study, other)
     steps, unfinished, elsewhere = _plan_steps(study, other, everything, checkpoints)
+    _sort_steps(steps, study)
+    nodes = _merge_steps(steps, other, dry_run=dry_run)
+    there = {step.node_folder.digest for step in steps}
+    lacking = (digest for digest in study.plan.by_digest if digest not in there)
     return {
-        **_merge_steps(study, other, steps, dry_run=dry_run, tables=tables),
+        "other": str(other),
+        "results": study.config.results,
         "dry_run": dry_run,
+        "counts": {name: sum(node["outcome"] == name for node in nodes) for name in OUTCOMES},
+        "tables": _merge_tables(study, other, tables, dry_run=dry_run),
+        "lacking": sum(not is_whole(study, study.node(digest)) for digest in lacking),
         "unfinished": unfinished,
         "elsewhere": elsewhere,
+        "stages": nodes,
     }
 
 
-def _merge_steps(
-    study: Study,
-    other: Path,
-    steps: list[MergeStep],
-    *,
-    dry_run: bool,
-    tables: Iterable[str],
-) -> dict[str, Any]:
+def _merge_steps(steps: Sequence[MergeStep], other: Path, *, dry_run: bool) -> list[MergedNode]:
     """Copy the nodes, in reverse order so that dependencies come last."""
-    _sort_steps(steps, study)
-    outcomes: list[dict[str, Any]] = []
+    nodes: list[MergedNode] = []
     for step in show_progress([*reversed(steps)], f"copying records of {other}"):
         outcome, reasons, by = _merge_one(step, dry_run=dry_run)
-        outcomes.insert(
-            0,
-            {"stage": step.node_folder.path, "outcome": outcome, "reasons": reasons, "made_by": by},
-        )
-    own, there = Path(study.config.results), {step.node_folder.digest for step in steps}
+        path = step.node_folder.path
+        nodes.append({"stage": path, "outcome": outcome, "reasons": reasons, "made_by": by})
+    return nodes[::-1]
+
+
+def _merge_tables(study: Study, other: Path, tables: Iterable[str], *, dry_run: bool) -> list[str]:
+    """Copy the tables that are missing here, and return their names."""
+    own = Path(study.config.results)
     taken = [
         name
         for name in tables
@@ -146,15 +172,7 @@ def _merge_steps(
     ]
     for name in () if dry_run else taken:
         _copy_file(other / name, own / name)
-    lacking = (digest for digest in study.plan.by_digest if digest not in there)
-    return {
-        "other": str(other),
-        "results": study.config.results,
-        "counts": {name: sum(t["outcome"] == name for t in outcomes) for name in OUTCOMES},
-        "tables": taken,
-        "lacking": sum(not is_whole(study, study.node(digest)) for digest in lacking),
-        "stages": outcomes,
-    }
+    return taken
 
 
 def _check_other(study: Study, other: Path) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tasktransfer.core.quantities import format_quantity
 from tasktransfer.errors import RecordError
-from tasktransfer.operate.merge import OUTCOMES
+from tasktransfer.operate.merge import OUTCOMES, MergeResult
 
 
-def find_error(seen: dict[str, Any]) -> RecordError | None:
+def find_error(seen: MergeResult) -> RecordError | None:
     """Return the error for conflicts and refused records, or None."""
     conflicts, refused = seen["counts"]["conflict"], seen["counts"]["refused"]
     if not conflicts and not refused:
@@ -20,7 +18,7 @@ def find_error(seen: dict[str, Any]) -> RecordError | None:
     )
 
 
-def as_text(seen: dict[str, Any]) -> str:
+def as_text(seen: MergeResult) -> str:
     """Format the result of a merge."""
     mark = " (dry run: nothing is copied)" * seen["dry_run"]
     lines = [f"{seen['other']} -> {seen['results']}{mark}"]
