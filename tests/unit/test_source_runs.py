@@ -9,7 +9,7 @@ import pytest
 from finished_stages import MODEL, TASKS, opened
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.runs import NO_MODEL
-from tasktransfer.designs.transfer.tables.source_runs import is_source_run, keep_used_baselines
+from tasktransfer.designs.transfer.tables.uncertainty import is_source_run, keep_used_baselines
 
 ER, DNLI, TC = TASKS
 GROUP = {"dataset": "DailyDialog", "model": "tiny-bert", "algorithm": "multitask"}

@@ -28,12 +28,16 @@ from tasktransfer.data.prepared import has_generated_dialogues
 from tasktransfer.errors import RecordError, TaskTransferError
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
-from tasktransfer.results.compact import compact_record
 from tasktransfer.results.finished import inspect_node, keep_checks
 from tasktransfer.results.misplaced import find_misplaced
 from tasktransfer.results.mixtures import Comparison, iterate_facts
 from tasktransfer.results.prepared import as_prepared
-from tasktransfer.results.records import NOUNS, PLURALS, describe_unrecorded_selections
+from tasktransfer.results.records import (
+    NOUNS,
+    PLURALS,
+    compact_record,
+    describe_unrecorded_selections,
+)
 from tasktransfer.results.rows import COLUMNS, read_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import DAMAGED, DONE, RECORD, WAITING, log_in

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
         names,
         paper_tables,
         shared_dialogues,
-        source_runs,
+        uncertainty,
     )
 else:
     figures = LazyPackage("tasktransfer.designs.transfer.figures")
@@ -62,7 +62,7 @@ else:
     collect = LazyPackage(f"{__package__}.collect").collect
     tables = LazyPackage("tasktransfer.designs.transfer.tables")
     names, paper_tables = tables.names, tables.paper_tables
-    shared_dialogues, source_runs = tables.shared_dialogues, tables.source_runs
+    shared_dialogues, uncertainty = tables.shared_dialogues, tables.uncertainty
 
 DATA_TABLES = ("table1", "lengths", "overlap_data")
 """Tables that ``data stats`` counts in the dialogues."""
@@ -185,7 +185,7 @@ def _build_tables(*, published: bool) -> Iterator[Table]:
             cited=name == "published_check",
             described=_build_table_function(name, "describe_columns"),
             runs=paper_tables.is_behind,
-            among=None if name == "table1" else partial(source_runs.keep_used_baselines, name),
+            among=None if name == "table1" else partial(uncertainty.keep_used_baselines, name),
         )
 
 

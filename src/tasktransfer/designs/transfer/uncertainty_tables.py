@@ -22,10 +22,10 @@ from tasktransfer.present.numbers import DIFFERENCES
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.transfer.tables import names, source_runs, uncertainty
+    from tasktransfer.designs.transfer.tables import names, uncertainty
 else:
     package = LazyPackage("tasktransfer.designs.transfer.tables")
-    names, source_runs, uncertainty = package.names, package.source_runs, package.uncertainty
+    names, uncertainty = package.names, package.uncertainty
 
 _PAIRS = "at least three pairs of a source and a target, with numbers that are not all equal"
 """Requirement of a rank correlation (``stats.correlation``)."""
@@ -55,8 +55,8 @@ def _declare_table(
         caption=caption,
         section="sure",
         certain=False,
-        runs=partial(source_runs.is_source_run, name),
-        among=partial(source_runs.keep_used_baselines, name),
+        runs=partial(uncertainty.is_source_run, name),
+        among=partial(uncertainty.keep_used_baselines, name),
         **more,
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from finished_stages import make, opened
-from tasktransfer.results.compact import PackedRounds, compact_record
+from tasktransfer.results.records import PackedRounds, compact_record
 from tasktransfer.results.schema import Record
 
 
