@@ -307,8 +307,7 @@ class _Reading:
                 self.problems.append((f"{node.path}/{RECORD}", str(error)))
             return
         record = as_prepared(record, Path(self.study.config.results), self._says)
-        record = compact_record(record, self._texts)
-        self.records[node.digest] = record
+        self.records[node.digest] = record = compact_record(record, self._texts)
         wrong = self._check_tests(node, record) if isinstance(node, Stage) else None
         if wrong is not None:
             self._exclude_node(node, f"{self.study.record(node)}: {wrong}")
