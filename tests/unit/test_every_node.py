@@ -25,9 +25,9 @@ from tasktransfer.operate.pilot import count_unfinished, find_shard
 from tasktransfer.operate.status import Watcher
 from tasktransfer.operate.status_text import as_text
 from tasktransfer.results.finished import find_missing_parts, look
-from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_record_rows
+from tasktransfer.results.schema import PROJECTION
 from tasktransfer.results.state import claim
 from tasktransfer.results.study import Study
 

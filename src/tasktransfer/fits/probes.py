@@ -25,8 +25,8 @@ from tasktransfer.fits.linear_probes import Linear, fit_multinomial, fit_one_vs_
 from tasktransfer.fits.mlp_probes import fit_mlp
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.answers import encode_answers
-from tasktransfer.results.probe_rows import MLP, PRIOR, PROJECTION, SHUFFLED
 from tasktransfer.results.rows import Row
+from tasktransfer.results.schema import MLP, PRIOR, PROJECTION, SHUFFLED
 from tasktransfer.tasks.card import Instance
 
 Floats = npt.NDArray[np.float64]

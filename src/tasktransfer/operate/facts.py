@@ -1,4 +1,4 @@
-"""What ``plan`` and ``status`` print, as their ``--json`` has it."""
+"""Facts that ``plan`` and ``status`` print, as their ``--json`` has them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class OtherNodes(TypedDict):
 # --- status ---------------------------------------------------------------------------------------
 
 
-class Group(TypedDict):
+class ProgressGroup(TypedDict):
     """Trainings of a model and an algorithm (or kind of stage), by state."""
 
     model: str
@@ -26,7 +26,7 @@ class Group(TypedDict):
     states: dict[str, int]
 
 
-class Input(TypedDict):
+class UnfinishedInput(TypedDict):
     """Data, token ids or a tiny model that are being created or failed.
 
     ``error`` is the last line of the error, None unless the state is "failed".
@@ -99,7 +99,7 @@ class DatedPace(Pace):
     dated_in_the_future: int
 
 
-class Progress(DatedPace):
+class StudyProgress(DatedPace):
     """Progress of a study.
 
     ``left``: number of unfinished nodes of all kinds. ``again``: those whose record exists.
@@ -115,9 +115,9 @@ class Progress(DatedPace):
     choice_pending: bool
     totals: dict[str, int]
     started_again: Restarts
-    groups: list[Group]
+    groups: list[ProgressGroup]
     others: list[OtherNodes]
-    inputs: list[Input]
+    inputs: list[UnfinishedInput]
     running: list[RunningNode]
     failed: list[FailedNode]
     interrupted: list[NodeName]
@@ -126,7 +126,7 @@ class Progress(DatedPace):
 # --- plan -----------------------------------------------------------------------------------------
 
 
-class Runs(TypedDict):
+class RunCounts(TypedDict):
     """Runs by method."""
 
     total: int
@@ -143,7 +143,7 @@ class PairTrainings(TypedDict):
     trainings: int
 
 
-class Trainings(TypedDict):
+class TrainingCounts(TypedDict):
     """Distinct trainings; counts of finished work are None if it is unknown."""
 
     total: int
@@ -157,7 +157,7 @@ class Trainings(TypedDict):
     damaged: list[str]
 
 
-class Speed(TypedDict):
+class ModelSpeed(TypedDict):
     """A model's size, and the basis of its estimated speed."""
 
     parameters: int
@@ -167,7 +167,7 @@ class Speed(TypedDict):
     precision: str
 
 
-class Cost(TypedDict):
+class WorkCost(TypedDict):
     """Estimated cost of some nodes."""
 
     trainings: int
@@ -223,17 +223,17 @@ class Endpoint(TypedDict):
     probes: list[str]
 
 
-class Estimate(TypedDict):
+class StudyEstimate(TypedDict):
     """Estimated work, all of it and the remaining part."""
 
     device: str
     devices: int
     devices_from: str
-    speed_from: dict[str, Speed]
+    speed_from: dict[str, ModelSpeed]
     rates: str
     sizes_from: list[str]
-    total: Cost
-    left: Cost
+    total: WorkCost
+    left: WorkCost
     by_target: list[TargetTrainings]
     disk_bytes: DiskSpace
 
@@ -250,8 +250,8 @@ class Overview(TypedDict):
     synthetic: bool | None
     absent: list[str]
     lacking: list[str]
-    runs: Runs
-    trainings: Trainings
+    runs: RunCounts
+    trainings: TrainingCounts
     others: list[OtherNodes]
     endpoints: list[Endpoint]
-    estimate: Estimate
+    estimate: StudyEstimate

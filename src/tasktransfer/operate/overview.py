@@ -15,14 +15,14 @@ from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.datasets import DATASETS
 from tasktransfer.operate.endpoints import describe_endpoints
 from tasktransfer.operate.facts import (
-    Cost,
-    Estimate,
+    ModelSpeed,
     OtherNodes,
     Overview,
     PairTrainings,
-    Speed,
+    StudyEstimate,
     TargetTrainings,
-    Trainings,
+    TrainingCounts,
+    WorkCost,
 )
 from tasktransfer.operate.forecast.besides import is_answered_by_endpoint
 from tasktransfer.operate.forecast.disk import estimate_disk
@@ -107,7 +107,7 @@ def count_other_nodes(study: Study, there: OnDisk) -> list[OtherNodes]:
     ]
 
 
-def _summarise_trainings(study: Study, there: OnDisk) -> Trainings:
+def _summarise_trainings(study: Study, there: OnDisk) -> TrainingCounts:
     plan = study.plan
     kinds = Counter(stage.kind for stage in plan.stages)
     done = None if study.unknown else len(plan.stages) - len(there.left(study))
@@ -161,7 +161,7 @@ def group_stages(study: Study) -> dict[tuple[str, str], list[Stage]]:
 # --- estimates ----------------------------------------------------------------------------------
 
 
-def _estimate(estimates: Estimates, there: OnDisk, devices: int | None) -> Estimate:
+def _estimate(estimates: Estimates, there: OnDisk, devices: int | None) -> StudyEstimate:
     study = estimates.study
     count, count_from = _count_devices(estimates, devices)
     left = there.left(study)
@@ -191,9 +191,9 @@ def _count_devices(estimates: Estimates, asked: int | None) -> tuple[int, str]:
     return cores, "cores here, one training on each"
 
 
-def _summarise_speeds(estimates: Estimates) -> dict[str, Speed]:
+def _summarise_speeds(estimates: Estimates) -> dict[str, ModelSpeed]:
     """Return each model's size, and the basis of its estimated speed."""
-    sources: dict[str, Speed] = {}
+    sources: dict[str, ModelSpeed] = {}
     for model in estimates.study.config.models:
         precision = estimates.precision(model.name, estimates.study.config.training.precision)
         size, speed = estimates.model(model.name), estimates.speed(model.name, precision)
@@ -213,7 +213,7 @@ def _select_unfinished_nodes(study: Study, there: OnDisk) -> list[Node]:
     return [node for node in others if node.digest not in there.finished]
 
 
-def _sum(estimates: Estimates, nodes: Sequence[Node], devices: int) -> Cost:
+def _sum(estimates: Estimates, nodes: Sequence[Node], devices: int) -> WorkCost:
     """Sum up the cost of some nodes.
 
     Wall time assumes that all ``devices`` are busy until the end. It is at least the time of the

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tasktransfer.core.quantities import format_quantity
 from tasktransfer.operate.endpoints import format_endpoints
-from tasktransfer.operate.facts import DiskSpace, Estimate, OtherNodes, Overview, Speed
+from tasktransfer.operate.facts import DiskSpace, ModelSpeed, OtherNodes, Overview, StudyEstimate
 from tasktransfer.operate.forecast.disk import format_bytes
 from tasktransfer.present.text import format_table
 from tasktransfer.results.records import PLURALS
@@ -92,7 +92,7 @@ def format_indented_table(
     return [f"  {line}" for line in format_table(shown)]
 
 
-def _format_estimate(estimate: Estimate) -> list[str]:
+def _format_estimate(estimate: StudyEstimate) -> list[str]:
     rows = [
         {**cost, "name": name, "wall_time": format_hours(cost["wall_hours"])}
         for name, cost in (("total", estimate["total"]), ("left", estimate["left"]))
@@ -120,7 +120,7 @@ def _format_estimate(estimate: Estimate) -> list[str]:
     ]
 
 
-def _describe_extra_hours(estimate: Estimate) -> list[str]:
+def _describe_extra_hours(estimate: StudyEstimate) -> list[str]:
     besides = estimate["total"]["device_hours_besides"]
     lines = []
     if besides:
@@ -133,7 +133,7 @@ def _describe_extra_hours(estimate: Estimate) -> list[str]:
     return lines
 
 
-def _describe_speed_basis(name: str, basis: Speed) -> str:
+def _describe_speed_basis(name: str, basis: ModelSpeed) -> str:
     parameters, trained = basis["parameters"], basis["trained_parameters"]
     share = f", {trained / 1e6:,.1f}M of them trained" if trained < parameters else ""
     return (

@@ -25,9 +25,8 @@ from tasktransfer.files.progress import show_progress
 from tasktransfer.operate.coded_answers import remove_quotations
 from tasktransfer.operate.offered import check_files, read_offered_record
 from tasktransfer.results.places import iterate_node_folders
-from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.rows import COLUMNS, read_rows
-from tasktransfer.results.schema import Record
+from tasktransfer.results.schema import PROJECTION, Record
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 

@@ -24,13 +24,13 @@ from tasktransfer.files.progress import show_progress
 from tasktransfer.operate.facts import (
     DatedPace,
     FailedNode,
-    Group,
-    Input,
     NodeName,
-    Progress,
+    ProgressGroup,
     Restarts,
     RunningNode,
+    StudyProgress,
     TrainingProgress,
+    UnfinishedInput,
 )
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.overview import count_other_nodes, group_stages
@@ -81,7 +81,7 @@ class Watcher:
         self._tries: dict[str, tuple[int, int, int]] = {}
         """Digest → bytes of a history, number of starts and of errors in it."""
 
-    def look(self) -> Progress:
+    def look(self) -> StudyProgress:
         """Return the progress of the study."""
         self.study = self.study.with_choices()
         study, now, there = self.study, time.time(), look(self.study)
@@ -183,10 +183,12 @@ def _list_begun_nodes(study: Study, there: OnDisk) -> list[Begun]:
     return begun
 
 
-def _count_states_by_group(study: Study, there: OnDisk, states: Mapping[str, str]) -> list[Group]:
+def _count_states_by_group(
+    study: Study, there: OnDisk, states: Mapping[str, str]
+) -> list[ProgressGroup]:
     """Count trainings by state, per model and algorithm, in the order of the config."""
     states = {**states, **dict.fromkeys(there.finished, "done")}
-    rows: list[Group] = []
+    rows: list[ProgressGroup] = []
     for (model, what), stages in group_stages(study).items():
         counts = Counter(states.get(stage.digest, "waiting") for stage in stages)
         by_state = {state: counts[state] for state in STATES}
@@ -199,9 +201,9 @@ def _count_states_by_group(study: Study, there: OnDisk, states: Mapping[str, str
 # --- inputs of trainings: dialogues, token ids, tiny models --------------------------------------
 
 
-def list_unfinished_inputs(study: Study) -> list[Input]:
+def list_unfinished_inputs(study: Study) -> list[UnfinishedInput]:
     """Return the inputs that a job has started but not finished."""
-    begun: list[Input] = []
+    begun: list[UnfinishedInput] = []
     for label, folder, whole, log in _iterate_inputs(study):
         if whole.exists() or not log.exists():
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasktransfer.core.quantities import format_quantity
-from tasktransfer.operate.facts import FailedNode, NodeName, Progress, RunningNode
+from tasktransfer.operate.facts import FailedNode, NodeName, RunningNode, StudyProgress
 from tasktransfer.operate.overview_text import (
     AGAIN,
     format_damaged,
@@ -17,7 +17,7 @@ from tasktransfer.operate.status import STATES
 WIDEST = 160
 
 
-def as_text(seen: Progress) -> str:
+def as_text(seen: StudyProgress) -> str:
     """Format the state of a study."""
     lines = [
         f"study {seen['study']} ({seen['results']}/)",
@@ -45,7 +45,7 @@ def as_text(seen: Progress) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _format_groups(seen: Progress) -> list[str]:
+def _format_groups(seen: StudyProgress) -> list[str]:
     rows = [{**row, **row["states"]} for row in seen["groups"]]
     total = {"trainings": seen["trainings"], **seen["totals"]}
     shown = [state for state in STATES if seen["totals"][state] or state == "done"]
@@ -53,7 +53,7 @@ def _format_groups(seen: Progress) -> list[str]:
     return format_indented_table([*rows, {"model": "all", "algorithm": "", **total}], columns)
 
 
-def _describe_progress(seen: Progress) -> list[str]:
+def _describe_progress(seen: StudyProgress) -> list[str]:
     total, done = seen["trainings"], seen["totals"]["done"]
     if total:
         lines = [f"{done:,} of {total:,} trainings done ({100 * done / total:.1f} %)"]
@@ -98,7 +98,7 @@ def _name(item: NodeName) -> str:
     return f"{item['dataset']} {item['model'] or item['kind']} {item['label']}{seed}"
 
 
-def _describe_inputs(seen: Progress, state: str) -> list[str]:
+def _describe_inputs(seen: StudyProgress, state: str) -> list[str]:
     """Return lines about inputs in a state; for failed ones, with the error and the log."""
     chosen = [item for item in seen["inputs"] if item["state"] == state]
     if state != "failed":

@@ -29,8 +29,8 @@ from tasktransfer.errors import RecordError, TaskTransferError
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.results.finished import inspect_node, keep_checks
-from tasktransfer.results.misplaced import find_misplaced
 from tasktransfer.results.mixtures import Comparison, iterate_facts
+from tasktransfer.results.places import find_misplaced
 from tasktransfer.results.prepared import as_prepared
 from tasktransfer.results.records import (
     NOUNS,

@@ -1,15 +1,19 @@
-"""Layout of a results folder: paths for each kind of node, and recognition of node folders."""
+"""Layout of a results folder: paths of nodes, their folders, and records in the wrong folder."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.nodes import SHORT
+from tasktransfer.core.nodes import SHORT, Node
+from tasktransfer.errors import RecordError
+from tasktransfer.results.records import read_record
+from tasktransfer.results.state import RECORD
+from tasktransfer.results.study import Study
 
 STAGES = "stages"
 _SEEDED = re.compile(r"^seed-?\d+-([0-9a-f]{12})$")
@@ -23,6 +27,10 @@ LAYOUT = {
 
 The name ends in the digest.
 """
+
+
+_ADDRESS = re.compile(rf"(?:.*-)?([0-9a-f]{{{SHORT}}})")
+"""Name of a node's folder, which ends in the first digits of the node's digest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +95,37 @@ def compute_path(record: Any) -> str:
     if node["kind"] == "evaluation":
         return f"evaluations/{dataset}/{node['label']}/{short}"
     return f"data/derived/{identity['derived']['recipe']}/{dataset}-{short}"
+
+
+def find_misplaced(study: Study, nodes: Mapping[str, Node]) -> Iterator[tuple[str, str]]:
+    """Yield path and problem of records of these nodes that are in another folder."""
+    results = Path(study.config.results)
+    by_digits = {digest[:SHORT]: node for digest, node in nodes.items()}
+    places = {study.record(node) for node in nodes.values()}
+    for root in sorted({node.path.split("/", 1)[0] for node in nodes.values()}):
+        for path in _list_records(results / root):
+            address = _ADDRESS.fullmatch(path.parent.name)
+            if str(path) in places or (address and address[1] not in by_digits):
+                continue
+            node = nodes.get(_read_digest(path) or "")
+            if node is not None:
+                belongs = f"{node.path}/{RECORD}"
+                error = f"{path}: {node.label} belongs at {belongs}; this one is left out"
+                yield path.relative_to(results).as_posix(), error
+
+
+def _list_records(folder: Path) -> list[Path]:
+    """List all paths below a folder with a record's name, sorted, including folders and links."""
+    return sorted(
+        Path(path, RECORD)
+        for path, folders, files in os.walk(folder)
+        if RECORD in files or RECORD in folders
+    )
+
+
+def _read_digest(path: Path) -> str | None:
+    """Return the node digest in a record, or None if the record cannot be read."""
+    try:
+        return read_record(path)["node"]["digest"]
+    except RecordError:
+        return None

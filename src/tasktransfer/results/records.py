@@ -19,8 +19,8 @@ from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.results.artefacts import Artefact
 from tasktransfer.results.contradictions import find_contradictions
-from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.schema import (
+    PROJECTION,
     SCHEMA_VERSION,
     Provenance,
     Record,

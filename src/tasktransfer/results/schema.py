@@ -290,3 +290,12 @@ class Record(TypedDict):
 def record_type() -> TypeAdapter[Record]:
     """Build the validator when the first record is read, since many commands read none."""
     return TypeAdapter(Record)
+
+
+# --- probes ---------------------------------------------------------------------------------------
+
+SHUFFLED, PRIOR, MLP = "shuffled", "prior", "mlp"
+"""Suffixes of the task names in rows of other classifiers: ``<task>+<suffix>``."""
+
+PROJECTION = "projection.npz"
+"""Training representations projected on their first two principal components."""

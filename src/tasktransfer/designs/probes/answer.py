@@ -20,7 +20,7 @@ from tasktransfer.present.sentences import (
     join_names,
 )
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.probe_rows import PRIOR
+from tasktransfer.results.schema import PRIOR
 
 Cell = tuple[str, str, str, str]
 """Corpus, model, probe and snapshot."""

@@ -27,9 +27,8 @@ from tasktransfer.results.common_frames import build_metadata
 from tasktransfer.results.frame_files import read_earlier_rows
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
-from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.records import get_selected_round
-from tasktransfer.results.schema import Record
+from tasktransfer.results.schema import PROJECTION, Record
 from tasktransfer.tasks.card import SPLITS
 
 

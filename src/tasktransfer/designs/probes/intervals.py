@@ -24,8 +24,8 @@ from tasktransfer.metrics.answers import encode_answers
 from tasktransfer.metrics.labels import Sums, compute_proportion
 from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.probe_rows import PRIOR, SHUFFLED
 from tasktransfer.results.rows import read_record_rows, select_task_rows
+from tasktransfer.results.schema import PRIOR, SHUFFLED
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.store import cast_columns
 from tasktransfer.results.study import Study

@@ -31,9 +31,9 @@ from tasktransfer.operate.pack import (
     compute_content_digest,
 )
 from tasktransfer.results.places import compute_path
-from tasktransfer.results.probe_rows import PROJECTION
 from tasktransfer.results.records import parse_record, write_record
 from tasktransfer.results.rows import COLUMNS, write_table
+from tasktransfer.results.schema import PROJECTION
 from tasktransfer.results.state import RECORD
 
 MOST_BYTES = 64 * 2**20
