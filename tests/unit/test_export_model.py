@@ -289,7 +289,7 @@ def test_a_training_is_repeated_if_its_checkpoint_was_not_kept(
 
 def test_names_that_do_not_fit_are_refused(study: Any, tmp_path: Path) -> None:
     out = tmp_path / "model"
-    with pytest.raises(ConfigError, match=r"--task: the study has 2 tasks\. Give one of"):
+    with pytest.raises(ConfigError, match=r"--task: models for 2 tasks can be exported\. Give one"):
         export_model(study, design_of(study.config), out, ExportRequest())
     with pytest.raises(ConfigError, match=r"--task intents: is not .*did you mean"):
         export(study, out, None, "intents")

@@ -17,6 +17,7 @@ from declared_files import dialogue, lines
 from small_models import make_model
 from tasktransfer.cli import main, new_study
 from tasktransfer.cli.new_study import SIZES, Size, Wish, find_target, name_models
+from tasktransfer.core.references import REFERENCES
 from tasktransfer.designs import load_config, open_study
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.errors import ConfigError
@@ -186,7 +187,7 @@ def test_the_baseline_and_references_come_before_sources(
     config = write_for(2.0, tmp_path, monkeypatch)
     assert config["algorithms"] == ["baseline"]
     assert [*config["datasets"]] == ["Own"] and [*config["datasets"]["Own"]["tasks"]] == ["intent"]
-    assert "frozen_logistic" in config["references"]
+    assert config["references"] == [*REFERENCES]
     assert config["training"]["recipe"] == "auto" and "epochs" not in config["training"]
     assert "leave no time for sources" in capsys.readouterr().err
     monkeypatch.chdir(tmp_path / "study")

@@ -33,11 +33,12 @@ from tasktransfer.datasets.tiny_world import generate
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.commands import warn_unlearned
 from tasktransfer.designs.transfer.runs import NO_MODEL, is_reference, transfer_runs
-from tasktransfer.designs.transfer.statistics.references import build_reference_table
+from tasktransfer.designs.transfer.statistics.references import make_references
 from tasktransfer.evaluation.reference import choose_predictor
 from tasktransfer.jobs.recorded_job import Made
 from tasktransfer.jobs.reference_job import predict_tasks
 from tasktransfer.results.collect import Collected
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.rows import Row, read_rows, write_rows
 from tasktransfer.results.store import build_frame, write_frame
@@ -233,7 +234,12 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
 
 
 def build_table(study: Study, right: Callable[[Run, str], float]) -> pd.DataFrame:
-    return build_reference_table(cast(Collected, Finished(study, right)))
+    return make_references(gather_frames(Finished(study, right)))
+
+
+def gather_frames(collected: Any) -> Frames:
+    metadata = Metadata("references", "c" * 64, True, 4)
+    return Frames(collected.study, {}, metadata, cast(Collected, collected))
 
 
 def test_a_baseline_is_compared_with_each_reference_in_pairs(study: Study) -> None:
@@ -280,8 +286,8 @@ def test_one_seed_has_no_q(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_without_a_finished_reference_the_table_is_empty(study: Study) -> None:
-    none = build_reference_table(
-        cast(Collected, SimpleNamespace(study=study, runs=(), rows=lambda _: None))
+    none = make_references(
+        gather_frames(SimpleNamespace(study=study, runs=(), rows=lambda _: None))
     )
     assert none.empty
     assert "state" in none

@@ -13,6 +13,7 @@ from typing import Any
 
 from tasktransfer.cli.demo_study import SNAKEFILE, WORKFLOW
 from tasktransfer.config.yaml_text import format_comment, write_yaml
+from tasktransfer.core.references import REFERENCES
 from tasktransfer.datasets import PACKAGE
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.datasets.declared.spellings import normalise_label
@@ -61,9 +62,6 @@ SIZES = (
     Size(3, 400, 100, 300, 96),
 )
 """Sizes to try, largest first. All have at least three seeds, so that differences are tested."""
-
-REFERENCES = ["most_frequent", "tfidf_logistic", "frozen_logistic"]
-"""References of a new study: they take minutes, and show whether the baseline has learned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +212,7 @@ def _build_config(
             _describe_model(name, model, wish, size)
             for name, model in zip(name_models(wish.models), wish.models, strict=True)
         ],
-        "references": [*REFERENCES],
+        "references": [*REFERENCES],  # they take minutes, and may be as good as the baseline
         "algorithms": ["baseline", "pretrain_finetune"] if sources else ["baseline"],
         "seeds": size.seeds,
         "training": {"recipe": "auto", **limits},

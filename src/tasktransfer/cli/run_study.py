@@ -95,6 +95,8 @@ def run(chosen: argparse.Namespace) -> None:
     if not plain:
         design = designs.design_of(study.config)
         print(list_files_to_open(study, design), end="")
+        for sentence in design.advice(study):
+            print(escape_line(sentence))
         for warning in design.warnings(study):
             print(f"warning: {escape_line(warning)}", file=sys.stderr)
 

@@ -24,7 +24,7 @@ def add_commands(commands: Any) -> None:
     add_option(command, "--task", "TASK", what)
     what = (
         "baseline, an algorithm, an algorithm with its sources (pretrain_finetune:CRE), or a "
-        "reference (default: the method with the best mean score on dev)"
+        "reference (default: the recommended method, or else the best one on dev)"
     )
     add_option(command, "--method", "METHOD", what)
     add_option(

@@ -86,6 +86,7 @@ class Design:
         notes: config → lines that ``validate`` adds for a valid config.
         refuse: raises for a study whose data cannot be used together, before anything runs.
         warnings: finished study → warnings about its results, which ``run`` prints at its end.
+        advice: finished study → sentences on its results, which ``run`` prints at its end.
         shortages: study → messages, with remedies, on prepared data that are too few.
         recipes: the design's recipes of derived data, by name.
         learners: the design's learners of fits, by name.
@@ -111,6 +112,7 @@ class Design:
     notes: Callable[[Any], Sequence[str]] = lambda _: ()
     refuse: Callable[[Study], None] = lambda _: None
     warnings: Callable[[Study], Sequence[str]] = lambda _: ()
+    advice: Callable[[Study], Sequence[str]] = lambda _: ()
     shortages: Callable[[Study], Sequence[str]] = lambda _: ()
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     learners: Mapping[str, Learner] = field(default_factory=dict)

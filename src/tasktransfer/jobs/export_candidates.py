@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from tasktransfer.core.fidelity import Scoring
+from tasktransfer.core.methods import ADAPTER, FINE_TUNING, TRANSFER
 from tasktransfer.core.nodes import Fit, Outcome, Stage
 from tasktransfer.core.references import FROZEN, NEAREST, OF_A_MODEL, SCORING, TFIDF
 from tasktransfer.core.runs import Run
@@ -21,6 +23,7 @@ from tasktransfer.results.exported import KINDS
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.records import get_selected_round, read_record
 from tasktransfer.results.rows import read_record_rows, select_task_rows
+from tasktransfer.results.store import read_statistic_frame
 from tasktransfer.results.study import Study
 from tasktransfer.stats.bootstrap import compute_mean_confidence
 from tasktransfer.stats.cells import NO_SEED, Scored, gather_cells, score_answers
@@ -166,21 +169,83 @@ def _choose_task(
         raise ConfigError(
             f"{study.config_file}: the study trains no encoder and fits no reference for a task "
             f"with one label per input ({', '.join(KINDS)}). Give another study"
+            f"{_describe_unexported_tasks(study, ())}"
         )
     if task is None:
         own = [pair for pair in tasks if DATASETS[pair[0]].has_own_files]
         if len(tasks) == 1 or len(own) == 1:
             return tasks[0] if len(tasks) == 1 else own[0]
         raise ConfigError(
-            f"--task: the study has {len(tasks)} tasks. Give one of {', '.join(names)}"
+            f"--task: models for {len(tasks)} tasks can be exported. Give one of "
+            f"{', '.join(names)}{_describe_unexported_tasks(study, tasks)}"
         )
     fitting = [pair for pair, name in zip(tasks, names, strict=True) if task in (name, pair[1])]
     if len(fitting) != 1:
-        problem = "names several tasks" if fitting else "is not a task with one label per input"
+        problem = "names several tasks" if fitting else "is not a task with a model for export"
         raise ConfigError(
             f"--task {task}: {problem}{suggest_name(task, names)}. Give one of {', '.join(names)}"
+            f"{_describe_unexported_tasks(study, tasks)}"
         )
     return fitting[0]
+
+
+def _describe_unexported_tasks(study: Study, exported: Container[tuple[str, str]]) -> str:
+    """Return the study's other tasks, each with the reason why it has no model for export."""
+    stages = study.plan.stages
+    trained = [(stage.dataset, task) for stage in stages for task in stage.tested]
+    fitted = [(fit.data.name, task) for fit in study.plan.fits for task in fit.tasks]
+    prompted = [(node.data.name, node.task) for node in study.plan.evaluations]
+    rest = [p for p in dict.fromkeys([*trained, *fitted, *prompted]) if p not in exported]
+    if not rest:
+        return ""
+    reasons = [f"{dataset}/{name} ({_explain(study, dataset, name)})" for dataset, name in rest]
+    return f". Other tasks cannot be exported: {', '.join(reasons)}"
+
+
+def _explain(study: Study, dataset: str, task: str) -> str:
+    kind = get_task(dataset, task).kind
+    if kind not in KINDS:
+        return f"its kind is {kind}"
+    models = list_other_models(study, dataset, task)
+    return f"no encoder is trained on it, only {', '.join(models)}" if models else "not trained"
+
+
+def list_other_models(study: Study, dataset: str, task: str) -> list[str]:
+    """Return the decoders and encoder-decoders that are trained on a task, with their families."""
+    models = {
+        f"{stage.model.name} ({stage.model.family.replace('_', '-')})": None
+        for stage in study.plan.stages
+        if stage.dataset == dataset and task in stage.tested and stage.model.family != "encoder"
+    }
+    return list(models)
+
+
+def read_recommendation(study: Study, dataset: str, task: str) -> Mapping[str, Any] | None:
+    """Return the row of a task's recommended method in the study's table ``methods``.
+
+    None if there is no table, or if no method is recommended.
+    """
+    path = Path(study.tables, "methods.parquet")
+    if not path.is_file():
+        return None
+    table = read_statistic_frame(path)
+    rows = table[(table["dataset"] == dataset) & (table["target"] == task) & table["recommended"]]
+    return None if rows.empty else {str(key): value for key, value in rows.iloc[0].items()}
+
+
+def find_recommended(
+    candidates: Sequence[ExportCandidate], row: Mapping[str, Any]
+) -> list[ExportCandidate]:
+    """Return the candidates of a recommended method, one per seed; none if it has no model.
+
+    Args:
+        candidates: finished candidates of the task.
+        row: result of ``read_recommendation``.
+    """
+    names = {FINE_TUNING: "baseline", ADAPTER: "baseline", TRANSFER: row["variant"]}
+    method = names.get(row["method"], row["method"])
+    model = row["model"] if isinstance(row["model"], str) else ""
+    return [each for each in candidates if (each.method, each.model) == (method, model)]
 
 
 def select_method(

@@ -30,6 +30,13 @@ SCOPES = {
     "turn": "a turn, with the turns before it",
     "last_turn": "the last turn of a dialogue, with the turns before it",
 }
+RULES = {
+    "user": "The method was chosen by the person who exported it.",
+    "recommended": "The method is the simplest one that is not significantly worse than the best "
+    "one on test, so its test score may be slightly too high.",
+    "dev": "Dev scores chose the method.",
+}
+"""Rule by which the method was chosen → sentence."""
 KEEPS = {"end": "its end", "beginning": "its beginning", "both": "its beginning and its end"}
 
 
@@ -115,8 +122,8 @@ def _format_scores(exported: Exported) -> Iterator[str]:
     test, equal = scores["test"], scores["recorded_predictions"]
     yield f"This model has {_format_interval(test)} on {test['instances']:,} test instances, and"
     yield f"{scores['dev']:g} on dev. The score is the mean of the task's metrics, in points, and"
-    yield "the interval has 95 % over dialogues. Seed and method were chosen by their dev scores,"
-    yield "and a fine-tuned model's dev score also selected its epoch. The model repeats"
+    yield f"the interval has 95 % over dialogues. {RULES[scores['method_chosen_by']]}"
+    yield "Dev scores chose the seed, and the epoch of a fine-tuned model. The model repeats"
     yield f"{equal['equal']:,} of the {equal['of']:,} test predictions that the study recorded."
     yield from ("", "| method | model | seeds | test score [95 % interval] |", "|---|---|---|---|")
     for row in scores["methods"]:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tasktransfer import __version__, metrics
+from tasktransfer.core.methods import format_method
 from tasktransfer.core.nodes import Fit, Stage, Start
 from tasktransfer.core.references import (
     FROZEN,
@@ -31,8 +32,11 @@ from tasktransfer.jobs import inputs
 from tasktransfer.jobs.export_candidates import (
     ExportCandidate,
     describe_scores,
+    find_recommended,
     group_candidates,
     list_candidates,
+    list_other_models,
+    read_recommendation,
     select_method,
 )
 from tasktransfer.jobs.export_card import write_card
@@ -62,7 +66,11 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
-    """A model to export. Values that are None are chosen, see ``export_candidates``."""
+    """A model to export. Values that are None are chosen, see ``export_candidates``.
+
+    Without a method, that is the recommended one of the study's table ``methods``, or else the one
+    with the best mean score on dev.
+    """
 
     task: str | None = None
     method: str | None = None
@@ -90,6 +98,7 @@ def export_model(study: Study, design: Brought, out: Path, request: ExportReques
         RecordError: no method is finished, or a file differs from its record.
     """
     candidates = list_candidates(study, request.task)
+    recommended = _list_recommended(study, candidates, request)
     with replace_folder(out, MAKER) as fresh, tempfile.TemporaryDirectory(dir=out.parent) as temp:
         built: dict[str, Path] = {}
 
@@ -105,14 +114,44 @@ def export_model(study: Study, design: Brought, out: Path, request: ExportReques
             dev = _predict_split(candidate, build(candidate), "dev")
             return _score(candidate, dev)
 
-        chosen = select_method(candidates, request.method, request.model, score_fit)
+        chosen = select_method(recommended or candidates, request.method, request.model, score_fit)
         print(f"exporting {chosen.name}, {_format_seed(chosen)}", file=sys.stderr, flush=True)
         folder = build(chosen)
-        exported = _measure(chosen, folder, candidates)
+        rule = "user" if request.method else "recommended" if recommended else "dev"
+        exported = _measure(chosen, folder, candidates, rule)
         exported.write(folder)
         write_card(folder, chosen, exported)
         shutil.copytree(folder, fresh, dirs_exist_ok=True)
     return exported
+
+
+def _list_recommended(
+    study: Study, candidates: Sequence[ExportCandidate], request: ExportRequest
+) -> list[ExportCandidate]:
+    """Return the candidates of the recommended method; none if the user or dev chooses a method.
+
+    A note says why the recommended method is not exported, or which models cannot be.
+    """
+    dataset, task = candidates[0].dataset, candidates[0].task
+    if others := list_other_models(study, dataset, task):
+        _print_note(f"only encoders can be exported, so {', '.join(others)} cannot be chosen")
+    row = read_recommendation(study, dataset, task)
+    if request.method is not None or row is None:
+        return []
+    found = find_recommended(candidates, row)
+    if not found or request.model not in (None, "", *(each.model for each in found)):
+        model = f" with {row['model']}" if isinstance(row["model"], str) else ""
+        _print_note(
+            f"the recommended method is {format_method(row['method'])}{model}, which "
+            f"{'is not one of --model ' + str(request.model) if found else 'has no model'}; the "
+            "method with the best mean score on dev is exported instead"
+        )
+        return []
+    return found
+
+
+def _print_note(text: str) -> None:
+    print(f"note: {text}", file=sys.stderr, flush=True)
 
 
 def _format_seed(candidate: ExportCandidate) -> str:
@@ -274,25 +313,32 @@ def _score(candidate: ExportCandidate, split: Split) -> float:
 
 
 def _measure(
-    candidate: ExportCandidate, folder: Path, candidates: Sequence[ExportCandidate]
+    candidate: ExportCandidate, folder: Path, candidates: Sequence[ExportCandidate], rule: str
 ) -> Exported:
-    """Return the facts of a written model with its temperature, scores and provenance."""
+    """Return the facts of a written model with its temperature, scores and provenance.
+
+    Args:
+        candidate: the exported run.
+        folder: folder of its model.
+        candidates: all finished candidates of the task.
+        rule: rule by which its method was chosen: user, recommended or dev.
+    """
     dev, test = (_predict_split(candidate, folder, split) for split in ("dev", "test"))
     temperature = float(f"{fit_temperature(dev.logits, dev.golds):.4g}")
     recorded = select_task_rows(read_record_rows(candidate.record), candidate.task)
     predictions = [tuple(answer) for answer in recorded["prediction"].to_pylist()]
     equal = sum(a == b for a, b in zip(predictions, test.answers, strict=True))
     if equal < len(predictions):
-        print(
-            f"note: {len(predictions) - equal:,} of {len(predictions):,} test predictions differ "
-            "from the record, because of rounding or another device",
-            file=sys.stderr,
+        _print_note(
+            f"{len(predictions) - equal:,} of {len(predictions):,} test predictions differ from "
+            "the record, because of rounding or another device"
         )
     return replace(
         read_exported(folder),
         temperature=temperature,
         calibration=_describe_calibration(dev, test, temperature),
         scores={
+            "method_chosen_by": rule,
             "dev": round(_score(candidate, dev), 2),
             "test": {**describe_scores([candidate]), "instances": len(test.instances)},
             "recorded_predictions": {"equal": equal, "of": len(predictions)},

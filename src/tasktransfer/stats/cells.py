@@ -175,7 +175,7 @@ class Cell:
 
     def subtract(self, other: Cell) -> Estimate:
         """Return the mean difference from another cell, over the seeds that both have."""
-        units = _get_shared_units(self.units, other.units)
+        units = get_shared_units(self.units, other.units)
         return estimate(self.pair_seeds(other), other.pair_seeds(self), units)
 
 
@@ -197,13 +197,13 @@ def _make_cell(of_seeds: Mapping[int, Scored]) -> Cell:
     runs = [of_seeds[seed] for seed in seeds]
     units: Units | None = runs[0].units
     for run in runs:
-        units = _get_shared_units(units, run.units)
+        units = get_shared_units(units, run.units)
     resampled = None if units is None else np.stack([run.resampled for run in runs])
     scores = np.array([run.score for run in runs])
     return Cell(Trainings(tuple(seeds), scores, resampled), units, runs[0].scale)
 
 
-def _get_shared_units(units: Units | None, other: Units | None) -> Units | None:
+def get_shared_units(units: Units | None, other: Units | None) -> Units | None:
     """Return the units if both sides share a test set, and None otherwise."""
     if units is None or other is None:
         return None
@@ -281,7 +281,7 @@ def build_cell_table(
     rows = [
         (*key, "", *_summarise_cell(cell)) for key, cell in show_progress(told.items(), "means")
     ]
-    testable = [_is_testable(cell.trainings.seeds, cell) for cell in told.values()]
+    testable = [is_testable(cell.trainings.seeds, cell) for cell in told.values()]
     pairs = [
         (key, name, cell, references[other], cell.subtract(references[other]))
         for key, cell in told.items()
@@ -299,7 +299,7 @@ def build_cell_table(
             confidence.p,
         )
         rows.append((*key, name, estimated.seeds, *numbers, _count_clusters(cell)))
-        testable.append(_is_testable(range(estimated.seeds), cell, reference))
+        testable.append(is_testable(range(estimated.seeds), cell, reference))
     table = pd.DataFrame(rows, columns=[*by, *COLUMNS[:-1]])
     families: dict[object, list[int]] = {}
     for index, row in enumerate(rows):
@@ -312,7 +312,7 @@ def build_cell_table(
     return table
 
 
-def _is_testable(seeds: Sequence[int], *compared: Cell) -> bool:
+def is_testable(seeds: Sequence[int], *compared: Cell) -> bool:
     """Return whether there are several seeds, or nothing was trained."""
     return len(seeds) > 1 or all(cell.trainings.seeds == (NO_SEED,) for cell in compared)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tasktransfer.core.plan import Plan
 from tasktransfer.designs.transfer.config import transfer_config
-from tasktransfer.designs.transfer.frames import ABOUT, FRAMES
+from tasktransfer.designs.transfer.frames import ABOUT, FRAMES, compares_methods
 from tasktransfer.designs.transfer.plan import build
 from tasktransfer.designs.transfer.runs import is_reference, transfer_runs
 from tasktransfer.designs.transfer.selection import SELECTION
@@ -100,6 +100,17 @@ def warn_unlearned(study: Study) -> list[str]:
     table = read_frames(study, FRAMES, ABOUT)["references"]
     best = table[table["is_best"]]
     return [*describe_unlearned(best)] if (best["state"] != LEARNED).any() else []
+
+
+def recommend_methods(study: Study) -> list[str]:
+    """Return the recommended methods of a finished study of the user's own files."""
+    from tasktransfer.designs.transfer.report.answer import select_own_targets
+    from tasktransfer.designs.transfer.report.method_advice import describe_methods
+    from tasktransfer.results.frame_files import read_frames
+
+    if not Path(study.tables, "methods.parquet").is_file() or not compares_methods(study):
+        return []
+    return [*describe_methods(select_own_targets(read_frames(study, FRAMES, ABOUT)))]
 
 
 def submission_records(study: Study, dataset: str, model: str) -> list[str]:

@@ -58,6 +58,7 @@ TRANSFER = Design(
     notes=_list_notes,
     refuse=refuse_leaks,
     warnings=commands.warn_unlearned,
+    advice=commands.recommend_methods,
     rules=("submission.smk",),
     selectors=SELECTORS,
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tasktransfer.core.lazy import LazyPackage
-from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect import columns, method_columns
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import is_reference
 from tasktransfer.results.frames import Frame
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         collapsed,
         control_summary,
         controls,
+        methods,
         mixing,
         overlap,
         prompted,
@@ -39,6 +40,7 @@ else:
     agreement, asymmetry, cells = package.agreement, package.asymmetry, package.cells
     collapsed, control_summary = package.collapsed, package.control_summary
     controls, mixing, overlap = package.controls, package.mixing, package.overlap
+    methods = package.methods
     prompted, race, references = package.prompted, package.race, package.references
     summary, top1, variance = package.summary, package.top1, package.variance
     collect = LazyPackage("tasktransfer.designs.transfer.collect").collect
@@ -55,6 +57,11 @@ def _has_prompted(study: Study) -> bool:
 def has_references(study: Study) -> bool:
     """Return whether the plan has runs of references."""
     return any(map(is_reference, study.plan.runs))
+
+
+def compares_methods(study: Study) -> bool:
+    """Return whether the study has references or prompted models."""
+    return has_references(study) or _has_prompted(study)
 
 
 def _has_controls(study: Study) -> bool:
@@ -79,6 +86,7 @@ FRAMES = (
     Frame("control_runs", columns.RUNS, collect.make_control_runs),
     Frame("prompted", columns.PROMPTED, prompted.make_prompted, planned=_has_prompted),
     Frame("references", columns.REFERENCES, references.make_references, planned=has_references),
+    Frame("methods", method_columns.METHODS, methods.make_methods, planned=compares_methods),
     Frame("mixing", columns.MIXING, mixing.make_mixing, planned=_has_mixing),
     # made from the dialogues, by `data stats` and `data reference`
     Frame("lengths", (), None, from_dialogues=True),

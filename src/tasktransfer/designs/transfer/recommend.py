@@ -19,6 +19,7 @@ from tasktransfer.data.cache import read_manifest
 from tasktransfer.datasets import as_seen_from, get_task, resolve_task
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.report.learned import describe_unlearned
+from tasktransfer.designs.transfer.report.method_advice import describe_methods
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.errors import ConfigError, RecordError
@@ -46,7 +47,7 @@ CHEAPEST_FIRST = (
     *("hscore", "leep", "logme", "nleep", "esm_logme", "taskemb", "warmup_drop"),
 )
 """Selectors by what they need: nothing, texts, the base model, or baselines."""
-REFERENCES = "references"
+REFERENCES, METHODS = "references", "methods"
 SECONDS_OF_FIT = 30.0
 """Approximate time of a selector's job, without trainings."""
 
@@ -228,6 +229,12 @@ def recommend(
     values = collect_values(study, question)
     references = _read_optional(Path(study.tables), REFERENCES)
     notes = [] if references is None else warn_unlearned(question, references)
+    methods = _read_optional(Path(study.tables), METHODS)
+    if methods is not None:
+        is_target = (methods["dataset"] == question.dataset) & (
+            methods["target"] == question.target
+        )
+        notes = [*describe_methods(methods[is_target]), *notes]
     algorithms = _list_algorithms(study)
     return recommend_sources(question, values, evidence, origin, algorithms, notes)
 

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasktransfer.core.lazy import LazyPackage
-from tasktransfer.datasets import PACKAGE
+from tasktransfer.datasets import DATASETS, PACKAGE
 from tasktransfer.designs.transfer import pairs
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
-from tasktransfer.designs.transfer.frames import ABOUT, FRAMES
+from tasktransfer.designs.transfer.frames import ABOUT, FRAMES, compares_methods
 from tasktransfer.designs.transfer.leaks import pairs_across
+from tasktransfer.designs.transfer.method_table import METHODS_FIGURE, METHODS_TABLE
 from tasktransfer.designs.transfer.runs import (
     BASELINE,
     is_baseline,
@@ -337,6 +338,7 @@ def build_analysis(study: Study) -> Analysis:
         selectors=bool(config.selectors),
         mixing=config.multi_source.mixes,
         across=bool(pairs_across(config)),
+        methods=_select_section(study) if compares_methods(study) else None,
         question=QUESTION if _has_sources(study, 1) else NO_TRANSFER,
         published=bool({dataset.name for dataset in PACKAGE} & {*study.config.dataset_names}),
     )
@@ -349,12 +351,19 @@ def build_analysis(study: Study) -> Analysis:
     )
 
 
+def _select_section(study: Study) -> Section:
+    """Return the section of the figure of methods: for the user's own dialogues, the answer."""
+    own = any(DATASETS[name].has_own_files for name in study.config.dataset_names)
+    return "answer" if own else "figures"
+
+
 def declare_analysis(
     kinds: Mapping[str, Iterable[str]],
     *,
     selectors: bool = False,
     mixing: bool = False,
     across: bool = False,
+    methods: Section | None = None,
     question: str = QUESTION,
     published: bool = True,
 ) -> Analysis:
@@ -365,6 +374,7 @@ def declare_analysis(
         selectors: whether source selectors are evaluated.
         mixing: whether a bandit mixes sources.
         across: whether sources may be from other datasets.
+        methods: section of the figure that compares methods; None if none are compared.
         question: question that the report answers.
         published: whether the study has a dataset of the paper.
     """
@@ -376,12 +386,14 @@ def declare_analysis(
         metadata=collect.build_study_metadata,
         dialogue_files=(*DATA_FILES, REFERENCE_FILE),
         tables=(
+            *((METHODS_TABLE,) if methods else ()),
             *_build_tables(published=published),
             *((SHARED_TABLE,) if across else ()),
             *((REGRET_TABLE,) if selectors else ()),
             *UNCERTAINTY_TABLES,
         ),
         figures=(
+            *((replace(METHODS_FIGURE, section=methods),) if methods else ()),
             FOREST_FIGURE,
             *(figure for name, names in kinds.items() for figure in list_figures(name, names)),
             *((MIXING_FIGURE,) if mixing else ()),

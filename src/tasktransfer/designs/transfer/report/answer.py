@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.core.references import LEARNED
-from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs.transfer.collect import columns, method_columns
 from tasktransfer.designs.transfer.report.collapsed_runs import CollapsedRuns
 from tasktransfer.designs.transfer.report.first_source import first_sources
 from tasktransfer.designs.transfer.report.learned import (
@@ -17,6 +18,7 @@ from tasktransfer.designs.transfer.report.learned import (
     keep_learned,
 )
 from tasktransfer.designs.transfer.report.longer_training import describe_longer_training
+from tasktransfer.designs.transfer.report.method_advice import describe_methods
 from tasktransfer.designs.transfer.report.without_transfer import describe_scores, has_transfer
 from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
 from tasktransfer.present.numbers import DIFFERENCES
@@ -37,9 +39,11 @@ NOTHING = "No conclusion about transfer is possible: no pair of tasks has a conf
 def answer(frames: Frames) -> list[str]:
     """Return sentences computed from ``cells`` (single sources) and ``summary``.
 
-    The first one is about the effects of the figure ``forest``.
+    The first ones recommend methods for the user's own dialogues. The next one is about the effects
+    of the figure ``forest``.
     """
     cells = frames["cells"]
+    advice = [*describe_methods(select_own_targets(frames))]
     one_label = CollapsedRuns(frames["collapsed"])
     compared = compare_with_best_reference(frames)
     unlearned = [*describe_unlearned(compared)]
@@ -48,20 +52,20 @@ def answer(frames: Frames) -> list[str]:
         keep_learned(cells, compared), frames["transfer_runs"], frames["collapsed"]
     )
     if not has_transfer(frames["transfer_runs"], frames["missing_runs"]):
-        return [*describe_scores(frames), *unlearned]
+        return [*advice, *describe_scores(frames), *unlearned]
     singles = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
     tested = singles[singles["q"].notna()]
     if tested.empty:
         once = " (with one run each, the variation between runs is unknown)"
         nothing = [f"{NOTHING[:-1]}{once if len(singles) else ''}."]
-        return _add_caution([*(first or nothing), *unlearned], compared)
+        return [*advice, *_add_caution([*(first or nothing), *unlearned], compared)]
     averages = [*_describe_averages(frames["summary"], tested, one_label)]
     controlled = frames.get("control_summary", build_frame([], columns.CONTROL_SUMMARY))
     longer = describe_longer_training(controlled, frames["summary"])
     cells_found = [*_describe_significant_cells(tested, frames, one_label)]
     has_interval = frames["summary"]["joint_q"].notna().any()
     found = [*averages, *cells_found] if has_interval else [*cells_found, *averages]
-    return _add_caution([*first, *found, *unlearned, *longer], compared)
+    return [*advice, *_add_caution([*first, *found, *unlearned, *longer], compared)]
 
 
 def _add_caution(sentences: list[str], compared: pd.DataFrame) -> list[str]:
@@ -72,6 +76,13 @@ def _add_caution(sentences: list[str], compared: pd.DataFrame) -> list[str]:
     verb = "does" if count == 1 else "do"
     who = "The baseline" if len(compared) == 1 else f"{count} of {len(compared)} baselines"
     return [f"{sentences[0]} {who} {verb} not beat a simple reference.", *sentences[1:]]
+
+
+def select_own_targets(frames: Frames) -> pd.DataFrame:
+    """Return the compared methods of targets in the user's own files."""
+    methods = frames.get("methods", build_frame([], method_columns.METHODS))
+    own = [name for name in methods["dataset"].unique() if DATASETS[name].has_own_files]
+    return methods[methods["dataset"].isin(own)]
 
 
 def _describe_significant_cells(

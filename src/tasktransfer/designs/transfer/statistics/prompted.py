@@ -7,7 +7,7 @@ random sample, so their range is a separate column.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ from tasktransfer.designs.transfer.collect.columns import MEAN, PROMPTED, SCORED
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import is_prompted
 from tasktransfer.results.collect import Collected
+from tasktransfer.results.costs import compute_seconds
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.store import build_frame
 from tasktransfer.stats.bootstrap import compute_mean_confidence
@@ -38,8 +39,11 @@ Key = tuple[str, str, int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """A model's score on a target; ``by_wording`` has each wording's mean over seeds."""
+class PromptedScore:
+    """A model's score on a target; ``by_wording`` has each wording's mean over seeds.
+
+    ``seconds`` is the mean wall time of an evaluation.
+    """
 
     cell: Cell
     by_wording: tuple[float, ...]
@@ -48,6 +52,7 @@ class _Asked:
     unreadable: float
     questions: float
     tokens: float
+    seconds: float
 
     @property
     def spread(self) -> float:
@@ -56,24 +61,20 @@ class _Asked:
 
 def make_prompted(frames: Frames) -> pd.DataFrame:
     """Return the frame ``prompted``."""
-    return prompted_table(frames.collected)
+    return prompted_table(frames.collected, frames.share(score_prompted))
 
 
-def prompted_table(collected: Collected) -> pd.DataFrame:
+def prompted_table(collected: Collected, asked: Mapping[Key, PromptedScore]) -> pd.DataFrame:
     """Compute the columns of ``PROMPTED`` for each target and each dataset's mean.
 
     A target without a complete run has a row without a score. ``n_seeds`` counts complete runs.
+
+    Args:
+        collected: the study's records.
+        asked: result of ``score_prompted``.
     """
     seen = {entry.model: entry for entry in transfer_config(collected.study).prompted}
-    planned: dict[Key, list[Run]] = {}
-    for run in filter(is_prompted, collected.planned):
-        planned.setdefault(_build_key(run), []).append(run)
-    holes = (hole.run for hole in collected.missing if is_prompted(hole.run))
-    missing = {(_build_key(run), run.seed) for run in holes}
-    asked = {}
-    for key, runs in planned.items():
-        if whole := [run for run in runs if (key, run.seed) not in missing]:
-            asked[key] = _combine_runs(collected, whole)
+    planned = _group_runs(collected)
     groups: dict[tuple[str, str, int], list[Key]] = {}
     for key in planned:
         groups.setdefault(key[:3], []).append(key)
@@ -91,12 +92,31 @@ def prompted_table(collected: Collected) -> pd.DataFrame:
     return build_frame(rows, PROMPTED)
 
 
+def score_prompted(frames: Frames) -> Mapping[Key, PromptedScore]:
+    """Return the scores of prompted models on targets with at least one complete run."""
+    collected = frames.collected
+    holes = (hole.run for hole in collected.missing if is_prompted(hole.run))
+    missing = {(_build_key(run), run.seed) for run in holes}
+    scores = {}
+    for key, runs in _group_runs(collected).items():
+        if whole := [run for run in runs if (key, run.seed) not in missing]:
+            scores[key] = _combine_runs(collected, whole)
+    return scores
+
+
+def _group_runs(collected: Collected) -> dict[Key, list[Run]]:
+    planned: dict[Key, list[Run]] = {}
+    for run in filter(is_prompted, collected.planned):
+        planned.setdefault(_build_key(run), []).append(run)
+    return planned
+
+
 def _build_key(run: Run) -> Key:
     about = run.about
     return about["dataset"], run.model, about["shots"], about["target"]
 
 
-def _combine_runs(collected: Collected, runs: Sequence[Run]) -> _Asked:
+def _combine_runs(collected: Collected, runs: Sequence[Run]) -> PromptedScore:
     """Combine a target's runs, one per seed, each with one evaluation per wording."""
     wordings = [*zip(*(run.evaluations for run in runs), strict=True)]
     shots = runs[0].about["shots"]
@@ -112,7 +132,7 @@ def _combine_runs(collected: Collected, runs: Sequence[Run]) -> _Asked:
     records = [collected.record(node) for nodes in wordings for node in nodes]
     counts = [record["report"]["asked"] for record in records]
     task = runs[0].about["target"]
-    return _Asked(
+    return PromptedScore(
         cell=compute_mean(cells),
         by_wording=tuple(float(cell.trainings.scores.mean()) for cell in cells),
         instances=records[0]["results"][task]["instances"],
@@ -120,6 +140,7 @@ def _combine_runs(collected: Collected, runs: Sequence[Run]) -> _Asked:
         unreadable=sum(count["unreadable"] for count in counts),
         questions=sum(count["questions"] for count in counts),
         tokens=sum(map(_sum_tokens, counts)),
+        seconds=float(np.mean([compute_seconds(record) for record in records])),
     )
 
 
@@ -139,11 +160,11 @@ def _sum_tokens(counts: dict[str, float]) -> float:
     return sum(counts.get(name, 0) for name in names)
 
 
-def _average_targets(several: Sequence[_Asked]) -> _Asked:
+def _average_targets(several: Sequence[PromptedScore]) -> PromptedScore:
     """Return the mean over targets; its n-th wording combines the n-th wording of each target."""
     fewest = min(len(target.by_wording) for target in several)
     columns = zip(*(target.by_wording[:fewest] for target in several), strict=True)
-    return _Asked(
+    return PromptedScore(
         cell=compute_mean_over_test_sets([target.cell for target in several]),
         by_wording=tuple(float(np.mean(column)) for column in columns),
         instances=sum(target.instances for target in several),
@@ -151,10 +172,11 @@ def _average_targets(several: Sequence[_Asked]) -> _Asked:
         unreadable=sum(target.unreadable for target in several),
         questions=sum(target.questions for target in several),
         tokens=sum(target.tokens for target in several),
+        seconds=sum(target.seconds for target in several),
     )
 
 
-def _build_row(asked: _Asked | None, targets: int, expected: int) -> Iterable[object]:
+def _build_row(asked: PromptedScore | None, targets: int, expected: int) -> Iterable[object]:
     if asked is None:
         return (*[np.nan] * 3, 0, np.nan, 0, 0, expected, 0, 0, "", np.nan, 0)
     cell = asked.cell

@@ -34,7 +34,7 @@ Target = tuple[str, str, str]
 """Dataset, model and target."""
 
 
-class _Baseline(NamedTuple):
+class Baseline(NamedTuple):
     """A target's baselines; ``collapsed`` has one flag per seed, in the order of the seeds."""
 
     cell: Cell
@@ -43,18 +43,23 @@ class _Baseline(NamedTuple):
 
 def make_references(frames: Frames) -> pd.DataFrame:
     """Return the frame ``references``."""
-    return build_reference_table(frames.collected)
+    return build_reference_table(frames.share(score_references), frames.share(score_baselines))
 
 
-def build_reference_table(collected: Collected) -> pd.DataFrame:
+def build_reference_table(
+    references: Mapping[tuple[Target, str], Cell], baselines: Mapping[Target, Baseline]
+) -> pd.DataFrame:
     """Compute the columns of ``REFERENCES``.
 
     A row is a target's baselines next to one reference. ``q`` is adjusted over all rows of a
     dataset; baselines with one seed have no q, because the variation between seeds is unknown.
+
+    Args:
+        references: result of ``score_references``.
+        baselines: result of ``score_baselines``.
     """
-    references = _score_references(collected)
     rows, pairs = [], []
-    for target, baseline in _score_baselines(collected).items():
+    for target, baseline in baselines.items():
         dataset, model, task = target
         scored = {
             name: cell
@@ -101,7 +106,7 @@ def _get_score(cell: Cell) -> float:
     return float(cell.trainings.scores.mean())
 
 
-def _judge(baseline: _Baseline, reference: float) -> tuple[str, list[str]]:
+def _judge(baseline: Baseline, reference: float) -> tuple[str, list[str]]:
     """Return the state of a cell and of each of its runs."""
     scores = baseline.cell.trainings.scores
     runs = zip(scores, baseline.collapsed, strict=True)
@@ -114,12 +119,12 @@ def _judge(baseline: _Baseline, reference: float) -> tuple[str, list[str]]:
     return LEARNED if float(np.mean(scores)) > reference else NOT_BETTER, states
 
 
-def _score_references(collected: Collected) -> Mapping[tuple[Target, str], Cell]:
+def score_references(frames: Frames) -> Mapping[tuple[Target, str], Cell]:
     """Return the cell of each pair (target, reference).
 
     The model of a target is ``NO_MODEL`` if the reference reads no embeddings.
     """
-    cells = gather_cells(_list_references(collected))
+    cells = gather_cells(_list_references(frames.collected))
     return {((key[0], key[1], key[2]), key[3]): cell for key, cell in cells.items()}
 
 
@@ -133,17 +138,19 @@ def _list_references(
         rows = collected.rows(run.outcome)
         for task in run.outcome.tasks:
             key = (run.about["dataset"], run.model, task, run.about["reference"])
-            yield key, NO_SEED, _score_rows(collected, run, rows, task)
+            yield key, NO_SEED, score_task_rows(collected, run, rows, task)
 
 
-def _score_rows(collected: Collected, run: Run, rows: object, task: str) -> Scored:
+def score_task_rows(collected: Collected, run: Run, rows: object, task: str) -> Scored:
+    """Score a run's rows of a task by the scoring rules of its dataset's trainings."""
     dataset = run.about["dataset"]
     scoring = transfer_config(collected.study).training_for(dataset).fidelity.scoring
     return score_answers(select_task_rows(rows, task), get_task(dataset, task), scoring)
 
 
-def _score_baselines(collected: Collected) -> Mapping[Target, _Baseline]:
+def score_baselines(frames: Frames) -> Mapping[Target, Baseline]:
     """Return dataset, model and target → baselines with predictions."""
+    collected = frames.collected
     scored: list[tuple[Target, int, Scored]] = []
     collapsed: dict[Target, dict[int, bool]] = defaultdict(dict)
     for run in collected.runs:
@@ -153,10 +160,10 @@ def _score_baselines(collected: Collected) -> Mapping[Target, _Baseline]:
         rows = select_task_rows(collected.rows(run.stages[-1]), target[2])
         if not len(rows):
             continue
-        scored.append((target, run.seed, _score_rows(collected, run, rows, target[2])))
+        scored.append((target, run.seed, score_task_rows(collected, run, rows, target[2])))
         collapsed[target][run.seed] = is_collapsed(rows["prediction"], empty=True)
     return {
-        (dataset, model, task): _Baseline(
+        (dataset, model, task): Baseline(
             cell, tuple(collapsed[dataset, model, task][seed] for seed in cell.trainings.seeds)
         )
         for (dataset, model, task), cell in gather_cells(scored).items()

@@ -88,6 +88,15 @@ def list_references(frames: Frames) -> pd.DataFrame | None:
     return frame.assign(mark=best.map({True: "best", False: ""}), state=frame["state"].where(best))
 
 
+def list_methods(frames: Frames) -> pd.DataFrame | None:
+    """Return the methods of each target with marks; None if the study compares no methods."""
+    frame = frames.get("methods")
+    if frame is None or frame.empty:
+        return None
+    mark = frame["is_best"].map({True: "best", False: ""})
+    return frame.assign(mark=mark.mask(frame["recommended"], "recommended"))
+
+
 def list_control_means(frames: Frames) -> pd.DataFrame | None:
     """Return the mean differences from controls; None if the study has no controls."""
     return frames.get("control_summary")

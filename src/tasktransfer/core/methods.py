@@ -1,0 +1,27 @@
+"""Methods that a study compares on a target, from the simplest to the most complex."""
+
+from __future__ import annotations
+
+from tasktransfer.core.references import FROZEN, MOST_FREQUENT, NEAREST, REFERENCES, TFIDF
+
+FINE_TUNING, ADAPTER, TRANSFER, PROMPTED = "fine_tuning", "adapter", "transfer", "prompted"
+
+METHODS = {
+    **{name: REFERENCES[name] for name in (MOST_FREQUENT, TFIDF, FROZEN, NEAREST)},
+    FINE_TUNING: "fine-tuning",
+    ADAPTER: "fine-tuning of an adapter",
+    TRANSFER: "transfer from the source that is best on dev",
+    PROMPTED: "prompted model",
+}
+"""Method → label, in the order of complexity.
+
+A constant and a model of word counts need no language model. Two references need one forward pass
+per dialogue, and nearest neighbours also keep all training embeddings. Fine-tuning trains the
+model, an adapter adds settings and parts to it, and transfer trains it several times. A prompted
+model is usually many times larger, which makes each prediction expensive.
+"""
+
+
+def format_method(method: str) -> str:
+    """Return the label of a method for sentences."""
+    return METHODS[method].replace(", ", " with ")

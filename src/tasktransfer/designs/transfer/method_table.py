@@ -1,0 +1,96 @@
+"""Declaration of the table and figure that compare all methods on each target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tasktransfer.core.lazy import LazyPackage
+from tasktransfer.core.methods import ADAPTER, FINE_TUNING, METHODS, PROMPTED, TRANSFER
+from tasktransfer.core.runs import Run
+from tasktransfer.designs.transfer.frames import compares_methods
+from tasktransfer.designs.transfer.runs import BASELINE, is_prompted, is_reference
+from tasktransfer.present.columns import estimate, number, probability, text
+from tasktransfer.present.declared import Figure, Listed, Table
+from tasktransfer.present.numbers import DIFFERENCES, is_missing
+
+if TYPE_CHECKING:
+    from tasktransfer.designs.transfer.figures import methods
+    from tasktransfer.designs.transfer.tables import uncertainty
+else:
+    methods = LazyPackage("tasktransfer.designs.transfer.figures").methods
+    uncertainty = LazyPackage("tasktransfer.designs.transfer.tables").uncertainty
+
+NOTHING = "has no target with two methods to compare"
+
+
+def is_method_run(row: Mapping[str, Any], run: Run) -> bool:
+    """Return whether a row of ``methods`` is computed from a run."""
+    about, method = run.about, row["method"]
+    if about.get("dataset") != row["dataset"]:
+        return False
+    if is_reference(run):
+        return bool(
+            about["reference"] == method
+            and (is_missing(row["model"]) or row["model"] == run.model)
+            and row["target"] in run.outcome.tasks  # type: ignore[union-attr]
+        )
+    if row["model"] != run.model or about.get("target") != row["target"]:
+        return False
+    if is_prompted(run):
+        return bool(method == PROMPTED and row["variant"] == f"{about['shots']} shots")
+    if method == TRANSFER:
+        return bool(row["variant"] == f"{run.method}:{'+'.join(about['sources'])}")
+    return method in (FINE_TUNING, ADAPTER) and run.method == BASELINE
+
+
+METHODS_TABLE = Table(
+    "methods",
+    "Methods",
+    uncertainty.list_methods,
+    Listed(
+        (
+            text("dataset", "Dataset"),
+            text("target", "Task"),
+            text("method", "Method", METHODS.__getitem__),
+            text("model", "Model"),
+            text("variant", "Variant"),
+            text("mark", "Advice"),
+            estimate("score", "Score", ".1f"),
+            number("n_seeds", "Seeds", "d"),
+            estimate("delta", "Δ to recommended", "+.1f", "delta_low", "delta_high", DIFFERENCES),
+            probability("q", "q"),
+            number("train_size", "Training instances", ",d"),
+            number("seconds", "Seconds to train", ".3g"),
+            number("milliseconds", "ms per prediction", ".3g"),
+            number("parameters", "Parameters", ",.0f"),
+            number("trained_parameters", "Trained", ",.0f"),
+        ),
+        blocks="target",
+    ),
+    keys=("dataset", "target", "method", "model", "variant"),
+    caption="All methods on the same test instances, from the simplest to the most complex. The "
+    "score (0-100) is the mean over seeds with its 95 % interval over dialogues and seeds. The "
+    "recommended method is the simplest one that is not significantly worse than the best (q > "
+    "0.05). Δ is the paired difference from the recommended method in points; q is adjusted over "
+    "all pairs of a task's methods. Seconds are for one seed; those of a reference include its "
+    "predictions. The best method is chosen on the test split, so its own score is slightly too "
+    "high.",
+    nothing=NOTHING,
+    planned=compares_methods,
+    certain=False,
+    runs=is_method_run,
+)
+
+METHODS_FIGURE = Figure(
+    "methods",
+    "Methods by target",
+    methods.plot_methods,
+    ("methods",),
+    caption="Scores of all methods on each target with 95 % intervals over dialogues and seeds. "
+    "The filled mark is the recommended method: the simplest one that is not significantly worse "
+    "than the best.",
+    nothing=NOTHING,
+    planned=compares_methods,
+    certain=False,
+)

@@ -1,0 +1,103 @@
+"""Sentences that recommend a method for each target, with the evidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from tasktransfer.core.methods import METHODS, PROMPTED, TRANSFER, format_method
+from tasktransfer.core.quantities import format_quantity
+from tasktransfer.core.references import MOST_FREQUENT
+from tasktransfer.present.numbers import DIFFERENCES, SCORES, is_missing
+from tasktransfer.present.sentences import MOST_Q, format_with_interval
+
+LEAST_RATIO = 1.5
+"""Smallest ratio of training times that a sentence mentions."""
+
+Row = Mapping[Any, Any]
+
+
+def describe_methods(methods: pd.DataFrame) -> Iterator[str]:
+    """Yield one sentence per target.
+
+    Args:
+        methods: columns of ``method_columns.METHODS``.
+    """
+    for (dataset, target), group in methods.groupby(["dataset", "target"], sort=False):
+        rows = group.to_dict("records")
+        yield f"{dataset}/{target}: {_describe_target(rows)}"
+
+
+def _describe_target(rows: list[dict[Any, Any]]) -> str:
+    best = next(row for row in rows if row["is_best"])
+    chosen = next((row for row in rows if row["recommended"]), None)
+    has_models = len({row["model"] for row in rows if not is_missing(row["model"])}) > 1
+    if chosen is None:
+        return (
+            f"no method is recommended, because {_name(best, has_models)} has the highest score "
+            f"({_format_score(best)}) and could not be tested. Train two or more seeds (seeds: 3), "
+            "and evaluate all methods on the same test instances."
+        )
+    if chosen["method"] == MOST_FREQUENT:
+        return (
+            "no method is significantly better than the most frequent answer "
+            f"({_format_score(chosen)}). Best is {_name(best, has_models)} "
+            f"({_format_delta(best)}). Label more dialogues, or train for longer."
+        )
+    advice = f"use {_name(chosen, has_models)} ({_format_score(chosen)}); "
+    if chosen is not best:
+        size = format_quantity(max(int(row["train_size"]) for row in rows), "training instance")
+        cost = _compare_cost(best, chosen)
+        return (
+            f"{advice}{_name(best, has_models)} is not significantly better with {size} "
+            f"({_format_delta(best)}){cost}."
+        )
+    others = [row for row in rows if row is not chosen]
+    next_best = max(others, key=lambda row: row["score"])
+    verdict = (
+        "is significantly worse"
+        if next_best["q"] <= MOST_Q
+        else "is not simpler, and not significantly different"
+        if not is_missing(next_best["q"])
+        else "could not be tested"
+    )
+    return f"{advice}{_name(next_best, has_models)} {verdict} ({_format_delta(next_best)})."
+
+
+def _name(row: Row, has_models: bool) -> str:
+    """Return a method in words; its model is named if the study has several."""
+    method = str(row["method"])
+    if method == MOST_FREQUENT:
+        return f"the {METHODS[method]}"
+    if method == TRANSFER:
+        algorithm, _, source = str(row["variant"]).partition(":")
+        words = f"transfer from {source} ({algorithm})"
+        return f"{words} with {row['model']}" if has_models else words
+    if method == PROMPTED:
+        return f"{row['model']} with {row['variant']}"
+    words = format_method(method)
+    if is_missing(row["model"]) or not has_models:
+        return words
+    return f"{words} ({row['model']})"
+
+
+def _format_score(row: Row) -> str:
+    return format_with_interval(row["score"], row["low"], row["high"], ".1f", SCORES)
+
+
+def _format_delta(row: Row) -> str:
+    ends = row["delta_low"], row["delta_high"]
+    return format_with_interval(row["delta"], *ends, "+.1f", DIFFERENCES)
+
+
+def _compare_cost(row: Row, chosen: Row) -> str:
+    """Return how many times as long a method trains; empty if that is unknown or about equal."""
+    spent, least = float(row["seconds"]), float(chosen["seconds"])
+    if not (math.isfinite(spent) and least > 0) or spent < LEAST_RATIO * least:
+        return ""
+    ratio = spent / least
+    times = f"{ratio:.1f}" if ratio < 10 else f"{float(f'{ratio:.2g}'):,.0f}"
+    return f" and takes {times} times as long to train"

@@ -1,0 +1,323 @@
+"""Comparison of all methods on each target: the frame ``methods``, from the records.
+
+All methods of a target are compared in pairs, on the same test instances and seeds. q is adjusted
+over all of a target's pairs, because the best method is not known before the comparison. The
+recommended method is the simplest one (``core.methods``) that is not significantly worse than the
+best one (docs/decisions/0042).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from tasktransfer.core.ancestors import add_ancestors
+from tasktransfer.core.methods import ADAPTER, FINE_TUNING, METHODS, PROMPTED, TRANSFER
+from tasktransfer.core.nodes import Fit, Stage
+from tasktransfer.core.references import OF_A_MODEL
+from tasktransfer.core.runs import Run
+from tasktransfer.designs.transfer.collect import method_columns
+from tasktransfer.designs.transfer.collect.rows import scored as get_stage
+from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, is_reference, is_transfer
+from tasktransfer.designs.transfer.statistics.prompted import score_prompted
+from tasktransfer.designs.transfer.statistics.references import (
+    score_baselines,
+    score_references,
+    score_task_rows,
+)
+from tasktransfer.present.sentences import MOST_Q
+from tasktransfer.results.collect import Collected
+from tasktransfer.results.costs import compute_seconds
+from tasktransfer.results.frames import Frames
+from tasktransfer.results.records import get_selected_round
+from tasktransfer.results.schema import Record
+from tasktransfer.results.store import build_frame
+from tasktransfer.stats.bootstrap import (
+    Confidence,
+    compute_confidences,
+    compute_mean_confidence,
+)
+from tasktransfer.stats.cells import Cell, gather_cells, get_shared_units, is_testable
+from tasktransfer.stats.false_discovery import compute_q_values
+
+Target = tuple[str, str]
+"""Dataset and task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Cost of a method, mean over seeds; None if the records do not have it."""
+
+    train_size: int
+    seconds: float
+    milliseconds: float | None = None
+    parameters: int | None = None
+    trained_parameters: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method with its scores on a target. ``model`` and ``variant`` are None if it has none."""
+
+    target: Target
+    name: str
+    model: str | None
+    variant: str | None
+    cell: Cell
+    cost: Cost
+
+    @property
+    def score(self) -> float:
+        """Mean score over seeds."""
+        return float(self.cell.trainings.scores.mean())
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Difference of two methods, first minus second; q is NaN without a test."""
+
+    delta: float
+    low: float
+    high: float
+    q: float
+
+    def reverse(self) -> Comparison:
+        """Return the difference, second minus first."""
+        return Comparison(-self.delta, -self.high, -self.low, self.q)
+
+
+def make_methods(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``methods``, for targets with at least two methods."""
+    listed: dict[Target, list[Method]] = {}
+    for method in (
+        *_list_references(frames),
+        *_list_baselines(frames),
+        *_list_transfers(frames.collected),
+        *_list_prompted(frames),
+    ):
+        listed.setdefault(method.target, []).append(method)
+    rows = [
+        row for methods in listed.values() if len(methods) > 1 for row in build_rows(sort(methods))
+    ]
+    return build_frame(rows, method_columns.METHODS)
+
+
+def sort(methods: Iterable[Method]) -> list[Method]:
+    """Return methods from the simplest to the most complex, otherwise in their order."""
+    order = list(METHODS)
+    return sorted(methods, key=lambda method: order.index(method.name))
+
+
+# --- comparison -----------------------------------------------------------------------------------
+
+
+def build_rows(methods: Sequence[Method]) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of a target, whose methods are sorted."""
+    pairs = compare_pairs([method.cell for method in methods])
+    best = max(range(len(methods)), key=lambda index: methods[index].score)
+    chosen = recommend(methods, best, pairs)
+    for index, method in enumerate(methods):
+        cell, cost = method.cell, method.cost
+        sure = compute_mean_confidence(cell.trainings, cell.units)
+        beside = None if chosen is None else pairs.get((index, chosen))
+        yield (
+            *(*method.target, method.name, method.model, method.variant),
+            *(len(cell.trainings.seeds), method.score, sure.low, sure.high),
+            index == best,
+            pairs[index, best].q if index != best else np.nan,
+            index == chosen,
+            *((beside.delta, beside.low, beside.high, beside.q) if beside else [np.nan] * 4),
+            *(cost.train_size, cost.seconds, cost.milliseconds),
+            *(cost.parameters, cost.trained_parameters),
+        )
+
+
+def compare_pairs(cells: Sequence[Cell]) -> dict[tuple[int, int], Comparison]:
+    """Return the difference of each ordered pair of cells, with q adjusted over all pairs.
+
+    A pair without shared test instances has neither interval nor q. A pair with a single seed of a
+    trained method has no q, because the variation between trainings is unknown.
+    """
+    places = list(combinations(range(len(cells)), 2))
+    estimates = [cells[a].subtract(cells[b]) for a, b in places]
+    confidences, p_values = [], []
+    for (a, b), estimate, sure in zip(
+        places, estimates, compute_confidences(estimates), strict=True
+    ):
+        is_paired = get_shared_units(cells[a].units, cells[b].units) is not None
+        is_tested = is_paired and is_testable(range(estimate.seeds), cells[a], cells[b])
+        confidences.append(sure if is_paired else Confidence(np.nan, np.nan, np.nan, np.nan))
+        p_values.append(sure.p if is_tested else np.nan)
+    found: dict[tuple[int, int], Comparison] = {}
+    for (a, b), estimate, sure, q in zip(
+        places, estimates, confidences, compute_q_values(p_values), strict=True
+    ):
+        found[a, b] = Comparison(estimate.delta, sure.low, sure.high, float(q))
+        found[b, a] = found[a, b].reverse()
+    return found
+
+
+def recommend(
+    methods: Sequence[Method], best: int, pairs: Mapping[tuple[int, int], Comparison]
+) -> int | None:
+    """Return the index of the recommended method; None if the best one could not be tested.
+
+    Of several models with the same method, the one with the higher score is recommended.
+    """
+    others = [index for index in range(len(methods)) if index != best]
+    q = {index: pairs[index, best].q for index in others}
+    if np.isnan(list(q.values())).all():
+        return None
+    order = list(METHODS)
+    candidates = [best, *(index for index in others if q[index] > MOST_Q)]
+    return min(
+        candidates, key=lambda index: (order.index(methods[index].name), -methods[index].score)
+    )
+
+
+# --- methods --------------------------------------------------------------------------------------
+
+
+def _list_references(frames: Frames) -> Iterator[Method]:
+    """Yield the references; one that reads embeddings has a model."""
+    collected = frames.collected
+    seconds = _compute_fit_seconds(collected)
+    fits = {
+        (run.about["dataset"], run.model, run.about["reference"]): run.outcome
+        for run in collected.runs
+        if is_reference(run)
+    }
+    for ((dataset, model, task), name), cell in frames.share(score_references).items():
+        fit = fits[dataset, model, name]
+        assert isinstance(fit, Fit)
+        sizes = collected.record(fit)["sizes"]
+        total = sum(sum(of_task.values()) for of_task in sizes.values())
+        spent = seconds[fit.digest] * sum(sizes[task].values()) / max(1, total)
+        known = None if model == NO_MODEL else model
+        cost = Cost(sizes[task].get("train", 0), spent)
+        yield Method((dataset, task), name, known, None, cell, cost)
+
+
+def _compute_fit_seconds(collected: Collected) -> dict[str, float]:
+    """Return digest → wall time of each reference's job.
+
+    References with the same embeddings share a cache, so only the first one computes them. All of
+    them get the time of the slowest.
+    """
+    fits = [run.outcome for run in collected.runs if is_reference(run)]
+    groups: dict[str, float] = {}
+    names = {}
+    for fit in fits:
+        assert isinstance(fit, Fit)
+        embedded = fit.learner in OF_A_MODEL
+        names[fit.digest] = f"{fit.data.digest} {fit.settings}" if embedded else fit.digest
+        spent = compute_seconds(collected.record(fit))
+        groups[names[fit.digest]] = max(spent, groups.get(names[fit.digest], 0.0))
+    return {digest: groups[name] for digest, name in names.items()}
+
+
+def _list_baselines(frames: Frames) -> Iterator[Method]:
+    """Yield the fine-tuned models, of all weights or of an adapter."""
+    collected = frames.collected
+    runs: dict[tuple[str, str, str], list[Run]] = {}
+    for run in collected.runs:
+        if run.method == BASELINE:
+            about = run.about
+            runs.setdefault((about["dataset"], run.model, about["target"]), []).append(run)
+    for (dataset, model, task), baseline in frames.share(score_baselines).items():
+        of_target = runs[dataset, model, task]
+        spec = get_stage(of_target[0]).model
+        is_adapted = spec.adapter is not None or spec.adapter_reduction is not None
+        name = ADAPTER if is_adapted else FINE_TUNING
+        cost = _compute_training_cost(collected, of_target)
+        yield Method((dataset, task), name, model, None, baseline.cell, cost)
+
+
+def _list_transfers(collected: Collected) -> Iterator[Method]:
+    """Yield the transfer of each target and model that has the best dev score over its seeds.
+
+    Only transfers from one source take part, because test scores may have chosen the sources of
+    runs with several (``multi_source``). Transfers with fewer seeds than others are left out.
+    """
+    groups: dict[tuple[str, str, str], dict[str, list[Run]]] = {}
+    for run in collected.runs:
+        if not is_transfer(run) or run.method == BASELINE or len(run.about["sources"]) != 1:
+            continue
+        key = (run.about["dataset"], run.about["target"], run.model)
+        variant = f"{run.method}:{run.about['sources'][0]}"
+        groups.setdefault(key, {}).setdefault(variant, []).append(run)
+    for (dataset, task, model), variants in groups.items():
+        most = max(len(runs) for runs in variants.values())
+        whole = {name: runs for name, runs in variants.items() if len(runs) == most}
+        variant = max(whole, key=lambda name: _compute_dev_score(collected, whole[name]))
+        runs = whole[variant]
+        rows = [(run, collected.rows(get_stage(run))) for run in runs]
+        if not all(len(table) for _, table in rows):
+            continue
+        scored = [
+            ((), run.seed, score_task_rows(collected, run, table, task)) for run, table in rows
+        ]
+        cell, cost = gather_cells(scored)[()], _compute_training_cost(collected, runs)
+        yield Method((dataset, task), TRANSFER, model, variant, cell, cost)
+
+
+def _compute_dev_score(collected: Collected, runs: Sequence[Run]) -> float:
+    """Return the mean selection score of runs on dev."""
+    stages = [get_stage(run) for run in runs]
+    records = [(collected.record(stage), stage.selection.tasks) for stage in stages]
+    return float(np.mean([get_selected_round(*chosen).dev_score for chosen in records]))
+
+
+def _list_prompted(frames: Frames) -> Iterator[Method]:
+    """Yield the prompted models, if they are scored by the same rules as the other methods."""
+    config = transfer_config(frames.collected.study)
+    if not config.prompted:
+        return
+    for (dataset, model, shots, task), asked in frames.share(score_prompted).items():
+        if config.training_for(dataset).fidelity.scoring != "default":
+            continue
+        cost = Cost(0, 0.0, 1000 * asked.seconds / max(1, asked.instances))
+        yield Method((dataset, task), PROMPTED, model, f"{shots} shots", asked.cell, cost)
+
+
+# --- cost -----------------------------------------------------------------------------------------
+
+
+def _compute_training_cost(collected: Collected, runs: Sequence[Run]) -> Cost:
+    """Return the cost of trained models, with all stages that a run depends on."""
+    last = [collected.record(get_stage(run)) for run in runs]
+    spent = [
+        sum(
+            _compute_training_seconds(collected.record(stage))
+            for stage in add_ancestors((get_stage(run),))
+            if isinstance(stage, Stage)
+        )
+        for run in runs
+    ]
+    parameters = last[0]["provenance"]["training"].get("parameters")
+    tested = [_compute_milliseconds(record) for record in last]
+    return Cost(
+        last[0]["sizes"][runs[0].about["target"]]["train"],
+        float(np.mean(spent)),
+        None if None in tested else float(np.mean(np.array(tested, np.float64))),
+        parameters["all"] if parameters else None,
+        parameters["trained"] if parameters else None,
+    )
+
+
+def _compute_training_seconds(record: Record) -> float:
+    """Return the wall time of a training's phases, without the test phase."""
+    seconds = record["provenance"]["seconds"]
+    return sum(value for phase, value in seconds.items() if phase not in ("total", "test"))
+
+
+def _compute_milliseconds(record: Record) -> float | None:
+    """Return the wall time of the test phase per instance; None if it was not recorded."""
+    seconds = record["provenance"]["seconds"].get("test")
+    instances = sum(result["instances"] for result in record["results"].values())
+    return None if seconds is None or not instances else 1000 * seconds / instances

@@ -1,0 +1,196 @@
+"""Comparison of methods on a target: the rule, the sentences, and a finished study's pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from exported_study import finish_study
+from tasktransfer.cli import main
+from tasktransfer.core.methods import FINE_TUNING, PROMPTED
+from tasktransfer.core.references import FROZEN, MOST_FREQUENT, TFIDF
+from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs.transfer.collect import method_columns
+from tasktransfer.designs.transfer.method_table import is_method_run
+from tasktransfer.designs.transfer.report.method_advice import describe_methods
+from tasktransfer.designs.transfer.statistics.methods import (
+    Cost,
+    Method,
+    build_rows,
+    compare_pairs,
+    sort,
+)
+from tasktransfer.results.frames import list_names
+from tasktransfer.results.store import build_frame, read_statistic_frame
+from tasktransfer.stats.bootstrap import Trainings
+from tasktransfer.stats.cells import NO_SEED, Cell, Scored, gather_cells
+from tasktransfer.stats.draws import compute_jackknife_scores, make_dialogue_units
+
+DIALOGUES = 200
+
+
+def make_cell(right: float, seeds: Sequence[int] = (NO_SEED,), dialogues: int = DIALOGUES) -> Cell:
+    """Return a cell whose runs are right on this fraction of dialogues, mostly the same ones."""
+    units = make_dialogue_units([f"d{number:04}" for number in range(dialogues)])
+    ease = np.random.default_rng(0).random(dialogues)
+    runs = []
+    for seed in seeds:
+        own = np.random.default_rng([int(100 * right), seed + 1]).random(dialogues)
+        is_right = np.zeros((dialogues, 1))
+        is_right[np.argsort(ease + 0.4 * own)[: round(right * dialogues)]] = 1.0
+        resampled = compute_jackknife_scores(
+            np.hstack([is_right, np.ones_like(is_right)]),
+            lambda sums: 100 * sums[..., 0] / sums[..., 1],
+        )
+        runs.append(((), seed, Scored(100 * is_right.mean(), resampled, units, "logit")))
+    return gather_cells(runs)[()]
+
+
+def make_method(name: str, cell: Cell, model: str | None = None, **more: Any) -> Method:
+    cost = Cost(300, more.pop("seconds", 2.0))
+    return Method(("Own", "intent"), name, model, more.pop("variant", None), cell, cost)
+
+
+def build_table(*methods: Method) -> pd.DataFrame:
+    return build_frame(build_rows(sort(methods)), method_columns.METHODS)
+
+
+def test_the_simplest_method_that_is_not_significantly_worse_is_recommended() -> None:
+    table = build_table(
+        make_method(FINE_TUNING, make_cell(0.82, range(3)), "bert", seconds=80.0),
+        make_method(FROZEN, make_cell(0.80), "bert"),
+        make_method(TFIDF, make_cell(0.55)),
+        make_method(MOST_FREQUENT, make_cell(0.2)),
+    )
+    assert table["method"].tolist() == [MOST_FREQUENT, TFIDF, FROZEN, FINE_TUNING]
+    rows = table.set_index("method")
+    assert rows["recommended"].to_dict() == {
+        MOST_FREQUENT: False,
+        TFIDF: False,
+        FROZEN: True,
+        FINE_TUNING: False,
+    }
+    assert rows.loc[FINE_TUNING, "is_best"] and np.isnan(rows.loc[FINE_TUNING, "best_q"])
+    assert rows.loc[TFIDF, "best_q"] <= 0.05 < rows.loc[FROZEN, "best_q"]
+    assert np.isnan(rows.loc[FROZEN, "delta"])
+    assert rows.loc[FINE_TUNING, "delta"] == pytest.approx(
+        rows.loc[FINE_TUNING, "score"] - rows.loc[FROZEN, "score"]
+    )
+    assert rows.loc[FINE_TUNING, "delta_low"] < rows.loc[FINE_TUNING, "delta_high"]
+    (sentence,) = describe_methods(table)
+    assert sentence.startswith("Own/intent: use frozen embeddings with logistic regression (8")
+    assert "fine-tuning is not significantly better with 300 training instances (+" in sentence
+    assert sentence.endswith("and takes 40 times as long to train.")
+
+
+def test_q_is_adjusted_over_all_pairs() -> None:
+    cells = [make_cell(0.5), make_cell(0.58), make_cell(0.62)]
+    pair = compare_pairs(cells[:2])[0, 1]
+    among_three = compare_pairs(cells)[0, 1]
+    assert pair.delta == among_three.delta
+    assert pair.q < among_three.q, "more pairs, less certainty"
+    assert compare_pairs(cells)[1, 0].delta == -among_three.delta
+
+
+def test_a_single_seed_is_not_tested() -> None:
+    table = build_table(
+        make_method(FINE_TUNING, make_cell(0.95, [0]), "bert"), make_method(TFIDF, make_cell(0.4))
+    )
+    assert not table["recommended"].any()
+    assert table["delta"].isna().all()
+    (sentence,) = describe_methods(table)
+    assert "no method is recommended, because fine-tuning has the highest score" in sentence
+    assert "Train two or more seeds" in sentence
+
+
+def test_methods_with_other_test_instances_are_not_compared() -> None:
+    prompted = make_method(PROMPTED, make_cell(0.99, dialogues=50), "qwen", variant="0 shots")
+    table = build_table(
+        make_method(MOST_FREQUENT, make_cell(0.2)), make_method(TFIDF, make_cell(0.6)), prompted
+    )
+    assert table["best_q"].isna().all() and not table["recommended"].any()
+    assert "qwen with 0 shots has the highest score" in next(describe_methods(table))
+
+
+def test_a_constant_is_never_praised() -> None:
+    table = build_table(
+        make_method(MOST_FREQUENT, make_cell(0.30)), make_method(TFIDF, make_cell(0.31))
+    )
+    (sentence,) = describe_methods(table)
+    assert "no method is significantly better than the most frequent answer (" in sentence
+    assert "Label more dialogues" in sentence
+
+
+def test_the_best_method_is_compared_with_the_next() -> None:
+    table = build_table(
+        make_method(TFIDF, make_cell(0.9), seconds=1.0),
+        make_method(FROZEN, make_cell(0.6), "bert"),
+    )
+    (sentence,) = describe_methods(table)
+    assert "use TF-IDF with logistic regression (" in sentence
+    assert "frozen embeddings with logistic regression is significantly worse (−" in sentence
+
+
+def test_models_of_equal_methods_are_ordered_by_score() -> None:
+    table = build_table(
+        make_method(FROZEN, make_cell(0.80), "small"),
+        make_method(FROZEN, make_cell(0.84), "large"),
+        make_method(TFIDF, make_cell(0.4)),
+    )
+    chosen = table[table["recommended"]]
+    assert chosen["model"].tolist() == ["large"]
+    assert "logistic regression (large)" in next(describe_methods(table))
+
+
+def test_unknown_units_leave_the_interval_out() -> None:
+    plain = Cell(Trainings((0, 1), np.array([50.0, 52.0])), None, "logit")
+    table = build_table(make_method(FINE_TUNING, plain, "bert"), make_method(TFIDF, make_cell(0.4)))
+    assert table["best_q"].isna().all() and not table["recommended"].any()
+
+
+# --- a finished study -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("methods")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        finish_study(keep=False)
+        for command in ("collect", "statistics", "figures", "report"):
+            assert main([command, "--config", "study.yaml"]) == 0
+    return folder
+
+
+def test_a_study_compares_its_methods(
+    finished: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(finished)
+    study = open_study("study.yaml")
+    table = read_statistic_frame(Path(study.tables, "methods.parquet"))
+    assert list(table.columns) == list_names(method_columns.METHODS)
+    assert table.groupby("target")["recommended"].sum().tolist() == [1, 1]
+    assert table.groupby("target")["is_best"].sum().tolist() == [1, 1]
+    trained = table[table["method"] == FINE_TUNING]
+    assert len(trained) == 4, "two models, two targets"
+    assert (trained["milliseconds"] > 0).all() and (trained["seconds"] > 0).all()
+    assert (trained["trained_parameters"] <= trained["parameters"]).all()
+    assert (table["seconds"] > 0).all() and (table["train_size"] > 20).all()
+    for row in table.to_dict("records"):
+        runs = [run for run in study.plan.runs if is_method_run(row, run)]
+        assert len(runs) == row["n_seeds"], row
+    advice = design_of(study.config).advice(study)
+    assert [line.partition(":")[0] for line in advice] == ["Tickets/intent", "Tickets/mood"]
+    page = Path(study.report).read_text()
+    assert "use TF-IDF with logistic regression" in page
+    assert "Methods by target" in page
+    for ending in ("csv", "md", "tex", "html"):
+        assert Path(study.tables, f"methods.{ending}").is_file()
+    assert Path(study.figures, "methods.png").is_file()
+    words = ["explain", "tfidf_logistic", "intent", "--config", "study.yaml"]
+    assert main(words) == 0, capsys.readouterr().err
