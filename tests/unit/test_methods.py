@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from exported_study import finish_study
+from study_records import write_records
 from tasktransfer.cli import main
-from tasktransfer.core.methods import FINE_TUNING, PROMPTED
+from tasktransfer.core.methods import FINE_TUNING, PROMPTED, TRANSFER
 from tasktransfer.core.references import FROZEN, MOST_FREQUENT, TFIDF
 from tasktransfer.designs import design_of, open_study
 from tasktransfer.designs.transfer.collect import method_columns
@@ -194,3 +196,45 @@ def test_a_study_compares_its_methods(
     assert Path(study.figures, "methods.png").is_file()
     words = ["explain", "tfidf_logistic", "intent", "--config", "study.yaml"]
     assert main(words) == 0, capsys.readouterr().err
+
+
+def test_the_transfer_is_the_one_with_the_best_dev_scores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tasks = ["emotion_recognition", "topic_classification", "dialogue_act_classification"]
+    keys: dict[str, Any] = {
+        "study": "transfer",
+        "datasets": {"DailyDialog": {"tasks": tasks}},
+        "models": [{"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny"}],
+        "algorithms": ["pretrain_finetune", "multitask"],
+        "references": ["tfidf_logistic"],
+        "seeds": 2,
+    }
+    Path("study.yaml").write_text(yaml.safe_dump(keys))
+    study = open_study("study.yaml")
+    write_records(study)
+    for command in ("collect", "statistics"):
+        assert main([command, "--config", "study.yaml"]) == 0
+    frames = {
+        name: read_statistic_frame(Path(study.tables, f"{name}.parquet"))
+        for name in ("methods", "transfer_runs")
+    }
+    methods, runs = frames["methods"], frames["transfer_runs"]
+    assert methods["method"].tolist() == [FINE_TUNING, TRANSFER] * 3, "the reference is not done"
+    chosen = methods[methods["method"] == TRANSFER].set_index("target")
+    transfers = runs[runs["n_sources"] == 1]
+    variants = transfers["algorithm"] + ":" + transfers["source"]
+    dev = transfers.assign(variant=variants).groupby(["target", "variant"])["dev_score"].mean()
+    for target, variant in chosen["variant"].items():
+        assert dev[target, variant] == dev[target].max()
+    mean = transfers.assign(variant=variants).groupby(["target", "variant"])["score"].mean()
+    for row in chosen.reset_index().to_dict("records"):
+        assert row["score"] == pytest.approx(mean[row["target"], row["variant"]])
+        runs_of_row = [run for run in study.plan.runs if is_method_run(row, run)]
+        assert [run.seed for run in runs_of_row] == [0, 1]
+    longer = (
+        chosen["seconds"] > methods[methods["method"] == FINE_TUNING].set_index("target")["seconds"]
+    )
+    assert longer[chosen["variant"].str.startswith("pretrain_finetune")].all()
+    assert design_of(study.config).advice(study) == [], "the dialogues are not the user's own"

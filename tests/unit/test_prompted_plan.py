@@ -251,6 +251,12 @@ def test_a_study_is_asked_killed_resumed_collected_and_explained(
         assert row["n_seeds"] == (2 if row["shots"] else 1)
     assert {row["answers"] for row in table if row["target"] == "question_answering"} == {"written"}
     assert table[2]["score"] == pytest.approx((table[0]["score"] + table[1]["score"]) / 2)
+    methods = pq.read_table("results/tables/methods.parquet").to_pylist()
+    assert [(row["method"], row["model"], row["variant"], row["n_seeds"]) for row in methods] == [
+        ("prompted", "far", variant, seeds)
+        for variant, seeds in (("0 shots", 1), ("1 shots", 2)) * 2
+    ]
+    assert all(row["milliseconds"] > 0 and row["seconds"] == 0 for row in methods)
     assert main(["figures", "--config", str(study)]) == 0
     promised = list_outputs(design_of(opened(study).config), opened(study)).printed
     assert [file for file in promised if not Path("results", file).exists()] == []
