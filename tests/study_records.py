@@ -46,7 +46,8 @@ def write_stage(study: Study, stage: Stage, quality: Quality = quality) -> Path:
     """
     folder = Path(study.folder(stage))
     folder.mkdir(parents=True, exist_ok=True)
-    ending = (run for run in study.plan.runs if run.stages[-1].digest == stage.digest)
+    trained = (run for run in study.plan.runs if run.stages)
+    ending = (run for run in trained if run.stages[-1].digest == stage.digest)
     runs = {run.about["target"]: run for run in ending}
     rows: list[Row] = []
     test, predictions = {}, None

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -266,6 +268,42 @@ def test_the_method_with_the_best_dev_score_is_the_default(study: Any, tmp_path:
     assert exported.scores["dev"] >= max(each.scores["dev"] for each in both)
     chosen = export(study, tmp_path / "chosen", "baseline")
     assert chosen.provenance["model"] in ("small", "mean")
+
+
+def test_the_recommended_method_is_the_default(
+    study: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shutil.copytree(Path.cwd(), tmp_path / "copy")
+    monkeypatch.chdir(tmp_path / "copy")
+    for command in ("collect", "statistics"):
+        assert cli.main([command, "--config", "study.yaml"]) == 0
+    file = Path(study.tables, "methods.parquet")
+    table = pq.read_table(file).to_pandas()
+
+    def recommend(method: str) -> Exported:
+        of_target = (table["target"] == "mood") & (table["method"] == method)
+        first = table.index == of_target.idxmax()
+        changed = pa.Table.from_pandas(table.assign(recommended=first), preserve_index=False)
+        pq.write_table(changed, file)
+        return export(study, tmp_path / "model", None, "mood")
+
+    nearest = recommend("nearest_neighbour")
+    assert nearest.method == "nearest_neighbour"
+    assert nearest.scores["method_chosen_by"] == "recommended"
+    assert "not significantly worse than" in (tmp_path / "model" / "README.md").read_text()
+    trained = recommend("fine_tuning")
+    assert (trained.method, trained.provenance["model"]) == ("baseline", "small")
+    assert export(study, tmp_path / "model", "fine_tuning", "mood", model="mean").layout == (
+        "sentence_transformers"
+    )
+    capsys.readouterr()
+    assert recommend("most_frequent").scores["method_chosen_by"] == "dev"
+    assert "the recommended method is most frequent answer, which has no model" in (
+        capsys.readouterr().err
+    )
 
 
 def test_a_training_is_repeated_if_its_checkpoint_was_not_kept(

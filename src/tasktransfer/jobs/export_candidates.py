@@ -33,6 +33,10 @@ FITTED = (FROZEN, TFIDF, NEAREST)
 """References that are exported. The most frequent label needs no model."""
 
 
+EXPORTED_AS = {FINE_TUNING: "baseline", ADAPTER: "baseline"}
+"""Name in the table ``methods`` → name of the run's method."""
+
+
 @dataclass(frozen=True)
 class ExportCandidate:
     """A finished run of a method for one task.
@@ -242,8 +246,8 @@ def find_recommended(
         candidates: finished candidates of the task.
         row: result of ``read_recommendation``.
     """
-    names = {FINE_TUNING: "baseline", ADAPTER: "baseline", TRANSFER: row["variant"]}
-    method = names.get(row["method"], row["method"])
+    method = row["variant"] if row["method"] == TRANSFER else row["method"]
+    method = EXPORTED_AS.get(method, method)
     model = row["model"] if isinstance(row["model"], str) else ""
     return [each for each in candidates if (each.method, each.model) == (method, model)]
 
@@ -265,6 +269,7 @@ def select_method(
         ConfigError: no candidate has this method and model.
     """
     names = list(dict.fromkeys(each.method for each in candidates))
+    method = EXPORTED_AS.get(method, method) if method else None
     some = [c for c in candidates if method in (None, c.method, c.method.partition(":")[0])]
     if not some:
         raise ConfigError(
