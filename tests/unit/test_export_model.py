@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+import yaml
 from safetensors.torch import load_file
 from torch import nn
 from transformers import (
@@ -38,6 +39,7 @@ from tasktransfer.designs import design_of, open_study
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
 from tasktransfer.jobs import restore
+from tasktransfer.jobs.export_candidates import list_candidates, list_other_models
 from tasktransfer.jobs.export_model import ExportRequest, export_model
 from tasktransfer.jobs.predictor import Predictor, load_predictor
 from tasktransfer.models.encoder import Encoder
@@ -339,6 +341,27 @@ def test_names_that_do_not_fit_are_refused(study: Any, tmp_path: Path) -> None:
     (out / "thesis.tex").write_text("")
     with pytest.raises(DataError, match=r"exists without the tasktransfer\.json"):
         export(study, out, "tfidf_logistic")
+
+
+def test_tasks_without_a_model_for_export_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tasks = [TASK, "topic_classification", "causal_emotion_span_extraction"]
+    bert, gpt = (
+        {"name": name, "family": family, "checkpoint": "tiny"}
+        for name, family in (("bert", "encoder"), ("gpt", "decoder"))
+    )
+    keys = {"study": "all", "datasets": {"DailyDialog": {"tasks": tasks}}, "algorithms": []}
+    Path("study.yaml").write_text(yaml.safe_dump({**keys, "models": [bert, gpt]}))
+    with pytest.raises(ConfigError, match="--task: models for 2 tasks can be exported") as found:
+        list_candidates(open_study("study.yaml"), None)
+    assert "causal_emotion_span_extraction (its kind is span)" in str(found.value)
+    assert list_other_models(open_study("study.yaml"), "DailyDialog", TASK) == ["gpt (decoder)"]
+    Path("study.yaml").write_text(yaml.safe_dump({**keys, "models": [gpt]}))
+    with pytest.raises(ConfigError, match="trains no encoder") as found:
+        list_candidates(open_study("study.yaml"), TASK)
+    assert f"{TASK} (no encoder is trained on it, only gpt (decoder))" in str(found.value)
 
 
 def test_an_unfinished_study_has_nothing_to_export(
