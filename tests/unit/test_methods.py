@@ -191,9 +191,8 @@ def test_a_study_compares_its_methods(
     page = Path(study.report).read_text()
     assert "use TF-IDF with logistic regression" in page
     assert "Methods by target" in page
-    for ending in ("csv", "md", "tex", "html"):
-        assert Path(study.tables, f"methods.{ending}").is_file()
-    assert Path(study.figures, "methods.png").is_file()
+    for ending in ("csv", "md", "tex", "html", "png", "pdf"):
+        assert Path(study.figures, f"methods.{ending}").is_file()
     words = ["explain", "tfidf_logistic", "intent", "--config", "study.yaml"]
     assert main(words) == 0, capsys.readouterr().err
 
