@@ -26,8 +26,8 @@ from tasktransfer.results.frames import Frames
 
 COLUMNS = 3
 LOOK = Look(INK, "o", "-")
-_NAME_INCHES = 2.2
-"""Width of the names of methods, to the left of a panel."""
+_NAME_INCHES, _NAME_POINTS = 2.6, 7.5
+"""Width of the names of methods, to the left of a panel, and their font size."""
 
 
 def plot_methods(frames: Frames) -> Figure | None:
@@ -40,7 +40,7 @@ def plot_methods(frames: Frames) -> Figure | None:
     columns = min(COLUMNS, len(panels))
     lines = -(-len(panels) // columns)
     most = max(map(len, panels))
-    size = (max(6.5, (_NAME_INCHES + 2.2) * columns), (0.24 * most + 0.7) * lines + 1.0)
+    size = (max(6.5, (_NAME_INCHES + 2.0) * columns), (0.3 * most + 0.7) * lines + 1.0)
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(lines, columns, squeeze=False)
     shorts = fit_short_names(list(dict.fromkeys(rows["target"])), frames.metadata.shorts)
@@ -66,14 +66,19 @@ def _draw(axes: Axes, panel: pd.DataFrame, has_models: bool) -> None:
         [Estimate("", row["score"], row["low"], row["high"], LOOK, hollow=not row["recommended"])]
         for row in rows
     ]
-    plot_forest(axes, lines, [fold_name(_name(row, has_models), _NAME_INCHES, 8.5) for row in rows])
+    names = [_name(row, has_models) for row in rows]
+    plot_forest(axes, lines, [fold_name(name, _NAME_INCHES, _NAME_POINTS) for name in names])
+    axes.tick_params(axis="y", labelsize=_NAME_POINTS)
     axes.set_xlabel("score", fontsize=LABEL_POINTS)
 
 
 def _name(row: Row, has_models: bool) -> str:
     """Return the label of a method, with its source or shots, and its model if several exist."""
-    label = "transfer" if row["method"] == TRANSFER else METHODS[row["method"]]
-    words = [label, *(str(row["variant"]),) * (not is_missing(row["variant"]))]
+    words = [METHODS[row["method"]]]
+    if row["method"] == TRANSFER:
+        words = [f"transfer from {str(row['variant']).rpartition(':')[2].rpartition('/')[2]}"]
+    elif not is_missing(row["variant"]):
+        words.append(str(row["variant"]))
     if has_models and not is_missing(row["model"]):
         words.append(str(row["model"]))
     return ", ".join(words)
