@@ -24,8 +24,11 @@ def test_the_page_has_the_measured_numbers() -> None:
         assert f"| {' | '.join(cells)} |" in page
 
 
-def test_false_claims_are_rare() -> None:
-    assert (pd.read_csv(FIXTURE)["false_claims"] <= 5).all()
+def test_false_claims_are_as_rare_as_their_level() -> None:
+    """The level is 5 %; the standard error of 400 data sets is 1.1."""
+    claims = pd.read_csv(FIXTURE)["false_claims"]
+    assert claims.max() <= 5 + 2 * 1.1
+    assert claims.mean() <= 5.5
 
 
 def count_letters(texts: Sequence[str]) -> np.ndarray:

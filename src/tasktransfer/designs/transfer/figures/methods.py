@@ -26,8 +26,8 @@ from tasktransfer.results.frames import Frames
 
 COLUMNS = 3
 LOOK = Look(INK, "o", "-")
-_NAME_INCHES, _NAME_POINTS = 2.6, 7.5
-"""Width of the names of methods, to the left of a panel, and their font size."""
+_NAME_INCHES = 2.4
+"""Width of the names of methods, to the left of a panel."""
 
 
 def plot_methods(frames: Frames) -> Figure | None:
@@ -40,7 +40,7 @@ def plot_methods(frames: Frames) -> Figure | None:
     columns = min(COLUMNS, len(panels))
     lines = -(-len(panels) // columns)
     most = max(map(len, panels))
-    size = (max(6.5, (_NAME_INCHES + 2.0) * columns), (0.3 * most + 0.7) * lines + 1.0)
+    size = (max(6.5, (_NAME_INCHES + 2.0) * columns), (0.34 * most + 0.7) * lines + 1.0)
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(lines, columns, squeeze=False)
     shorts = fit_short_names(list(dict.fromkeys(rows["target"])), frames.metadata.shorts)
@@ -67,8 +67,7 @@ def _draw(axes: Axes, panel: pd.DataFrame, has_models: bool) -> None:
         for row in rows
     ]
     names = [_name(row, has_models) for row in rows]
-    plot_forest(axes, lines, [fold_name(name, _NAME_INCHES, _NAME_POINTS) for name in names])
-    axes.tick_params(axis="y", labelsize=_NAME_POINTS)
+    plot_forest(axes, lines, [fold_name(name, _NAME_INCHES, LABEL_POINTS) for name in names])
     axes.set_xlabel("score", fontsize=LABEL_POINTS)
 
 
