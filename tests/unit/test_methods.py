@@ -15,7 +15,7 @@ from exported_study import finish_study
 from study_records import write_records
 from tasktransfer.cli import main
 from tasktransfer.core.methods import FINE_TUNING, PROMPTED, TRANSFER
-from tasktransfer.core.references import FROZEN, MOST_FREQUENT, TFIDF
+from tasktransfer.core.references import FROZEN, MOST_FREQUENT, NEAREST, TFIDF
 from tasktransfer.designs import design_of, open_study
 from tasktransfer.designs.transfer.collect import method_columns
 from tasktransfer.designs.transfer.method_table import is_method_run
@@ -135,7 +135,10 @@ def test_the_best_method_is_compared_with_the_next() -> None:
     )
     (sentence,) = describe_methods(table)
     assert "use TF-IDF with logistic regression (" in sentence
-    assert "frozen embeddings with logistic regression is significantly worse (−" in sentence
+    assert (
+        "next is frozen embeddings with logistic regression, which is significantly worse (−"
+        in (sentence)
+    )
 
 
 def test_models_of_equal_methods_are_ordered_by_score() -> None:
@@ -182,6 +185,8 @@ def test_a_study_compares_its_methods(
     assert len(trained) == 4, "two models, two targets"
     assert (trained["milliseconds"] > 0).all() and (trained["seconds"] > 0).all()
     assert (trained["trained_parameters"] <= trained["parameters"]).all()
+    embedded = table[table["method"].isin([FROZEN, NEAREST])].groupby(["target", "model"])
+    assert embedded["seconds"].nunique().eq(1).all(), "they share the cost of embeddings"
     assert (table["seconds"] > 0).all() and (table["train_size"] > 20).all()
     for row in table.to_dict("records"):
         runs = [run for run in study.plan.runs if is_method_run(row, run)]
@@ -193,7 +198,7 @@ def test_a_study_compares_its_methods(
     assert "Methods by target" in page
     for ending in ("csv", "md", "tex", "html", "png", "pdf"):
         assert Path(study.figures, f"methods.{ending}").is_file()
-    words = ["explain", "tfidf_logistic", "intent", "--config", "study.yaml"]
+    words = ["explain", "methods", "tfidf_logistic", "intent", "--config", "study.yaml"]
     assert main(words) == 0, capsys.readouterr().err
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.core.methods import ADAPTER, FINE_TUNING, METHODS, PROMPTED, TRANSFER
+from tasktransfer.core.nodes import Fit
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.frames import compares_methods
 from tasktransfer.designs.transfer.runs import BASELINE, is_prompted, is_reference
@@ -30,11 +31,9 @@ def is_method_run(row: Mapping[str, Any], run: Run) -> bool:
     if about.get("dataset") != row["dataset"]:
         return False
     if is_reference(run):
-        return bool(
-            about["reference"] == method
-            and (is_missing(row["model"]) or row["model"] == run.model)
-            and row["target"] in run.outcome.tasks  # type: ignore[union-attr]
-        )
+        same_model = is_missing(row["model"]) or row["model"] == run.model
+        predicts = isinstance(run.outcome, Fit) and row["target"] in run.outcome.tasks
+        return bool(about.get("reference") == method and same_model and predicts)
     if row["model"] != run.model or about.get("target") != row["target"]:
         return False
     if is_prompted(run):

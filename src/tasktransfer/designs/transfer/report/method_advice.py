@@ -57,14 +57,15 @@ def _describe_target(rows: list[dict[Any, Any]]) -> str:
         )
     others = [row for row in rows if row is not chosen]
     next_best = max(others, key=lambda row: row["score"])
+    next_name = _name(next_best, has_models)
     verdict = (
         "is significantly worse"
         if next_best["q"] <= MOST_Q
-        else "is not simpler, and not significantly different"
+        else "is not simpler, and not significantly worse"
         if not is_missing(next_best["q"])
         else "could not be tested"
     )
-    return f"{advice}{_name(next_best, has_models)} {verdict} ({_format_delta(next_best)})."
+    return f"{advice}next is {next_name}, which {verdict} ({_format_delta(next_best)})."
 
 
 def _name(row: Row, has_models: bool) -> str:

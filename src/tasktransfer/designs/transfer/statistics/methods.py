@@ -18,7 +18,7 @@ import pandas as pd
 from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.methods import ADAPTER, FINE_TUNING, METHODS, PROMPTED, TRANSFER
 from tasktransfer.core.nodes import Fit, Stage
-from tasktransfer.core.references import OF_A_MODEL
+from tasktransfer.core.references import OF_A_MODEL, STRENGTH
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.collect import method_columns
 from tasktransfer.designs.transfer.collect.rows import scored as get_stage
@@ -214,8 +214,9 @@ def _compute_fit_seconds(collected: Collected) -> dict[str, float]:
     names = {}
     for fit in fits:
         assert isinstance(fit, Fit)
-        embedded = fit.learner in OF_A_MODEL
-        names[fit.digest] = f"{fit.data.digest} {fit.settings}" if embedded else fit.digest
+        embedded = {key: value for key, value in fit.settings.items() if key != STRENGTH}
+        is_embedded = fit.learner in OF_A_MODEL
+        names[fit.digest] = f"{fit.data.digest} {embedded}" if is_embedded else fit.digest
         spent = compute_seconds(collected.record(fit))
         groups[names[fit.digest]] = max(spent, groups.get(names[fit.digest], 0.0))
     return {digest: groups[name] for digest, name in names.items()}
