@@ -35,7 +35,7 @@ import pandas as pd
 
 from tasktransfer.core.references import OF_A_MODEL, REFERENCES
 from tasktransfer.core.specs import ModelSpec
-from tasktransfer.designs.transfer.collect import method_columns
+from tasktransfer.designs.transfer.frames import METHODS
 from tasktransfer.designs.transfer.statistics.methods import Cost, Method, build_rows, sort
 from tasktransfer.evaluation.reference import choose_predictor
 from tasktransfer.results.store import build_frame
@@ -162,7 +162,7 @@ def compare(is_right: dict[str, npt.NDArray[np.bool_]]) -> pd.DataFrame:
         scored = Scored(float(100 * right.mean()), resampled, units, "logit")
         cell = gather_cells([((), NO_SEED, scored)])[()]
         methods.append(Method(("Planted", "label"), name, None, None, cell, Cost(0, 0.0)))
-    return build_frame(build_rows(sort(methods)), method_columns.METHODS)
+    return build_frame(build_rows(sort(methods)), METHODS)
 
 
 def measure(world: World, embed: Embed) -> Iterator[dict[str, float]]:

@@ -17,7 +17,7 @@ from tasktransfer.cli import main
 from tasktransfer.core.methods import FINE_TUNING, PROMPTED, TRANSFER
 from tasktransfer.core.references import FROZEN, MOST_FREQUENT, NEAREST, TFIDF
 from tasktransfer.designs import design_of, open_study
-from tasktransfer.designs.transfer.collect import method_columns
+from tasktransfer.designs.transfer.frames import METHODS
 from tasktransfer.designs.transfer.method_table import is_method_run
 from tasktransfer.designs.transfer.report.method_advice import describe_methods
 from tasktransfer.designs.transfer.statistics.methods import (
@@ -59,7 +59,7 @@ def make_method(name: str, cell: Cell, model: str | None = None, **more: Any) ->
 
 
 def build_table(*methods: Method) -> pd.DataFrame:
-    return build_frame(build_rows(sort(methods)), method_columns.METHODS)
+    return build_frame(build_rows(sort(methods)), METHODS)
 
 
 def test_the_simplest_method_that_is_not_significantly_worse_is_recommended() -> None:
@@ -176,7 +176,7 @@ def test_a_study_compares_its_methods(
     monkeypatch.chdir(finished)
     study = open_study("study.yaml")
     table = read_statistic_frame(Path(study.tables, "methods.parquet"))
-    assert list(table.columns) == list_names(method_columns.METHODS)
+    assert list(table.columns) == list_names(METHODS)
     assert table.groupby("target")["recommended"].sum().tolist() == [1, 1]
     assert table.groupby("target")["is_best"].sum().tolist() == [1, 1]
     trained = table[table["method"] == FINE_TUNING]

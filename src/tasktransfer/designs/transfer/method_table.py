@@ -43,53 +43,60 @@ def is_method_run(row: Mapping[str, Any], run: Run) -> bool:
     return method in (FINE_TUNING, ADAPTER) and run.method == BASELINE
 
 
-METHODS_TABLE = Table(
-    "methods",
-    "Methods",
-    uncertainty.list_methods,
-    Listed(
-        (
-            text("dataset", "Dataset"),
-            text("target", "Task"),
-            text("method", "Method", METHODS.__getitem__),
-            text("model", "Model"),
-            text("variant", "Variant"),
-            text("mark", "Advice"),
-            estimate("score", "Score", ".1f"),
-            number("n_seeds", "Seeds", "d"),
-            estimate("delta", "Δ to recommended", "+.1f", "delta_low", "delta_high", DIFFERENCES),
-            probability("q", "q"),
-            number("train_size", "Training instances", ",d"),
-            number("seconds", "Seconds to train", ".3g"),
-            number("milliseconds", "ms per prediction", ".3g"),
-            number("parameters", "Parameters", ",.0f"),
-            number("trained_parameters", "Trained", ",.0f"),
+def declare_methods_table() -> Table:
+    """Declare the table of methods."""
+    return Table(
+        "methods",
+        "Methods",
+        uncertainty.list_methods,
+        Listed(
+            (
+                text("dataset", "Dataset"),
+                text("target", "Task"),
+                text("method", "Method", METHODS.__getitem__),
+                text("model", "Model"),
+                text("variant", "Variant"),
+                text("mark", "Advice"),
+                estimate("score", "Score", ".1f"),
+                number("n_seeds", "Seeds", "d"),
+                estimate(
+                    "delta", "Δ to recommended", "+.1f", "delta_low", "delta_high", DIFFERENCES
+                ),
+                probability("q", "q"),
+                number("train_size", "Training instances", ",d"),
+                number("seconds", "Seconds to train", ".3g"),
+                number("milliseconds", "ms per prediction", ".3g"),
+                number("parameters", "Parameters", ",.0f"),
+                number("trained_parameters", "Trained", ",.0f"),
+            ),
+            blocks="target",
         ),
-        blocks="target",
-    ),
-    keys=("dataset", "target", "method", "model", "variant"),
-    caption="All methods on the same test instances, from the simplest to the most complex. The "
-    "score (0-100) is the mean over seeds with its 95 % interval over dialogues and seeds. The "
-    "recommended method is the simplest one that is not significantly worse than the best (q > "
-    "0.05). Δ is the paired difference from the recommended method in points; q is adjusted over "
-    "all pairs of a task's methods. Seconds are for one seed; those of a reference include its "
-    "predictions. The best method is chosen on the test split, so its own score is slightly too "
-    "high.",
-    nothing=NOTHING,
-    planned=compares_methods,
-    certain=False,
-    runs=is_method_run,
-)
+        keys=("dataset", "target", "method", "model", "variant"),
+        caption="All methods on the same test instances, from the simplest to the most complex. The "
+        "score (0-100) is the mean over seeds with its 95 % interval over dialogues and "
+        "seeds. The recommended method is the simplest one that is not significantly worse "
+        "than the best (q > 0.05). Δ is the paired difference from the recommended method in "
+        "points; q is adjusted over all pairs of a task's methods. Seconds are for one seed; "
+        "those of a reference include its predictions. The best method is chosen on the test "
+        "split, so its own score is slightly too high.",
+        nothing=NOTHING,
+        planned=compares_methods,
+        certain=False,
+        runs=is_method_run,
+    )
 
-METHODS_FIGURE = Figure(
-    "methods",
-    "Methods by target",
-    methods.plot_methods,
-    ("methods",),
-    caption="Scores of all methods on each target with 95 % intervals over dialogues and seeds. "
-    "The filled mark is the recommended method: the simplest one that is not significantly worse "
-    "than the best.",
-    nothing=NOTHING,
-    planned=compares_methods,
-    certain=False,
-)
+
+def declare_methods_figure() -> Figure:
+    """Declare the figure of methods."""
+    return Figure(
+        "methods",
+        "Methods by target",
+        methods.plot_methods,
+        ("methods",),
+        caption="Scores of all methods on each target with 95 % intervals over dialogues and seeds. "
+        "The filled mark is the recommended method: the simplest one that is not "
+        "significantly worse than the best.",
+        nothing=NOTHING,
+        planned=compares_methods,
+        certain=False,
+    )

@@ -20,7 +20,10 @@ from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
 from tasktransfer.designs.transfer.frames import ABOUT, FRAMES, compares_methods
 from tasktransfer.designs.transfer.leaks import pairs_across
-from tasktransfer.designs.transfer.method_table import METHODS_FIGURE, METHODS_TABLE
+from tasktransfer.designs.transfer.method_table import (
+    declare_methods_figure,
+    declare_methods_table,
+)
 from tasktransfer.designs.transfer.runs import (
     BASELINE,
     is_baseline,
@@ -246,6 +249,7 @@ FOREST_FIGURE = Figure(
     certain=False,
 )
 """The answer as a picture."""
+METHODS_TABLE, METHODS_FIGURE = declare_methods_table(), declare_methods_figure()
 REGRET_TABLE = declare_regret_table(names.get_algorithm_label, BASELINE)
 REGRET_FIGURE = declare_regret_figure(names.get_algorithm_label)
 MIXING_FIGURE = Figure(

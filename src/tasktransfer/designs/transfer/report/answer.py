@@ -9,7 +9,8 @@ import pandas as pd
 
 from tasktransfer.core.references import LEARNED
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.transfer.collect import columns, method_columns
+from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.frames import METHODS
 from tasktransfer.designs.transfer.report.collapsed_runs import CollapsedRuns
 from tasktransfer.designs.transfer.report.first_source import first_sources
 from tasktransfer.designs.transfer.report.learned import (
@@ -80,7 +81,7 @@ def _add_caution(sentences: list[str], compared: pd.DataFrame) -> list[str]:
 
 def select_own_targets(frames: Frames) -> pd.DataFrame:
     """Return the compared methods of targets in the user's own files."""
-    methods = frames.get("methods", build_frame([], method_columns.METHODS))
+    methods = frames.get("methods", build_frame([], METHODS))
     own = [name for name in methods["dataset"].unique() if DATASETS[name].has_own_files]
     return methods[methods["dataset"].isin(own)]
 

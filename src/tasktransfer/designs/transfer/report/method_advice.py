@@ -24,7 +24,7 @@ def describe_methods(methods: pd.DataFrame) -> Iterator[str]:
     """Yield one sentence per target.
 
     Args:
-        methods: columns of ``method_columns.METHODS``.
+        methods: columns of ``frames.METHODS``.
     """
     for (dataset, target), group in methods.groupby(["dataset", "target"], sort=False):
         rows = group.to_dict("records")

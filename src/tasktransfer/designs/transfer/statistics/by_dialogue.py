@@ -18,8 +18,7 @@ import pandas as pd
 
 from tasktransfer import metrics
 from tasktransfer.datasets import get_task
-from tasktransfer.designs.transfer.statistics.tested_runs import Run, runs_of, tally_of
-from tasktransfer.designs.transfer.statistics.units import units_of
+from tasktransfer.designs.transfer.statistics.tested_runs import Run, runs_of, tally_of, units_of
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.tallies import Tallies
 from tasktransfer.stats import draws

@@ -28,8 +28,13 @@ from tasktransfer.designs.transfer.statistics.race import (
     select_fresh_deltas,
     without_intervals,
 )
-from tasktransfer.designs.transfer.statistics.tested_runs import Run, runs_of, tally_of
-from tasktransfer.designs.transfer.statistics.units import Tested, units_of
+from tasktransfer.designs.transfer.statistics.tested_runs import (
+    Run,
+    Tested,
+    runs_of,
+    tally_of,
+    units_of,
+)
 from tasktransfer.files.progress import show_progress
 from tasktransfer.results.frames import Frames, list_names
 from tasktransfer.results.store import build_frame

@@ -20,17 +20,17 @@ from tasktransfer.core.methods import ADAPTER, FINE_TUNING, METHODS, PROMPTED, T
 from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.references import OF_A_MODEL, STRENGTH
 from tasktransfer.core.runs import Run
-from tasktransfer.designs.transfer.collect import method_columns
 from tasktransfer.designs.transfer.collect.rows import scored as get_stage
 from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.frames import METHODS as METHOD_COLUMNS
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, is_reference, is_transfer
+from tasktransfer.designs.transfer.statistics.cells import MARKED
 from tasktransfer.designs.transfer.statistics.prompted import score_prompted
 from tasktransfer.designs.transfer.statistics.references import (
     score_baselines,
     score_references,
     score_task_rows,
 )
-from tasktransfer.present.sentences import MOST_Q
 from tasktransfer.results.collect import Collected
 from tasktransfer.results.costs import compute_seconds
 from tasktransfer.results.frames import Frames
@@ -104,7 +104,7 @@ def make_methods(frames: Frames) -> pd.DataFrame:
     rows = [
         row for methods in listed.values() if len(methods) > 1 for row in build_rows(sort(methods))
     ]
-    return build_frame(rows, method_columns.METHODS)
+    return build_frame(rows, METHOD_COLUMNS)
 
 
 def sort(methods: Iterable[Method]) -> list[Method]:
@@ -174,7 +174,7 @@ def recommend(
     if np.isnan(list(q.values())).all():
         return None
     order = list(METHODS)
-    candidates = [best, *(index for index in others if q[index] > MOST_Q)]
+    candidates = [best, *(index for index in others if q[index] > MARKED)]
     return min(
         candidates, key=lambda index: (order.index(methods[index].name), -methods[index].score)
     )
