@@ -72,8 +72,8 @@ def declare_methods_table() -> Table:
             blocks="target",
         ),
         keys=("dataset", "target", "method", "model", "variant"),
-        caption="All methods on the same test instances, from the simplest to the most complex. The "
-        "score (0-100) is the mean over seeds with its 95 % interval over dialogues and "
+        caption="All methods on the same test instances, from the simplest to the most complex. "
+        "The score (0-100) is the mean over seeds with its 95 % interval over dialogues and "
         "seeds. The recommended method is the simplest one that is not significantly worse "
         "than the best (q > 0.05). Δ is the paired difference from the recommended method in "
         "points; q is adjusted over all pairs of a task's methods. Seconds are for one seed; "
@@ -93,8 +93,8 @@ def declare_methods_figure() -> Figure:
         "Methods by target",
         methods.plot_methods,
         ("methods",),
-        caption="Scores of all methods on each target with 95 % intervals over dialogues and seeds. "
-        "The filled mark is the recommended method: the simplest one that is not "
+        caption="Scores of all methods on each target with 95 % intervals over dialogues and "
+        "seeds. The filled mark is the recommended method: the simplest one that is not "
         "significantly worse than the best.",
         nothing=NOTHING,
         planned=compares_methods,
