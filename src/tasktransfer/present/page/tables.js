@@ -72,6 +72,7 @@
   for (const table of document.querySelectorAll(".scroll > table:not(.grouped)")) {
     const rows = [...table.tBodies].flatMap((body) => [...body.rows]);
     [...table.tHead.rows[0].cells].forEach((head, place) => {
+      if (!head.textContent) return;
       const button = element("button", { type: "button" }, ...head.childNodes);
       button.addEventListener("click", () => sort(table, rows, head, place));
       head.append(button);

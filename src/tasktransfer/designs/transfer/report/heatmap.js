@@ -97,7 +97,7 @@
       {
         type: "button",
         title: entry.name,
-        "aria-label": `target ${entry.name}: sort the rows by this column`,
+        "aria-label": `${entry.short}, target ${entry.name}: sort the rows by this column`,
         "data-target": entry.name,
         "data-header": "column",
         tabindex: "-1",
@@ -114,12 +114,13 @@
       {
         type: "button",
         title: spaced(entry.name),
-        "aria-label": `source ${spaced(entry.name)}: sort the columns by this row`,
+        "aria-label": `${entry.short} ${spaced(entry.name)}: sort the columns by this source`,
         "data-source": entry.name,
         "data-header": "row",
         tabindex: "-1",
       },
       element("span", { class: "short" }, entry.short),
+      " ",
       element("span", { class: "whole" }, spaced(entry.name)),
     );
     const sort = model.sortState("columns", entry.name);
