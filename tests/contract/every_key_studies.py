@@ -155,7 +155,7 @@ EMPATHETIC: dict[str, Any] = {
     "evaluation": {"block": 10, "shuffles": 3, "pools": ["R"], "pool_words": 15, "limit": 20,
                    "limit_generated": 4, "limit_pool": 30,
                    "decoding": {"groups": 2, "beams": 1, "diversity_penalty": 0.3, "max_words": 6}},
-    "controls": ["gold", "random"],
+    "controls": ["gold", "random", "untrained", "longer"],
     "release_compat": True,
     "checkpoints": {"keep": "all"},
 }  # fmt: skip
@@ -191,8 +191,8 @@ PANEL: dict[str, Any] = {
                  "learning_rate": 1e-3, "batch_size": 4, "epochs": 1, "patience": 1,
                  "train_encoder": True},
     "selection": {"domain": "Harbour", "personas": ["none"], "candidates": 3, "limit_train": 8,
-                  "limit_test": 4},
-    "controls": ["untrained", "leaky"],
+                  "limit_test": 4, "cosine": True},
+    "controls": ["untrained", "leaky", "exchanged", "embeddings"],
     "checkpoints": {"keep": ["expert"]},
 }  # fmt: skip
 

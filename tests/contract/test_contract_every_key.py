@@ -36,6 +36,7 @@ _HUB = "unit/test_declared.py::test_a_name_on_the_hub_is_loaded_by_its_card"
 _WORLDS = "contract/test_contract_published.py::test_published_values_stand_beside_a_real_study"
 
 ELSEWHERE = {
+    "brought[].*": "unit/test_brought_answers.py::test_a_rater_with_our_ratings_has_our_numbers",
     "data.release": _WORLDS,
     "datasets.*.config": _HUB,
     "datasets.*.hub": _HUB,

@@ -301,7 +301,7 @@ def changed_model(name: str, **changes: object) -> list[dict[str, object]]:
         ),
         (
             {"retrieval": {"methods": ["base"]}, "generation": {"methods": ["base"]}},
-            r"controls: are emoprepend-1 with other labels, and no setting has that method",
+            r"controls: gold is a control for emoprepend-1, which no setting has: add a method to",
         ),
         (
             {"models": changed_model("retriever-beside-reader", second_encoder="reader2")},

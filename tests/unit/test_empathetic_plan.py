@@ -13,7 +13,8 @@ from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import load_config
 from tasktransfer.designs.empathetic.config import EmpatheticConfig
-from tasktransfer.designs.empathetic.plan import plan, stand_ins
+from tasktransfer.designs.empathetic.plan import plan
+from tasktransfer.designs.empathetic.stand_ins import stand_ins
 from tasktransfer.results.revisions import Revisions, find_revisions
 
 PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
@@ -65,6 +66,24 @@ def test_methods_start_where_table_4_says() -> None:
         decoder = ("decoder",) if setting == "generation" else ()
         assert tuned.trains == ("projection", *decoder)
         assert by_method["ensemble-plain", setting][-1].parents == (base,)
+
+
+def test_controls_of_ensembles_change_no_other_training() -> None:
+    methods = {"model": "retriever", "ensemble": "retriever-beside-reader"}
+    retrieval = {**methods, "methods": ["base", "ensemble-tuned"]}
+    _, without = planned("empathetic-demo", controls=[], retrieval=retrieval)
+    _, made = planned("empathetic-demo", controls=["untrained", "longer"], retrieval=retrieval)
+    assert {node.digest for node in without.nodes} <= {node.digest for node in made.nodes}
+    by_method = {run.method: run.stages for run in made.runs if run.about["setting"] == "retrieval"}
+    *_, base = by_method["base"]
+    untrained, tuned, again = (
+        by_method[name][-1] for name in ("ensemble-untrained", "ensemble-tuned", "base-longer")
+    )
+    assert untrained.parents == (base,)  # its second encoder starts from the released one
+    assert untrained.trains == tuned.trains == ("projection",)
+    assert again.parents == (base,)
+    assert again.training.epochs == base.training.epochs == untrained.training.epochs
+    assert (again.label, again.data.digest) == ("replies_again", base.data.digest)
 
 
 def test_no_training_reads_test_and_every_one_is_kept_by_its_loss() -> None:

@@ -13,7 +13,13 @@ import pytest
 from tasktransfer.designs import load_config
 from tasktransfer.designs.empathetic.answer import answer
 from tasktransfer.designs.empathetic.figures import plot_differences, plot_ratios, plot_scores
-from tasktransfer.designs.empathetic.frames import COSTS, DIFFERENCES, MEASURED, SUMMARY
+from tasktransfer.designs.empathetic.frames import (
+    CONTROL_DIFFERENCES,
+    COSTS,
+    DIFFERENCES,
+    MEASURED,
+    SUMMARY,
+)
 from tasktransfer.designs.empathetic.printed import (
     add_names,
     add_scores,
@@ -108,6 +114,48 @@ def test_controls_are_no_part_of_the_answer() -> None:
     )
 
 
+def minus_controls(untrained: tuple[float, float, float], q: float) -> pd.DataFrame:
+    """Return an ensemble's differences from its controls; that from Base trained longer is 5."""
+    names = ("retrieval", "ensemble-tuned", "p_at_1", "")
+    rows = [
+        (*names, "ensemble-untrained", 2, *untrained, q, q),
+        (*names, "base-longer", 2, 5.0, 3.0, 7.0, 0.01, 0.01),
+    ]
+    columns = [name for name, _, _ in CONTROL_DIFFERENCES]
+    return add_scores(pd.DataFrame(rows, columns=columns), 100, POOLS)
+
+
+def test_a_gain_that_needs_no_emotion_is_not_credited_to_emotions() -> None:
+    effects = {**EFFECTS, ("retrieval", "ensemble-tuned", "p_at_1", ""): (9.4, 5.0, 13.0)}
+    frames = {"differences": compared(effects, 0.01)}
+    last = answer(view({**frames, "control_differences": minus_controls((-1.7, -4.0, 1.0), 0.4)}))[
+        -1
+    ]
+    assert last.startswith("No ensemble is significantly better than its controls (ensemble-untra")
+    assert "no gain can be attributed to the second encoder's training on emotions" in last
+    last = answer(view({**frames, "control_differences": minus_controls((4.0, 2.0, 6.0), 0.01)}))[
+        -1
+    ]
+    assert last.startswith("In 1 of 1 measures an ensemble is significantly better than its contr")
+    assert "Ensem-DM+ in P@1,100" in last
+
+
+def test_a_system_of_the_user_is_named_in_the_answer() -> None:
+    effects = {**EFFECTS, ("generation", "my-system", "bleu", ""): (2.0, 1.0, 3.0)}
+    *_, last = answer(view({"differences": compared(effects, 0.01)}))
+    assert last.startswith("my-system is significantly better than Base: AVG BLEU, generation (+2")
+    *_, last = answer(view({"differences": compared(effects, 0.2)}))
+    assert last.startswith("my-system is not significantly different from Base")
+
+
+def test_words_that_labels_replace_are_told() -> None:
+    scores = {("retrieval", f"{what}prepend-5", "p_at_1", ""): (1.0, 0.0, 2.0)
+              for what in ("emo", "topic")}  # fmt: skip
+    made = table("table2", view({"summary": summary(scores)}))
+    assert isinstance(made, Printed)
+    assert "longer than the model reads: TopicPrepend-5 up to 6 words" in made.text
+
+
 @pytest.mark.parametrize("q", [0.01, math.nan])
 def test_one_run_is_said_and_bears_no_claim(q: float) -> None:
     """Whatever q an older table contains."""
@@ -155,7 +203,7 @@ def test_table_2_is_laid_out_as_printed_with_the_papers_line_below_ours() -> Non
         "Method", "Candidates", "", "P@1,100", "AVG BLEU, retrieval", "PPL", "AVG BLEU, generation",
     )  # fmt: skip
     assert ours[:4] == ("Base", "ED", "ours", "50.00 [48.00, 52.00]")
-    assert theirs == ("", "", "published", "56.90", "5.88", "21.24", "6.27")
+    assert theirs == ("", "", "published", "‡", "5.88", "21.24", "6.27")
     assert more[:2] == ("Base", "ED+DD")
     assert more_theirs[4] == "5.61"
     assert control[:4] == ("emoprepend-random", "", "ours", "49.00 [47.00, 51.00]")

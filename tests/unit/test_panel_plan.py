@@ -79,6 +79,38 @@ def test_stages_are_those_of_section_6_c() -> None:
         assert stage.model.adapter_reduction is None
 
 
+def test_the_input_of_heads_does_not_change_the_cosines() -> None:
+    def digests(reads: str) -> dict[str, str]:
+        models = [{"name": "m", "family": "encoder", "checkpoint": "tiny", "max_length": 64}]
+        labeller = {"model": "m"}
+        _, made = planned(
+            "panel-demo",
+            models=[{**models[0], "reads": reads}],
+            labeller=labeller,
+            seeds=1,
+            selection={"domain": "Harbour", "cosine": True},
+        )
+        return {run.method: run.evaluations[0].digest for run in made.runs if run.evaluations}
+
+    token, pooler = digests("first_token"), digests("pooler")
+    changed = {method for method in token if token[method] != pooler[method]}
+    cosines = {"cosine-last", "cosine-whole", "cosine-max", "selection-cosine"}
+    assert {*token} - changed == cosines
+
+
+def test_exchanged_contexts_are_rated_by_the_same_models() -> None:
+    _, without = planned("panel-demo", controls=[])
+    _, made = planned("panel-demo", controls=["exchanged"])
+    assert {node.digest for node in without.nodes} < {node.digest for node in made.nodes}
+    own = {(r.about["domain"], r.seed): r for r in made.runs if r.method == "panel"}
+    exchanged = [run for run in made.runs if run.method == "panel-exchanged"]
+    assert len(exchanged) == len(own) == 9
+    for run in exchanged:
+        (asked,), (before,) = run.evaluations, own[run.about["domain"], run.seed].evaluations
+        assert (asked.of, asked.task) == (before.of, before.task)
+        assert asked.data.settings == {**before.data.settings, "exchanged": True}
+
+
 def test_merging_trains_nothing() -> None:
     methods = ["panel", "panel-mean", "panel-max", "panel-min"]
     _, panel = planned("panel", methods=methods[:1], seeds=1, few_shot=None, selection=None)

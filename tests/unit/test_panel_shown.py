@@ -161,7 +161,7 @@ def test_table_7_has_the_published_beside_the_same_choices(
 
 
 def run(method: str, seed: int = 0, **about: Any) -> Any:
-    return SimpleNamespace(method=method, seed=seed, about=about)
+    return SimpleNamespace(method=method, model="encoder", seed=seed, about=about)
 
 
 def test_the_domains_expert_is_behind_its_set_and_all_are_behind_others() -> None:

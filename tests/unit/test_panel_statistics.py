@@ -127,6 +127,20 @@ def test_averages_are_means_over_sets() -> None:
     ]  # fmt: skip
 
 
+def test_exchanged_contexts_are_compared_with_the_same_methods() -> None:
+    ratings, items = studied()
+    mine = ratings[ratings["method"] == "panel"]
+    control = mine.assign(method="panel-exchanged", value=mine["value"].to_numpy()[::-1])
+    order = {"set": SETS, "domain": DOMAINS, "method": ("panel", "single", "panel-exchanged")}
+    found = make_frames(FRAMES, order, ratings=pd.concat([ratings, control]), items=items)
+    pairs = {*found["tests"][["method", "against"]].itertuples(index=False, name=None)}
+    assert ("panel", "panel-exchanged") in pairs
+    assert not [pair for pair in pairs if pair[0] == "panel-exchanged"]
+    assert ("single", "panel-exchanged") not in pairs
+    assert number(found["averages"], "seeds", method="panel-exchanged", over="all") == 3
+    assert "panel-exchanged" not in set(found["experts"]["method"])
+
+
 def test_the_own_expert_is_compared_with_the_others() -> None:
     found = made(*studied())["experts"]
     of = {"method": "panel", "expert": OWN_MINUS_OTHERS, "set": "Harbour_Tiny"}

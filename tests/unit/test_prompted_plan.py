@@ -136,6 +136,14 @@ def test_slips_are_told_with_key_and_remedy(entry: dict[str, Any], said: str) ->
     assert said in refusal({**ASKED, "prompted": [entry]})
 
 
+def test_prompts_that_do_not_show_the_response_are_refused() -> None:
+    section = {"tasks": ["Persona_USR", "Persona_Zhao"], "sources": "all", "targets": "all"}
+    entry = {"model": "gpt", "shots": 0}
+    study = {**ASKED, "prompted": [entry], "datasets": {"PanelDialogues": section}}
+    said = "datasets.PanelDialogues.tasks: the prompts of Persona_USR do not show the field respons"
+    assert said in refusal(study)
+
+
 def test_two_entries_by_one_name_ask_the_same_model() -> None:
     twice = [{"model": "gpt", "shots": 1}, {"model": "gpt", "shots": [2, 1]}]
     assert "with 1 shots is also in prompted[0]" in refusal({**ASKED, "prompted": twice})

@@ -17,6 +17,7 @@ from typing import NoReturn
 from tasktransfer import __version__
 from tasktransfer.cli import (
     analyse,
+    brought,
     challenge,
     cluster,
     commons,
@@ -68,6 +69,7 @@ PHASES = (
     challenge,
     judgements,
     panel,
+    brought,
     recommend,
     use_model,
 )

@@ -64,6 +64,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "leaderboard": ("tasktransfer leaderboard submissions --data releases/feta --out board",),
     "judgements": ("tasktransfer judgements --ratings ratings.csv --out human",),
     "rate": ("tasktransfer rate responses.jsonl --config panel.yaml > rated.jsonl",),
+    "items": ("tasktransfer items panel.yaml --out items.jsonl",),
     "pairs": ("tasktransfer pairs panel.yaml --out pairs",),
     "export-model": ("tasktransfer export-model study.yaml --out my-model",),
     "predict": ("tasktransfer predict my-model new.jsonl --out predictions.jsonl --top-k 3",),

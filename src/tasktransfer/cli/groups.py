@@ -11,7 +11,7 @@ from tasktransfer.cli.parsers import Parser, list_command_summaries
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Start": ("init", "data", "demo", "doctor", "ls", "cp", "completion"),
     "Run": ("run", "plan", "validate", "status", "pilot"),
-    "Read": ("report", "explain", "recommend", "regret", "judgements", "rate"),
+    "Read": ("report", "explain", "recommend", "regret", "judgements", "rate", "items"),
     "Use": ("export-model", "predict"),
     "Share": ("pack", "merge", "import", "export", "gc"),
     "Challenge": ("submit", "score", "leaderboard"),

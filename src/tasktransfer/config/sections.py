@@ -177,6 +177,11 @@ class CommonConfig(Section):
         return {}
 
     @property
+    def brought_files(self) -> Mapping[str, str]:
+        """Files with the answers of a user's own systems, by the system's name."""
+        return {}
+
+    @property
     def endpoints(self) -> Mapping[str, EndpointConfig]:
         """Endpoints of prompted models that run on a server, by model name."""
         return {}
@@ -213,8 +218,8 @@ class CommonConfig(Section):
         names, so that older studies keep their digests.
         """
         content: dict[str, Any] = restore_old_names(self.model_dump())
-        for key in ("design", "plugins"):
-            if content[key] == type(self).model_fields[key].default:
+        for key in ("design", "plugins", "brought"):
+            if key in content and content[key] == type(self).model_fields[key].default:
                 del content[key]
         training = type(self.training)
         for key in training.later:

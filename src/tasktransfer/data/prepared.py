@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tasktransfer.core.digests import compute_digest
+from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 
 
@@ -22,6 +23,21 @@ def name_instances_folder(
     """
     sample = "few" if few_sample else "full"
     return f"{results}/data/instances/{dataset}-{compute_digest(revision)[:12]}-{sample}"
+
+
+def require_prepared(instances: Path, config_file: str) -> Path:
+    """Return the folder of a dataset's cached instances.
+
+    Raises:
+        DataError: the dataset is not prepared yet; the message has the command that prepares it.
+    """
+    manifest = instances / "manifest.json"
+    if not manifest.exists():
+        raise DataError(
+            f"{instances}: the dialogues are not prepared yet; prepare them: snakemake {manifest} "
+            f"--cores 1 --configfile {config_file}"
+        )
+    return instances
 
 
 def find_instances_folder(encoded: Path) -> Path:

@@ -7,7 +7,7 @@ on designs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +92,7 @@ class Design:
         learners: the design's learners of fits, by name.
         measures: the design's measures of rows (``Measure.of_rows``), by name.
         selectors: the design's selectors of sources, by name.
+        items: study → the items that a user's own system answers (``config.brought``).
         versions: versions of entries above 1, for example ``{("recipe", "my_recipe"): 2}``. Raise
             the version if the code changes; then every node that uses the entry is recomputed.
         datasets: datasets that only this design reads; they exist if a config names the design.
@@ -118,6 +119,7 @@ class Design:
     learners: Mapping[str, Learner] = field(default_factory=dict)
     measures: Mapping[str, Measure] = field(default_factory=dict)
     selectors: Mapping[str, Selector] = field(default_factory=dict)
+    items: Callable[[Study], Iterable[Mapping[str, Any]]] | None = None
     versions: Mapping[Entry, int] = field(default_factory=dict)
     datasets: tuple[Dataset, ...] = ()
     grows_with: tuple[str, ...] = ("seeds", "models")

@@ -28,6 +28,9 @@ def compute_cosines(
 ) -> Answered:
     """Return each instance's cosine similarity as a rating.
 
+    Settings: ``cosine``, the part of the context; ``pooling``, mean if it is missing, or input for
+    the input embeddings.
+
     -1 is the low end of the task's scale, and 1 the high end. For a context that is not divided
     into utterances, ``last`` and ``most`` use the whole text.
 
@@ -47,7 +50,7 @@ def compute_cosines(
         places.encoded[evaluation.data, model.name] / "tokenizer",
         model,
         texts,
-        "mean",
+        evaluation.settings.get("pooling", "mean"),
         places.hardware,
         places.revision(model.name),
     )

@@ -38,11 +38,10 @@ from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import EncoderDecoder
 from tasktransfer.tasks.card import Instance
+from tasktransfer.tasks.replies import PREFIX, get_gold, strip_prefix
 from tasktransfer.training.setup import Setup
 
 Floats = npt.NDArray[np.float32]
-PREFIX, LABEL = "prefix", "emotion"
-"""Fields of an instance: words in front of its reply, and its label."""
 EMBEDDING_VERSION = 1
 ROWS_TOGETHER = 256
 T = TypeVar("T")
@@ -154,17 +153,6 @@ def _select_evaluated(settings: Mapping[str, Any], measure: str, count: int) -> 
         return select_indices(count, settings.get("limit"))
     most, drop_last = settings.get("blocks"), bool(settings.get("drop_last_block", False))
     return rows_of_blocks(count, settings["block"], most=most, drop_last=drop_last)
-
-
-def get_gold(instance: Instance) -> tuple[str, ...]:
-    """Return the gold reply without the words in front of it, and its label."""
-    label = instance.query.get(LABEL)
-    return (strip_prefix(instance), *([label] if label else []))
-
-
-def strip_prefix(instance: Instance) -> str:
-    """Return the reply without the words in front of it."""
-    return instance.target[0].removeprefix(instance.query.get(PREFIX, "")).lstrip()
 
 
 # --- retrieval ----------------------------------------------------------------------------------

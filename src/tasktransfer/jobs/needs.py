@@ -134,6 +134,8 @@ def computes_with_a_model(node: Node) -> bool:
     """
     if isinstance(node, Stage):
         return True
+    if isinstance(node, Evaluation) and node.brought is not None:
+        return False
     if isinstance(node, Evaluation) and isinstance(node.of, Outcome):
         return node.of.model is None or not node.of.model.served
     own = node.of if isinstance(node, Evaluation) else node

@@ -22,7 +22,7 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.numbers import compute_expected_values, compute_measures
 from tasktransfer.files.progress import show_progress
 from tasktransfer.fits import JOINT_LEARNERS, Learner, answers, learner_named, ranked
-from tasktransfer.jobs import asked_job, inputs, probe_job, reference_job, selector_job
+from tasktransfer.jobs import asked_job, brought_job, inputs, probe_job, reference_job, selector_job
 from tasktransfer.jobs.recorded_job import Brought, Made, recorded
 from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.results.rows import Row
@@ -135,6 +135,9 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
             return
         task = get_task(node.data.name, node.task)
         instances = read_instances(inputs.cache(study, node.data), node.task, node.split)
+        if node.brought is not None:
+            brought_job.evaluate_answers(study, node, task, instances, made)
+            return
         if node.measures[0] in ASKED_OF_THE_MODEL:
             _evaluate_replies(study, node, instances, threads, made)
             return

@@ -29,7 +29,7 @@ def compute_representations(
     family: Family,
     texts: Sequence[str],
     max_length: int,
-    pooling: Literal["mean", "first", "last", "state", "sum"] = "mean",
+    pooling: Literal["mean", "first", "last", "input", "state", "sum"] = "mean",
     revision: str | None = None,
     *,
     device: torch.device,
@@ -40,8 +40,9 @@ def compute_representations(
 
     Args:
         texts: texts, of which the last ``max_length`` tokens are used.
-        pooling: ``mean`` over the tokens, or the ``first`` or ``last`` token's vector; for a model
-            built from a recipe ``state`` or ``sum``, see ``next_utterance.Representation``.
+        pooling: ``mean`` over the tokens, the ``first`` or ``last`` token's vector, or ``input``
+            for the mean of the input embeddings without positions. For a model built from a recipe
+            ``state`` or ``sum``, see ``next_utterance.Representation``.
         revision: revision of a name on the hub.
         together: batch size.
         adapter: adapter settings that the checkpoint was trained with, if any.
@@ -136,7 +137,10 @@ def pool_texts(
     for begin in range(0, len(texts), together):
         ids, mask = _encode_texts(tokenizer, texts[begin : begin + together], max_length, device)
         with torch.inference_mode():
-            states = body(input_ids=ids, attention_mask=mask).last_hidden_state.float()
+            if pooling == "input":
+                states = body.get_input_embeddings()(ids).float()
+            else:
+                states = body(input_ids=ids, attention_mask=mask).last_hidden_state.float()
         parts.append(_pool_states(states, mask, pooling).cpu())
     return torch.cat(parts).numpy().astype(np.float64)
 

@@ -110,6 +110,7 @@ def pack_results(
         "data": dict(study.revisions.data),
         "models": {name: model.weights for name, model in study.revisions.models.items()},
         "parameters": {name: str(count) for name, count in study.revisions.parameters.items()},
+        "brought": dict(study.revisions.brought),
         "provenance": provenance,
         "by": by,
         "sha256": {row["path"]: compute_content_digest(row) for row in _iterate_rows(table)},

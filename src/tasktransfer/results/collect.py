@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -121,16 +121,19 @@ class Collected:
         known = {name: self.study.synthetic(name) for name in self.study.config.dataset_names}
         return {**{k: bool(v) for k, v in known.items() if v is not None}, **synthetic}
 
-    @property
-    def cuts(self) -> str:
-        """Limits in force in any of the records, such as ``limit_test 1200``.
+    def describe_limits(self, planned: Collection[tuple[str, int]] = ()) -> str:
+        """Describe the limits in force in any of the records, such as ``limit_test 1200``.
 
         If a key has several values, the section of the config is added to its name.
+
+        Args:
+            planned: keys with values that are sizes of the study's own data and not limits.
         """
         limits = _name_once(
             (tuple(key.split(".")), limit)
             for record in self.records.values()
             for key, limit in record["provenance"].get("cuts", {}).items()
+            if (key.rpartition(".")[2], limit) not in planned
         )
         values = Counter(key for key, _ in {(path[-1], limit) for path, limit in limits})
         named = {

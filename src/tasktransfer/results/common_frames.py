@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -220,6 +220,7 @@ def build_metadata(
     facts: Mapping[str, str] | None = None,
     stand_ins: Mapping[str, str] | None = None,
     cuts: str = "",
+    planned: Collection[tuple[str, int]] = (),
     shorts: Mapping[str, str] | None = None,
 ) -> Metadata:
     """Return the metadata of the study's tables.
@@ -230,6 +231,7 @@ def build_metadata(
         facts: further facts for captions.
         stand_ins: input of the paper → its substitute; None to take them from the records.
         cuts: limits that are not in the identity of any record.
+        planned: limits of records that are sizes of the study's own data (``describe_limits``).
         shorts: task → short name.
     """
     config, synthetic = collected.study.config, collected.synthetic
@@ -252,7 +254,7 @@ def build_metadata(
             **({MISSING: missing} if (missing := collected.describe_missing()) else {}),
             **(facts or {}),
         },
-        cuts=", ".join(filter(None, (collected.cuts, cuts))),
+        cuts=", ".join(filter(None, (collected.describe_limits(planned), cuts))),
     )
 
 

@@ -48,7 +48,8 @@ class PlannedStudy:
     @property
     def unknown(self) -> bool:
         """True if a revision is unknown, so that result paths are unknown too."""
-        return UNKNOWN in self.revisions.data.values() or any(
+        named = (*self.revisions.data.values(), *self.revisions.brought.values())
+        return UNKNOWN in named or any(
             model.weights == UNKNOWN for model in self.revisions.models.values()
         )
 

@@ -33,6 +33,8 @@ from tasktransfer.models.recipe import BUILD_VERSION, TINY_RECIPE_VERSION
 _COUNT = re.compile("[1-9][0-9]{0,14}")
 """A cached number of parameters."""
 
+ANSWERS = "answers"
+"""Name of the file of a user's own system in its digest."""
 UNKNOWN = "unknown"
 """Placeholder revision for data or weights that are not on this disk."""
 
@@ -42,12 +44,14 @@ class Revisions:
     """Revisions of the inputs.
 
     ``data``: data revision per dataset. ``models``: model spec per model name. ``parameters``:
-    number of parameters per model, if the config needs it.
+    number of parameters per model, if the config needs it. ``brought``: revision of the file of
+    each of the user's own systems.
     """
 
     data: Mapping[str, str]
     models: Mapping[str, ModelSpec]
     parameters: Mapping[str, int] = field(default_factory=dict)
+    brought: Mapping[str, str] = field(default_factory=dict)
 
 
 def find_revisions(config: CommonConfig, *, need_inputs: bool) -> tuple[Revisions, tuple[str, ...]]:
@@ -70,6 +74,9 @@ def find_revisions(config: CommonConfig, *, need_inputs: bool) -> tuple[Revision
             model.name: inputs.parameters(model)
             for model in config.models
             if config.needs_model_sizes
+        },
+        brought={
+            name: inputs.brought_revision(name, file) for name, file in config.brought_files.items()
         },
     )
     inputs.remember()
@@ -127,6 +134,7 @@ def cache_revisions(
     data: Mapping[str, str],
     models: Mapping[str, str],
     parameters: Mapping[str, str] | None = None,
+    brought: Mapping[str, str] | None = None,
 ) -> None:
     """Cache the revisions of inputs that are on another machine. Cached revisions are kept.
 
@@ -134,6 +142,7 @@ def cache_revisions(
         data: dataset → revision.
         models: model name → weights, as in ``ModelSpec``.
         parameters: model name → number of parameters as decimal digits, if known.
+        brought: name of a user's own system → revision of its file.
     """
     inputs = _Inputs(config, need_inputs=False)
     remembered = {
@@ -146,6 +155,9 @@ def cache_revisions(
     for model in config.models:
         if parameters and model.name in parameters:
             remembered[_build_size_key(model)] = parameters[model.name]
+    for name, file in config.brought_files.items():
+        if brought and name in brought:
+            remembered[_build_brought_key(file)] = brought[name]
     inputs.seen = {key: value for key, value in remembered.items() if key not in inputs.remembered}
     inputs.remember()
 
@@ -166,6 +178,11 @@ def _build_model_key(model: ModelConfig) -> str:
 def _build_size_key(model: ModelConfig) -> str:
     """Return the cache key of a model's number of parameters."""
     return f"parameters of {_build_model_key(model)}"
+
+
+def _build_brought_key(file: str) -> str:
+    """Return the cache key of the file of a user's own system."""
+    return f"brought {file}"
 
 
 class _Inputs:
@@ -202,6 +219,14 @@ class _Inputs:
         except DataError as error:
             return self._absent(key, error)
         self.seen[key] = reader.revision(release, self.memo)
+        return self.seen[key]
+
+    def brought_revision(self, name: str, file: str) -> str:
+        key, path = _build_brought_key(file), Path(expand_path(file))
+        if not path.is_file():
+            remedy = f"run `tasktransfer items` and answer its items, or remove {name} from brought"
+            return self._absent(key, DataError(f"{file}: file not found; {remedy}"))
+        self.seen[key] = compute_files_digest({ANSWERS: path}, self.memo)
         return self.seen[key]
 
     def model_spec(self, model: ModelConfig) -> ModelSpec:

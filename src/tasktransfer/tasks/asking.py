@@ -26,7 +26,7 @@ from typing import Literal
 
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.tasks.card import Instance, Task, Wording
-from tasktransfer.tasks.compose import fill_template, normalise_text
+from tasktransfer.tasks.compose import fill_template, list_fields, normalise_text
 from tasktransfer.tasks.ratings import compute_fraction, scale_of
 
 Role = Literal["user", "assistant"]
@@ -89,6 +89,23 @@ def compute_wording_digest(task: Task, wording: Wording) -> str:
     """Return the digest of all that determines the prompts of a template for a task."""
     own = [task.prompt.template, task.prompt.label_words, task.labels, task.outputs]
     return compute_digest([asdict(wording), own])[:16]
+
+
+def list_hidden_fields(task: Task) -> tuple[str, ...]:
+    """Return the fields of an instance that an encoder reads and a template does not show.
+
+    The options of a multiple-choice task are choices, so no template has to show them.
+    """
+    if task.kind == "multiple_choice":
+        return ()
+
+    def list_shown(wording: Wording) -> set[str]:
+        texts = [wording.instruction, wording.question, wording.answer]
+        shown = {name for text in texts for name in list_fields(text)}
+        return shown | ({*list_fields(task.prompt.template)} if "asked" in shown else set())
+
+    shown = set.intersection(*map(list_shown, get_wordings(task)))
+    return tuple(name for name in list_fields(task.query) if name not in shown)
 
 
 def has_choices(task: Task) -> bool:

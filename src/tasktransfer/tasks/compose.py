@@ -132,6 +132,11 @@ def normalise_text(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
+def list_fields(template: str) -> list[str]:
+    """Return the names of a template's fields."""
+    return _FIELD.findall(template)
+
+
 def fill_template(task: Task, instance: Instance, template: str, fields: dict[str, str]) -> str:
     """Return a template with its fields filled in.
 

@@ -203,8 +203,16 @@ class Evaluation:
         return settings
 
     @property
+    def brought(self) -> Settings | None:
+        """``name`` and file ``revision`` of a user's own system, None for other outcomes."""
+        settings: Settings | None = self.settings.get("brought")
+        return settings
+
+    @property
     def label(self) -> str:
         """Readable name."""
+        if self.brought is not None:
+            return f"{self.task}-{self.split}_of_{self.brought['name']}"
         if self.asked is not None and isinstance(self.of, Outcome) and self.of.model is not None:
             how = f"asked-{self.asked['wording']}-with-{self.asked['shots']}-shots"
             return f"{self.task}-{self.split}_of_{self.of.model.name}_{how}"

@@ -7,10 +7,18 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from tasktransfer.core.quantities import format_quantity
-from tasktransfer.designs.empathetic.methods import BASE, PRETRAINED, get_paper_name, is_supervised
+from tasktransfer.designs.empathetic.methods import (
+    BASE,
+    BROUGHT,
+    PRETRAINED,
+    get_paper_name,
+    group_of,
+    is_supervised,
+)
 from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import to_records
+from tasktransfer.present.numbers import is_missing
 from tasktransfer.present.sentences import MOST_Q, format_with_interval, join_names
 from tasktransfer.results.frames import Frames
 
@@ -29,11 +37,17 @@ def answer(frames: Frames) -> list[str]:
     of_training = _reverse_sign(rows[rows["method"] == PRETRAINED])
     of_labels = rows[rows["method"].map(is_supervised).astype(bool)]
     both = pd.concat([of_training, of_labels])
-    constant = _describe_constant_runs(frames["measured"], both)
+    constant = [
+        *_describe_brought(rows),
+        *_describe_constant_runs(frames["measured"], both),
+    ]
     if len(both) and (both["seeds"] <= 1).all():
         return [*_describe_single_runs(of_training, of_labels), *constant]
     of_training, of_labels = (part[part["q"].notna()] for part in (of_training, of_labels))
-    return [*_describe_training(of_training), *_describe_labels(of_labels), *constant]
+    sentences = [*_describe_training(of_training), *_describe_labels(of_labels)]
+    if "control_differences" in frames:
+        sentences += _describe_controls(frames["control_differences"])
+    return [*sentences, *constant]
 
 
 def _describe_constant_runs(measured: pd.DataFrame, compared: pd.DataFrame) -> Iterator[str]:
@@ -141,6 +155,45 @@ def _describe_labels(rows: pd.DataFrame) -> Iterator[str]:
     yield (
         f"Of {len(rows)} differences from Base for methods with emotion or topic supervision, "
         f"{'; '.join(parts)} ({SURE})."
+    )
+
+
+def _describe_brought(rows: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on each of the user's own systems."""
+    own = rows[[group_of(str(method)) == BROUGHT for method in rows["method"]]]
+    for row, sure, better in zip(
+        to_records(own), _is_significant(own), _is_better(own), strict=True
+    ):
+        verdict = "is not significantly different from Base"
+        if is_missing(row["q"]):
+            verdict = "is compared with one run of Base, so the difference is not tested"
+        elif sure:
+            verdict = f"is significantly {'better' if better else 'worse'} than Base"
+        yield f"{row['name']} {verdict}: {_format_score(row)}."
+
+
+def _describe_controls(rows: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on ensembles that are better than both of their controls."""
+    tested = rows[rows["q"].notna()]
+    if tested.empty:
+        return
+    better = tested.assign(better=_is_significant(tested) & _is_better(tested))
+    keys = ["setting", "method", "measure", "pool"]
+    every = better.groupby(keys, sort=False)["better"].transform("all")
+    named = to_records(better[every].drop_duplicates(keys))
+    controls = join_names([str(name) for name in tested["against"].unique()])
+    measures = len(tested.drop_duplicates(keys))
+    if not named:
+        yield (
+            f"No ensemble is significantly better than its controls ({controls}) in any of "
+            f"{measures} measures ({SURE}), so no gain can be attributed to the second encoder's "
+            "training on emotions."
+        )
+        return
+    names = join_names([f"{row['name']} in {row['score']}" for row in named], MOST)
+    yield (
+        f"In {len(named)} of {measures} measures an ensemble is significantly better than its "
+        f"controls ({controls}): {names} ({SURE})."
     )
 
 

@@ -16,6 +16,7 @@ from tasktransfer.config import (
     ModelConfig,
     TrainingConfig,
 )
+from tasktransfer.config.brought import Brought
 from tasktransfer.config.fields import (
     DISTINCT,
     LIST,
@@ -49,6 +50,7 @@ Read = Literal[
     "GoEmotions",
 ]  # fmt: skip
 PoolName = Literal["ED", "ED+DD", "R", "ED+DD+R"]
+Control = Literal["gold", "random", "untrained", "longer"]
 Setting = Literal["retrieval", "generation"]
 
 
@@ -334,10 +336,14 @@ class EmpatheticConfig(CommonConfig):
     evaluation: EvaluationConfig = Field(
         default=EvaluationConfig(), description="evaluation of replies"
     )
-    controls: Annotated[tuple[Literal["gold", "random"], ...], LIST, DISTINCT] = Field(
+    controls: Annotated[tuple[Control, ...], LIST, DISTINCT] = Field(
         default=(),
-        description="controls: EmoPrepend-1 with gold labels (an upper bound, not comparable), or "
-        "with random labels",
+        description="controls: EmoPrepend-1 with gold labels (not comparable) or with random "
+        "labels; untrained: an ensemble whose second encoder was not trained on emotions; longer: "
+        "Base that is trained again for as many epochs, as an ensemble is",
+    )
+    brought: Brought = Field(
+        default=(), description="the user's own repliers, with their replies to the test contexts"
     )
     release_compat: bool = Field(
         default=False,
@@ -358,6 +364,10 @@ class EmpatheticConfig(CommonConfig):
     def methods(self) -> tuple[str, ...]:
         """All methods of either setting."""
         return tuple(dict.fromkeys(m for s in self.settings.values() for m in s.methods))
+
+    @property
+    def brought_files(self) -> Mapping[str, str]:
+        return {replier.name: replier.file for replier in self.brought}
 
     @property
     def dataset_names(self) -> tuple[str, ...]:

@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tasktransfer.config.brought import find_used_names
 from tasktransfer.core.validation import Problem, describe_unknown
-from tasktransfer.designs.empathetic.methods import FIXED, LARGE, TOPIC_TASKS, parse_prepend
+from tasktransfer.designs.empathetic.methods import (
+    CLASSIFIERS,
+    CONTROLS,
+    CONTROLS_OF_ENSEMBLES,
+    CONTROLS_OF_LABELS,
+    FIXED,
+    LARGE,
+    TOPIC_TASKS,
+    is_ensemble,
+    parse_prepend,
+)
 from tasktransfer.designs.empathetic.sources.cards import LABELS, PAIRS
 
 Parts = Mapping[str, Any]
@@ -14,6 +25,7 @@ Parts = Mapping[str, Any]
 
 FAMILIES = {"retrieval": "dual_encoder", "generation": "encoder_decoder"}
 """Setting → family of its models."""
+USED_NAMES = (*FIXED, *LARGE, *CONTROLS, *CONTROLS_OF_ENSEMBLES, *CLASSIFIERS)
 CONTROLLED = "emoprepend-1"
 """The method that the controls repeat with other labels."""
 
@@ -38,13 +50,18 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
     if "retrieval" in parts and not (parts["retrieval"] or parts.get("generation")):
         yield Problem("retrieval", "is missing, and so is generation: give one of them")
     yield from _check_evaluation(parts)
-    controlled = any(CONTROLLED in section.methods for section in settings.values())
-    if parts.get("controls") and not controlled and FAMILIES.keys() <= parts.keys():
-        yield Problem(
-            "controls",
-            f"are {CONTROLLED} with other labels, and no setting has that method: add it to "
-            "retrieval.methods or generation.methods, or remove the controls",
-        )
+    yield from find_used_names(parts.get("brought", ()), USED_NAMES)
+    methods = {method for section in settings.values() for method in section.methods}
+    for control in parts.get("controls", ()) if FAMILIES.keys() <= parts.keys() else ():
+        of_labels = control in CONTROLS_OF_LABELS
+        there = CONTROLLED in methods if of_labels else any(map(is_ensemble, methods))
+        if not there:
+            what = CONTROLLED if of_labels else "ensembles"
+            yield Problem(
+                "controls",
+                f"{control} is a control for {what}, which no setting has: add a method to "
+                "retrieval.methods or generation.methods, or remove the control",
+            )
 
 
 def _check_evaluation(parts: Parts) -> Iterator[Problem]:

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.designs.design import Design
 from tasktransfer.designs.empathetic.config import EmpatheticConfig
-from tasktransfer.designs.empathetic.plan import KINDS, plan, stand_ins
+from tasktransfer.designs.empathetic.plan import KINDS, plan
 from tasktransfer.designs.empathetic.shown import build_analysis
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES
 from tasktransfer.designs.empathetic.sources.others import OTHERS
+from tasktransfer.designs.empathetic.stand_ins import stand_ins
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.empathetic import recipes
+    from tasktransfer.designs.empathetic import items, recipes
 else:
-    recipes = LazyPackage(__package__).recipes
+    items, recipes = LazyPackage(__package__).items, LazyPackage(__package__).recipes
 
 EMPATHETIC = Design(
     name="empathetic",
@@ -28,5 +29,6 @@ EMPATHETIC = Design(
     analysis=build_analysis,
     stand_ins=stand_ins,
     recipes={"prepend": recipes.prepend},
+    items=items.list_items,
     datasets=(EMPATHETIC_DIALOGUES, *OTHERS),
 )

@@ -5,13 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tasktransfer.core.lazy import LazyPackage
+from tasktransfer.designs.empathetic.config import get_config
+from tasktransfer.designs.empathetic.methods import CONTROLS_OF_ENSEMBLES
 from tasktransfer.results.frames import FLAG, NUMBER, NUMBERS, TEXT, WHOLE, Columns, Frame
+from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
     from tasktransfer.designs.empathetic import collect, statistics
 else:
     package = LazyPackage(__package__)
     collect, statistics = package.collect, package.statistics
+
+
+def has_controls_of_ensembles(study: Study) -> bool:
+    """Return whether a study has controls that its ensembles are compared with."""
+    return not {*CONTROLS_OF_ENSEMBLES.values()}.isdisjoint(get_config(study).controls)
+
 
 ABOUT = ("setting",)
 """Keys of ``Run.about`` that identify a run."""
@@ -97,6 +106,16 @@ DIFFERENCES: Columns = (
     ),
     ("comparable", FLAG, "false if the method is given the gold label"),
 )
+CONTROL_DIFFERENCES: Columns = (
+    *_CELL,
+    ("against", TEXT, "control: ensemble-untrained or base-longer"),
+    ("seeds", WHOLE, "number of seeds that both methods have"),
+    ("difference", NUMBER, "ensemble - control, mean over seeds; nats for perplexity"),
+    ("low", NUMBER, "lower end of the 95 % interval over dialogues and seeds"),
+    ("high", NUMBER, "upper end of the interval"),
+    ("p", NUMBER, "two-sided p-value of the null hypothesis of no difference"),
+    ("q", NUMBER, "p after false-discovery control over ensembles; null for one seed"),
+)
 BY_EMOTION: Columns = (
     ("method", TEXT, "evaluated method"),
     ("emotion", TEXT, "emotion of the dialogue"),
@@ -118,6 +137,13 @@ FRAMES = (
     Frame("shared", SHARED, collect.make_shared, from_dialogues=True),
     Frame("summary", SUMMARY, statistics.make_summary, ("rows", "measured")),
     Frame("differences", DIFFERENCES, statistics.make_differences, ("rows", "measured")),
+    Frame(
+        "control_differences",
+        CONTROL_DIFFERENCES,
+        statistics.make_control_differences,
+        ("rows", "measured"),
+        planned=has_controls_of_ensembles,
+    ),
     Frame("by_emotion", BY_EMOTION, statistics.make_by_emotion, ("rows",)),
     Frame("pools_chosen", POOLS_CHOSEN, statistics.make_pools_chosen, ("rows",)),
 )

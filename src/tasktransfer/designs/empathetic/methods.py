@@ -17,8 +17,21 @@ NOT_COMPARABLE = ("emoprepend-gold",)
 """Methods that are given the gold label, which the others must predict."""
 CONTROLS = (*NOT_COMPARABLE, "emoprepend-random")
 """Methods whose effect is known in advance; they are excluded from false-discovery control."""
-GROUPS = ("fine-tuning", "external classifier", "larger models", "controls")
-"""The paper's groups of methods (Table 2), and our controls."""
+CLASSIFIERS = ("fasttext-emotion", "fasttext-topic", "classifier-tuned")
+"""Classifiers whose labels or encodings other methods use."""
+BROUGHT = "brought"
+"""Model of a run whose replies come from the user's own system, and group of these systems."""
+UNTRAINED, LONGER = "ensemble-untrained", "base-longer"
+CONTROLS_OF_ENSEMBLES = {UNTRAINED: "untrained", LONGER: "longer"}
+"""Control that ensembles are compared with → its name in the config.
+
+An ensemble has a second encoder and a second training, and either may improve replies without any
+emotion.
+"""
+CONTROLS_OF_LABELS = ("gold", "random")
+"""Controls for EmoPrepend-1, by their names in the config."""
+GROUPS = ("fine-tuning", "external classifier", "larger models", "controls", BROUGHT)
+"""The paper's groups of methods (Table 2), our controls, and the user's own systems."""
 _PAPER_NAMES = {
     "pretrained": "Pretrained",
     "base": "Base",
@@ -49,13 +62,18 @@ def get_paper_name(method: str) -> str:
 
 def group_of(method: str) -> str:
     """Return the method's group, one of ``GROUPS``."""
-    if method in CONTROLS:
+    if method in CONTROLS or method in CONTROLS_OF_ENSEMBLES:
         return "controls"
     if method in LARGE:
         return "larger models"
     if parse_prepend(method) or method.startswith("ensemble"):
         return "external classifier"
-    return "fine-tuning"
+    return "fine-tuning" if method in (*FIXED, *CLASSIFIERS) else BROUGHT
+
+
+def is_ensemble(method: str) -> bool:
+    """Return whether the method is an ensemble, without its controls."""
+    return method.startswith("ensemble") and method != UNTRAINED
 
 
 def is_supervised(method: str) -> bool:

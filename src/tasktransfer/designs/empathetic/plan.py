@@ -21,7 +21,16 @@ from tasktransfer.designs.empathetic.config import (
     SettingConfig,
     TopicsConfig,
 )
-from tasktransfer.designs.empathetic.methods import TOPIC_TASKS, parse_prepend
+from tasktransfer.designs.empathetic.methods import (
+    BROUGHT,
+    CONTROLS_OF_ENSEMBLES,
+    CONTROLS_OF_LABELS,
+    LONGER,
+    TOPIC_TASKS,
+    UNTRAINED,
+    is_ensemble,
+    parse_prepend,
+)
 from tasktransfer.designs.empathetic.sources.cards import (
     DAILY,
     DAILY_NEXT,
@@ -56,6 +65,7 @@ def plan(config: EmpatheticConfig, revisions: Revisions) -> Plan:
         for setting in config.settings:
             study.add_setting(setting)
         study.add_classifiers()
+        study.add_brought(revisions)
     return builder.plan()
 
 
@@ -77,7 +87,8 @@ def _name_of(step: Step, starts: tuple[Start, ...]) -> tuple[str, str]:
     if step.data is not None and step.data.recipe:
         settings = step.data.settings
         return "prepend", f"{settings['task']}-{settings['k']}"
-    return "base", "replies"
+    again = any(start.stage is not None and start.stage.kind == "base" for start in starts)
+    return "base", "replies_again" if again else "replies"
 
 
 class _Seed:
@@ -98,8 +109,10 @@ class _Seed:
         section = self.config.settings[setting]
         for method in section.methods:
             self._add(setting, section, method)
+        if any(map(is_ensemble, section.methods)):
+            self._add_controls_of_ensembles(setting, section)
         if "emoprepend-1" in section.methods:
-            for control in self.config.controls:
+            for control in (c for c in self.config.controls if c in CONTROLS_OF_LABELS):
                 data = self._derive_control_data(control, setting)
                 begin = self._pretrained(setting, section, section.model)
                 step = self._build_dialogue_step((NEXT.name,), data, begin)
@@ -134,6 +147,19 @@ class _Seed:
             tasks = (NEXT.name, EMOTION_OF_CONTEXT.name) if multitask else (NEXT.name,)
             step = self._build_dialogue_step(tasks, None, begin)
             self._run(setting, section, method, begin, [step], data, name)
+
+    def _add_controls_of_ensembles(self, setting: Setting, section: SettingConfig) -> None:
+        """Add ensembles without emotions, and Base with a second training of the same length."""
+        begin = self._pretrained(setting, section, section.model)
+        base = self._build_dialogue_step((NEXT.name,), None, begin)
+        again = self._build_dialogue_step((NEXT.name,), None, [base])
+        steps = {
+            UNTRAINED: lambda: self._plan_ensemble(setting, section, "ensemble-plain", begin),
+            LONGER: lambda: [base, again],
+        }
+        for method, name in CONTROLS_OF_ENSEMBLES.items():
+            if name in self.config.controls:
+                self._run(setting, section, method, begin, steps[method](), self.data[ED])
 
     def _pretrained(self, setting: Setting, section: SettingConfig, name: str) -> list[Step]:
         """Return the step of training on other replies; empty if the model is used as released."""
@@ -343,6 +369,17 @@ class _Seed:
             for split in splits
         )
 
+    def add_brought(self, revisions: Revisions) -> None:
+        """Add the user's own repliers, which are evaluated once and compared with every seed."""
+        setting, settings = plan_items(self.config)
+        for name, revision in revisions.brought.items():
+            told = {**settings, "brought": {"name": name, "revision": revision}}
+            judged = Evaluation(Outcome(()), self.data[ED], REPLY.name, ("bleu",), settings=told)
+            about = {"setting": setting}
+            self.builder.add(
+                Run(name, BROUGHT, self.seed, about, Outcome(()), (judged,), variant=setting)
+            )
+
     def add_classifiers(self) -> None:
         """Add the classifiers that methods use, evaluated on situations."""
         methods, seed = self.config.methods, self.seed
@@ -373,35 +410,20 @@ class _Seed:
             )
 
 
+def plan_items(config: EmpatheticConfig) -> tuple[Setting, dict[str, Any]]:
+    """Return the setting and the items in which a user's own replier is compared with Base.
+
+    They are those of generated replies. In a study without generation, they are those of replies
+    that are retrieved from the first pool.
+    """
+    evaluation = config.evaluation
+    if config.generation is not None:
+        limit = evaluation.limit_generated or evaluation.limit
+        return "generation", {"limit": limit} if limit else {}
+    limited = {"limit": evaluation.limit} if evaluation.limit else {}
+    return "retrieval", {**limited, **({"pool": evaluation.pools[0]} if evaluation.pools else {})}
+
+
 def _build_fasttext_settings(section: EmotionsConfig | TopicsConfig) -> dict[str, Any]:
     """Return all settings of a fit, so that any other choice changes the digest."""
     return {"lr": section.learning_rate, "epoch": section.epochs, "dim": WORD_WIDTH}
-
-
-def stand_ins(config: EmpatheticConfig) -> dict[str, str]:
-    """Return substitutes for inputs of the paper, by the input's name in the paper.
-
-    The last table of the fact sheet lists them.
-    """
-    found: dict[str, str] = {}
-    models = {model.name: model for model in config.models}
-    if config.retrieval and not config.pretraining.retrieval:
-        found["Pretrained (retrieval)"] = f"{models[config.retrieval.model].checkpoint} as released"
-    if config.pretrains and config.pretraining.dataset == DAILY:
-        found["1.7 billion Reddit conversations"] = "DailyDialog's training dialogues"
-    built = [m for m in config.models if m.architecture is not None]
-    if any(m.architecture.vectors is None for m in built if m.architecture):
-        found["fastText vectors of common crawl"] = "none"
-    if not any("R" in pool.split("+") for pool in config.evaluation.pools):
-        found["Reddit candidates"] = "none, their rows stay empty"
-    if "DailyDialog" in config.dataset_names and config.topics.dataset == "DailyDialog":
-        found["20 Newsgroups"] = "DailyDialog's ten topics"
-    names = {"ensemble-plain": "DeepMoji as released", "ensemble-tuned": "DeepMoji fine-tuned"}
-    if config.classifier:
-        what = models[config.classifier.model].checkpoint
-        for method, name in names.items():
-            if method in config.methods:
-                found[name] = f"{what}" + (", trained on situations" if "tuned" in method else "")
-        if "ensemble-tags" in config.methods:
-            found["Transformer trained on tagged posts"] = f"{what}, trained on GoEmotions"
-    return {name.replace("./", ""): text.replace("./", "") for name, text in found.items()}

@@ -13,16 +13,16 @@ from tasktransfer.designs.empathetic.config import get_config
 from tasktransfer.designs.empathetic.human import compute_table5, read_figure5, read_published
 from tasktransfer.designs.empathetic.methods import (
     GROUPS,
-    NOT_COMPARABLE,
     get_paper_name,
     group_of,
 )
+from tasktransfer.designs.empathetic.notes import list_method_notes
 from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY, PERPLEXITY
 from tasktransfer.present.published import Published, add_published
 from tasktransfer.results.frames import Frames, LazyFrames
 from tasktransfer.results.metadata import Metadata, sort_rows
 
-SCORED = ("summary", "differences")
+SCORED = ("summary", "differences", "control_differences")
 """Frames of measures that Table 2 has."""
 NAMED = ("measured", "costs", "by_emotion", "pools_chosen")
 """Further frames with methods."""
@@ -73,8 +73,9 @@ def complete(frames: Frames) -> Frames:
             return add_scores(frames[name], evaluation.block, evaluation.pools)
         return add_names(frames[name])
 
+    names = [name for name in (*SCORED, *NAMED) if name in frames]
     order = {**metadata.order, **_make_orders(metadata, evaluation.block)}
-    return frames.replace(LazyFrames((*SCORED, *NAMED), load), replace(metadata, order=order))
+    return frames.replace(LazyFrames(names, load), replace(metadata, order=order))
 
 
 def _make_orders(metadata: Metadata, block: int) -> dict[str, list[str]]:
@@ -132,9 +133,14 @@ def table2(frames: Frames) -> pd.DataFrame:
 
     def differs(row: Mapping[str, Any]) -> str:
         block = str(row["score"]).removeprefix("P@1,")
-        if row["measure"] == "p_at_1" and block != str(PAPERS_BLOCK):
+        if row["measure"] != "p_at_1":
+            return ""
+        if block != str(PAPERS_BLOCK):
             return f"P@1 among {block} candidates, published among {PAPERS_BLOCK}"
-        return ""
+        return (
+            "P@1 of consecutive rows; the paper's text says random candidates, and its code prints "
+            "both"
+        )
 
     theirs = Published(
         table2_of_paper(),
@@ -294,6 +300,11 @@ def differences(frames: Frames) -> pd.DataFrame | None:
     return _sort_by_method(frame, frames.metadata, "candidates", "score")
 
 
+def control_differences(frames: Frames) -> pd.DataFrame:
+    """Return each ensemble minus its controls."""
+    return _sort_by_method(frames["control_differences"], frames.metadata, "candidates", "score")
+
+
 def sort_emotions(frames: Frames) -> pd.DataFrame:
     """Return P@1 by the dialogue's emotion, sorted by emotion."""
     rows = _sort_by_method(frames["by_emotion"], frames.metadata).assign(setting="retrieval")
@@ -329,53 +340,3 @@ def compute_orders(frames: Frames) -> pd.DataFrame:
     names = ["setting", "group", "name", "method"]
     wide = rows.pivot_table("value", names, "measure", sort=False).reset_index()
     return _sort_by_method(wide.rename_axis(columns=None), frames.metadata)
-
-
-# --- notes --------------------------------------------------------------------------------------
-
-
-def list_method_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
-    """Return a note for each method that is given gold labels."""
-    not_comparable = [name for name in NOT_COMPARABLE if (frame["method"] == name).any()]
-    return [
-        f"{name} is given the gold label, so it is an upper bound and not comparable."
-        for name in not_comparable
-    ]
-
-
-def list_interval_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
-    """Return the notes on what intervals resample, and on the candidates of P@1."""
-    seeds, over = frames["summary"]["seeds"], "dialogues only, not seeds, because there is one seed"
-    if (seeds > 1).any():
-        once = "" if (seeds > 1).all() else " (dialogues only for models evaluated once)"
-        over = f"dialogues and seeds{once}"
-    return [
-        f"95 % intervals are over {over}. Those of perplexity are computed on its logarithm.",
-        list_block_notes(frames),
-        *list_method_notes(frames, frame),
-    ]
-
-
-def notes2(frames: Frames, frame: pd.DataFrame) -> list[str]:
-    """Return the notes of Table 2."""
-    twice = "The paper prints Base twice, as the reference of each group; here it appears once."
-    return [*list_interval_notes(frames, frame), *([twice] if "published" in frame else [])]
-
-
-def list_block_notes(frames: Frames) -> str:
-    """Return the note on the candidates of P@1."""
-    evaluation = get_config(frames.study).evaluation
-    text = f"P@1 ranks the {evaluation.block} replies of a block of consecutive test rows"
-    if evaluation.limit is None:
-        return f"{text}."
-    return f"{text}, in {evaluation.limit // evaluation.block} blocks sampled from all."
-
-
-def notes_orders(frames: Frames, frame: pd.DataFrame) -> list[str]:
-    """Return the notes on blocks and on chance level."""
-    chance = 100 / get_config(frames.study).evaluation.block
-    return [
-        list_block_notes(frames),
-        f"Chance is {chance:.3g} %.",
-        *list_method_notes(frames, frame),
-    ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.empathetic.config import get_config
-from tasktransfer.designs.empathetic.frames import ABOUT, FRAMES
+from tasktransfer.designs.empathetic.frames import ABOUT, FRAMES, has_controls_of_ensembles
 from tasktransfer.designs.empathetic.methods import BASE, parse_prepend
 from tasktransfer.present.columns import Column, Head, Row, estimate, number, text
 from tasktransfer.present.declared import Analysis, Crossed, Figure, Listed, Table
@@ -20,11 +20,11 @@ from tasktransfer.present.published_columns import make_difference_column, make_
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.empathetic import answer, collect, figures, printed
+    from tasktransfer.designs.empathetic import answer, collect, figures, notes, printed
 else:
     package = LazyPackage(__package__)
     answer, collect = package.answer, package.collect
-    figures, printed = package.figures, package.printed
+    figures, notes, printed = package.figures, package.notes, package.printed
 
 QUESTION = (
     "Do replies improve when a model is fine-tuned on empathetic dialogues, and when it is given "
@@ -47,8 +47,8 @@ def _has_trainings(study: Study) -> bool:
 def _has_comparison(study: Study) -> bool:
     """Return whether a setting has Base and another method."""
     methods = [section.methods for section in get_config(study).settings.values()]
-    controlled = bool(get_config(study).controls)
-    return any(BASE in names and (len(names) > 1 or controlled) for names in methods)
+    others = bool(get_config(study).controls or get_config(study).brought)
+    return any(BASE in names and (len(names) > 1 or others) for names in methods)
 
 
 def _has_classifier(study: Study) -> bool:
@@ -96,7 +96,7 @@ TABLES = (
         ),
         keys=("name", "method", "setting", "candidates", "score"),
         paper=f"Table 2 of {PAPER}",
-        notes=printed.notes2,
+        notes=notes.notes2,
         nothing="has no scored replies",
     ),
     Table(
@@ -138,7 +138,7 @@ TABLES = (
             blocks="group",
         ),
         keys=("name", "method", "setting", "pool", "chosen_from"),
-        notes=printed.list_method_notes,
+        notes=notes.list_method_notes,
         nothing="has no candidate pool with several datasets",
         planned=_has_mixed_pools,
     ),
@@ -186,12 +186,35 @@ TABLES = (
             blocks="group",
         ),
         keys=("name", "method", "setting", "candidates", "score"),
-        notes=printed.list_interval_notes,
+        notes=notes.list_interval_notes,
         nothing="compares no method with Base",
         section="sure",
         planned=_has_comparison,
         certain=False,
         runs=_is_source_run,
+    ),
+    Table(
+        "control_differences",
+        "Ensembles minus their controls",
+        printed.control_differences,
+        Crossed(
+            (METHOD, text("against", "Minus"), CANDIDATES),
+            "score",
+            Column(Head("Difference", "number"), _format_with_q),
+            blocks="group",
+        ),
+        keys=("name", "method", "against", "setting", "candidates", "score"),
+        notes=lambda frames, frame: [
+            "ensemble-untrained has the same second encoder before it was trained on emotions; "
+            "base-longer is Base with a second training of the same number of epochs. An effect of "
+            "emotions is a difference from both.",
+        ],
+        section="sure",
+        planned=has_controls_of_ensembles,
+        certain=False,
+        runs=lambda row, run: (
+            run.about["setting"] == row["setting"] and run.method in (row["method"], row["against"])
+        ),
     ),
     Table(
         "orders",
@@ -201,14 +224,14 @@ TABLES = (
             (
                 METHOD,
                 number("p_at_1", "Consecutive", ".2f"),
-                number("p_at_1_shuffled", "Shuffled, mean", ".2f"),
-                number("p_at_1_shuffled_sd", "Shuffled, SD", ".2f"),
+                number("p_at_1_shuffled", "Random, mean", ".2f"),
+                number("p_at_1_shuffled_sd", "Random, SD", ".2f"),
                 number("p_at_1_permuted", "Replies permuted", ".2f"),
             ),
             blocks="group",
         ),
         keys=("name", "method", "setting"),
-        notes=printed.notes_orders,
+        notes=notes.notes_orders,
         nothing="has no retrieval setting",
         section="sure",
         planned=_has_retrieval,

@@ -18,8 +18,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasktransfer.designs.empathetic.frames import DIFFERENCES, SUMMARY
-from tasktransfer.designs.empathetic.methods import BASE, CONTROLS, NOT_COMPARABLE
+from tasktransfer.designs.empathetic.frames import CONTROL_DIFFERENCES, DIFFERENCES, SUMMARY
+from tasktransfer.designs.empathetic.methods import (
+    BASE,
+    BROUGHT,
+    CONTROLS,
+    CONTROLS_OF_ENSEMBLES,
+    NOT_COMPARABLE,
+    group_of,
+    is_ensemble,
+)
 from tasktransfer.metrics import bleu
 from tasktransfer.metrics.labels import Sums, compute_proportion
 from tasktransfer.metrics.measures import MEASURES
@@ -27,6 +35,7 @@ from tasktransfer.results.frames import Frames
 from tasktransfer.results.store import cast_columns
 from tasktransfer.stats.cells import (
     NO_SEED,
+    Cell,
     Key,
     Scored,
     build_cell_table,
@@ -60,10 +69,26 @@ def make_differences(frames: Frames) -> pd.DataFrame:
     return cast_columns(differences, DIFFERENCES)
 
 
+def make_control_differences(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``control_differences``: each ensemble minus each of its controls."""
+    cells = frames.share(estimate_measures)
+    against = {control: {"method": control} for control in CONTROLS_OF_ENSEMBLES}
+    compared = {key: cell for key, cell in cells.items() if is_ensemble(key[1])}
+    table = build_cell_table(compared, CELL, against, lambda key, name: name or None, cells)
+    table = table[table["against"] != ""].rename(columns={"value": "difference"})
+    table["measure"] = table["measure"].replace(PERPLEXITY, LOG_PERPLEXITY)
+    return cast_columns(table, CONTROL_DIFFERENCES)
+
+
+def estimate_measures(frames: Frames) -> dict[Key, Cell]:
+    """Return the measures of every method."""
+    once = find_judged_once(frames["measured"])
+    return gather_cells(_score_runs(frames["rows"], once))
+
+
 def compare_with_base(frames: Frames) -> pd.DataFrame:
     """Return the measures of every method, and their differences from Base."""
-    once = find_judged_once(frames["measured"])
-    cells = gather_cells(_score_runs(frames["rows"], once))
+    cells = frames.share(estimate_measures)
     return build_cell_table(cells, CELL, {BASE: {"method": BASE}}, _choose_family)
 
 
@@ -85,7 +110,14 @@ def _score_runs(rows: pd.DataFrame, once: Collection[Key]) -> Iterator[tuple[Key
 
 
 def _choose_family(key: Key, against: str) -> str | None:
-    return None if key[1] in CONTROLS else against
+    """Return the family of tests.
+
+    Controls of ensembles and the user's own repliers do not change the q of the methods.
+    """
+    if key[1] in CONTROLS:
+        return None
+    own = key[1] in CONTROLS_OF_ENSEMBLES or group_of(key[1]) == BROUGHT
+    return f"{against} {group_of(key[1])}" if own else against
 
 
 def make_by_emotion(frames: Frames) -> Iterator[tuple[Any, ...]]:

@@ -11,7 +11,13 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from tasktransfer.designs.panel.names import COMPARED_WITH, CONTROLS, FANS, OWN_MINUS_OTHERS
+from tasktransfer.designs.panel.names import (
+    COMPARED_WITH,
+    CONTROLS,
+    EXCHANGED,
+    FANS,
+    OWN_MINUS_OTHERS,
+)
 from tasktransfer.present.numbers import format_interval, format_number
 from tasktransfer.results.frames import Frames
 from tasktransfer.stats.false_discovery import compute_q_values
@@ -36,6 +42,7 @@ def answer(frames: Frames) -> list[str]:
     rater = trained[0] if "panel" not in trained else "panel"
     sentences = [
         _describe_correlation(frames["averages"], rater),
+        _describe_exchanged(frames["averages"], rater),
         _describe_comparisons(frames["tests"], rater),
         _describe_own_experts(frames),
         _describe_constant_ratings(frames["correlations"], rater),
@@ -60,6 +67,20 @@ def _describe_correlation(averages: pd.DataFrame, rater: str) -> str:
     return f"{what}, which does not differ significantly from 0 (95 % interval {ends}{once})."
 
 
+def _describe_exchanged(averages: pd.DataFrame, rater: str) -> str:
+    """Describe the method's average correlation with exchanged contexts; empty if not planned."""
+    method = f"{rater}{EXCHANGED}"
+    found = averages[(averages["method"] == method) & (averages["over"] == "all")]
+    if found.empty:
+        return ""
+    row = found.iloc[0]
+    ends = format_interval(row["low"], row["high"], ".1f")
+    return (
+        f"With the contexts of other items it is {format_number(row['value'], '.1f')} {ends}, to "
+        "which only the responses contribute."
+    )
+
+
 def _describe_constant_ratings(correlations: pd.DataFrame, rater: str) -> str:
     """Name the methods whose ratings are constant; empty if there are none."""
     methods = {rater, *COMPARED_WITH} - {*CONTROLS}
@@ -81,7 +102,7 @@ def _describe_comparisons(tests: pd.DataFrame, rater: str) -> str:
     if len(mine) and mine["q"].isna().all():
         return ONE_RUN.format(rater)
     parts, unsure = [], []
-    for against in [name for name in COMPARED_WITH if name in set(mine["against"])]:
+    for against in mine["against"].unique():
         some = mine[mine["against"] == against]
         sure = some[is_significant(some)]
         above, below = (sure[sure["difference"] * sign > 0]["set"] for sign in (1, -1))

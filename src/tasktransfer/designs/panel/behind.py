@@ -8,7 +8,7 @@ from typing import Any
 from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.runs import Run
-from tasktransfer.designs.panel.names import CONTROLS, FANS, OWN_MINUS_OTHERS
+from tasktransfer.designs.panel.names import BROUGHT, CONTROLS, OWN_MINUS_OTHERS, is_fan
 from tasktransfer.present.numbers import is_missing
 
 
@@ -23,12 +23,13 @@ def is_behind_correlation(row: Mapping[str, Any], run: Run) -> bool:
 def is_behind_difference(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run contributes to a difference of two raters.
 
-    Controls have no seed, so they contribute to the rows of every seed.
+    Controls and the user's own raters have no seed. They contribute to the rows of every seed.
     """
-    raters = row["experts"].split("+") if run.method in FANS else [""]
+    raters = row["experts"].split("+") if is_fan(run.method) else [""]
     if run.method not in (row["method"], row["against"]) or run.about.get("domain") not in raters:
         return False
-    return row["seed"] in ("mean", str(run.seed)) or run.method in CONTROLS
+    once = run.method in CONTROLS or run.model == BROUGHT
+    return once or row["seed"] in ("mean", str(run.seed))
 
 
 def is_behind_expert(row: Mapping[str, Any], run: Run) -> bool:

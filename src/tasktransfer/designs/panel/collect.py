@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,12 @@ from tasktransfer.data.cache import read_instances
 from tasktransfer.designs.panel import inputs
 from tasktransfer.designs.panel import plan as plans
 from tasktransfer.designs.panel.config import get_config
-from tasktransfer.designs.panel.frames import ITEMS, PAIRS
+from tasktransfer.designs.panel.frames import CORPORA, ITEMS, PAIRS
+from tasktransfer.designs.panel.names import BROUGHT
 from tasktransfer.designs.panel.ratings import DRAWN
 from tasktransfer.designs.panel.sources.texts import normalise_text
 from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT, stand_ins
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, RecordError
 from tasktransfer.metrics.measures import balanced_accuracy, spearman
 from tasktransfer.results.collect import Collected
 from tasktransfer.results.common_frames import build_metadata
@@ -50,8 +52,14 @@ def build_study_metadata(collected: Collected) -> Metadata:
         "method": list(dict.fromkeys(run.method for run in collected.study.plan.runs)),
         "set": list(config.rated_sets),
         "domain": list(config.domains),
+        BROUGHT: [rater.name for rater in config.brought],
     }
-    return build_metadata(collected, order=order, facts=facts, stand_ins=named)
+    planned = {
+        (key, pairs * domains)
+        for key, pairs in (("limit_train", asked.train), ("limit_dev", asked.dev))
+        for domains in (1, len(config.domains))
+    }
+    return build_metadata(collected, order=order, facts=facts, stand_ins=named, planned=planned)
 
 
 def _find_rating_evaluation(run: Run) -> Evaluation | None:
@@ -76,7 +84,7 @@ def make_ratings(frames: Frames) -> Iterator[Values]:
 def make_items(frames: Frames) -> list[Values]:
     """Return the rated items; the rows collected earlier if the data are no longer available."""
     study, collected = frames.study, frames.collected
-    data = next((d for d in study.plan.derived if d.recipe == inputs.TOGETHER), None)
+    data = inputs.find_rated_items(study.plan)
     if data is None or not collected.has(data):
         return []
     try:
@@ -110,7 +118,7 @@ def make_choices(frames: Frames) -> Iterator[Values]:
 
 
 def _make_choice_rows(collected: Collected, run: Run) -> Iterator[Values]:
-    if run.method == plans.SELECTION_DIRECT:
+    if run.method in (plans.SELECTION_DIRECT, plans.SELECTION_COSINE):
         rows = collected.rows(run.evaluations[0])
         groups, values = rows["cluster"].to_pylist(), rows["predicted_value"].to_pylist()
     elif run.method == plans.SELECTION_ADAPTER:
@@ -198,6 +206,35 @@ def _make_leak_rows(collected: Collected, data: Data) -> Iterator[Values]:
             None if items is None else int(items),
             dropped,
         )
+
+
+def make_corpora(frames: Frames) -> list[Values]:
+    """Return the sizes of the corpora; the rows collected earlier if they are not available."""
+    study = frames.study
+    config = get_config(study)
+    try:
+        cache = Path(study.instances(config.dataset))
+        return [
+            row
+            for domain in config.domains
+            for split in ("train", "dev")
+            for row in _count_utterances(domain, split, read_instances(cache, domain, split))
+        ]
+    except DataError:
+        try:
+            return read_earlier_rows(study, "corpora", CORPORA)
+        except RecordError:  # a pack of an earlier version has no such table
+            return []
+
+
+def _count_utterances(domain: str, split: str, instances: list[Instance]) -> Iterator[Values]:
+    """Yield the sizes of a split: each utterance but the first is the response of an instance."""
+    true = [one for one in instances if one.query.get("how") == "true"]
+    openings = [one.context for one in true if one.id.endswith("#1")]
+    if openings:
+        texts = [*openings, *(one.query["response"] for one in true)]
+        words = sum(len(text.split()) for text in texts)
+        yield domain, split, len(openings), len(texts), words
 
 
 def make_trainings(frames: Frames) -> list[Values]:

@@ -8,11 +8,13 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from tasktransfer.config import CommonConfig, ModelConfig, TrainingConfig, WholeData, fields
+from tasktransfer.config.brought import Brought, find_used_names
 from tasktransfer.config.fields import DISTINCT, LIST, NOT_EMPTY, NUMBER, Count, ModelName, Section
 from tasktransfer.config.models import check_unique_names
 from tasktransfer.config.training import FIDELITY_OF_FETA, OF_FETA
 from tasktransfer.core.specs import Decays, Family, Training
 from tasktransfer.core.validation import Problem, describe_unknown, refuse
+from tasktransfer.designs.panel.names import RESERVED
 from tasktransfer.designs.panel.sources.cards import (
     AT_HAND,
     DIALOGUES,
@@ -28,6 +30,7 @@ METHODS: tuple[Method, ...] = (
     "panel", "collection", "single", "panel-mean", "panel-max", "panel-min",
 )  # fmt: skip
 """Default methods, which are the paper's; ``twin`` is ours."""
+Control = Literal["untrained", "leaky", "exchanged", "embeddings"]
 Persona = Literal["none", "original", "revised"]
 Perturbation = Literal[
     "drop", "shuffle", "repeat", "random_utterance", "context_copy", "mask_and_fill"
@@ -251,6 +254,9 @@ class SelectionConfig(Section):
         default=("none", "original"), description="personas to put before the context"
     )
     candidates: int = Field(default=20, ge=2, le=1000, description="number of candidate responses")
+    cosine: bool = Field(
+        default=False, description="also select by the cosine with the context's last utterance"
+    )
     limit_train: Count | None = Field(
         default=None, description="maximum number of true training responses"
     )
@@ -289,10 +295,14 @@ class PanelConfig(CommonConfig):
     twin: TwinConfig = Field(default=TwinConfig(), description="training of the method twin")
     few_shot: FewShotConfig | None = Field(default=None, description="few-shot transfer")
     selection: SelectionConfig | None = Field(default=None, description="response selection")
-    controls: Annotated[tuple[Literal["untrained", "leaky"], ...], LIST, DISTINCT] = Field(
+    brought: Brought = Field(
+        default=(), description="the user's own raters, with their ratings of the rated sets"
+    )
+    controls: Annotated[tuple[Control, ...], LIST, DISTINCT] = Field(
         default=(),
         description="untrained: the released encoder with a random classifier; leaky: single (and "
-        "twin, if it is a method) trained without the leak filter",
+        "twin, if it is a method) trained without the leak filter; exchanged: the first method "
+        "with the contexts of other items; embeddings: the cosine of input embeddings",
     )
 
     @model_validator(mode="after")
@@ -316,6 +326,10 @@ class PanelConfig(CommonConfig):
     @property
     def dataset_names(self) -> tuple[str, ...]:
         return (self.dataset,)
+
+    @property
+    def brought_files(self) -> Mapping[str, str]:
+        return {rater.name: rater.file for rater in self.brought}
 
     def resolve_hyperparameters(self, section: StageConfig | FewShotConfig) -> Training:
         """Return the hyperparameters of the section training with a section's overrides."""
@@ -366,6 +380,7 @@ class PanelConfig(CommonConfig):
                 f"found {training.limit_test}, which has no effect without few_shot or selection: "
                 "remove it",
             )
+        yield from find_used_names(parts.get("brought", ()), RESERVED)
         methods = parts.get("methods", ())
         if "leaky" in parts.get("controls", ()) and not {"single", "twin"} & {*methods}:
             remedy = "leaky is compared with single and twin: add one of them to methods"

@@ -17,11 +17,11 @@ from tasktransfer.designs.panel.sources.dataset import PANEL_DIALOGUES, PANEL_TI
 from tasktransfer.designs.panel.stand_ins import stand_ins
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.panel import leaks, pairs, ratings, selection, shortages
+    from tasktransfer.designs.panel import items, leaks, pairs, ratings, selection, shortages
 else:
     package = LazyPackage(__package__)
-    leaks, pairs, ratings = package.leaks, package.pairs, package.ratings
-    selection, shortages = package.selection, package.shortages
+    items, leaks, pairs = package.items, package.leaks, package.pairs
+    ratings, selection, shortages = package.ratings, package.selection, package.shortages
 
 PANEL = Design(
     name="panel",
@@ -40,5 +40,6 @@ PANEL = Design(
     },
     recipes_first=(inputs.LEAKS, inputs.CHOICES, inputs.TOGETHER),
     shortages=shortages.find_shortages,
+    items=items.list_items,
     datasets=(PANEL_DIALOGUES, PANEL_TINY),
 )

@@ -29,7 +29,7 @@ RATINGS: Columns = (
     ("seed", WHOLE, "seed of the training"),
     ("set", TEXT, "rated set"),
     ("item", TEXT, "rated item"),
-    ("value", NUMBER, "the method's rating, 0 to 1"),
+    ("value", NUMBER, "the method's rating, 0 to 1; on any scale for the user's own raters"),
 )
 ITEMS: Columns = (
     ("set", TEXT, "rated set"),
@@ -43,7 +43,7 @@ ITEMS: Columns = (
     ("overlap", NUMBER, "fraction of the response's distinct words that the context contains"),
 )
 CHOICES: Columns = (
-    ("method", TEXT, "selection-direct or selection-adapter"),
+    ("method", TEXT, "selection-direct, selection-adapter or selection-cosine"),
     ("persona", TEXT, "persona before the context: none, original or revised"),
     ("seed", WHOLE, "seed"),
     ("context", TEXT, "context ID"),
@@ -71,6 +71,13 @@ PAIRS: Columns = (
     ("relabelled", WHOLE, "number of kept pairs whose label differs from the one by construction"),
     ("asked", WHOLE, "number of pairs requested"),
     ("pairs", WHOLE, "number of pairs after balancing"),
+)
+CORPORA: Columns = (
+    ("corpus", TEXT, "corpus"),
+    ("split", TEXT, "train or dev"),
+    ("dialogues", WHOLE, "number of dialogues, before the leak filter"),
+    ("utterances", WHOLE, "number of their utterances"),
+    ("words", WHOLE, "number of their words, separated by spaces"),
 )
 LEAKS: Columns = (
     ("corpus", TEXT, "corpus"),
@@ -167,7 +174,7 @@ FEW: Columns = (
     ("held_out_sd", NUMBER, "standard deviation of held_out over samples"),
 )
 HITS: Columns = (
-    ("method", TEXT, "selection-direct or selection-adapter"),
+    ("method", TEXT, "selection-direct, selection-adapter or selection-cosine"),
     ("persona", TEXT, "persona before the context: none, original or revised"),
     ("candidates", WHOLE, "number of candidate responses"),
     ("contexts", WHOLE, "number of contexts"),
@@ -210,6 +217,7 @@ FRAMES = (
     Frame("pairs", PAIRS, collect.make_pairs),
     Frame("leaks", LEAKS, collect.make_leaks),
     Frame("trainings", TRAININGS, collect.make_trainings),
+    Frame("corpora", CORPORA, collect.make_corpora, from_dialogues=True),
     Frame("items", ITEMS, collect.make_items, from_dialogues=True),
     Frame("correlations", CORRELATIONS, statistics.make_correlations, RATED),
     Frame("experts", EXPERTS, statistics.make_experts, RATED),

@@ -9,7 +9,7 @@ from typing import Any
 
 from tasktransfer.config.renamed_keys import restore_old_names
 from tasktransfer.core.nodes import Data, Outcome, Stage, Start
-from tasktransfer.core.plan import PlanBuilder
+from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Reads, Selection
 from tasktransfer.core.steps import Step
@@ -43,6 +43,12 @@ def is_of_paper(config: PanelConfig, data: Data) -> bool:
     section = config.pairs
     wanted = (section.labels, [*section.perturbations])
     return (data.settings["labels"], [*data.settings["perturbations"]]) == wanted
+
+
+def find_rated_items(plan: Plan) -> Data | None:
+    """Return the items of all rated sets with their own contexts; None if nothing rates them."""
+    rated = (data for data in plan.derived if data.recipe == TOGETHER)
+    return next((data for data in rated if not data.settings.get("exchanged")), None)
 
 
 class Inputs:
@@ -147,3 +153,8 @@ class Inputs:
         sets, task = list(self.config.rated_sets), self.task(cards.RATINGS)
         settings = {"sets": sets, "task": task, **self.halved}
         return self.derived(TOGETHER, settings)
+
+    @cached_property
+    def exchanged(self) -> Data:
+        """The rated items, each with the context of another item of its set."""
+        return replace(self.ratings, settings={**self.ratings.settings, "exchanged": True})

@@ -8,9 +8,17 @@ from tasktransfer.designs.panel.sources.cards import RATED, TINY_RATED
 
 FANS = ("panel", "collection")
 """Methods with one model per domain."""
+EXCHANGED = "-exchanged"
+"""End of the name of a method that rates items with the contexts of other items."""
 COMPARED_WITH = ("single", "collection", "cosine-last")
-CONTROLS = ("cosine-last", "cosine-whole", "cosine-max", "word-overlap", "length")
-"""Untrained methods; the last two are computed from the words alone."""
+OF_CEILINGS = ("cosine-last", "cosine-whole", "cosine-max", "word-overlap", "length")
+"""Controls in the table of ceilings; the last two are computed from the words alone."""
+EMBEDDINGS = "cosine-embeddings"
+"""The cosine of the last utterance by the encoder's input embeddings, before any layer."""
+CONTROLS = (*OF_CEILINGS, EMBEDDINGS)
+"""Methods that the study does not train."""
+BROUGHT = "brought"
+"""Model of a run whose ratings come from the user's own rater, and the order of these raters."""
 OTHERS, OWN_MINUS_OTHERS = "others", "own - others"
 PUBLISHED = {
     "collection": "CoE+",
@@ -22,10 +30,20 @@ PUBLISHED = {
 MERGED = {"panel-max": "PoE-max", "panel-mean": "PoE-avg", "panel-min": "PoE-min"}
 """Method → its name in Table VIII, in its order."""
 
+RESERVED = (
+    *(f"{method}{end}" for method in (*PUBLISHED, *MERGED, "twin") for end in ("", EXCHANGED)),
+    *(*CONTROLS, "untrained", "single-leaky", "twin-leaky", OTHERS, "labeller"),
+)
+"""Names that no rater of the user can have."""
 PERSONAS = {"none": "dialogue_only", "original": "original", "revised": "revised"}
 """Persona before a context → its column of Table VII."""
 FEW_NAMES = {"single": "Single-T", "panel-mean": "PoE-avg"}
 """Method that few-shot transfer starts from → its name in Table V."""
+
+
+def is_fan(method: str) -> bool:
+    """Return whether a method has one model per domain, with its own or with exchanged contexts."""
+    return method.removesuffix(EXCHANGED) in FANS
 
 
 def get_domain(rated: str) -> str:

@@ -15,6 +15,7 @@ from tasktransfer.core.steps import Step
 from tasktransfer.datasets import get_recipe
 from tasktransfer.designs.panel.config import PanelConfig, StageConfig
 from tasktransfer.designs.panel.inputs import CHOICES, FEW, LEAKS, Inputs, make_selection
+from tasktransfer.designs.panel.names import BROUGHT, EMBEDDINGS, EXCHANGED
 from tasktransfer.designs.panel.sources import cards
 from tasktransfer.results.revisions import Revisions
 
@@ -24,6 +25,7 @@ COSINES = {"cosine-last": "last", "cosine-whole": "whole", "cosine-max": "most"}
 """Untrained controls → part of the context that is compared with the response."""
 MERGED: dict[str, Merge] = {"panel-mean": "mean", "panel-max": "max", "panel-min": "min"}
 SELECTION_DIRECT, SELECTION_ADAPTER = "selection-direct", "selection-adapter"
+SELECTION_COSINE = "selection-cosine"
 ONE_MODEL = ("single", "twin")
 """Methods of one model that is trained on all pairs."""
 FEW_METHODS = ("panel-mean", "single")
@@ -93,7 +95,7 @@ def make_whole_step(
 def plan(config: PanelConfig, revisions: Revisions) -> Plan:
     """Plan every method for every seed.
 
-    Cosines, few-shot transfer and response selection use only the first seed.
+    Cosines, the user's own raters, few-shot transfer and response selection have only one seed.
     """
     builder = PlanBuilder(_name_of, get_recipe)
     inputs = Inputs(config, revisions, builder)
@@ -103,7 +105,8 @@ def plan(config: PanelConfig, revisions: Revisions) -> Plan:
         for run in study.runs():
             builder.add(run)
         if seed == config.seeds[0]:
-            for run in (*study.cosines(), *study.few_shot(), *study.selection()):
+            first = (*study.cosines(), *study.brought(revisions), *study.few_shot())
+            for run in (*first, *study.selection()):
                 builder.add(run)
     return builder.plan()
 
@@ -180,21 +183,14 @@ class _Seed:
 
     def runs(self) -> Iterator[Run]:
         """Yield one run per method, or one per domain for methods with a model per domain."""
-        domains, everything = self.config.domains, self.inputs.task(cards.EVERYTHING)
+        everything = self.inputs.task(cards.EVERYTHING)
         for method in self.config.methods:
-            if method == "panel":
-                for domain in domains:
-                    yield self._run(method, [self._select_expert(domain)], domain)
-            elif method == "collection":
-                for domain in domains:
-                    stage = self._whole(domain, self.inputs.pairs)
-                    yield self._run(method, [(stage, domain, ("head",))], domain)
-            elif method in ONE_MODEL:
-                stage = self._plan_whole_training(method)
-                yield self._run(method, [(stage, everything, ("head",))])
-            else:
-                experts = [self._select_expert(domain) for domain in domains]
-                yield self._run(method, experts, merged=MERGED[method])
+            yield from self._plan_method(method)
+        if "exchanged" in self.config.controls:
+            for run in self._plan_method(self.config.methods[0]):
+                (judged,) = run.evaluations
+                exchanged = replace(judged, data=self.inputs.exchanged)
+                yield replace(run, method=f"{run.method}{EXCHANGED}", evaluations=(exchanged,))
         if UNTRAINED in self.config.controls:
             yield self._released(UNTRAINED, self.inputs.adapted, {"seed": self.seed})
         if LEAKY in self.config.controls:
@@ -202,10 +198,41 @@ class _Seed:
                 stage = self._plan_whole_training(method, leaky=True)
                 yield self._run(f"{method}-{LEAKY}", [(stage, everything, ("head",))])
 
+    def _plan_method(self, method: str) -> Iterator[Run]:
+        domains, everything = self.config.domains, self.inputs.task(cards.EVERYTHING)
+        if method == "panel":
+            for domain in domains:
+                yield self._run(method, [self._select_expert(domain)], domain)
+        elif method == "collection":
+            for domain in domains:
+                stage = self._whole(domain, self.inputs.pairs)
+                yield self._run(method, [(stage, domain, ("head",))], domain)
+        elif method in ONE_MODEL:
+            stage = self._plan_whole_training(method)
+            yield self._run(method, [(stage, everything, ("head",))])
+        else:
+            experts = [self._select_expert(domain) for domain in domains]
+            yield self._run(method, experts, merged=MERGED[method])
+
     def cosines(self) -> Iterator[Run]:
         """Yield the runs with the cosine of context and response by the released encoder."""
+        # No head reads the encoder, so the cosines do not depend on the input of heads.
+        model = replace(self.inputs.plain, reads="first_token")
         for method, what in COSINES.items():
-            yield self._released(method, self.inputs.plain, {"cosine": what})
+            yield self._released(method, model, {"cosine": what})
+        if "embeddings" in self.config.controls:
+            settings = {"cosine": COSINES["cosine-last"], "pooling": "input"}
+            yield self._released(EMBEDDINGS, model, settings)
+
+    def brought(self, revisions: Revisions) -> Iterator[Run]:
+        """Yield the runs of the user's own raters, which nothing is trained or computed for."""
+        task = self.inputs.task(cards.RATINGS)
+        for name, revision in revisions.brought.items():
+            settings = {"brought": {"name": name, "revision": revision}}
+            judged = Evaluation(
+                Outcome(()), self.inputs.ratings, task, ("spearman",), settings=settings
+            )
+            yield Run(name, BROUGHT, self.seed, {"domain": ""}, Outcome(()), (judged,))
 
     def _released(self, method: str, model: ModelSpec, settings: Mapping[str, Any]) -> Run:
         outcome, task = Outcome((), model=model), self.inputs.task(cards.RATINGS)
@@ -288,7 +315,7 @@ class _Seed:
         task, domain = self.inputs.task(cards.SELECTION), section.domain
         for persona in section.personas:
             settings = {
-                **section.model_dump(exclude={"personas"}),
+                **section.model_dump(exclude={"personas", "cosine"}),
                 "persona": persona,
                 "task": task,
             }
@@ -311,6 +338,13 @@ class _Seed:
             stages = self.inputs.builder.stages([step], data, model, training, self.seed)
             outcome = Outcome((Start(stages[step]),))
             yield Run(SELECTION_ADAPTER, name, self.seed, about, outcome)
+            if not section.cosine:
+                continue
+            released = Outcome((), model=replace(self.inputs.plain, reads="first_token"))
+            compared = Evaluation(
+                released, data, task, ("accuracy",), settings={"cosine": COSINES["cosine-last"]}
+            )
+            yield Run(SELECTION_COSINE, name, self.seed, about, released, (compared,))
 
 
 def _build_start(

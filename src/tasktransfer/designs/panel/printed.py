@@ -13,8 +13,9 @@ import pandas as pd
 
 from tasktransfer.designs.panel import published as paper
 from tasktransfer.designs.panel.config import get_config
+from tasktransfer.designs.panel.encoders import describe_cosines
 from tasktransfer.designs.panel.names import (
-    FANS,
+    BROUGHT,
     FEW_NAMES,
     MERGED,
     PERSONAS,
@@ -22,6 +23,7 @@ from tasktransfer.designs.panel.names import (
     get_domain,
     get_paper_name,
     group_sets,
+    is_fan,
     start_of,
 )
 from tasktransfer.designs.panel.published import AVERAGES, list_members
@@ -131,8 +133,12 @@ def _make_correlation_rows(frames: Frames) -> pd.DataFrame:
         some = averages[averages["over"] == group].drop(columns=["over", "sets", "p"])
         rows += [{**row, **named} for row in list_records(some)]
     frame = pd.DataFrame(rows)
+    if brought := frames.metadata.order.get(BROUGHT):
+        frame["brought"] = frame["method"].isin(brought)
     frame["experts"] = [
-        join_experts(row["members"].split("+"), frames.metadata) if row["method"] in FANS else ""
+        join_experts(row["members"].split("+"), frames.metadata)
+        if is_fan(str(row["method"]))
+        else ""
         for row in rows
     ]
     return frame
@@ -190,12 +196,18 @@ def describe_other_members(table: int, average: str | None, sets: str) -> str:
 
 def notes_of_table3(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table III."""
-    return [*_make_reading_notes(frame), *list_notes(frame, frames.metadata, f"Table III {OF}")]
+    return [
+        *_make_reading_notes(frames, frame),
+        *list_notes(frame, frames.metadata, f"Table III {OF}"),
+    ]
 
 
 def notes_of_table4(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table IV."""
-    return [*_make_reading_notes(frame), *list_notes(frame, frames.metadata, f"Table IV {OF}")]
+    return [
+        *_make_reading_notes(frames, frame),
+        *list_notes(frame, frames.metadata, f"Table IV {OF}"),
+    ]
 
 
 def notes_of_table8(frames: Frames, frame: pd.DataFrame) -> list[str]:
@@ -203,14 +215,15 @@ def notes_of_table8(frames: Frames, frame: pd.DataFrame) -> list[str]:
     return list_notes(frame, frames.metadata, f"Table VIII {OF}")
 
 
-def _make_reading_notes(frame: pd.DataFrame) -> list[str]:
+def _make_reading_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
     unsure = "° Not significant (q > 0.05, controlled over the rated sets of each method)."
     text = (
         "95 % intervals are over contexts and seeds, or over contexts only for one seed and for "
         "untrained methods. Columns drawn_low and drawn_high of the CSV hold bootstrap intervals "
         "that resample contexts and seeds together."
     )
-    return [*([unsure] if (frame["q"] > 0.05).any() else []), text]
+    cosines = describe_cosines(get_config(frames.study))
+    return [*([unsure] if (frame["q"] > 0.05).any() else []), text, cosines]
 
 
 # --- beyond the paper -----------------------------------------------------------------------------

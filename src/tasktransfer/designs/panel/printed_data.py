@@ -30,16 +30,19 @@ MEASURES = {
 
 
 def table1(frames: Frames) -> pd.DataFrame:
-    """Return numbers of dialogues before and after the leak filter, and of training pairs."""
-    leaks, pairs = frames["leaks"], frames["pairs"]
+    """Return sizes of the corpora before and after the leak filter, and numbers of pairs."""
+    leaks, pairs, corpora = frames["leaks"], frames["pairs"], frames["corpora"]
     made = pairs[(pairs["how"] == "") & ~pairs["data"].str.endswith("twin")]
     rows: list[PrintedRow] = []
     for row in list_records(leaks[leaks["split"] != ""].drop_duplicates(["corpus", "split"])):
         if not row["dialogues"]:
             continue
         own = made[(made["domain"] == row["corpus"]) & (made["split"] == row["split"])]
+        found = corpora[(corpora["corpus"] == row["corpus"]) & (corpora["split"] == row["split"])]
+        sizes = {name: found[name].max() for name in ("utterances", "words") if len(found)}
         counts = {
             "dialogues": row["dialogues"],
+            **sizes,
             "dialogues without leaks": row["kept"],
             "training pairs": own["pairs"].max() if len(own) else None,
         }
@@ -62,7 +65,9 @@ def table1(frames: Frames) -> pd.DataFrame:
 
 def notes_of_table1(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table I."""
-    return list_notes(frame, frames.metadata, f"Table I {OF}")
+    counted = "Utterances and words are those of all dialogues, before the leak filter."
+    there = frame["statistic"].isin(["utterances", "words"]).any()
+    return [*([counted] if there else []), *list_notes(frame, frames.metadata, f"Table I {OF}")]
 
 
 def table2(frames: Frames) -> pd.DataFrame:

@@ -23,6 +23,7 @@ from tasktransfer.present.published_columns import PUBLISHED as COLUMN
 from tasktransfer.results.frames import Frames
 
 SELECTIONS = {"selection-direct": "PoE-direct", "selection-adapter": "PoE-adapter"}
+SELECTION_COSINE = "selection-cosine"
 CANDIDATES, CONTEXTS = 20, 7512
 """Numbers of candidates and of contexts in Table VII."""
 ALL_ITEMS, HELD_OUT = "all items", "held-out items"
@@ -130,7 +131,8 @@ def table7(frames: Frames) -> pd.DataFrame:
         for model in models
         for persona in PERSONAS
     ]
-    own = [row for name in SELECTIONS for row in list_records(ours[ours["method"] == name])]
+    shown = (*SELECTIONS, SELECTION_COSINE)
+    own = [row for name in shown for row in list_records(ours[ours["method"] == name])]
     if not own:
         return ours
     theirs = Published(

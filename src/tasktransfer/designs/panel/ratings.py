@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,8 @@ def read_rated_items(cache: Path, name: str, settings: Mapping[str, Any]) -> lis
 def rated_together(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     """Return the items of all rated sets as one task, with ratings as fractions of the set's scale.
 
-    Settings: ``sets``; ``task``; ``halved``.
+    Settings: ``sets``; ``task``; ``halved``; ``exchanged``, true to give each item the context of
+    another item.
 
     Raises:
         DataError: a set is missing, or all its items have the same mean rating.
@@ -57,11 +58,30 @@ def rated_together(ingredients: Ingredients) -> dict[Split, list[Instance]]:
                 f"{items[0].target[0]}, and nothing correlates with a constant; fix the ratings, "
                 "or remove it from rated_sets"
             )
+        if settings.get("exchanged"):
+            items = exchange_contexts(items)
         for item in items:
             share = f"{compute_fraction(card, item.target[0]):.12g}"
             group = f"{name} {item.dialogue_id}"
             every.append(replace(item, task=settings["task"], target=(share,), dialogue_id=group))
     return {(settings["task"], s): every if s == "test" else [] for s in SPLITS}
+
+
+def exchange_contexts(items: Sequence[Instance]) -> list[Instance]:
+    """Return items of a set with the contexts of other items, so that only responses are right.
+
+    All items of a context get the same other context, half of the set away.
+    """
+    groups = list({item.dialogue_id: item for item in items}.values())
+    far = len(groups) // 2
+    given = {
+        item.dialogue_id: other
+        for item, other in zip(groups, [*groups[far:], *groups[:far]], strict=True)
+    }
+    return [
+        replace(item, context=given[item.dialogue_id].context, turns=given[item.dialogue_id].turns)
+        for item in items
+    ]
 
 
 def few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:

@@ -9,6 +9,7 @@ from tasktransfer.designs.panel import behind
 from tasktransfer.designs.panel.frames import ABOUT, FRAMES
 from tasktransfer.designs.panel.names import FANS, MERGED
 from tasktransfer.designs.panel.shown_columns import (
+    UNSURE_DIFFERENCE,
     UNSURE_NOTE,
     add_paper_name,
     add_spread,
@@ -94,7 +95,7 @@ TABLES = (
         ),
         keys=("method", "against", "set"),
         notes=lambda frames, frame: [
-            UNSURE_NOTE,
+            UNSURE_DIFFERENCE,
             "Ratings are averaged over seeds, and contexts are resampled as clusters. Columns "
             "seeds_low and seeds_high of the Parquet file hold intervals over contexts and seeds.",
         ],

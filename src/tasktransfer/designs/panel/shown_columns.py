@@ -15,6 +15,9 @@ from tasktransfer.results.study import Study
 UNSURE = "°"
 """Mark of a correlation or a difference that is not significant."""
 UNSURE_NOTE = f"{UNSURE} Not significant (q > 0.05)."
+UNSURE_DIFFERENCE = (
+    f"{UNSURE} Not significant: q > 0.05, or the interval over contexts and seeds contains 0."
+)
 
 
 def mark_uncertain(column: Column) -> Column:
@@ -24,18 +27,27 @@ def mark_uncertain(column: Column) -> Column:
         q: Any = row.get("q")
         text = column.show(row)
         if not is_missing(q):
-            return text + (UNSURE if q > 0.05 else "")
+            return text + (UNSURE if q > 0.05 or _contains_0(row) else "")
         return f"{text} (one run)" if text != DASH and _is_one_run(row) else text
 
     return Column(column.head, show)
 
 
+def _contains_0(row: Row) -> bool:
+    """Return whether a difference's interval over contexts and seeds contains 0.
+
+    Only rows of the table ``tests`` have this interval.
+    """
+    low, high = row.get("seeds_low"), row.get("seeds_high")
+    return not is_missing(low) and not is_missing(high) and bool(low <= 0 <= high)
+
+
 def _is_one_run(row: Row) -> bool:
     """Return whether a number without a q comes from one training run.
 
-    Rows of the table ``tests`` have no number of seeds.
+    Rows of the table ``tests`` have no number of seeds. The user's own raters have no runs.
     """
-    if row.get("method") in CONTROLS:
+    if row.get("method") in CONTROLS or row.get("brought") is True:
         return False
     return bool(row["seeds"] == 1) if "seeds" in row else not is_missing(row.get("p"))
 

@@ -9,7 +9,7 @@ same way.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,13 +19,17 @@ import pandas as pd
 
 from tasktransfer.designs.panel.frames import AVERAGES, EXPERTS, TESTS
 from tasktransfer.designs.panel.names import (
+    BROUGHT,
     COMPARED_WITH,
     CONTROLS,
+    EXCHANGED,
     FANS,
+    OF_CEILINGS,
     OTHERS,
     OWN_MINUS_OTHERS,
     get_domain,
     group_sets,
+    is_fan,
 )
 from tasktransfer.metrics.measures import Values, kendall, pearson, spearman
 from tasktransfer.results.frames import Frames
@@ -81,7 +85,7 @@ class Rated:
 
     def get_ratings(self, method: str) -> dict[int, Values]:
         """Return a method's ratings by seed, without seeds that lack a required expert."""
-        if method not in FANS:
+        if not is_fan(method):
             return self.given[method, ""]
         raters = [get_domain(self.name)] if self.in_domain else self.domains
         experts = [self.given.get((method, domain), {}) for domain in raters]
@@ -124,13 +128,18 @@ def build_rated_sets(frames: Frames) -> list[Rated]:
     return sets
 
 
+def list_untrained(frames: Frames) -> tuple[str, ...]:
+    """Return the methods that have one rating for all seeds: controls and the user's own raters."""
+    return (*CONTROLS, *frames.metadata.order.get(BROUGHT, ()))
+
+
 def estimate_correlations(frames: Frames) -> dict[Key, Cell]:
     """Return (method, rated set) → the correlation with human ratings."""
-    rated = frames.share(build_rated_sets)
+    rated, once = frames.share(build_rated_sets), list_untrained(frames)
     return gather_cells(
         (
             (method, rated_set.name),
-            NO_SEED if method in CONTROLS else seed,
+            NO_SEED if method in once else seed,
             rated_set.compute_correlation(values),
         )
         for method in dict.fromkeys(method for rated_set in rated for method in rated_set.methods)
@@ -141,14 +150,24 @@ def estimate_correlations(frames: Frames) -> dict[Key, Cell]:
 
 
 def compare_methods(frames: Frames) -> pd.DataFrame:
-    """Return the correlation of each method and rated set, and its differences from others."""
-    against = {method: {"method": method} for method in COMPARED_WITH}
-    return build_cell_table(
+    """Return the correlation of each method and rated set, and its differences from others.
+
+    The user's own raters are compared with the same methods as ours, and every other method with
+    them. Exchanged contexts are compared with the contexts of the same method.
+    """
+    brought = frames.metadata.order.get(BROUGHT, ())
+    exchanged = [m for m in frames.metadata.order.get("method", ()) if m.endswith(EXCHANGED)]
+    against = {method: {"method": method} for method in (*COMPARED_WITH, *brought, *exchanged)}
+    table = build_cell_table(
         frames.share(estimate_correlations),
         ["method", "set"],
         against,
         lambda key, against: None if against else key[0],
     )
+    reverse = table["method"].isin([*COMPARED_WITH, *brought]) & table["against"].isin(brought)
+    control = table["method"].isin(exchanged) & (table["against"] != "")
+    other = table["against"].isin(exchanged) & (table["against"] != table["method"] + EXCHANGED)
+    return table[~(reverse | control | other)]
 
 
 def _name_sets(frames: Frames) -> dict[str, Rated]:
@@ -215,32 +234,38 @@ def make_tests(frames: Frames) -> pd.DataFrame:
 
     It has the difference from resampling contexts, which the answer uses, and Williams' test, which
     ignores contexts. The mean over seeds also has an interval over contexts and seeds. Single seeds
-    have no q.
+    have no q, unless neither method was trained.
     """
     table, sets = frames.share(compare_methods), _name_sets(frames)
+    untrained = list_untrained(frames)
     compared = table[(table["against"] != "") & ~table["method"].isin(CONTROLS)]
     by = compared.groupby(["method", "against"], sort=False)
     pairs: Iterable[Any] = (pair for _, some in by for pair in some.itertuples())
-    rows = [row for pair in pairs for row in _test_pair(sets[pair.set], pair)]
+    rows = [row for pair in pairs for row in _test_pair(sets[pair.set], pair, untrained)]
     frame = build_frame(rows, TESTS)
     names = ["method", "against", "set"]
     seeds = frame[names].merge(compared[[*names, "seeds"]], on=names, how="left")["seeds"]
-    several = (frame["seed"] == "mean") & (seeds > 1)
+    fixed = frame["method"].isin(untrained) & frame["against"].isin(untrained)
+    several = (frame["seed"] == "mean") & ((seeds > 1) | fixed)
     for p, q in (("p", "q"), ("t_p", "t_q")):
         families = frame[p].where(several).groupby([frame["method"], frame["against"]], sort=False)
         frame[q] = families.transform(compute_q_values).where(several)
     return frame
 
 
-def _test_pair(one: Rated, pair: Any) -> Iterator[Line]:
+def _test_pair(one: Rated, pair: Any, untrained: Sequence[str]) -> Iterator[Line]:
     """Yield the tests of a pair of methods, which is a row of ``cells`` (mean over seeds)."""
     first, second = one.get_ratings(pair.method), one.get_ratings(pair.against)
-    if pair.against in CONTROLS:  # has no seed, and is compared with every seed
+    if pair.against in untrained:  # has no seed, and is compared with every seed
         second = dict.fromkeys(first, next(iter(second.values())))
+    elif pair.method in untrained:
+        first = dict.fromkeys(second, next(iter(first.values())))
     shared = [seed for seed in first if seed in second]
     if not shared:
         return
-    pairs: list[tuple[str, Values, Values]] = [(str(s), first[s], second[s]) for s in shared]
+    pairs: list[tuple[str, Values, Values]] = []
+    if not {pair.method, pair.against} <= {*untrained}:
+        pairs = [(str(s), first[s], second[s]) for s in shared]
     mean = (np.mean([given[s] for s in shared], axis=0) for given in (first, second))
     for seed, a, b in [("mean", *mean), *pairs]:
         r12, r13, r23 = spearman(a, one.gold), spearman(b, one.gold), spearman(a, b)
@@ -318,11 +343,11 @@ def make_ceilings(frames: Frames) -> Iterator[Line]:
         ratings = [list(of) for of in some["ratings"]]
         agreement = split_half(ratings)
         reliable = compute_reliability(ratings, agreement)
-        there = {control: control in one.methods for control in CONTROLS}
+        there = {control: control in one.methods for control in OF_CEILINGS}
         yield (
             *(name, len(some), some["context"].nunique()),
             float(np.mean([len(of) for of in ratings])),
             *(100 * agreement, 100 * reliable, 100 * math.sqrt(reliable)),
-            *(_correlate_first_seed(one, c) if there[c] else math.nan for c in CONTROLS),
+            *(_correlate_first_seed(one, c) if there[c] else math.nan for c in OF_CEILINGS),
             *(float(some[c].mean()) for c in ("utterances", "context_words", "response_words")),
         )

@@ -77,7 +77,11 @@ from tasktransfer.designs.transfer.pairs import (
     across,
     refused_together,
 )
-from tasktransfer.designs.transfer.prompted_section import Prompted, prompted_problems
+from tasktransfer.designs.transfer.prompted_section import (
+    Prompted,
+    find_hidden_texts,
+    prompted_problems,
+)
 from tasktransfer.designs.transfer.racing import RacingConfig
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.results.study import Study
@@ -383,6 +387,7 @@ class TransferConfig(CommonConfig):
             yield from find_missing_checkpoints(parts["checkpoints"])
         if parts.get("prompted") and "models" in parts:
             yield from prompted_problems(parts["prompted"], parts["models"])
+            yield from find_hidden_texts(datasets)
         if not trains:
             yield from find_untrained_problems(parts)
         if "multi_source" in parts:

@@ -12,7 +12,9 @@ from tasktransfer.config import EndpointConfig, ModelConfig
 from tasktransfer.config.fields import DISTINCT, LIST, MOST, Count, ModelName
 from tasktransfer.core.specs import SERVED, ModelSpec
 from tasktransfer.core.validation import Problem, describe_unknown, extend_path
-from tasktransfer.designs.names import DatasetName
+from tasktransfer.designs.names import DatasetName, tasks_of
+from tasktransfer.designs.transfer.dataset_section import DatasetConfig
+from tasktransfer.tasks.asking import list_hidden_fields
 
 MOST_SHOTS = 1000
 DEFAULT_LENGTH = 4096
@@ -101,6 +103,21 @@ class PromptedConfig(EndpointConfig):
 
 
 Prompted = Annotated[tuple[PromptedConfig, ...], LIST, DISTINCT]
+
+
+def find_hidden_texts(datasets: Sequence[DatasetConfig]) -> Iterator[Problem]:
+    """Yield the datasets with a task whose prompts do not show a text that its answer is about."""
+    for dataset in datasets:
+        cards = tasks_of(dataset.name)
+        for name in dataset.tasks:
+            if hidden := list_hidden_fields(cards[name]):
+                yield Problem(
+                    f"datasets.{dataset.name}.tasks",
+                    f"the prompts of {name} do not show the field {', '.join(hidden)} that its "
+                    "answer is about, so a model cannot be prompted on it: remove the task or "
+                    "prompted",
+                )
+                break
 
 
 def prompted_problems(

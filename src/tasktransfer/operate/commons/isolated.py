@@ -30,7 +30,9 @@ MOST_MEMORY = 288 * 2**20
 SECONDS = 10
 SECONDS_PER_MIB = 10
 """Processor time per pack, and per MiB of its file. The shipped matrix (1.9 MiB) takes 16 s."""
-TOLD = ("by", "data", "models", "parameters")
+INPUTS = ("data", "models", "parameters", "brought")
+"""Kinds of inputs whose revisions a pack has, as ``cache_revisions`` takes them."""
+TOLD = ("by", *INPUTS)
 """Keys of a footer that are sent to the parent."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
@@ -132,7 +134,7 @@ def unpack_records(file: Path, config: CommonConfig) -> Iterator[Path]:
         if read.problem:
             raise RecordError(read.problem)
         facts = read.facts
-        cache_revisions(config, facts["data"], facts["models"], facts["parameters"])
+        cache_revisions(config, *(facts[kind] for kind in INPUTS))
         reader.unpack(file, Path(folder))
         yield Path(folder)
 

@@ -172,6 +172,7 @@ _FACTS: dict[str, tuple[Any, Callable[[Any], bool]]] = {
     "data": ({}, _is_revision_table),
     "models": ({}, _is_revision_table),
     "parameters": ({}, _is_revision_table),
+    "brought": ({}, _is_revision_table),
     "provenance": ("", _is_text),
     "sha256": (None, _has_valid_checksums),
 }

@@ -26,7 +26,7 @@ from tasktransfer.errors import (
 )
 from tasktransfer.files.progress import show_progress
 from tasktransfer.operate.commons.checkout import read_commit
-from tasktransfer.operate.commons.isolated import PackFacts, PackReader
+from tasktransfer.operate.commons.isolated import INPUTS, PackFacts, PackReader
 from tasktransfer.operate.merge import OUTCOMES, merge_results
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.records import NOUNS
@@ -102,7 +102,7 @@ def cache_inputs(config: CommonConfig, shards: Sequence[Shard]) -> None:
     decide.
     """
     agreed: dict[str, dict[str, str]] = {}
-    for kind in ("data", "models", "parameters"):
+    for kind in INPUTS:
         votes: dict[str, Counter[str]] = {}
         for shard in shards:
             for name, revision in shard.says.facts.get(kind, {}).items():
@@ -110,7 +110,7 @@ def cache_inputs(config: CommonConfig, shards: Sequence[Shard]) -> None:
         agreed[kind] = {
             name: counts.most_common(1)[0][0] for name, counts in votes.items() if counts.total()
         }
-    cache_revisions(config, agreed["data"], agreed["models"], agreed["parameters"])
+    cache_revisions(config, *(agreed[kind] for kind in INPUTS))
 
 
 def import_shards(

@@ -1,0 +1,42 @@
+"""The section ``brought``: ratings or replies of a user's own system, read from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from tasktransfer.config.fields import LIST, ModelName, Section, UserPath
+from tasktransfer.core.validation import Problem, refuse
+
+
+class BroughtConfig(Section):
+    """A system of the user, with its answers to the study's items."""
+
+    name: ModelName = Field(description="name of the system in tables and figures")
+    file: UserPath = Field(
+        description="JSONL file with its answer to each item that `tasktransfer items` writes"
+    )
+
+
+def _check_unique_names(brought: tuple[BroughtConfig, ...]) -> tuple[BroughtConfig, ...]:
+    """Return the systems, or raise ValueError if two of them have the same name."""
+    names = [system.name for system in brought]
+    refuse(
+        (f"[{index}].name", f"{name!r} is already the name of another entry: give another name")
+        for index, name in enumerate(names)
+        if name in names[:index]
+    )
+    return brought
+
+
+Brought = Annotated[tuple[BroughtConfig, ...], LIST, AfterValidator(_check_unique_names)]
+
+
+def find_used_names(brought: Any, used: Collection[str]) -> Iterator[Problem]:
+    """Yield the names of systems that the study already uses for a method."""
+    for index, system in enumerate(brought):
+        if system.name in used:
+            problem = f"{system.name!r} is a method of the study: give another name"
+            yield Problem(f"brought[{index}].name", problem)

@@ -1,0 +1,93 @@
+"""Files with the answers of a user's own system: one JSON object per item of a study.
+
+A rater's line is ``{"set": ..., "item": ..., "value": number}``, a replier's line is
+``{"item": ..., "reply": text}``. Other keys are ignored, so the lines of `tasktransfer items` can
+be extended by an answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from tasktransfer.core.quantities import format_quantity
+from tasktransfer.errors import DataError
+from tasktransfer.files.data_files import read_json_lines
+from tasktransfer.files.fields import Location, Table, find_nearest, get_member, get_text
+from tasktransfer.tasks.card import Instance
+
+ITEMS = "`tasktransfer items` lists them"
+Answer = TypeVar("Answer")
+
+
+def read_ratings(file: Path, instances: Sequence[Instance]) -> list[float]:
+    """Return the rating of each instance, in their order.
+
+    Raises:
+        DataError: as ``_read_answers``; or a rating is not a finite number, or an item belongs to
+            another set.
+    """
+    return _read_answers(file, instances, _read_value)
+
+
+def read_replies(file: Path, instances: Sequence[Instance]) -> list[str]:
+    """Return the reply to each instance, in their order. A reply may be empty.
+
+    Raises:
+        DataError: as ``_read_answers``; or a reply is not a text.
+    """
+
+    def read(row: Table, item: str, location: Location) -> str:
+        return get_text(row, "reply", location).strip()
+
+    return _read_answers(file, instances, read)
+
+
+def get_set(item: str) -> str:
+    """Return the rated set of an item."""
+    return item.rpartition("-")[0]
+
+
+def _read_value(row: Table, item: str, location: Location) -> float:
+    rated = get_text(row, "set", location)
+    if rated != get_set(item):
+        problem = f"{rated!r:.60}, but {item} is an item of {get_set(item)}"
+        raise location.at("set").error(problem, "correct it")
+    value = get_member(row, "value", location)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        problem = f"{value!r:.60} is not a finite number"
+        raise location.at("value").error(problem, f"give the rating of {item} as a number")
+    return float(value)
+
+
+def _read_answers(
+    file: Path, instances: Sequence[Instance], read: Callable[[Table, str, Location], Answer]
+) -> list[Answer]:
+    """Return the answer to each instance, in their order.
+
+    Raises:
+        DataError: the file cannot be read, an item is unknown or has two lines, or items are
+            missing. The message has file, line, item and remedy.
+    """
+    known = {instance.id for instance in instances}
+    lines: dict[str, int] = {}
+    answers: dict[str, Answer] = {}
+    for line, row, location in read_json_lines(file):
+        item = get_text(row, "item", location)
+        if item not in known:
+            problem = f"{item!r:.60} is not an item of the study; the nearest is "
+            problem += find_nearest(item, known)
+            raise location.at("item").error(problem, f"remove the line, or correct it; {ITEMS}")
+        if item in answers:
+            problem = f"{item!r} is in line {lines[item]} too"
+            raise location.at("item").error(problem, "remove one of the two lines")
+        answers[item], lines[item] = read(row, item, location), line
+    missing = [instance.id for instance in instances if instance.id not in answers]
+    if missing:
+        raise DataError(
+            f"{file}: no answer to {len(missing):,} of {format_quantity(len(known), 'item')}, the "
+            f"first is {missing[0]!r}; add a line for each; {ITEMS}"
+        )
+    return [answers[instance.id] for instance in instances]

@@ -1,0 +1,28 @@
+"""Contexts of the test set without their replies, for a user's own replier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.data.cache import read_instances
+from tasktransfer.data.prepared import require_prepared
+from tasktransfer.designs.empathetic.config import get_config
+from tasktransfer.designs.empathetic.plan import plan_items
+from tasktransfer.designs.empathetic.sources.cards import ED, REPLY, TURN
+from tasktransfer.encoding.encoded import select_instances
+from tasktransfer.results.study import Study
+
+
+def list_items(study: Study) -> Iterator[dict[str, Any]]:
+    """Yield the test contexts that the listener replies to, within the limits of the study.
+
+    Raises:
+        DataError: the dialogues are not prepared yet.
+    """
+    _, settings = plan_items(get_config(study))
+    cache = require_prepared(Path(study.instances(ED)), study.config_file)
+    instances = read_instances(cache, REPLY.name, "test")
+    for instance in select_instances(instances, settings.get("limit")):
+        yield {"item": instance.id, "context": instance.context.split(TURN)}

@@ -1,0 +1,94 @@
+"""Notes below the printed tables, and what numbers in them leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from tasktransfer.designs.empathetic.config import get_config
+from tasktransfer.designs.empathetic.methods import (
+    NOT_COMPARABLE,
+    TOPIC_TASKS,
+    get_paper_name,
+    parse_prepend,
+)
+from tasktransfer.designs.empathetic.recipes import label_words
+from tasktransfer.designs.empathetic.sources.cards import LABELS
+from tasktransfer.metrics.bleu import split_words
+from tasktransfer.results.frames import Frames
+
+
+def list_method_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
+    """Return a note for each method that is given gold labels."""
+    not_comparable = [name for name in NOT_COMPARABLE if (frame["method"] == name).any()]
+    return [
+        f"{name} is given the gold label, which the other methods must predict, so it is not "
+        "comparable. It is not an upper bound either, because a label may also distract."
+        for name in not_comparable
+    ]
+
+
+def list_interval_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
+    """Return the notes on what intervals resample, and on the candidates of P@1."""
+    seeds, over = frames["summary"]["seeds"], "dialogues only, not seeds, because there is one seed"
+    if (seeds > 1).any():
+        once = "" if (seeds > 1).all() else " (dialogues only for models evaluated once)"
+        over = f"dialogues and seeds{once}"
+    return [
+        f"95 % intervals are over {over}. Those of perplexity are computed on its logarithm.",
+        list_block_notes(frames),
+        *list_method_notes(frames, frame),
+    ]
+
+
+def notes2(frames: Frames, frame: pd.DataFrame) -> list[str]:
+    """Return the notes of Table 2."""
+    twice = "The paper prints Base twice, as the reference of each group; here it appears once."
+    lost = list_lost_words(frames, frame["method"].unique())
+    notes = [*list_interval_notes(frames, frame), *lost]
+    return [*notes, *([twice] if "published" in frame else [])]
+
+
+def list_lost_words(frames: Frames, methods: Iterable[str]) -> list[str]:
+    """Return a note on methods whose labels may have more words than the input is extended by.
+
+    The input is extended by one token per label, because that is part of the identity of their
+    data. Longer labels therefore replace the last words of a long context.
+    """
+    config, lost = get_config(frames.study), []
+    for method in methods:
+        what, k = parse_prepend(method) or ("", 0)
+        labels = TOPIC_TASKS[config.topics.dataset].labels if what == "topic" else LABELS
+        spelled = labels if config.release_compat else [label_words(label) for label in labels]
+        words = sum(sorted((len(split_words(text)) for text in spelled), reverse=True)[:k])
+        if words > k:
+            lost.append(f"{get_paper_name(method)} up to {words - k}")
+    if not lost:
+        return []
+    return [
+        "Labels of several words replace the last words of a context that is longer than the "
+        f"model reads: {', '.join(lost)} words, or more in word pieces."
+    ]
+
+
+def list_block_notes(frames: Frames) -> str:
+    """Return the note on the candidates of P@1."""
+    evaluation = get_config(frames.study).evaluation
+    text = (
+        f"P@1 ranks the {evaluation.block} replies of a block of consecutive test rows, some of "
+        "one dialogue. Random blocks, in the table on reply order, are easier"
+    )
+    if evaluation.limit is None:
+        return f"{text}."
+    return f"{text}, in {evaluation.limit // evaluation.block} blocks sampled from all."
+
+
+def notes_orders(frames: Frames, frame: pd.DataFrame) -> list[str]:
+    """Return the notes on blocks and on chance level."""
+    chance = 100 / get_config(frames.study).evaluation.block
+    return [
+        list_block_notes(frames),
+        f"Chance is {chance:.3g} %.",
+        *list_method_notes(frames, frame),
+    ]

@@ -1,0 +1,24 @@
+"""The encoder of the cosines, and what it was trained on."""
+
+from __future__ import annotations
+
+from tasktransfer.config import TINY
+from tasktransfer.designs.panel.config import PanelConfig
+
+_PAIRS = "1.17 billion pairs of texts, most of them Reddit comments with their replies"
+TRAINED_ON = {"all-minilm": _PAIRS, "all-mpnet-base": _PAIRS}
+"""Beginning of a released encoder's name in lower case → its training data (its model card)."""
+
+
+def describe_cosines(config: PanelConfig) -> str:
+    """Return a sentence on the encoder of the cosines and its training data."""
+    checkpoint = config.models[0].checkpoint
+    name = checkpoint.rstrip("/").rpartition("/")[2]
+    known = (text for start, text in TRAINED_ON.items() if name.lower().startswith(start))
+    data = next(known, "data that this study does not know")
+    if checkpoint == TINY:
+        name, data = "the tiny encoder", "the tiny world's dialogues, by masked words"
+    return (
+        f"Cosines compare mean vectors of {name} as released, which was trained on {data}. The "
+        "study does not train it further."
+    )

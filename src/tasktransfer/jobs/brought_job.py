@@ -1,0 +1,83 @@
+"""Evaluation of a user's own system from the file of its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tasktransfer.config.places import expand_path
+from tasktransfer.core.nodes import Evaluation
+from tasktransfer.data.brought import read_ratings, read_replies
+from tasktransfer.datasets.file_digests import compute_files_digest
+from tasktransfer.encoding.encoded import select_instances
+from tasktransfer.errors import DataError
+from tasktransfer.evaluation.numbers import compute_measures
+from tasktransfer.jobs.recorded_job import Made
+from tasktransfer.metrics import bleu
+from tasktransfer.metrics.answers import encode_answers
+from tasktransfer.results.revisions import ANSWERS
+from tasktransfer.results.rows import Row
+from tasktransfer.results.study import Study
+from tasktransfer.tasks.card import Instance, Task
+from tasktransfer.tasks.replies import get_gold
+
+
+def evaluate_answers(
+    study: Study, node: Evaluation, task: Task, instances: Sequence[Instance], made: Made
+) -> None:
+    """Score the answers in the file of a user's own system, and keep them as rows.
+
+    Raises:
+        DataError: the file is missing, has changed since the study was opened, or does not answer
+            exactly the items of the evaluation.
+    """
+    assert node.brought is not None
+    name = node.brought["name"]
+    file = Path(expand_path(study.config.brought_files[name]))
+    if compute_files_digest({ANSWERS: file}) != node.brought["revision"]:
+        raise DataError(f"{file}: has changed since the study was started; run it again")
+    kept = select_instances(instances, node.settings.get("limit"))
+    if task.kind == "reply":
+        _add_replies(node, task, kept, read_replies(file, kept), made)
+    else:
+        _add_ratings(node, task, kept, read_ratings(file, kept), made)
+
+
+def _add_ratings(
+    node: Evaluation, task: Task, instances: Sequence[Instance], values: Sequence[float], made: Made
+) -> None:
+    """Add rows without scores, because the ratings may have any scale."""
+    golds = [instance.target for instance in instances]
+    texts = [(f"{value:.12g}",) for value in values]
+    measures = compute_measures(task, node.measures, texts, golds, values)
+    made.judged(node.task, measures, len(instances), node.split)
+    made.rows = [
+        Row(
+            *(index, task.name, instance.id, text, instance.target, None, instance.dialogue_id),
+            *(node.split, value, float(instance.target[0])),
+        )
+        for index, (instance, text, value) in enumerate(zip(instances, texts, values, strict=True))
+    ]
+
+
+def _add_replies(
+    node: Evaluation, task: Task, instances: Sequence[Instance], replies: Sequence[str], made: Made
+) -> None:
+    """Add rows with the score of each reply, and the score of all replies together."""
+    golds = [get_gold(instance) for instance in instances]
+    answers = [(reply,) for reply in replies]
+    tally = bleu.tally(encode_answers(answers), encode_answers([gold[:1] for gold in golds]))
+    measures = {"bleu": 100 * float(bleu.compute_mean_bleu(tally.sum(axis=0)))}
+    made.judged(node.task, measures, len(instances), node.split)
+    scores = 100 * np.asarray(bleu.compute_mean_bleu(tally), np.float64)
+    made.rows = [
+        Row(
+            *(index, task.name, instance.id, answer, gold, float(score), instance.dialogue_id),
+            *(node.split, None, None),
+        )
+        for index, (instance, answer, gold, score) in enumerate(
+            zip(instances, answers, golds, scores, strict=True)
+        )
+    ]

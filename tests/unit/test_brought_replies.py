@@ -1,0 +1,109 @@
+"""A user's own repliers: items, equal numbers for equal replies, differences from Base."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+from empathetic_study import make
+from tasktransfer.cli import main
+from tasktransfer.core.nodes import Evaluation
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs.commands import write_collected, write_statistics
+from tasktransfer.results.rows import read_record_rows
+from tasktransfer.results.study import Study
+
+STUDY: dict[str, Any] = {
+    "study": "my system",
+    "design": "empathetic",
+    "data": {"release": "tiny_world", "few_sample": False,
+             "tiny_world": {"seed": 0, "dialogues": 240}},
+    "models": [{"name": "writer", "family": "encoder_decoder", "checkpoint": "built",
+                "max_length": 40, "max_unknown_words": 1.0,
+                "architecture": {"layers": 1, "decoder_layers": 1, "hidden": 16, "heads": 2,
+                                 "feed_forward": 32, "positions": 60, "vocabulary_size": 2000}}],
+    "seeds": 1,
+    "training": {"learning_rate": 3e-3, "batch_size": 16, "epochs": 2, "precision": "float32"},
+    "pretraining": {"epochs": 1, "limit_train": 16, "limit_dev": 8},
+    "generation": {"model": "writer", "methods": ["base"]},
+    "evaluation": {"pools": [], "limit_generated": 24,
+                   "decoding": {"groups": 1, "beams": 1, "max_words": 10}},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forgets_datasets() -> Iterator[None]:
+    before = dict(DATASETS)
+    yield
+    DATASETS.clear()
+    DATASETS.update(before)
+
+
+def compute(config: dict[str, Any], file: Path) -> Study:
+    file.write_text(yaml.safe_dump(config), encoding="utf-8")
+    study = open_study(file)
+    make(study)
+    write_collected(design_of(study.config), study, complete=True)
+    write_statistics(design_of(study.config), study)
+    return study
+
+
+def find_evaluation(study: Study, method: str) -> Evaluation:
+    (run,) = (run for run in study.plan.runs if run.method == method)
+    (found,) = (node for node in run.evaluations if node.measures == ("bleu",))
+    return found
+
+
+@pytest.fixture(scope="module")
+def replied(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """Return a study with a replier that repeats Base's replies, and one with the gold replies."""
+    folder = tmp_path_factory.mktemp("replied")
+    config = {**STUDY, "results": str(folder / "results")}
+    study = compute(config, folder / "first.yaml")
+    items = folder / "items.jsonl"
+    assert main(["items", "--config", study.config_file, "--out", str(items)]) == 0
+    lines = [json.loads(line) for line in items.read_text(encoding="utf-8").splitlines()]
+    assert all({*line} == {"item", "context"} for line in lines)
+    assert not any("<SOC>" in text for line in lines for text in line["context"])
+    rows = read_record_rows(Path(study.record(find_evaluation(study, "base")))).to_pylist()
+    assert [line["item"] for line in lines] == [row["instance_id"] for row in rows]
+    for name, column in (("copy", "prediction"), ("people", "gold")):
+        told = [{**line, "reply": row[column][0]} for line, row in zip(lines, rows, strict=True)]
+        text = "".join(f"{json.dumps(line)}\n" for line in told)
+        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    config["brought"] = [
+        {"name": n, "file": str(folder / f"{n}.jsonl")} for n in ("copy", "people")
+    ]
+    return compute(config, folder / "study.yaml")
+
+
+def test_equal_replies_have_equal_numbers(replied: Study) -> None:
+    summary = pd.read_parquet(Path(replied.tables, "summary.parquet"))
+    bleu = summary[summary["measure"] == "bleu"].set_index("method")
+    columns = ["setting", "value", "low", "high", "dialogues"]
+    pd.testing.assert_series_equal(
+        bleu.loc["base", columns], bleu.loc["copy", columns], check_names=False
+    )
+    differences = pd.read_parquet(Path(replied.tables, "differences.parquet")).set_index("method")
+    assert differences.loc["copy", "difference"] == pytest.approx(0, abs=1e-9)
+    assert bleu.loc["people", "value"] == pytest.approx(100)
+    assert differences.loc["people", "low"] > 0
+    assert differences["q"].isna().all()  # Base has one seed
+
+
+def test_a_replier_is_in_table_2_and_on_the_page(replied: Study) -> None:
+    for command in ("figures", "report"):
+        assert main([command, "--config", replied.config_file]) == 0
+    table = Path(replied.figures, "table2.csv").read_text(encoding="utf-8")
+    assert "people" in table
+    assert "brought" in table
+    answer = "people is compared with one run of Base, so the difference is not tested: AVG BLEU"
+    assert answer in Path(replied.report).read_text(encoding="utf-8")
+    assert ">people<" in Path(replied.report).read_text(encoding="utf-8")
