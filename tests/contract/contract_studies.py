@@ -16,6 +16,8 @@ from tasktransfer.designs import open_study
 
 DESIGN_FILE = Path(__file__).resolve().parents[1] / "toy_design.py"
 TINY = {"name": "tiny", "family": "encoder", "checkpoint": "tiny", "max_length": 64}
+CHAT = {"name": "chat", "family": "decoder", "checkpoint": "tiny", "max_length": 480,
+        "max_unknown_words": 1.0, "trained": False}  # fmt: skip
 TINY_WORLD = {"release": "tiny_world", "tiny_world": {"dialogues": 120}}
 LSTM = {"kind": "lstm", "embedding": 8, "units": 8}
 BUILT = {
@@ -39,11 +41,15 @@ STUDIES: dict[str, dict[str, Any]] = {
                 ]
             }
         },
-        "models": [TINY],
+        "models": [TINY, CHAT],
         "algorithms": ["pretrain_finetune", "multitask"],
+        "controls": ["shuffled_source"],
+        "references": ["most_frequent"],
+        "selectors": ["tfidf"],
         "seeds": 2,
         "training": {"learning_rate": 2e-3, "batch_size": 16, "epochs": 1, "limit_train": 16,
                      "limit_dev": 8, "limit_test": 12},
+        "prompted": [{"model": "chat", "shots": [0], "chat": "no", "limit_test": 4}],
     },
     "empathetic": {
         "design": "empathetic",
@@ -102,7 +108,7 @@ STUDIES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 KINDS: dict[str, tuple[str, ...]] = {
-    "transfer": ("stage",),
+    "transfer": ("stage", "fit", "data", "evaluation"),
     "empathetic": ("stage", "fit", "data", "evaluation"),
     "panel": ("stage", "data", "evaluation"),
     "probes": ("stage", "fit", "data"),
@@ -110,7 +116,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 }
 """Design → kinds of nodes in its study."""
 WITH_ROWS: dict[str, tuple[str, ...]] = {
-    "transfer": ("stage",),
+    "transfer": ("stage", "fit", "evaluation"),
     "empathetic": ("fit", "evaluation"),
     "panel": ("stage", "evaluation"),
     "probes": ("stage", "fit"),

@@ -34,6 +34,7 @@ REAL: dict[str, dict[str, Any]] = {
         "datasets": {"DailyDialog": {"tasks": ["emotion_recognition", "topic_classification"]}},
         "models": [BERT],
         "seeds": 1,
+        **dict.fromkeys(("controls", "references", "selectors", "prompted")),
     },
     "panel-real": {
         "data": {**RELEASE, "few_sample": False},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,13 @@ from listing import collect
 
 from tasktransfer.cli import main
 from tasktransfer.core.nodes import Data, Fit, Node
+from tasktransfer.designs import design_of
+from tasktransfer.designs.commands import read_frames
 from tasktransfer.errors import RecordError
+from tasktransfer.operate.status import Watcher
 from tasktransfer.present.page.page import NOTHING_MISSING
 from tasktransfer.results.records import PLURALS
-from tasktransfer.results.state import INTERRUPTED, claim
+from tasktransfer.results.state import INTERRUPTED, RECORD, claim
 from tasktransfer.results.study import Study
 
 ERROR = "loss is not a number in round 3"
@@ -75,6 +79,32 @@ def test_every_missing_node_is_counted_by_kind_and_told_by_the_page(
     assert page.count(f"Without a record: {counted}.") == 2, "above everything, and in its section"
     assert NOTHING_MISSING not in page
     assert f"<dt>Missing</dt><dd>{counted}</dd>" in page
+
+
+@cases([(design,) for design in STUDIES])
+def test_the_page_lists_what_status_counts(
+    study: Study, design: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One record of each kind is missing; the job of the first one has failed."""
+    removed = [edits.nodes_of(study, kind)[0] for kind in KINDS[design]]
+    for node in removed:
+        edits.remove(study, node)
+    edits.fail(study, removed[0], ERROR)
+    seen = Watcher(study).look()
+    assert seen["left"] - seen["again"] == len(removed), "others lack only their parameters"
+    assert [item["digest"] for item in seen["failed"]] == [removed[0].digest]
+    assert collect(study, capsys).code == 0
+    for command in ("statistics", "report"):
+        assert main([command, "--config", study.config_file]) == 0
+    missing = read_frames(study, design_of(study.config).analysis(study))["missing"]
+    paths = {path.removesuffix(f"/{RECORD}") for path in missing["path"]}
+    assert paths | {*missing["node"]} == {node.path for node in removed}
+    assert {*missing.loc[missing["node"] == removed[0].path, "state"]} == {"failed"}
+    page = Path(study.report).read_text()
+    for state, rows in missing.groupby("state"):
+        table = page.partition(f'id="missing-{state}"')[2].partition("</table>")[0]
+        assert table.count("<tr>") == len(rows) + 1, "and the head"
+        assert all(escape(str(node)) in table for node in rows["node"])
 
 
 @cases([(design,) for design in STUDIES])

@@ -16,6 +16,13 @@ from tasktransfer.results.state import RECORD
 from tasktransfer.results.study import Study
 
 REFUSED = RecordError.exit_code
+WITH_FILES = [
+    (design, kind)
+    for design, kinds in KINDS.items()
+    for kind in kinds
+    if kind == "data" or (kind == "fit" and design != "transfer")
+]
+"""Kinds of nodes with further files beside the record; references and selectors write none."""
 KINDS_OF_ALL = [(design, kind) for design, kinds in KINDS.items() for kind in kinds]
 
 
@@ -66,7 +73,7 @@ def test_the_record_of_another_stage_is_not_taken_for_this_ones(
     [
         *((*case, "cut off") for case in KINDS_OF_ALL),
         *((design, kind, "other rows") for design, kinds in WITH_ROWS.items() for kind in kinds),
-        *((*case, "other file") for case in KINDS_OF_ALL if case[1] in ("fit", "data")),
+        *((*case, "other file") for case in KINDS_OF_ALL if case in WITH_FILES),
     ],
 )
 def test_a_damaged_record_is_named_as_damaged(
