@@ -38,7 +38,8 @@ def _contains_0(row: Row) -> bool:
 
     Only rows of the table ``tests`` have this interval.
     """
-    low, high = row.get("seeds_low"), row.get("seeds_high")
+    low: Any = row.get("seeds_low")
+    high: Any = row.get("seeds_high")
     return not is_missing(low) and not is_missing(high) and bool(low <= 0 <= high)
 
 
