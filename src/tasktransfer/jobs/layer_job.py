@@ -64,7 +64,8 @@ def read_layer(
             }
             missing = [n for n in sorted(planned) if not (folder / f"{n}.npy").is_file()]
             _store(folder, missing, _compute_layers(study, node, model, texts, missing))
-    return np.load(file, allow_pickle=False).astype(np.float64)
+    vectors: npt.NDArray[np.float64] = np.load(file, allow_pickle=False).astype(np.float64)
+    return vectors
 
 
 def _compute_layers(

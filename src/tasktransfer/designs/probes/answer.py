@@ -189,7 +189,7 @@ def _describe_bleu(claims: pd.DataFrame) -> Iterator[str]:
     for corpus, rows in means.groupby("corpus", sort=False):
         known = rows.dropna(subset=["rho"]).set_index("over")
         parts = [
-            _describe_correlation(what, known.loc[over])
+            _describe_correlation(what, known.loc[[over]].iloc[0])
             for over, what in CORRELATIONS.items()
             if over in known.index
         ]

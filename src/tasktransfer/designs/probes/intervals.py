@@ -285,7 +285,7 @@ def build_layers(estimates: Mapping[Key, Cell], above_words: pd.DataFrame) -> pd
     keys = list(table[CELL].itertuples(index=False, name=None))
     control = above_words.set_index(CELL).reindex(pd.MultiIndex.from_tuples(keys, names=CELL))
     table = table.assign(
-        layer=[get_layer(snapshot) for _, _, snapshot, _ in keys],
+        layer=pd.Series([get_layer(key[2]) for key in keys], table.index, dtype=float),
         probes=[len(groups.get(key, [0])) for key in keys],
         prior=[np.mean(priors[key]) for key in keys],
         above_words=control["value"].to_numpy(),
