@@ -21,7 +21,7 @@ REPORT = Path("results/demo/report.html")
 IMAGES = Path(__file__).resolve().parent / "images"
 WIDTH = 1000
 
-ANSWER = ("p.synthetic", "nav", ".answer p", ".answer p:nth-of-type(2)", ".answer p:nth-of-type(3)")
+ANSWER = ("p.synthetic", "nav", ".answer > p", ".answer figure", ".sentences")
 HEATMAP = (".controls", "#heatmap tbody th", "#heatmap thead th:last-of-type", ".legend", "#detail")
 """Elements of the page, which get the numbers from 1."""
 
@@ -49,6 +49,7 @@ const choose = (id, word) => {
 choose('choose-model', 'tiny-bert');
 [...document.querySelectorAll('#heatmap td button')]
     .find((cell) => cell.dataset.source && cell.textContent.includes('+')).focus();
+document.querySelector('.sentences').open = true;
 """
 """Show the first cell with a gain in the heatmap of the encoder."""
 
@@ -66,7 +67,7 @@ def main() -> int:
         browser.get(REPORT.resolve().as_uri())
         browser.execute_script(PREPARE)
         add_marks(browser, ANSWER)
-        save(browser, "demo-report-answer.png", "header", ".answer p:nth-of-type(4)")
+        save(browser, "demo-report-answer.png", "header", ".sentences")
         add_marks(browser, HEATMAP)
         save(browser, "demo-report-heatmap.png", "#interactive-title", ".view")
     finally:
