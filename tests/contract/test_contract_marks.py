@@ -17,6 +17,8 @@ from tasktransfer.designs import design_of
 from tasktransfer.results.study import Study
 
 SHOWN = [design for design in STUDIES if design != "toy"]  # the toy design prints no table
+SPLITS = {"limit_train": "training", "limit_dev": "dev", "limit_test": "test"}
+"""Limit of a training → its split in words."""
 WITH_STAND_INS = ("empathetic", "panel-real", "probes-real")
 
 
@@ -59,7 +61,8 @@ def test_every_caption_says_what_was_cut(study: Study, design: str) -> None:
     for name, caption in told.items():
         assert "SUBSAMPLED" in caption, name
         for limit, value in limits(STUDIES[design]):
-            assert f"{limit} {value}" in caption, name
+            words = f"{value:,} {SPLITS.get(limit, limit)}"
+            assert f"{limit} {value}" in caption or words in caption, name
 
 
 @cases([(name,) for name in (*WITH_STAND_INS, "toy")])
