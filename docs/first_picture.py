@@ -3,13 +3,16 @@
     make figures && .venv-figures/bin/python docs/first_picture.py
 
 Left: the mean effect of each algorithm with its 95 % interval. Right: the effect of every source on
-every target of Friends, with the cells whose interval includes 0 faded.
+every target of Friends, with the cells whose interval includes 0 faded. The file contains the
+plotted numbers (PNG text "Description"), which a test compares with the shipped pack.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -29,6 +32,15 @@ GAIN, LOSS, GREY = "#0b6aa2", "#c4561b", "#767676"
 DATASET, ALGORITHM = "Friends", "multitask_finetune"
 LARGEST = 10.0
 """Points at which the colour of a cell is full."""
+
+
+def list_numbers(summary: pd.DataFrame, cells: pd.DataFrame) -> dict[str, list[list[Any]]]:
+    """Return the rows that the picture shows, with numbers rounded to two digits."""
+    chosen = cells[(cells.dataset == DATASET) & (cells.algorithm == ALGORITHM)]
+    effects = summary[["dataset", "algorithm", "mean", "joint_low", "joint_high"]]
+    pairs = chosen[["source", "target", "delta", "low", "high", "baseline_score"]]
+    tables = {"effects": effects, "cells": pairs}
+    return {name: table.round(2).to_numpy().tolist() for name, table in tables.items()}
 
 
 def plot_algorithms(axes: Axes, summary: pd.DataFrame) -> None:
@@ -114,9 +126,11 @@ def main() -> None:
     figure, (left, right) = plt.subplots(
         1, 2, figsize=(13, 4.6), width_ratios=(1.15, 1), layout="constrained"
     )
-    plot_algorithms(left, pd.read_parquet(TABLES / "summary.parquet"))
-    plot_pairs(right, pd.read_parquet(TABLES / "cells.parquet"))
-    figure.savefig(PICTURE, dpi=130)
+    summary, cells = (pd.read_parquet(TABLES / f"{name}.parquet") for name in ("summary", "cells"))
+    plot_algorithms(left, summary)
+    plot_pairs(right, cells)
+    numbers = json.dumps(list_numbers(summary, cells))
+    figure.savefig(PICTURE, dpi=130, metadata={"Software": None, "Description": numbers})
 
 
 if __name__ == "__main__":

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import re
 from pathlib import Path
 from statistics import median
 
 import pandas as pd
 import pytest
+from PIL import Image
 
 from benchmarks.source_differences import compare_sources
 from benchmarks.source_order import comparisons, seeds_alike, share
@@ -73,6 +76,21 @@ def test_both_seeds_are_whole(study: Study) -> None:
 def test_it_is_small(pack: Pack) -> None:
     assert Path(ROOT, "shipped", "minilm-matrix.parquet").stat().st_size < 2_100_000
     assert pack.facts["provenance"] == (ROOT / "shipped" / "MATRIX.md").read_text()
+
+
+def test_the_picture_of_the_readme_shows_these_numbers(results: Frames) -> None:
+    script = ROOT / "docs" / "first_picture.py"
+    spec = importlib.util.spec_from_file_location("first_picture", script)
+    assert spec is not None
+    assert spec.loader is not None
+    first_picture = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(first_picture)
+    with Image.open(ROOT / first_picture.PICTURE) as picture:
+        plotted = json.loads(picture.info["Description"])
+    numbers = first_picture.list_numbers(results["summary"], results["cells"])
+    assert (len(plotted["effects"]), len(plotted["cells"])) == (6, 42)
+    assert plotted == json.loads(json.dumps(numbers))
+    assert (ROOT / first_picture.PICTURE).stat().st_size < 200_000
 
 
 def test_the_pages_table_is_of_these_tables(results: Frames) -> None:

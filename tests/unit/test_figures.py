@@ -36,6 +36,7 @@ from tasktransfer.designs.transfer.figures.transfer_graph import (
     plot_transfer_graph,
 )
 from tasktransfer.designs.transfer.shown import FIGURES
+from tasktransfer.present.kit.caption import read_caption
 from tasktransfer.present.kit.style import fold_name, format_signed, get_series_look, log_ticks
 from tasktransfer.results.frames import Frames
 
@@ -151,9 +152,8 @@ def test_nothing_overlaps_or_is_cut_off(
     dataset = "DailyDialog" if scale == "paper_scale" else "Friends"
     figure = drawn(DRAW[name](results, dataset))
     assert flaws(figure) == []
-    assert "· SYNTHETIC¹" in figure.get_suptitle().replace("\n", " ")
-    (below,) = [text for text in figure.texts if text.get_gid() == "notes"]
-    assert below.get_text().startswith("1 SYNTHETIC (tiny world): generated dialogues")
+    assert "· SYNTHETIC" in figure.get_suptitle().replace("\n", " ")
+    assert read_caption(figure).marks.startswith("SYNTHETIC (tiny world): generated dialogues")
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -166,7 +166,7 @@ def test_real_data_bear_no_mark(planted: Frames) -> None:
         if name != "multi_source":
             figure = drawn(draw(planted, "DailyDialog"))
             assert "SYNTHETIC" not in figure.get_suptitle()
-            assert not [text for text in figure.texts if text.get_gid() == "notes"]
+            assert read_caption(figure).marks == ""
             assert "study constructed" in figure.get_suptitle()
 
 
@@ -231,7 +231,7 @@ def test_ratios_are_of_training_samples(planted: Frames) -> None:
     assert set(compute_ratios(unknown, "DailyDialog")["ratio"]) == {10.0, 0.1}
     assert plot_sample_ratio(with_sizes(planted, {}), "DailyDialog") is None
     figure = drawn(plot_sample_ratio(unknown, "DailyDialog"))
-    assert "8 cells of tasks of unknown size left out" in note(figure)
+    assert "8 cells of tasks of unknown size left out" in read_caption(figure).notes
 
 
 def test_a_ratio_is_known_of_a_source_of_another_dataset(planted: Frames) -> None:
@@ -280,7 +280,7 @@ def test_no_line_is_drawn_through_fewer_than_three_values(
     for axes in figure.axes:
         assert not [found for found in axes.collections if isinstance(found, PolyCollection)]
         assert max(len(np.asarray(line.get_xdata())) for line in axes.lines) <= 2
-    assert "No line: fewer than three distinct values" in note(figure)
+    assert "No line: too few distinct values" in read_caption(figure).notes
     assert not any("least squares" in text for text in legend(figure))
 
 

@@ -16,7 +16,14 @@ from record_factory import ALGORITHMS, Run, single_source_runs
 
 from tasktransfer.designs.transfer.collect.columns import PROMPTED
 from tasktransfer.designs.transfer.figures.aggregate_transfer import plot_aggregate_transfer
-from tasktransfer.designs.transfer.figures.heatmap import UNLEARNED_LABEL, plot_heatmap
+from tasktransfer.designs.transfer.figures.asked_margin import TITLE
+from tasktransfer.designs.transfer.figures.heatmap import (
+    FADED_LABEL,
+    UNLEARNED_LABEL,
+    fade,
+    plot_effects,
+    plot_heatmap,
+)
 from tasktransfer.designs.transfer.figures.multi_source_bars import plot_multi_source_bars
 from tasktransfer.designs.transfer.figures.one_dataset import select_dataset
 from tasktransfer.designs.transfer.racing import LEFT_LABEL, NO_INTERVAL
@@ -313,7 +320,7 @@ def test_the_title_names_study_dataset_seeds_and_synthetic_data(
     title = figure.get_suptitle().replace("\n", " ")
     assert "DailyDialog" in title
     assert "study constructed, 2 seeds" in title
-    assert ("SYNTHETIC¹" in title) == synthetic
+    assert ("· SYNTHETIC" in title) == synthetic
 
 
 def test_a_baseline_of_zero_shows_points(tmp_path: Path) -> None:
@@ -381,7 +388,7 @@ def test_multi_source_bars_beside_their_singles(tmp_path: Path) -> None:
     assert plot_multi_source_bars(study(tmp_path / "none", set()), "DailyDialog") is None
 
 
-def test_what_models_score_that_are_only_asked_stands_in_the_margin(tmp_path: Path) -> None:
+def test_scores_of_prompted_models_appear_once(tmp_path: Path) -> None:
     results = study(tmp_path, set())
     asked = build_frame(
         [
@@ -394,15 +401,46 @@ def test_what_models_score_that_are_only_asked_stands_in_the_margin(tmp_path: Pa
     )  # fmt: skip
     figure = plot_heatmap(results.replace({"prompted": asked}), "DailyDialog")
     assert figure is not None
-    panels = [axes for axes in figure.axes if axes.get_xlabel() == "target" or axes.get_title()]
-    for axes in panels:
-        labels = [text.get_text() for text in axes.get_yticklabels()]
-        assert labels[-2:] == ["smol, 0 shots", "smol, 4 shots"]
-        texts = [text.get_text() for text in axes.texts]
-        assert (texts.count("11.0"), texts.count("22.0")) == (2, 2)
-    assert "prompted model" in " ".join(text.get_text() for text in figure.legends[0].texts)
+    (table,) = [axes for axes in figure.axes if axes.get_title(loc="left") == TITLE]
+    labels = [text.get_text() for text in table.get_yticklabels()]
+    assert labels == ["smol, 0 shots", "smol, 4 shots"]
+    texts = [text.get_text() for axes in figure.axes for text in axes.texts]
+    assert (texts.count("11.0"), texts.count("22.0")) == (2, 2)
+    assert [text.get_text() for text in table.texts] == ["11.0"] * 2 + ["22.0"] * 2
+    assert flaws(figure) == []
     part = select_dataset(results.replace({"prompted": asked}), "Friends")
     assert part["prompted"].empty
     plain = plot_heatmap(results, "DailyDialog")
     assert plain is not None
-    assert "asked" not in " ".join(text.get_text() for text in plain.legends[0].texts)
+    assert len(plain.axes) == len(figure.axes) - 1
+
+
+def test_effects_are_points_and_faded_unless_their_interval_excludes_zero(tmp_path: Path) -> None:
+    results = study(tmp_path, set())
+    rows = results["cells"].sort_values(["model", "source", "target"], ignore_index=True)
+    one_seed = rows.index == 2
+    rows = rows.assign(
+        low=np.where(rows.index % 2, 0.5, -30.0),
+        high=np.where(rows.index % 2, 30.0, 40.0),
+        n_seeds=np.where(one_seed, 1, rows["n_seeds"]),
+    )
+    rows.loc[one_seed, "low"] = 0.5  # the interval of one seed is over dialogues alone
+    figure = plot_effects(results.replace({"cells": rows}), "DailyDialog")
+    assert figure is not None
+    bert, _ = panels(figure)
+    assert grid(bert)[0] == ["40.5", "+10.0", "+10.0"]
+    names = [label.get_text() for label in bert.get_xticklabels()]
+    bold = {
+        (names[int(text.get_position()[1])], names[int(text.get_position()[0])])
+        for text in bert.texts
+        if text.get_weight() == "bold"
+        and int(text.get_position()[0]) != int(text.get_position()[1])
+    }
+    shorts = {task: name for task, name in results.metadata.shorts.items() if name in names}
+    certain = rows[(rows["model"] == "bert") & (rows.index % 2 == 1)]
+    assert bold == {
+        (shorts[source], shorts[target])
+        for source, target in zip(certain["source"], certain["target"], strict=True)
+    }
+    assert FADED_LABEL in legend(figure)
+    assert fade((0.0, 0.0, 0.0, 1.0)) == (0.75, 0.75, 0.75)

@@ -28,7 +28,12 @@ def add_commands(commands: Any) -> None:
     command = add_command(commands, "choose", choose)
     add_option(command, "--name", "NAME", "name of the selection (default: the first pending one)")
     add_command(commands, "statistics", statistics)
-    add_command(commands, "figures", figures)
+    command = add_command(commands, "figures", figures)
+    what = (
+        "screen: PNG and PDF with titles, and the tables; paper: PDF and PGF files 5.5 or 3.3 "
+        "inches wide, with a LaTeX caption, in figures/paper (default: screen)"
+    )
+    command.add_argument("--style", choices=("screen", "paper"), default="screen", help=what)
     add_command(commands, "report", report)
     command = add_command(commands, "regret", regret, config=False)
     what = "CSV file with columns model, source, target, seed, score, and one per selector"
@@ -78,10 +83,10 @@ def statistics(chosen: argparse.Namespace) -> None:
 
 def figures(chosen: argparse.Namespace) -> None:
     """Draw the figures whose data changed, and print the paper's tables."""
-    from tasktransfer.designs.commands import write_figures
+    from tasktransfer.designs.commands import write_figures, write_paper_figures
 
     study, design = open_design(chosen, need_inputs=False)
-    write_figures(design, study)
+    (write_paper_figures if chosen.style == "paper" else write_figures)(design, study)
 
 
 def report(chosen: argparse.Namespace) -> None:

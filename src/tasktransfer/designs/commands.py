@@ -10,6 +10,7 @@ from tasktransfer.present.declared import Analysis
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
+    from tasktransfer.present.figures import FigureStyle
     from tasktransfer.results.frames import Frames
 
 
@@ -40,14 +41,29 @@ def write_statistics(design: Design, study: Study) -> None:
 
 def write_figures(design: Design, study: Study) -> None:
     """Draw the figures whose data changed, and write the printed tables."""
-    from tasktransfer.present.figures import draw_figures  # noqa: PLC0415
     from tasktransfer.present.tables import build_printed_tables, write_tables  # noqa: PLC0415
 
     analysis = design.analysis(study)
     frames, out = read_frames(study, analysis), Path(study.figures)
     for path in write_tables(build_printed_tables(analysis, frames), out):
         print(path)
-    drawn = draw_figures(analysis, frames, out)
+    _draw(analysis, frames, out, "screen")
+
+
+def write_paper_figures(design: Design, study: Study) -> None:
+    """Draw the figures in paper style, into a folder next to the other figures."""
+    from tasktransfer.present.paper_files import find_engine  # noqa: PLC0415
+
+    analysis = design.analysis(study)
+    _draw(analysis, read_frames(study, analysis), Path(study.figures) / "paper", "paper")
+    if find_engine() is None:
+        print("No PGF files: LaTeX is not installed. Install pdflatex, lualatex or xelatex.")
+
+
+def _draw(analysis: Analysis, frames: Frames, out: Path, style: FigureStyle) -> None:
+    from tasktransfer.present.figures import draw_figures  # noqa: PLC0415
+
+    drawn = draw_figures(analysis, frames, out, style)
     for path in drawn.files(out):
         print(path)
     for hole in drawn.left:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 import pandas as pd
@@ -20,9 +20,11 @@ from tasktransfer.files import json_text, replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.present.declared import FIGURE_ENDINGS, Analysis, Figure
 from tasktransfer.present.kit.style import save
+from tasktransfer.present.paper_files import draw_for_paper, list_paper_endings
 from tasktransfer.present.tables import Left
 from tasktransfer.results.frames import Frames
 
+FigureStyle = Literal["screen", "paper"]
 MANIFEST = "manifest.json"
 CODE = ("present", "results", "stats", "datasets")
 """Folders of the package on which every figure depends, in addition to its design's folder."""
@@ -41,41 +43,51 @@ class Drawn:
     names: list[str]
     redrawn: list[str]
     left: list[Left]
+    endings: Sequence[str] = FIGURE_ENDINGS
 
     def files(self, folder: Path) -> list[Path]:
         """Return the files of every figure."""
-        return [folder / f"{name}.{ending}" for name in self.names for ending in FIGURE_ENDINGS]
+        return [folder / f"{name}.{ending}" for name in self.names for ending in self.endings]
 
 
-def draw_figures(shown: Analysis, frames: Frames, out: Path) -> Drawn:
+def draw_figures(
+    shown: Analysis, frames: Frames, out: Path, style: FigureStyle = "screen"
+) -> Drawn:
     """Draw the figures whose data, code or names changed since they were drawn into ``out``.
 
     ``manifest.json`` in this folder has a digest of each figure's inputs. A figure is kept if its
     digest is unchanged and its files exist. Files of figures without data are removed. The manifest
-    is written after each figure, so that interrupted drawing resumes where it stopped.
+    is written after each figure, so that interrupted drawing resumes where it stopped. Module
+    ``kit.paper`` describes the style ``paper``.
     """
     out.mkdir(parents=True, exist_ok=True)
     manifest = _read_manifest(out / MANIFEST)
     digests = dict(manifest)
-    drawn = Drawn([], [], [])
+    endings = list_paper_endings() if style == "paper" else FIGURE_ENDINGS
+    drawn = Drawn([], [], [], endings)
     for figure in show_progress(shown.figures, "drawing figures"):
         part = frames.select(figure.reads)
         if figure.part is not None:
             part = figure.part(part)
+        caption = shown.read_caption(figure.text or figure.name, figure.caption)
         digest = compute_drawing_digest(figure, part)
-        paths = [out / f"{figure.name}.{ending}" for ending in FIGURE_ENDINGS]
+        if style == "paper":
+            digest = compute_digest([digest, caption])
+        paths = [out / f"{figure.name}.{ending}" for ending in endings]
         if manifest.get(figure.name) != digest or not all(path.is_file() for path in paths):
             canvas = figure.draw(part) if figure.planned(frames.study) else None
             if canvas is None:
                 drawn.left.append(explain_absence(figure))
                 continue
-            digests.pop(figure.name, None)
-            save(canvas, out, figure.name)
+            if style == "paper":
+                draw_for_paper(partial(figure.draw, part), canvas, out / figure.name, caption)
+            else:
+                save(canvas, out, figure.name)
             drawn.redrawn.append(figure.name)
             digests[figure.name] = digest
             _write_manifest(out / MANIFEST, digests)
         drawn.names.append(figure.name)
-    _remove(out, [name for name in digests if name not in drawn.names])
+    _remove(out, [name for name in digests if name not in drawn.names], endings)
     if set(digests) != set(drawn.names):
         _write_manifest(out / MANIFEST, {name: digests[name] for name in drawn.names})
     return drawn
@@ -149,7 +161,7 @@ def _write_manifest(path: Path, digests: dict[str, str]) -> None:
         part.write_text(json.dumps(digests, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def _remove(out: Path, names: Sequence[str]) -> None:
+def _remove(out: Path, names: Sequence[str], endings: Sequence[str]) -> None:
     for name in names:
-        for ending in FIGURE_ENDINGS:
+        for ending in endings:
             (out / f"{name}.{ending}").unlink(missing_ok=True)

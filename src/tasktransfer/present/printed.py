@@ -226,6 +226,22 @@ def _format_latex_row(cells: Sequence[str]) -> str:
     return "{}" + row if row.startswith(("[", "*")) else row
 
 
+SYMBOLS = {
+    "σ": "$\\sigma$",
+    "Δ": "$\\Delta$",
+    "†": "$^{\\dagger}$",
+    "‡": "$^{\\ddagger}$",
+    "→": "$\\rightarrow$",
+    "−": "$-$",
+    "×": "$\\times$",
+    "±": "$\\pm$",
+    "≤": "$\\leq$",
+    "≥": "$\\geq$",
+    "∞": "$\\infty$",
+    "·": "$\\cdot$",
+    "–": "--",
+}
+"""Characters that not every font of LaTeX has, and their commands."""
 _LATEX = {
     "\\": "\\textbackslash{}",
     "&": "\\&",
@@ -243,14 +259,7 @@ _LATEX = {
     "\n": " ",
     "\r": " ",
     "\t": " ",
-    "σ": "$\\sigma$",
-    "Δ": "$\\Delta$",
-    "†": "$^{\\dagger}$",
-    "‡": "$^{\\ddagger}$",
-    "→": "$\\rightarrow$",
-    "−": "$-$",
-    "×": "$\\times$",
-    "–": "--",
+    **SYMBOLS,
 }
 
 

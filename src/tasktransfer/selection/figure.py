@@ -11,7 +11,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasktransfer.core.quantities import format_quantity
-from tasktransfer.present.kit.style import INK, LABEL_POINTS, add_title, get_series_look, strip_axes
+from tasktransfer.present.kit.caption import add_notes
+from tasktransfer.present.kit.style import (
+    ALGORITHM_COLOURS,
+    INK,
+    LABEL_POINTS,
+    add_title,
+    strip_axes,
+)
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.selection.columns import RANDOM
@@ -55,6 +62,8 @@ def plot_regret(
     targets, seeds = int(rows["n_targets"].max()), int(rows["n_seeds"].max())
     what = f"Regret of selectors over their cost, {format_quantity(targets, 'target')}"
     add_title(figure, what, seeds, metadata)
+    if (rows["low"] < 0).any():
+        add_notes(figure, ["Regret is never negative, so intervals are cut off at 0."])
     return figure
 
 
@@ -71,15 +80,16 @@ def _draw(axes: Axes, group: pd.DataFrame) -> None:
         _name_line(axes, float(chance["value"].iloc[0]), "random")
     others: list[Any] = group[group["selector"] != RANDOM].to_dict("records")
     x = 0.0
-    for rank, row in sorted(enumerate(others), key=lambda ranked: ranked[1]["seconds"]):
+    for row in sorted(others, key=lambda other: other["seconds"]):
         x = max(row["seconds"], LEAST_SECONDS, APART * x)
-        look = get_series_look(rank)
-        axes.plot([x, x], [row["low"], row["high"]], color=INK, lw=1.2, zorder=2)
-        axes.plot(x, row["value"], look.marker, color=look.colour, mec=INK, mew=0.8, ms=6, zorder=3)
+        axes.plot([x, x], [max(0.0, row["low"]), row["high"]], color=INK, lw=1.2, zorder=2)
+        axes.plot(
+            x, row["value"], "o", color=ALGORITHM_COLOURS[0], mec=INK, mew=0.8, ms=6, zorder=3
+        )
         axes.annotate(row["selector"], (x, row["high"]), xytext=(0, 3), rotation=90, fontsize=7,
                       textcoords="offset points", ha="center", va="bottom")  # fmt: skip
     axes.margins(x=0.05)
-    axes.set_ylim(top=float(group["high"].max()) * ROOM_FOR_NAMES)
+    axes.set_ylim(bottom=0, top=float(group["high"].max()) * ROOM_FOR_NAMES)
 
 
 def _name_line(axes: Axes, height: float, name: str) -> None:

@@ -29,8 +29,8 @@ from tasktransfer.present.kit.series import Estimate, draw_zero_line
 from tasktransfer.present.kit.style import (
     DIVERGING,
     LABEL_POINTS,
-    TITLE_POINTS,
     Look,
+    add_heading,
     choose_text_colour,
     get_series_look,
     log_axis,
@@ -198,7 +198,7 @@ def plot_ratios(values: pd.DataFrame, title: str) -> Figure:
     ends = [1 / RANGE, 0.1, 1 / 3, 1, 3, 10, RANGE]
     bar.set_ticks(ends, labels=["1/30", "1/10", "1/3", "1", "3", "10", "30"])
     bar.minorticks_off()
-    figure.suptitle(title, fontsize=TITLE_POINTS)
+    add_heading(figure, [title])
     return figure
 
 

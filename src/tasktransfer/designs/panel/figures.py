@@ -18,7 +18,6 @@ from matplotlib.patches import Patch
 from tasktransfer.designs.panel.names import CONTROLS, OWN_MINUS_OTHERS, get_domain
 from tasktransfer.present.kit import matrix
 from tasktransfer.present.kit.panels import (
-    MOST_COLUMNS,
     create_panels,
     draw_reference_line,
     draw_vertical_line,
@@ -79,7 +78,7 @@ def plot_correlations(frames: Frames) -> Figure | None:
             draw_vertical_line(panel, best["value"], label, below=True)
         if np.isfinite(ceilings.get(name, np.nan)):
             draw_vertical_line(panel, ceilings[name], "ceiling", style=":")
-    for panel in axes[-min(len(axes), MOST_COLUMNS) :]:
+    for panel in axes[-axes[0].get_gridspec().ncols :]:
         panel.set_xlabel(SPEARMAN, fontsize=LABEL_POINTS)
     add_title(figure, "Correlation with human ratings, by rated set", _count_seeds(own), metadata)
     fit(figure, axes, width, height)
@@ -170,7 +169,7 @@ def plot_experts(frames: Frames) -> Figure | None:
     bar.ax.tick_params(labelsize=LABEL_POINTS)
     add_legend_below(figure, [Patch(**matrix.FRAME, label="the set's own domain")])
     add_title(figure, "Correlation of each expert, by rated set", _count_seeds(own), metadata)
-    fit(figure, axes, width, height, columns=columns)
+    fit(figure, axes, width, height, cells=True)
     return figure
 
 

@@ -19,6 +19,7 @@ from tasktransfer.designs.probes.intervals import ALL
 from tasktransfer.designs.probes.plan import WORDS
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import read_csv_rows
+from tasktransfer.present.kit.caption import add_notes
 from tasktransfer.present.kit.panels import (
     create_panels,
     draw_reference_line,
@@ -30,6 +31,7 @@ from tasktransfer.present.kit.style import (
     INK,
     LABEL_POINTS,
     Look,
+    add_heading,
     add_legend_below,
     add_title,
     get_series_look,
@@ -229,12 +231,10 @@ def plot_ties(frames: Frames) -> Figure:
     strip_axes(axes, zero=None)
     axes.axvline(100 * judgements.mean(), color=INK, linewidth=0.9, linestyle="--")
     axes.set(xlabel=f"ties among {drawn} judgements, percent", ylabel="samples")
-    name_panel(
-        axes,
-        f"{named}: {len(judgements):,}, {judgements.mean():.0%} ties (dashed); {DRAWS:,} samples, "
-        f"standard deviation {shares.std():.1f} points",
-    )
-    figure.suptitle("Percentage of ties in small samples of judgements", fontsize=11)
+    name_panel(axes, f"{named}: {len(judgements):,}, {judgements.mean():.0%} ties (dashed)")
+    note = f"{DRAWS:,} samples, with a standard deviation of {shares.std():.1f} points."
+    add_notes(figure, [note])
+    add_heading(figure, ["Percentage of ties in small samples of judgements"])
     return figure
 
 

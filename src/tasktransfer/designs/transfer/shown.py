@@ -88,6 +88,11 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
         ("transfer_runs", "missing_runs", "cells", ASKED, LEARNED),
         "figures",
     ),
+    "effects": (
+        "Change by transfer, with uncertain cells faded",
+        ("transfer_runs", "missing_runs", "cells", LEARNED),
+        "figures",
+    ),
     "transfer_graph": ("Transfer between tasks", ("cells",), "figures"),
     "aggregate_transfer": ("Mean delta by source and target", ("missing_runs", "cells"), "figures"),
     MULTI_SOURCE: (

@@ -64,10 +64,12 @@ def finish_forests(
         metadata: metadata of the study.
         entries: entries of the legend; none for one kind of mark.
         heading: title of the legend.
-        notes: notes below the figure.
+        notes: notes of the caption.
     """
     if entries:
         add_legend_below(figure, entries, heading)
     add_title(figure, title, seeds, metadata, notes)
     width = max(1.9, 5 / len(figure.axes))
-    fit_panels(figure, np.array([figure.axes]), width, LINE * (lines + 0.8))
+    shape = figure.axes[0].get_gridspec().get_geometry()
+    panels = np.full(shape, figure.axes[0], dtype=object)
+    fit_panels(figure, panels, width, LINE * (lines + 0.8))

@@ -15,6 +15,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from tasktransfer.present.kit.paper import CELL, is_paper_style
 from tasktransfer.present.kit.style import INK, MISSING, NOT_PLANNED
 
 Corner = tuple[float, float]
@@ -30,9 +31,11 @@ HATCHED_LIGHTLY: dict[str, Any] = {
     "linewidth": 0.0,
 }
 DOTTED: dict[str, Any] = {**HATCHED_LIGHTLY, "hatch": "...."}
+GREY = "#909090"
+"""Colour of hatchings in paper style."""
 _INSET = 0.05
 _WHOLE = np.array([(0, 0), (1, 0), (1, 1), (0, 1)])
-_TIP = np.array([(0.64, 0.14), (0.86, 0.14), (0.86, 0.36)])
+_TIP = np.array([(0.76, 0.03), (0.97, 0.03), (0.97, 0.24)])
 """Mark of a cell beyond the colours, in its upper right corner."""
 _TURN = np.linspace(0, 2 * np.pi, 17)[:-1]
 _RING = np.stack([0.19 + 0.08 * np.cos(_TURN), 0.19 + 0.08 * np.sin(_TURN)], axis=1)
@@ -71,8 +74,10 @@ def draw_dots(axes: Axes, corners: Sequence[Corner]) -> None:
     _add_shapes(axes, corners, _WHOLE, "dotted", **DOTTED)
 
 
-def make_dotted_entry(label: str) -> Patch:
+def make_dotted_entry(label: str) -> Patch | Line2D:
     """Return the legend's entry for dotted cells."""
+    if is_paper_style():
+        return Line2D([], [], ls=":", lw=1.2, color=GREY, label=label)
     return Patch(**DOTTED, label=label)
 
 
@@ -119,8 +124,9 @@ def write(
     """Write text in a cell; ``down`` is the distance of its middle from the upper edge."""
     x, y = corner
     text_of_cell = axes.text(
-        x + 0.5, y + down, text, ha="center", va="center", fontsize=size, color=colour, **kw
-    )
+        x + 0.5, y + down, text, gid=CELL, ha="center", va="center", fontsize=size, color=colour,
+        **kw,
+    )  # fmt: skip
     text_of_cell.set_in_layout(False)  # it lies inside the axes: not measuring it halves the time
 
 
@@ -131,12 +137,33 @@ def _draw_frame(axes: Axes, corners: Sequence[Corner], label: str, look: dict[st
     _add_shapes(axes, corners, inside, label, **look)
 
 
+def _draw_hatch(axes: Axes, corners: Sequence[Corner], hatch: str) -> None:
+    """Draw a hatching as one line over all cells: a PGF file repeats real hatchings per cell."""
+    at = np.array([1, 3, 5]) / 6
+    if hatch[0] == ".":
+        points = np.array([(x, y) for x in at for y in at])
+        x, y = np.concatenate([points + corner for corner in corners]).T
+        axes.plot(x, y, ls="", marker=".", ms=1.3, color=GREY, mew=0, in_layout=False)
+        return
+    ends = {"/": ((-1 / 3, 1), (1 / 3, 0)), "\\": ((1 / 3, 1), (-1 / 3, 0)), "|": ((0, 0), (0, 1))}
+    (from_x, from_y), (to_x, to_y) = ends[hatch[0]]
+    lines = [
+        (corner[0] + middle + dx, corner[1] + dy) if dx is not None else (np.nan, np.nan)
+        for corner in corners
+        for middle in (at if hatch[0] == "|" else (0.5,))
+        for dx, dy in ((from_x, from_y), (to_x, to_y), (None, 0))
+    ]
+    axes.plot(*np.array(lines).T, color=GREY, lw=0.5, in_layout=False)
+
+
 def _add_shapes(
     axes: Axes, corners: Sequence[Corner], shape: Any, label: str, **style: Any
 ) -> None:
     """Add a shape to each cell; its points are in fractions of a cell."""
     if not corners:
         return
+    if is_paper_style() and "hatch" in style:
+        _draw_hatch(axes, corners, style.pop("hatch"))
     cells = PolyCollection([shape + corner for corner in corners], label=label, **style)
     cells.set_in_layout(False)
     axes.add_collection(cells, autolim=False)

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tasktransfer.present.kit.paper import count_columns
 from tasktransfer.present.kit.style import INK, LABEL_POINTS, Look, fit_panels, strip_axes
 
 MOST_COLUMNS = 4
@@ -31,7 +32,7 @@ def create_panels(
         columns: maximum number of columns.
         shared: axes that all panels share: x, y, both or none.
     """
-    columns = min(columns, max(1, count))
+    columns = count_columns(count, width, columns, height)
     rows = max(1, math.ceil(count / columns))
     figure = Figure(
         figsize=(max(LEAST_WIDTH, width * columns + 0.6), height * rows + 1.2), layout="constrained"
@@ -50,22 +51,16 @@ def create_panels(
 
 
 def fit(
-    figure: Figure,
-    axes: Sequence[Axes],
-    width: float,
-    height: float,
-    *,
-    columns: int = MOST_COLUMNS,
+    figure: Figure, axes: Sequence[Axes], width: float, height: float, *, cells: bool = False
 ) -> None:
     """Resize the figure so that its panels get their size, however long heading and notes are.
 
-    Call it last, on a figure of ``create_panels``.
+    Call it last, on a figure of ``create_panels``. ``cells`` is as for ``fit_panels``.
     """
     wide, high = figure.get_size_inches()
     figure.set_size_inches(wide, high + ROOM)  # long notes would leave panels of no height
-    columns = min(columns, len(axes))
-    grid = np.full((math.ceil(len(axes) / columns), columns), axes[0], dtype=object)
-    fit_panels(figure, grid, width, height)
+    shape = axes[0].get_gridspec().get_geometry()
+    fit_panels(figure, np.full(shape, axes[0], dtype=object), width, height, cells=cells)
 
 
 def name_panel(axes: Axes, text: str) -> None:

@@ -17,7 +17,9 @@ from matplotlib.figure import Figure
 
 from tasktransfer.core.quantities import format_quantity
 from tasktransfer.files import replace_file
-from tasktransfer.present.marks import format_badges, format_notes, list_marks
+from tasktransfer.present.kit import paper
+from tasktransfer.present.kit.caption import MARKS, NOTES, TITLE, add_to_caption, read_caption
+from tasktransfer.present.marks import list_marks
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.stats.best_fit import fit_line
 
@@ -52,12 +54,11 @@ LABEL_POINTS = 8.5
 NOTE_POINTS = 7.5
 _HANDLE, _COLUMN_GAP = 2.6, 1.5
 """Width of a legend's handles and of the gap between its columns, as multiples of the font size."""
-_NOTES = "notes"
 _MARGIN = 0.1
 """Margin around a figure, inches."""
-_LETTER = 0.57
+_LETTER, _SERIF_LETTER = 0.57, 0.48
 """Mean width of a letter, as a fraction of the font size."""
-_EMBEDDED_FONTS = 42
+EMBEDDED_FONTS = 42
 """TrueType fonts in PDFs, so that text stays text, as journals require."""
 
 
@@ -181,17 +182,17 @@ def format_line_note(drawn: bool) -> str:
     """Return the note on the lines of ``draw_best_fit``, or the reason why there are none."""
     if drawn:
         return "Lines: least squares; bands: 95 % intervals (jackknife over tasks)"
-    return "No line: fewer than three distinct values, or too few tasks for an interval"
+    return "No line: too few distinct values or tasks, or an interval wider than the points' range"
 
 
 def draw_best_fit(axes: Any, cells: pd.DataFrame, x: str, look: Look) -> bool:
     """Draw the least-squares line of the cells' deltas on the logarithm of a column.
 
-    It has a band for its interval over tasks (``fit_line``). With few tasks the band may be much
-    higher than the deltas, so it does not widen the axis.
+    It has a band for its interval over tasks (``fit_line``). There is no line with fewer than three
+    distinct x, or if the band is wider than the range of all deltas, which makes it meaningless.
 
     Returns:
-        True if a line was drawn; False with fewer than three distinct x.
+        True if a line was drawn.
     """
     logarithm = np.log10(cells[x].to_numpy(np.float64))
     deltas = cells["delta"].to_numpy(np.float64)
@@ -200,6 +201,8 @@ def draw_best_fit(axes: Any, cells: pd.DataFrame, x: str, look: Look) -> bool:
         return False
     at = np.linspace(logarithm.min(), logarithm.max(), 60)
     line, low, high = fit.compute_band(at)
+    if (high - low).max() > np.ptp(deltas):
+        return False
     outline = np.column_stack([[*10**at, *10 ** at[::-1]], [*low, *high[::-1]]])
     band = PolyCollection([outline], facecolor=look.colour, alpha=0.12, lw=0, zorder=3)
     axes.add_collection(band, autolim=False)
@@ -212,16 +215,22 @@ def format_heading(what: str, seeds: int | None, metadata: Metadata) -> list[str
 
     ``seeds`` is the number of seeds, or None if the figure does not depend on seeds.
     """
+    badges = [mark.badge for mark in list_marks(metadata)]
+    return [what, " · ".join([_format_study(seeds, metadata), *badges])]
+
+
+def _format_study(seeds: int | None, metadata: Metadata) -> str:
     study = f"study {metadata.study}"
-    if seeds is not None:
-        study += f", {format_quantity(seeds, 'seed')}"
-    marks = format_badges(list_marks(metadata))
-    return [what, " · ".join(part for part in (study, marks) if part)]
+    return study if seeds is None else f"{study}, {format_quantity(seeds, 'seed')}"
+
+
+def _get_letter() -> float:
+    return _SERIF_LETTER if paper.is_paper_style() else _LETTER
 
 
 def wrap_lines(lines: list[str], figure: Figure, points: float) -> str:
     """Break lines that are wider than the figure, assuming 0.57 of the font size per letter."""
-    letters = max(20, int(figure.get_figwidth() * 72 / (_LETTER * points)))
+    letters = max(20, int(paper.get_width(figure) * 72 / (_get_letter() * points)))
     parts = (textwrap.wrap(line, letters, break_on_hyphens=False) for line in lines)
     return "\n".join(part for wrapped_line in parts for part in wrapped_line)
 
@@ -242,74 +251,95 @@ def fold_name(name: str, inches: float, points: float) -> str:
 def add_title(
     figure: Figure, what: str, seeds: int | None, metadata: Metadata, more: Sequence[str] = ()
 ) -> None:
-    """Put the heading above the figure, and below it the notes on its badges and ``more`` notes."""
-    points = TITLE_POINTS * compute_growth(figure)
-    figure.suptitle(
-        wrap_lines(format_heading(what, seeds, metadata), figure, points), fontsize=points
-    )
-    add_footnotes(figure, format_notes(list_marks(metadata), more))
+    """Put the heading above the figure, and notes on its badges and ``more`` into its caption.
+
+    In paper style, the heading is part of the caption too.
+    """
+    add_heading(figure, format_heading(what, seeds, metadata))
+    add_to_caption(figure, TITLE, [f"{what} ({_format_study(seeds, metadata)})."])
+    add_to_caption(figure, MARKS, [mark.note for mark in list_marks(metadata)])
+    add_to_caption(figure, NOTES, more)
 
 
-def add_footnotes(figure: Figure, texts: Sequence[str]) -> None:
-    """Add small lines below everything, including the legend; ``save`` positions them."""
-    if texts:
-        points = NOTE_POINTS * compute_growth(figure)
-        note = figure.text(0, 0, wrap_lines([*texts], figure, points), fontsize=points, va="top")
-        note.set_gid(_NOTES)
-        note.set_in_layout(False)
+def add_heading(figure: Figure, lines: list[str]) -> None:
+    """Put lines above the figure, unless it is in paper style."""
+    if not paper.is_paper_style():
+        points = TITLE_POINTS * compute_growth(figure)
+        figure.suptitle(wrap_lines(lines, figure, points), fontsize=points)
 
 
 def lay_out(figure: Figure) -> None:
-    """Set the final positions of panels, legend and notes, before the figure is saved."""
+    """Set the final positions of panels and legend, before the figure is saved."""
+    if paper.is_paper_style():
+        height = (
+            figure.get_figheight() if figure.get_figwidth() == paper.get_width(figure) else None
+        )
+        paper.set_paper_size(figure, height)
+        paper.fit_to_width(figure)
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)  # once, instead of once per file, because measuring texts is slow
         figure.set_layout_engine("none")
-    for legend in figure.legends:  # otherwise the legend would be saved over the notes
-        legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)
-    box, (wide, high) = figure.get_tightbbox(), figure.get_size_inches()
-    for note in figure.texts:
-        if note.get_gid() == _NOTES:
-            note.set_position((box.x0 / wide, (box.y0 - _MARGIN) / high))
-            note.set_in_layout(True)
 
 
 def compute_growth(figure: Figure) -> float:
     """Return the factor by which titles and legends are enlarged on wide figures."""
-    return float(np.clip(figure.get_figwidth() / 9, 1.0, 1.6))
+    return float(np.clip(paper.get_width(figure) / 9, 1.0, 1.6))
 
 
-def fit_panels(figure: Figure, panels: Any, width: float, height: float) -> None:
+def fit_panels(
+    figure: Figure, panels: Any, width: float, height: float, *, cells: bool = False
+) -> None:
     """Resize the figure so that its panels get a size (inches), with room for names and titles.
 
     An equal aspect would shrink panels after the layout has placed their titles. Heading and legend
-    must exist already. The figure is at least as wide as these, so panels may become wider.
-    ``panels`` is an array (rows, columns) of axes.
+    must exist already. The figure is at least as wide as these, so panels may become wider. In
+    paper style, the width of the page sets the panels' width.
+
+    Args:
+        figure: the figure.
+        panels: array (rows, columns) of axes.
+        width: width of a panel, inches.
+        height: height of a panel, inches.
+        cells: whether the panels become flatter if they become narrower.
     """
     engine = figure.get_layout_engine()
     if engine is None:
         return
+    if paper.is_paper_style():
+        paper.set_paper_size(figure)
     engine.execute(figure)
-    rows, columns = panels.shape
+    columns = panels.shape[1]
+    ratios = panels[0, 0].get_gridspec().get_height_ratios()
+    rows = sum(ratios) / ratios[0]  # lower rows may have another height
     box, (wide, high) = panels[0, 0].get_position(), figure.get_size_inches()
+    rest = high - rows * box.height * high
+    if paper.is_paper_style():
+        if cells:
+            height = paper.compute_paper_height(width, height, box.width * wide, rows, rest)
+        figure.set_size_inches(wide, rest + rows * height)
+        return
     words: list[Any] = [
         text for text in figure.texts if text.get_in_layout()
     ]  # the heading is one of them
     words += figure.legends
     needed = max(artist.get_window_extent().width for artist in words) / figure.dpi + 0.2
     figure.set_size_inches(
-        max(needed, wide + columns * (width - box.width * wide)),
-        high + rows * (height - box.height * high),
+        max(needed, wide + columns * (width - box.width * wide)), rest + rows * height
     )
 
 
 def add_legend_below(figure: Figure, entries: Sequence[Any], note: str = "") -> None:
     """Add a legend below the panels, in as many columns as fit, with a note as its title."""
+    if not entries and not note:
+        return
     points = LEGEND_POINTS * compute_growth(figure)
+    labels = [wrap_lines([str(entry.get_label())], figure, 1.15 * points) for entry in entries]
     figure.legend(
         handles=list(entries),
+        labels=labels,
         loc="outside lower center",
-        ncols=_count_columns(figure, [str(entry.get_label()) for entry in entries], points),
+        ncols=_count_columns(figure, labels, points),
         frameon=False,
         fontsize=points,
         title=wrap_lines([note], figure, points) if note else None,
@@ -325,8 +355,8 @@ def _count_columns(figure: Figure, labels: Sequence[str], points: float) -> int:
     besides = (_HANDLE + 0.8 + _COLUMN_GAP) * em  # 0.8: between a handle and its text
     for columns in range(len(labels), 1, -1):
         parts = np.array_split([len(label) for label in labels], columns)  # as the legend does
-        width = sum(int(part.max()) * _LETTER * em + besides for part in parts)
-        if width <= figure.get_figwidth() - 0.2:
+        width = sum(int(part.max()) * _get_letter() * em + besides for part in parts)
+        if width <= paper.get_width(figure) - 0.2:
             rows = -(-len(labels) // columns)
             return -(-len(labels) // rows)
     return 1
@@ -335,15 +365,19 @@ def _count_columns(figure: Figure, labels: Sequence[str], points: float) -> int:
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write ``name``.png (200 dpi) and ``name``.pdf atomically, cropped to the figure's content.
 
-    They contain no date, so that equal tables give equal files.
+    They contain the caption's title, notes (``Description``) and marks (``Warning``). They contain
+    no date, so that equal tables give equal files.
     """
     lay_out(figure)
-    box = figure.get_tightbbox().padded(_MARGIN)
+    box, caption = figure.get_tightbbox().padded(_MARGIN), read_caption(figure)
+    texts = {"Title": caption.title, "Description": caption.notes, "Warning": caption.marks}
+    png = {key: text for key, text in texts.items() if text}
+    about = {"CreationDate": None, "Subject": f"{caption.notes} {caption.marks}".strip() or None}
     paths = []
-    with mpl.rc_context({"pdf.fonttype": _EMBEDDED_FONTS}):
-        for kind, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None})):
+    with mpl.rc_context({"pdf.fonttype": EMBEDDED_FONTS}):
+        for kind, metadata in (("png", {"Software": None, **png}), ("pdf", about)):
             path = folder / f"{name}.{kind}"
             with replace_file(path) as part:
-                figure.savefig(part, format=kind, dpi=DPI, bbox_inches=box, metadata=dict(metadata))
+                figure.savefig(part, format=kind, dpi=DPI, bbox_inches=box, metadata=metadata)
             paths.append(path)
     return paths

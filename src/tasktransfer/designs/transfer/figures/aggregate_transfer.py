@@ -20,8 +20,9 @@ from tasktransfer.designs.transfer.figures.one_dataset import (
     count_seeds,
     select_single_source_cells,
 )
-from tasktransfer.designs.transfer.tables.names import fit_short_names
+from tasktransfer.designs.transfer.tables.names import explain_short_names, fit_short_names
 from tasktransfer.present.kit import matrix as cell_grid
+from tasktransfer.present.kit.caption import add_notes
 from tasktransfer.present.kit.style import (
     DIVERGING,
     add_legend_below,
@@ -107,14 +108,15 @@ def plot_aggregate_transfer(frames: Frames, dataset: str) -> Figure | None:
         entries.append(
             Patch(facecolor="none", edgecolor="none", label="* some combinations missing")
         )
-    add_legend_below(figure, entries, _NOTE)
+    add_legend_below(figure, entries)
     models, algorithms = cells["model"].nunique(), cells["algorithm"].nunique()
     what = (
         f"{dataset}: mean score delta over {format_quantity(models, 'model')} "
         f"and {format_quantity(algorithms, 'algorithm')}"
     )
     add_title(figure, what, count_seeds(cells), frames.metadata)
-    fit_panels(figure, np.array([[axes]]), side, side)
+    add_notes(figure, [_NOTE, *explain_short_names(short)])
+    fit_panels(figure, np.array([[axes]]), side, side, cells=True)
     return figure
 
 

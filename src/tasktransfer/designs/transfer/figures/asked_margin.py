@@ -1,6 +1,6 @@
-"""Rows below the heatmap: scores of prompted models on each target.
+"""Table below the heatmap: scores of prompted models on each target.
 
-Each score is in the column whose diagonal cell shows the target's baseline score.
+They do not depend on the panels' models and algorithms, so they appear once.
 """
 
 from __future__ import annotations
@@ -9,15 +9,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.patches import Patch
 
 from tasktransfer.present.kit import matrix as cell_grid
-from tasktransfer.present.kit.style import INK
+from tasktransfer.present.kit.paper import is_paper_style
+from tasktransfer.present.kit.style import INK, LABEL_POINTS
 
-GAP = 0.4
-"""Gap between matrix and margin, cells."""
+TITLE = "Score of prompted models (not fine-tuned)"
 FILL = "#efe9dc"
 
 MarginRow = tuple[str, list[float]]
@@ -40,33 +38,26 @@ def list_margin_rows(
     return rows
 
 
-def compute_height(count: int, margin: Sequence[MarginRow]) -> float:
-    """Return the height of a matrix with ``count`` tasks and its margin, in cells."""
-    return count + (GAP + len(margin) if margin else 0)
+def compute_margin_ratio(tasks: int, rows: int) -> float:
+    """Return the height of the margin as a fraction of a matrix with ``tasks`` rows."""
+    return max(0.9 * rows / tasks, 0.12)
 
 
 def draw_margin(
     axes: Axes, names: Sequence[str], margin: Sequence[MarginRow], scale: float
 ) -> None:
-    """Draw the margin below a matrix with rows ``names``, and label all rows."""
-    if not margin:
-        return
-    count = len(names)
-    axes.set_ylim(compute_height(count, margin), 0)
-    tops = [count + GAP + index for index in range(len(margin))]
-    for top, (_, scores) in zip(tops, margin, strict=True):
-        numbers = list(enumerate(scores))
-        there = [(float(x), top) for x, score in numbers if not np.isnan(score)]
+    """Draw a table below all panels: one row per prompted model, one column per target."""
+    for top, (_, scores) in enumerate(margin):
+        there = [(float(x), float(top)) for x, score in enumerate(scores) if not np.isnan(score)]
         cell_grid.fill(axes, there, [FILL] * len(there))
-        cell_grid.hatch_missing(axes, [(float(x), top) for x, score in numbers if np.isnan(score)])
+        gone = [(float(x), float(top)) for x, score in enumerate(scores) if np.isnan(score)]
+        cell_grid.hatch_missing(axes, gone)
         for x, y in there:
             cell_grid.write(axes, (x, y), f"{scores[int(x)]:.1f}", scale * 7.6, INK)
-    middles = [*(index + 0.5 for index in range(count)), *(top + 0.5 for top in tops)]
-    axes.set_yticks(middles, [*names, *(name for name, _ in margin)])
-
-
-def make_margin_entries(margin: Sequence[MarginRow]) -> list[Artist]:
-    """Return the legend entry of the margin; none without a margin."""
-    if not margin:
-        return []
-    return [Patch(facecolor=FILL, label="below: score of a prompted model (not fine-tuned)")]
+    axes.set(xlim=(0, len(names)), ylim=(len(margin), 0))
+    turned = 90 if is_paper_style() and len(names) > 4 else 0
+    axes.set_xticks([x + 0.5 for x in range(len(names))], names, rotation=turned)
+    axes.set_yticks([y + 0.5 for y in range(len(margin))], [name for name, _ in margin])
+    axes.tick_params(length=0, labelsize=8)
+    axes.spines[:].set_visible(False)
+    axes.set_title(TITLE, fontsize=LABEL_POINTS, loc="left")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from matplotlib.figure import Figure
 
 from tasktransfer.designs.transfer.figures.aggregate_transfer import plot_aggregate_transfer
-from tasktransfer.designs.transfer.figures.heatmap import plot_heatmap
+from tasktransfer.designs.transfer.figures.heatmap import plot_effects, plot_heatmap
 from tasktransfer.designs.transfer.figures.lengths import plot_lengths
 from tasktransfer.designs.transfer.figures.multi_source_bars import plot_multi_source_bars
 from tasktransfer.designs.transfer.figures.one_dataset import select_dataset
@@ -20,6 +20,7 @@ from tasktransfer.results.frames import Frames
 
 DRAW: dict[str, Callable[[Frames, str], Figure | None]] = {
     "heatmap": plot_heatmap,
+    "effects": plot_effects,
     "transfer_graph": plot_transfer_graph,
     "aggregate_transfer": plot_aggregate_transfer,
     "multi_source": plot_multi_source_bars,

@@ -7,37 +7,41 @@ Cells of pairs that left a race keep their colour and number under a third hatch
 columns of targets whose baseline does not beat a simple reference. Cells that
 survive false-discovery control are framed. Cells with one seed have a ring and never a frame,
 because their test does not cover other runs.
+
+``plot_effects`` shows the same cells in points, and fades those whose interval includes 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Colormap, TwoSlopeNorm
+from matplotlib.colors import Colormap, TwoSlopeNorm, to_rgba
 from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
 from matplotlib.patches import Patch
 
-from tasktransfer.core.references import LEARNED
 from tasktransfer.designs.transfer.figures.asked_margin import (
-    compute_height,
+    compute_margin_ratio,
     draw_margin,
     list_margin_rows,
-    make_margin_entries,
 )
-from tasktransfer.designs.transfer.figures.one_dataset import select_single_source_cells
+from tasktransfer.designs.transfer.figures.heatmap_panels import Flags, Floats, Panel, build_panels
 from tasktransfer.designs.transfer.pairs import is_foreign
-from tasktransfer.designs.transfer.racing import LEFT_LABEL, NO_INTERVAL
-from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
+from tasktransfer.designs.transfer.racing import LEFT_LABEL
+from tasktransfer.designs.transfer.tables.names import (
+    explain_short_names,
+    fit_short_names,
+    get_algorithm_label,
+)
 from tasktransfer.present.kit import matrix as cell_grid
+from tasktransfer.present.kit.caption import add_notes
+from tasktransfer.present.kit.paper import count_columns
 from tasktransfer.present.kit.style import (
     DIVERGING,
     INK,
@@ -46,6 +50,7 @@ from tasktransfer.present.kit.style import (
     add_legend_below,
     add_title,
     choose_text_colour,
+    compute_colour_limit,
     compute_growth,
     compute_improvement_limit,
     find_exceeded_ends,
@@ -55,125 +60,14 @@ from tasktransfer.present.kit.style import (
 )
 from tasktransfer.results.frames import Frames
 
-Floats = np.ndarray[Any, np.dtype[np.float64]]
-Flags = np.ndarray[Any, np.dtype[np.bool_]]
-
 CELL = 0.42
 """Width and height of a cell, inches."""
 _PALE = "#f7f7f7"
+FADED = 0.25
+"""Strength of a faded cell's colour."""
+FADED_INK = "#5a5a5a"
+FADED_LABEL = "faded: the 95 % interval includes 0, or there is only one seed"
 UNLEARNED_LABEL = "dotted: the baseline does not beat a simple reference"
-
-
-@dataclass(frozen=True)
-class Panel:
-    """Cells of one model and algorithm, each a mean over seeds.
-
-    ``improvement`` (%), ``delta``, ``partial``, ``significant``, ``one_training``, ``tested`` and
-    ``left_race`` are square (sources, targets), with NaN or False in empty cells. ``baseline`` has
-    one score per target. ``partial`` marks cells (on the diagonal: baselines) with fewer seeds than
-    planned, including none; ``tested`` marks cells with a q, ``significant`` those with q ≤ 0.05,
-    ``one_training`` those with one seed, ``left_race`` those that a race gave no more seeds.
-    ``unlearned`` has one flag per target: its baselines do not beat a simple reference.
-    """
-
-    model: str
-    algorithm: str
-    improvement: Floats
-    delta: Floats
-    partial: Flags
-    significant: Flags
-    one_training: Flags
-    tested: Flags
-    left_race: Flags
-    baseline: Floats
-    unlearned: Flags
-
-    @property
-    def empty(self) -> Flags:
-        """Mask of cells without a delta or, on the diagonal, without a baseline's score."""
-        empty = np.isnan(self.delta)
-        np.fill_diagonal(empty, np.isnan(self.baseline))
-        return empty
-
-
-def build_panels(frames: Frames, dataset: str) -> tuple[list[str], list[list[Panel]]]:
-    """Return the tasks of a dataset in order, and its panels as a list of rows.
-
-    There is one row per model, with one panel per algorithm. Models, algorithms and tasks come from
-    finished and missing runs, so a model whose runs all failed still has its (hatched) panel.
-    """
-    runs, missing = frames["transfer_runs"], frames["missing_runs"]
-    runs = runs[runs["dataset"] == dataset]
-    cells = select_single_source_cells(frames, dataset)
-    absent = missing[(missing["dataset"] == dataset) & (missing["n_sources"] <= 1)]
-    sources = [*cells["source"], *absent.loc[absent["n_sources"] == 1, "source"]]
-    tasks = frames.metadata.order_names("task", [*runs["target"], *absent["target"], *sources])
-    models = frames.metadata.order_names("model", [*runs["model"], *absent["model"]])
-    names = frames.metadata.order_names("algorithm", [*cells["algorithm"], *absent["algorithm"]])
-    algorithms = [name for name in names if name != BASELINE]
-    return tasks, [
-        [
-            _build_panel(
-                *(model, algorithm, tasks, runs, cells, absent),
-                unlearned=np.isin(tasks, list_unlearned(frames, dataset, model)),
-            )
-            for algorithm in algorithms
-        ]
-        for model in models
-    ]
-
-
-def list_unlearned(frames: Frames, dataset: str, model: str) -> list[str]:
-    """Return the targets whose baselines do not beat a simple reference; none without references.
-
-    See the column ``state`` of the table ``references``.
-    """
-    table = frames.get("references")
-    if table is None or table.empty:
-        return []
-    rows = table[(table["dataset"] == dataset) & (table["model"] == model)]
-    return list(dict.fromkeys(rows.loc[rows["state"] != LEARNED, "target"]))
-
-
-def _build_panel(
-    model: str,
-    algorithm: str,
-    tasks: list[str],
-    runs: pd.DataFrame,
-    cells: pd.DataFrame,
-    absent: pd.DataFrame,
-    unlearned: Flags,
-) -> Panel:
-    shown = cells[(cells["model"] == model) & (cells["algorithm"] == algorithm)]
-    gone = absent[(absent["model"] == model) & (absent["algorithm"] == algorithm)]
-    own = runs[(runs["model"] == model) & (runs["algorithm"] == BASELINE)]
-    lost = absent[(absent["model"] == model) & (absent["algorithm"] == BASELINE)]
-    partial = _fill_matrix(gone, np.ones(len(gone)), tasks) > 0
-    np.fill_diagonal(partial, np.isin(tasks, lost["target"].to_numpy()))
-    left = _fill_matrix(shown, shown["no_interval"] == NO_INTERVAL, tasks) > 0
-    return Panel(
-        model=model,
-        algorithm=algorithm,
-        improvement=_fill_matrix(shown, shown["improvement"], tasks),
-        delta=_fill_matrix(shown, shown["delta"], tasks),
-        partial=partial,
-        significant=_fill_matrix(shown, shown["significant"], tasks) > 0,
-        one_training=(_fill_matrix(shown, shown["n_seeds"], tasks) == 1) & ~left,
-        left_race=left,
-        tested=~np.isnan(_fill_matrix(shown, shown["q"], tasks)),
-        baseline=own.groupby("target")["score"].mean().reindex(tasks).to_numpy(np.float64),
-        unlearned=unlearned,
-    )
-
-
-def _fill_matrix(cells: pd.DataFrame, values: Any, tasks: list[str]) -> Floats:
-    """Return a matrix (sources, targets) of ``values``, one number per cell; NaN without a cell."""
-    position = {task: index for index, task in enumerate(tasks)}
-    square = np.full((len(tasks), len(tasks)), np.nan)
-    rows = [position[name] for name in cells["source"]]
-    columns = [position[name] for name in cells["target"]]
-    square[rows, columns] = np.asarray(values, np.float64)
-    return square
 
 
 def plot_heatmap(
@@ -184,50 +78,67 @@ def plot_heatmap(
     A cell's improvement is 100 · mean delta / mean baseline over the seeds that have both. If that
     baseline is 0, the cell shows points. ``compared_with`` names the cells' baseline in the title.
     """
+    return _plot(frames, dataset, f"improvement over {compared_with} by transfer, %", "%")
+
+
+def plot_effects(frames: Frames, dataset: str) -> Figure | None:
+    """Draw the cells of ``plot_heatmap`` in points, with cells faded that may have no effect."""
+    return _plot(frames, dataset, "change of the score by transfer, points", "points")
+
+
+def _plot(frames: Frames, dataset: str, what: str, unit: str) -> Figure | None:
     tasks, grid = build_panels(frames, dataset)
     if not grid or not grid[0]:
         return None
-    improvements = np.concatenate([one.improvement.ravel() for row in grid for one in row])
-    limit = compute_improvement_limit(improvements)
+    panels = [panel for row in grid for panel in row]
+    values = np.concatenate([_get_values(panel, unit).ravel() for panel in panels])
+    limit = compute_improvement_limit(values) if unit == "%" else compute_colour_limit(values)
     short = fit_short_names(tasks, frames.metadata.shorts)
     names = [short[task] for task in tasks]
     foreign = [number for number, task in enumerate(tasks) if is_foreign(task)]
     targets = len(tasks) - len(foreign)  # sources of other datasets are not targets
-    figure = _create_canvas(len(tasks), len(grid), len(grid[0]))
-    axes = figure.subplots(len(grid), len(grid[0]), squeeze=False)
-    scale = min(1.5, _compute_cell_size(len(tasks), len(grid[0])) / CELL)
-    margin = list_margin_rows(frames.get("prompted"), dataset, tasks[:targets])
-    for row, line in zip(axes, grid, strict=True):
-        for place, panel in zip(row, line, strict=True):
-            _draw(place, panel, names, limit, scale)
-            draw_margin(place, names, margin, scale)
-            place.set_xlim(0, targets)
-            for number in _list_first_rows(tasks, foreign):
-                place.axhline(number, color=INK, linewidth=1.2, clip_on=False)
     side = _compute_cell_size(len(tasks), len(grid[0])) * len(tasks)
+    if count_columns(len(grid[0]), side + 0.5, len(grid[0])) < len(grid[0]):
+        grid = [[panel] for panel in panels]
+    prompted = frames.get("prompted") if unit == "%" else None
+    margin = list_margin_rows(prompted, dataset, tasks[:targets])
+    figure, axes, below = _create_canvas(len(tasks), grid, len(margin))
+    scale = min(1.5, side / len(tasks) / CELL)
+    for place, panel in zip(axes.flat, (one for row in grid for one in row), strict=True):
+        _draw(place, panel, names, unit, limit, scale)
+        place.set_xlim(0, targets)
+        for number in _list_first_rows(tasks, foreign):
+            place.axhline(number, color=INK, linewidth=1.2, clip_on=False)
+    if below is not None:
+        draw_margin(below, names[:targets], margin, scale)
     _label_grid(axes, grid, side + 0.4, LABEL_POINTS * compute_growth(figure) + 1)
-    bar = figure.colorbar(
-        ScalarMappable(TwoSlopeNorm(0, -limit, limit), mpl.colormaps[DIVERGING]),
-        ax=axes,
-        extend=find_exceeded_ends(improvements, limit),
-        fraction=0.05,
-        shrink=0.9 if len(grid) == 1 else 0.6,
-        pad=0.02,
-        aspect=25,
-    )
-    bar.set_label("Improvement, %", fontsize=LABEL_POINTS * compute_growth(figure) + 1)
-    entries = _build_legend_entries([panel for row in grid for panel in row], limit)
-    add_legend_below(figure, [*entries, *make_margin_entries(margin)])
+    _add_colour_bar(figure, axes, values, limit, unit)
+    add_legend_below(figure, _build_legend_entries(panels, limit, unit))
     runs = frames["transfer_runs"]  # baselines may have more seeds
     transfers = (runs["dataset"] == dataset) & (runs["n_sources"] > 0)
     seeds = int(runs.loc[transfers, "seed"].nunique())
-    what = f"{dataset}: improvement over {compared_with} by transfer, %"
-    add_title(figure, what, seeds, frames.metadata)
-    width, high = (
-        side * cells / len(tasks) for cells in (targets, compute_height(len(tasks), margin))
-    )
-    fit_panels(figure, axes, width, high)
+    add_title(figure, f"{dataset}: {what}", seeds, frames.metadata)
+    add_notes(figure, explain_short_names(short))
+    fit_panels(figure, axes, side * targets / len(tasks), side, cells=True)
     return figure
+
+
+def _get_values(panel: Panel, unit: str) -> Floats:
+    return panel.improvement if unit == "%" else panel.delta
+
+
+def _add_colour_bar(figure: Figure, axes: Any, values: Floats, limit: float, unit: str) -> None:
+    bar = figure.colorbar(
+        ScalarMappable(TwoSlopeNorm(0, -limit, limit), mpl.colormaps[DIVERGING]),
+        ax=axes,
+        extend=find_exceeded_ends(values, limit),
+        fraction=0.05,
+        shrink=0.9 if len(axes) == 1 else 0.6,
+        pad=0.02,
+        aspect=25,
+    )
+    label = "Improvement, %" if unit == "%" else "Change, points"
+    bar.set_label(label, fontsize=LABEL_POINTS * compute_growth(figure) + 1)
 
 
 def _list_first_rows(tasks: Sequence[str], foreign: Sequence[int]) -> list[int]:
@@ -246,17 +157,35 @@ def _compute_cell_size(tasks: int, columns: int) -> float:
     return max(CELL, (4.2 / columns - 0.75) / tasks)
 
 
-def _create_canvas(tasks: int, rows: int, columns: int) -> Figure:
-    """Return a figure with room for the cells, names, title and legend."""
+def _create_canvas(
+    tasks: int, grid: Sequence[Sequence[Panel]], prompted: int
+) -> tuple[Figure, Any, Axes | None]:
+    """Return a figure with room for the cells, names, title and legend.
+
+    Args:
+        tasks: number of tasks.
+        grid: rows of panels.
+        prompted: number of prompted models, whose scores are below all panels.
+
+    Returns:
+        The figure; the axes of the panels; the axes of the prompted models, if there are any.
+    """
+    rows, columns = len(grid), len(grid[0])
     side = _compute_cell_size(tasks, columns) * tasks
-    width, height = (side + 0.75) * columns + 1.4, (side + 0.7) * rows + 2.0
-    return Figure(figsize=(width, height), layout="constrained")
+    width, height = (side + 0.75) * columns + 1.4, (side + 0.7) * (rows + 0.5) + 2.0
+    figure = Figure(figsize=(width, height), layout="constrained")
+    ratios = [1.0] * rows + ([compute_margin_ratio(tasks, prompted)] if prompted else [])
+    places = GridSpec(len(ratios), columns, figure, height_ratios=ratios)
+    axes = [[figure.add_subplot(places[row, n]) for n in range(columns)] for row in range(rows)]
+    below = figure.add_subplot(places[rows, :]) if prompted else None
+    return figure, np.array(axes, dtype=object), below
 
 
 def _draw(
     axes: Axes,
     panel: Panel,
     names: list[str],
+    unit: str,
     limit: float,
     scale: float,
 ) -> None:
@@ -264,7 +193,7 @@ def _draw(
     norm, colours = TwoSlopeNorm(0, -limit, limit), mpl.colormaps[DIVERGING]
     axes.set(xlim=(0, count), ylim=(count, 0))
     corners = _list_corners(~panel.empty)
-    looks = [_choose_cell_look(panel, (int(y), int(x)), norm, colours) for x, y in corners]
+    looks = [_choose_cell_look(panel, (int(y), int(x)), unit, norm, colours) for x, y in corners]
     for corner, (text, _, ink, style) in zip(corners, looks, strict=True):
         cell_grid.write(axes, corner, text, scale * _choose_font_size(text), ink, **style)
     cell_grid.fill(axes, corners, [colour for _, colour, *_ in looks])
@@ -276,7 +205,7 @@ def _draw(
     inks = {corner: ink for corner, (_, _, ink, _) in zip(corners, looks, strict=True)}
     alone = _list_corners(panel.one_training & ~np.isnan(panel.delta))
     cell_grid.mark_one_training(axes, alone, [inks[corner] for corner in alone])
-    far = _list_corners(_mark_cells_beyond(panel, limit))
+    far = _list_corners(_mark_cells_beyond(panel, limit, unit))
     cell_grid.mark_beyond(axes, far, [inks[corner] for corner in far])
     middle = np.arange(count) + 0.5
     axes.set_xticks(middle, names, rotation=90 if count > 4 else 0)
@@ -290,23 +219,33 @@ def _list_corners(flags: Flags) -> list[cell_grid.Corner]:
     return [(float(target), float(source)) for source, target in np.argwhere(flags)]
 
 
-def _mark_cells_beyond(panel: Panel, limit: float) -> Flags:
-    """Return a mask of cells whose number lies beyond the colour scale."""
-    return np.asarray(np.abs(panel.improvement) > limit, np.bool_)
+def _mark_cells_beyond(panel: Panel, limit: float, unit: str) -> Flags:
+    """Return a mask of cells whose number lies beyond the colour scale; faded ones never do."""
+    beyond = np.asarray(np.abs(_get_values(panel, unit)) > limit, np.bool_)
+    return beyond if unit == "%" else beyond & panel.certain
 
 
 def _choose_cell_look(
-    panel: Panel, cell: tuple[int, int], norm: TwoSlopeNorm, colours: Colormap
+    panel: Panel, cell: tuple[int, int], unit: str, norm: TwoSlopeNorm, colours: Colormap
 ) -> tuple[str, Any, str, dict[str, Any]]:
     """Return text, fill, text colour and font style of a cell that is not empty."""
     mark = "*" if panel.partial[cell] else ""
     if cell[0] == cell[1]:
         return f"{panel.baseline[cell[0]]:.1f}{mark}", NEUTRAL, INK, {"weight": "bold"}
-    improvement = float(panel.improvement[cell])
-    if np.isnan(improvement):
+    value = float(_get_values(panel, unit)[cell])
+    if np.isnan(value):
         return f"Δ{format_signed(float(panel.delta[cell]))}{mark}", _PALE, INK, {"style": "italic"}
-    colour = colours(norm(improvement))
-    return format_signed(improvement) + mark, colour, choose_text_colour(colour), {}
+    colour, text = colours(norm(value)), format_signed(value) + mark
+    if unit == "%":
+        return text, colour, choose_text_colour(colour), {}
+    if panel.certain[cell]:
+        return text, colour, choose_text_colour(colour), {"weight": "bold"}
+    return text, fade(colour), FADED_INK, {}
+
+
+def fade(colour: Any) -> Any:
+    """Return a colour mixed with white."""
+    return tuple(FADED * part + 1 - FADED for part in to_rgba(colour)[:3])
 
 
 def _choose_font_size(text: str) -> float:
@@ -315,19 +254,23 @@ def _choose_font_size(text: str) -> float:
 
 def _label_grid(axes: Any, grid: Sequence[Sequence[Panel]], side: float, points: float) -> None:
     """Write algorithms above the columns, models left of the rows, and axis names at the rim."""
-    for place, panel in zip(axes[0], grid[0], strict=True):
-        name = fold_name(get_algorithm_label(panel.algorithm), side, points)
-        place.set_title(name, fontsize=points, pad=8)
+    stacked = len(grid[0]) == 1  # each row may have another algorithm
+    for row, line in zip(axes if stacked else axes[:1], grid, strict=stacked):
+        for place, panel in zip(row, line, strict=True):
+            name = fold_name(get_algorithm_label(panel.algorithm), side, points)
+            place.set_title(name, fontsize=points, pad=8)
     for row, line in zip(axes, grid, strict=True):
         row[0].set_ylabel(f"{fold_name(line[0].model, side, points)}\nsource", fontsize=points)
     for place in axes[-1]:
         place.set_xlabel("target", fontsize=points)
 
 
-def _build_legend_entries(every: list[Panel], limit: float) -> list[Artist]:
+def _build_legend_entries(every: list[Panel], limit: float, unit: str) -> list[Artist]:
     """Return legend entries for the marks that the figure contains."""
     off = ~np.eye(len(every[0].baseline), dtype=bool)
     entries: list[Artist] = [Patch(facecolor=NEUTRAL, label="diagonal: baseline score")]
+    if unit != "%" and any((~one.certain & off & ~np.isnan(one.delta)).any() for one in every):
+        entries.append(Patch(facecolor="#dfe9f1", label=FADED_LABEL))
     entries += _build_frame_entries(every, off)
     entries += cell_grid.make_empty_entries(
         missing=any((one.empty & one.partial).any() for one in every),
@@ -337,9 +280,9 @@ def _build_legend_entries(every: list[Panel], limit: float) -> list[Artist]:
         entries.append(cell_grid.make_lightly_hatched_entry(LEFT_LABEL))
     if any((~one.empty & one.unlearned[None, :]).any() for one in every):
         entries.append(cell_grid.make_dotted_entry(UNLEARNED_LABEL))
-    if any(_mark_cells_beyond(one, limit).any() for one in every):
-        entries.append(cell_grid.make_beyond_entry(limit, " %"))
-    if any((np.isnan(one.improvement) & ~np.isnan(one.delta)).any() for one in every):
+    if any(_mark_cells_beyond(one, limit, unit).any() for one in every):
+        entries.append(cell_grid.make_beyond_entry(limit, f" {unit}"))
+    if any((np.isnan(_get_values(one, unit)) & ~np.isnan(one.delta)).any() for one in every):
         entries.append(
             Patch(facecolor=_PALE, edgecolor=INK, label="Δ: points (baseline 0, no percentage)")
         )

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from tasktransfer.present.kit.panels import create_panels
 from tasktransfer.present.kit.style import (
     ALGORITHM_COLOURS,
     INK,
@@ -44,8 +45,8 @@ def plot_lengths(frames: Frames, dataset: str) -> Figure | None:
     units = [unit for unit in _UNITS if (counted["unit"] == unit).any()]
     if not units:
         return _draw_turnless_figure(frames, dataset)
-    figure = Figure(figsize=(max(2.5 * len(units), 5.0) + 0.4, 3.7), layout="constrained")
-    for axes, unit in zip(figure.subplots(1, len(units), squeeze=False)[0], units, strict=True):
+    figure, panels = create_panels(len(units), 2.5, 2.5, shared="none")
+    for axes, unit in zip(panels, units, strict=True):
         _draw(axes, counted[counted["unit"] == unit], *_UNITS[unit])
     add_legend_below(
         figure,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import math
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
+from tasktransfer.designs.transfer.tables.names import (
+    explain_short_names,
+    fit_short_names,
+    get_algorithm_label,
+)
+from tasktransfer.present.kit.caption import add_notes
+from tasktransfer.present.kit.panels import create_panels
 from tasktransfer.present.kit.style import (
     INK,
     add_legend_below,
@@ -35,20 +39,15 @@ def plot_mixing(frames: Frames) -> Figure | None:
     panels = list(rows.groupby(["model", "algorithm", "dataset", "target"], sort=False))
     sources = list(dict.fromkeys(rows["source"]))
     names = fit_short_names([*sources, *rows["target"].unique()], frames.metadata.shorts)
-    columns = min(COLUMNS, len(panels))
-    lines = math.ceil(len(panels) / columns)
-    figure = Figure(figsize=(max(5.6, 2.9 * columns), 2.2 * lines + 1.3), layout="constrained")
-    grid = figure.subplots(lines, columns, squeeze=False, sharey=True)
-    for axes, (key, panel) in zip(grid.flat, panels, strict=False):
+    figure, grid = create_panels(len(panels), 2.9, 2.2, columns=COLUMNS, shared="y")
+    for axes, (key, panel) in zip(grid, panels, strict=True):
         model, algorithm, _, target = map(str, key)
         _draw(axes, panel, sources)
         title = f"{get_algorithm_label(algorithm)}: {names[target]}, {model}"
         axes.set_title(fold_name(title, 2.6, 8.5), fontsize=8.5)
-    for axes in grid.flat[len(panels) :]:
-        axes.set_visible(False)
-    for axes in grid[:, 0]:
-        axes.set_ylabel("weight", fontsize=9)
-        axes.set_ylim(0, 1)
+        if axes.get_subplotspec().is_first_col():
+            axes.set_ylabel("weight", fontsize=9)
+    grid[0].set_ylim(0, 1)
     entries = [
         Line2D([], [], color=look.colour, marker=look.marker, ls=look.line, label=names[source])
         for source, look in (
@@ -58,6 +57,7 @@ def plot_mixing(frames: Frames) -> Figure | None:
     add_legend_below(figure, [*entries, Line2D([], [], color=INK, ls=":", label="equal weights")])
     seeds = int(rows["seed"].nunique())
     add_title(figure, "Weights of sources over training", seeds, frames.metadata)
+    add_notes(figure, explain_short_names(names))
     return figure
 
 

@@ -12,7 +12,12 @@ from matplotlib.patches import Patch
 
 from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
 from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
-from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
+from tasktransfer.designs.transfer.tables.names import (
+    explain_short_names,
+    fit_short_names,
+    get_algorithm_label,
+)
+from tasktransfer.present.kit.caption import add_notes
 from tasktransfer.present.kit.style import (
     INK,
     MISSING,
@@ -64,6 +69,7 @@ def plot_multi_source_bars(frames: Frames, dataset: str) -> Figure | None:
     if frames.metadata.facts.get(SOURCES_CHOSEN_BY) == "test":
         what += " (chosen by test scores)"
     add_title(figure, what, int(max(gains["n_seeds"], default=0)), frames.metadata)
+    add_notes(figure, explain_short_names(names))
     return figure
 
 

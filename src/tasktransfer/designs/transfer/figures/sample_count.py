@@ -14,6 +14,7 @@ from tasktransfer.designs.transfer.figures.one_dataset import (
     select_single_source_cells,
     train_sizes,
 )
+from tasktransfer.present.kit.caption import add_notes
 from tasktransfer.present.kit.style import (
     INK,
     LABEL_POINTS,
@@ -62,7 +63,8 @@ def plot_sample_count(frames: Frames, dataset: str) -> Figure | None:
     for axes, model in zip(panels[:, 0], models, strict=True):
         name = fold_name(model, 1.6, LABEL_POINTS)
         axes.set_ylabel(f"{name}\nΔ score, points", fontsize=LABEL_POINTS)
-    add_legend_below(figure, _build_legend_entries(lines), format_line_note(lines))
+    add_legend_below(figure, _build_legend_entries(lines))
+    add_notes(figure, [f"{format_line_note(lines)}."])
     what = f"{dataset}: score delta by sample count of source and target"
     add_title(figure, what, count_seeds(cells), frames.metadata)
     return figure

@@ -13,6 +13,8 @@ from tasktransfer.designs.transfer.figures.one_dataset import (
     train_sizes,
 )
 from tasktransfer.designs.transfer.figures.task_types import LOOKS, get_task_type, list_types
+from tasktransfer.present.kit.caption import add_notes
+from tasktransfer.present.kit.panels import create_panels, make_line_entry
 from tasktransfer.present.kit.style import (
     LABEL_POINTS,
     add_legend_below,
@@ -55,17 +57,17 @@ def plot_sample_ratio(frames: Frames, dataset: str) -> Figure | None:
         return None
     models = frames.metadata.order_names("model", cells["model"])
     types = list_types(dataset, cells["target"])
-    width = max(2.7 * len(models) + 0.7, 4.8)
-    figure = Figure(figsize=(width, 4.6), layout="constrained")
-    panels = figure.subplots(1, len(models), squeeze=False, sharex=True, sharey=True)[0]
+    figure, panels = create_panels(len(models), 2.7, 2.9, columns=len(models))
     lines = False
     for axes, model in zip(panels, models, strict=True):
         lines |= _draw(axes, cells[cells["model"] == model], types)
         axes.set_title(fold_name(model, 2.6, 10), fontsize=10)
+        if axes.get_subplotspec().is_first_col():
+            axes.set_ylabel("Score delta, points", fontsize=LABEL_POINTS + 0.5)
         axes.set_xlabel("Training samples, source / target", fontsize=LABEL_POINTS)
     log_axis(panels[0], [float(cells["ratio"].min()), float(cells["ratio"].max())])
-    panels[0].set_ylabel("Score delta, points", fontsize=LABEL_POINTS + 0.5)
-    add_legend_below(figure, _build_legend_entries(types), _note(frames, dataset, cells, lines))
+    add_legend_below(figure, _build_legend_entries(types, lines), "Target task types")
+    add_notes(figure, [_note(frames, dataset, cells, lines)])
     what = f"{dataset}: score delta by target task type and sample ratio"
     add_title(figure, what, count_seeds(cells), frames.metadata)
     return figure
@@ -93,15 +95,21 @@ def _draw(axes: Axes, cells: pd.DataFrame, types: list[str]) -> bool:
     return lines
 
 
-def _build_legend_entries(types: list[str]) -> list[Line2D]:
+def _build_legend_entries(types: list[str], lines: bool) -> list[Line2D]:
     return [
-        Line2D([], [], color=LOOKS[name].colour, ls=LOOKS[name].line, lw=2, ms=5, label=name,
-               marker=LOOKS[name].marker, mec="white", mew=0.3)
+        make_line_entry(
+            name,
+            LOOKS[name],
+            linestyle=LOOKS[name].line if lines else "",
+            linewidth=2,
+            markeredgecolor="white",
+            markeredgewidth=0.3,
+        )
         for name in types
-    ]  # fmt: skip
+    ]
 
 
 def _note(frames: Frames, dataset: str, cells: pd.DataFrame, lines: bool) -> str:
-    note = f"Target task types. {format_line_note(lines)}"
+    note = format_line_note(lines)
     left_out = int(select_single_source_cells(frames, dataset)["delta"].notna().sum()) - len(cells)
-    return note + (f"; {left_out} cells of tasks of unknown size left out" if left_out else "")
+    return note + (f"; {left_out} cells of tasks of unknown size left out." if left_out else ".")

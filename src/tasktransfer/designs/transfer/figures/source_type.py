@@ -66,9 +66,7 @@ def plot_source_type(frames: Frames, dataset: str) -> Figure | None:
                label=get_algorithm_label(name))
         for name, look in looks.items()
     ]  # fmt: skip
-    add_legend_below(
-        figure, entries, "Small points: source-target pairs; marks: means, 95 % intervals"
-    )
+    add_legend_below(figure, entries)
     what = f"{dataset}: score delta by source task type"
     add_title(figure, what, count_seeds(cells), frames.metadata)
     return figure

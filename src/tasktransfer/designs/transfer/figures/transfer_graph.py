@@ -19,7 +19,13 @@ from tasktransfer.designs.transfer.figures.one_dataset import (
     select_single_source_cells,
 )
 from tasktransfer.designs.transfer.figures.task_types import LOOKS, get_task_type, list_types
-from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
+from tasktransfer.designs.transfer.tables.names import (
+    explain_short_names,
+    fit_short_names,
+    get_algorithm_label,
+)
+from tasktransfer.present.kit.caption import add_notes
+from tasktransfer.present.kit.paper import count_columns
 from tasktransfer.present.kit.style import (
     DIVERGING,
     INK,
@@ -39,26 +45,31 @@ _INCH = 1.15
 """Radius of the circle of nodes, inches."""
 _PANEL = 2.2 * _INCH + 0.8
 """Width of a panel with the names next to it, inches."""
+_LEAST_PANEL = 2.0
+"""Width that a panel needs on paper, inches."""
 _NODE = 11.0
 """Size of a node's marker, points."""
 _THIN, _THICK = 0.5, 4.0
 """Widths of the weakest and the strongest arrow, points."""
 _DASHED = (0, (2.5, 1.2))
+_FADED = 0.25
+"""Opacity of arrows without a significant effect."""
 
 
 def plot_transfer_graph(frames: Frames, dataset: str) -> Figure | None:
     """Draw one panel per model; None if there is no single-source cell.
 
     An arrow's width and colour show the mean delta over the available algorithms. Negative transfer
-    is dashed as well as red. Only the strongest arrows are drawn, so that they stay readable. All
-    panels share one threshold, which the figure states.
+    is dashed as well as red. Arrows are faded if no algorithm's delta is significant. Only the
+    strongest arrows are drawn, so that they stay readable. All panels share one threshold, which
+    the figure states.
     """
     cells = select_single_source_cells(frames, dataset)
     measured = cells[cells["delta"].notna()]
     if measured.empty:
         return None
     pairs = measured.groupby(["model", "source", "target"], sort=False)
-    arrows = pairs["delta"].mean().reset_index()
+    arrows = pairs.agg(delta=("delta", "mean"), significant=("significant", "any")).reset_index()
     tasks = frames.metadata.order_names("task", [*arrows["source"], *arrows["target"]])
     models = frames.metadata.order_names("model", arrows["model"])
     threshold = compute_arrow_threshold(arrows, ARROWS_PER_TASK * len(tasks))
@@ -66,8 +77,11 @@ def plot_transfer_graph(frames: Frames, dataset: str) -> Figure | None:
     short = fit_short_names(tasks, frames.metadata.shorts)
     width = max(_PANEL * len(models), 5.4)
     figure = Figure(figsize=(width, _PANEL + 2), layout=ConstrainedLayoutEngine(w_pad=0.1))
-    panels = figure.subplots(1, len(models), squeeze=False)
-    for axes, model in zip(panels[0], models, strict=True):
+    columns = count_columns(len(models), _LEAST_PANEL, len(models))
+    panels = figure.subplots(-(-len(models) // columns), columns, squeeze=False)
+    for spare in panels.flat[len(models) :]:
+        spare.remove()
+    for axes, model in zip(panels.flat, models, strict=False):
         of_model = arrows[arrows["model"] == model]
         drawn = of_model[of_model["delta"].abs() >= threshold]
         _draw(axes, drawn, tasks, limit)
@@ -83,7 +97,8 @@ def plot_transfer_graph(frames: Frames, dataset: str) -> Figure | None:
     what = f"{dataset}: score delta in points, {over}"
     add_title(figure, what, count_seeds(measured), frames.metadata)
     low, high = _compute_axis_limits(len(tasks))
-    fit_panels(figure, panels, _INCH * 2.2, _INCH * (high - low))
+    add_notes(figure, explain_short_names(short))
+    fit_panels(figure, panels, _INCH * 2.2, _INCH * (high - low), cells=True)
     return figure
 
 
@@ -126,7 +141,8 @@ def _draw(axes: Axes, arrows: pd.DataFrame, tasks: list[str], limit: float) -> N
     """Draw arrows, weak ones first, so that strong ones lie above."""
     position = dict(zip(tasks, _place_nodes(len(tasks)), strict=True))
     by_strength = arrows.sort_values("delta", key=lambda delta: delta.abs(), kind="stable")
-    for source, target, delta in by_strength[["source", "target", "delta"]].itertuples(index=False):
+    columns = ["source", "target", "delta", "significant"]
+    for source, target, delta, significant in by_strength[columns].itertuples(index=False):
         colour, width, line = get_arrow_look(delta, limit)
         arrow = FancyArrowPatch(
             position[source],
@@ -139,6 +155,7 @@ def _draw(axes: Axes, arrows: pd.DataFrame, tasks: list[str], limit: float) -> N
             linewidth=width,
             linestyle=line,
             color=colour,
+            alpha=1.0 if significant else _FADED,
             zorder=2,
         )
         arrow.set_in_layout(False)
@@ -188,6 +205,9 @@ def _build_legend_entries(
             entries.append(
                 Line2D([], [], color=colour, linewidth=width, linestyle=line, label=label)
             )
+    if not arrows["significant"].all():
+        label = "faded: not significant (q > 0.05)"
+        entries.append(Line2D([], [], color=INK, linewidth=2, alpha=_FADED, label=label))
     for name in list_types(dataset, tasks):
         look = LOOKS[name]
         entries.append(

@@ -37,6 +37,18 @@ def fit_short_names(tasks: Iterable[str], shorts: Mapping[str, str]) -> dict[str
     return {task: name if taken.count(name) == 1 else task for task, name in names.items()}
 
 
+def explain_short_names(names: Mapping[str, str]) -> list[str]:
+    """Return a sentence that explains the abbreviations of a figure; empty without abbreviations.
+
+    Args:
+        names: names in the figure, by task.
+    """
+    known = sorted((name, task) for task, name in names.items() if name != task)
+    if not known:
+        return []
+    return ["; ".join(f"{name}: {task.replace('_', ' ')}" for name, task in known) + "."]
+
+
 def _take_initials(task: str) -> str:
     words = [word for word in task.split("_") if word]
     return "".join(word[0].upper() for word in words) if len(words) > 1 else task

@@ -1,0 +1,137 @@
+"""Cells of a heatmap: one panel per model and algorithm, with a number per source and target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasktransfer.core.references import LEARNED
+from tasktransfer.designs.transfer.figures.one_dataset import select_single_source_cells
+from tasktransfer.designs.transfer.racing import NO_INTERVAL
+from tasktransfer.designs.transfer.runs import BASELINE
+from tasktransfer.results.frames import Frames
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Cells of one model and algorithm, each a mean over seeds.
+
+    ``improvement`` (%), ``delta``, ``partial``, ``significant``, ``certain``, ``one_training``,
+    ``tested`` and ``left_race`` are square (sources, targets), with NaN or False in empty cells.
+    ``baseline`` has one score per target. ``partial`` marks cells (on the diagonal: baselines) with
+    fewer seeds than planned, including none; ``tested`` marks cells with a q, ``significant`` those
+    with q ≤ 0.05, ``certain`` those with several seeds whose 95 % interval excludes 0,
+    ``one_training`` those with one seed, ``left_race`` those that a race gave no more seeds.
+    ``unlearned`` has one flag per target: its baselines do not beat a simple reference.
+    """
+
+    model: str
+    algorithm: str
+    improvement: Floats
+    delta: Floats
+    partial: Flags
+    significant: Flags
+    certain: Flags
+    one_training: Flags
+    tested: Flags
+    left_race: Flags
+    baseline: Floats
+    unlearned: Flags
+
+    @property
+    def empty(self) -> Flags:
+        """Mask of cells without a delta or, on the diagonal, without a baseline's score."""
+        empty = np.isnan(self.delta)
+        np.fill_diagonal(empty, np.isnan(self.baseline))
+        return empty
+
+
+def build_panels(frames: Frames, dataset: str) -> tuple[list[str], list[list[Panel]]]:
+    """Return the tasks of a dataset in order, and its panels as a list of rows.
+
+    There is one row per model, with one panel per algorithm. Models, algorithms and tasks come from
+    finished and missing runs, so a model whose runs all failed still has its (hatched) panel.
+    """
+    runs, missing = frames["transfer_runs"], frames["missing_runs"]
+    runs = runs[runs["dataset"] == dataset]
+    cells = select_single_source_cells(frames, dataset)
+    absent = missing[(missing["dataset"] == dataset) & (missing["n_sources"] <= 1)]
+    sources = [*cells["source"], *absent.loc[absent["n_sources"] == 1, "source"]]
+    tasks = frames.metadata.order_names("task", [*runs["target"], *absent["target"], *sources])
+    models = frames.metadata.order_names("model", [*runs["model"], *absent["model"]])
+    names = frames.metadata.order_names("algorithm", [*cells["algorithm"], *absent["algorithm"]])
+    algorithms = [name for name in names if name != BASELINE]
+    return tasks, [
+        [
+            _build_panel(
+                *(model, algorithm, tasks, runs, cells, absent),
+                unlearned=np.isin(tasks, list_unlearned(frames, dataset, model)),
+            )
+            for algorithm in algorithms
+        ]
+        for model in models
+    ]
+
+
+def list_unlearned(frames: Frames, dataset: str, model: str) -> list[str]:
+    """Return the targets whose baselines do not beat a simple reference; none without references.
+
+    See the column ``state`` of the table ``references``.
+    """
+    table = frames.get("references")
+    if table is None or table.empty:
+        return []
+    rows = table[(table["dataset"] == dataset) & (table["model"] == model)]
+    return list(dict.fromkeys(rows.loc[rows["state"] != LEARNED, "target"]))
+
+
+def _build_panel(
+    model: str,
+    algorithm: str,
+    tasks: list[str],
+    runs: pd.DataFrame,
+    cells: pd.DataFrame,
+    absent: pd.DataFrame,
+    unlearned: Flags,
+) -> Panel:
+    shown = cells[(cells["model"] == model) & (cells["algorithm"] == algorithm)]
+    gone = absent[(absent["model"] == model) & (absent["algorithm"] == algorithm)]
+    own = runs[(runs["model"] == model) & (runs["algorithm"] == BASELINE)]
+    lost = absent[(absent["model"] == model) & (absent["algorithm"] == BASELINE)]
+    partial = _fill_matrix(gone, np.ones(len(gone)), tasks) > 0
+    np.fill_diagonal(partial, np.isin(tasks, lost["target"].to_numpy()))
+    left = _fill_matrix(shown, shown["no_interval"] == NO_INTERVAL, tasks) > 0
+    return Panel(
+        model=model,
+        algorithm=algorithm,
+        improvement=_fill_matrix(shown, shown["improvement"], tasks),
+        delta=_fill_matrix(shown, shown["delta"], tasks),
+        partial=partial,
+        significant=_fill_matrix(shown, shown["significant"], tasks) > 0,
+        certain=_fill_matrix(shown, _excludes_zero(shown), tasks) > 0,
+        one_training=(_fill_matrix(shown, shown["n_seeds"], tasks) == 1) & ~left,
+        left_race=left,
+        tested=~np.isnan(_fill_matrix(shown, shown["q"], tasks)),
+        baseline=own.groupby("target")["score"].mean().reindex(tasks).to_numpy(np.float64),
+        unlearned=unlearned,
+    )
+
+
+def _excludes_zero(cells: pd.DataFrame) -> pd.Series:
+    return (cells["n_seeds"] > 1) & ((cells["low"] > 0) | (cells["high"] < 0))
+
+
+def _fill_matrix(cells: pd.DataFrame, values: Any, tasks: list[str]) -> Floats:
+    """Return a matrix (sources, targets) of ``values``, one number per cell; NaN without a cell."""
+    position = {task: index for index, task in enumerate(tasks)}
+    square = np.full((len(tasks), len(tasks)), np.nan)
+    rows = [position[name] for name in cells["source"]]
+    columns = [position[name] for name in cells["target"]]
+    square[rows, columns] = np.asarray(values, np.float64)
+    return square

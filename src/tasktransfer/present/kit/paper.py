@@ -1,0 +1,168 @@
+"""Paper style: figures 5.5 or 3.3 inches wide, in a serif font of at most 8 points.
+
+The title and the notes of a figure are in its caption, and not in the picture. The style is a
+context (``use_paper_style``), which the functions of ``style`` and ``panels`` respect. So a figure
+needs no code of its own for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+WIDE, NARROW = 5.5, 3.3
+"""Widths of a page's text and of one column of two, inches."""
+POINTS = 8.0
+"""Font size of all text, except numbers in cells and labels within panels."""
+CELL = "cell"
+"""Mark (gid) of numbers in cells, whose size depends on their cell."""
+_TALLEST = 8.3
+"""Height of a page's text, inches, for matrices that could be flatter."""
+_FLATTEST = 0.36
+"""Minimum height of a matrix, as a fraction of its height on screen."""
+_NARROWEST = 0.8
+"""Minimum width of a panel, as a fraction of its width on screen."""
+_LABELS = 0.7
+"""Width of the axis labels to the left of all panels, inches."""
+_FULL = 0.88
+"""Fraction of a cell's width that its text may fill."""
+_TOLERANCE = 0.02
+"""Width that content may exceed a figure by, inches."""
+_LEAST = 5.0
+"""Minimum font size in cells."""
+_FONTS: dict[str, Any] = {
+    "font.family": ["STIXGeneral", "DejaVu Serif"],
+    "mathtext.fontset": "stix",
+    "font.size": POINTS,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+}
+"""Fonts that matplotlib includes, so that equal tables give equal files on every machine."""
+
+_WIDTH: ContextVar[float] = ContextVar("paper_width", default=math.inf)
+
+
+@contextmanager
+def use_paper_style(width: float) -> Iterator[None]:
+    """Draw all figures of the context in paper style, ``width`` inches wide."""
+    token = _WIDTH.set(width)
+    try:
+        with mpl.rc_context(_FONTS):
+            yield
+    finally:
+        _WIDTH.reset(token)
+
+
+def is_paper_style() -> bool:
+    """Return whether figures are drawn in paper style."""
+    return math.isfinite(_WIDTH.get())
+
+
+def get_width(figure: Figure) -> float:
+    """Return the width that a figure will have, inches."""
+    return min(float(figure.get_figwidth()), _WIDTH.get())
+
+
+def is_narrow(figure: Figure) -> bool:
+    """Return whether a figure for the screen may fit one of two columns of a page.
+
+    It may if it has one column of panels and less than 5.7 inches.
+    """
+    grids = [axes.get_gridspec() for axes in figure.axes if axes.get_label() != "<colorbar>"]
+    columns = max((grid.ncols for grid in grids if grid is not None), default=1)
+    return columns == 1 and bool(figure.get_figwidth() < 5.7)
+
+
+def count_columns(count: int, width: float, most: int, height: float = 0.0) -> int:
+    """Return the number of columns for panels: ``most``, or fewer if paper has no room for them.
+
+    Args:
+        count: number of panels.
+        width: width of a panel with its labels on screen, inches.
+        most: maximum number of columns on screen.
+        height: height of a panel on screen, inches. More columns are used if the panels, at three
+            quarters of this height, would be higher than a page.
+    """
+    columns = min(most, max(1, count))
+    if is_paper_style():
+        room = (_WIDTH.get() - _LABELS) / (_NARROWEST * width)
+        columns = min(columns, max(1, int(room)))
+        while columns < most and math.ceil(count / columns) * 0.75 * height > _TALLEST:
+            columns += 1
+    return columns
+
+
+def compute_paper_height(
+    width: float, height: float, actual: float, rows: float, rest: float
+) -> float:
+    """Return the height of a matrix on paper, whose cells become flatter rather than too small.
+
+    Args:
+        width: width of the matrix on screen, inches.
+        height: height of the matrix on screen, inches.
+        actual: width of the matrix on paper, inches.
+        rows: number of matrices above each other.
+        rest: height of everything else in the figure, inches.
+    """
+    shrunk = height * min(1.0, actual / width)
+    return max(min(shrunk, (_TALLEST - rest) / rows), _FLATTEST * height)
+
+
+def set_paper_size(figure: Figure, height: float | None = None) -> None:
+    """Set a figure's width, height and fonts; by default, the height shrinks with the width."""
+    wide, high = figure.get_size_inches()
+    width = _WIDTH.get()
+    shrunk = min(_TALLEST, high * min(1.0, max(0.7, width / wide)))
+    figure.set_size_inches(width, height or shrunk)
+    for text in figure.findobj(Text):
+        if text.get_gid() != CELL and text.get_fontsize() > POINTS - 0.6:
+            text.set_fontsize(POINTS)
+
+
+def fit_to_width(figure: Figure) -> None:
+    """Move panels inward if labels exceed the figure's width, and shrink numbers to their cells."""
+    engine = figure.get_layout_engine()
+    wide = float(figure.get_figwidth())
+    if engine is not None:
+        engine.execute(figure)
+        box = figure.get_tightbbox()
+        left, right = max(0.0, -box.x0), max(0.0, box.x1 - wide)
+        if left + right > 0.01:
+            inner = (left / wide, 0, 1 - (left + right) / wide, 1)
+            engine.set(rect=inner)  # type: ignore[attr-defined]
+            engine.execute(figure)
+    for axes in figure.axes:
+        _fit_cell_texts(axes)
+
+
+def _fit_cell_texts(axes: Any) -> None:
+    texts = [text for text in axes.texts if text.get_gid() == CELL]
+    if not texts:
+        return
+    (left, top), (right, bottom) = axes.transData.transform([(0, 0), (1, 1)])
+    room, height = _FULL * abs(right - left), 0.95 * abs(bottom - top)
+    boxes = [text.get_window_extent() for text in texts]
+    scale = min(1.0, *(room / box.width for box in boxes), *(height / box.height for box in boxes))
+    for text in texts:
+        text.set_fontsize(max(_LEAST, scale * text.get_fontsize()))
+
+
+def exceeds_width(figure: Figure) -> bool:
+    """Return whether a figure that is laid out has content outside its width."""
+    box = figure.get_tightbbox()
+    return bool(box.x0 < -_TOLERANCE or box.x1 > figure.get_figwidth() + _TOLERANCE)
+
+
+def crop_height(figure: Figure, margin: float) -> Bbox:
+    """Return the box to save: the figure's whole width, and the height of its content, inches."""
+    box = figure.get_tightbbox()
+    return Bbox([[0, box.y0 - margin], [figure.get_figwidth(), box.y1 + margin]])

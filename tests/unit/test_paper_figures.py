@@ -1,0 +1,122 @@
+"""Figures in paper style: width, fonts, captions, and files that LaTeX accepts."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from functools import partial
+from pathlib import Path
+
+import pytest
+from constructed_results import flaws, lengths_of, results_of, with_shuffled_sources, with_sizes
+from matplotlib.text import Text
+from PIL import Image
+from record_factory import Run, single_source_runs
+
+from shown_results import shown_of, view_of
+from tasktransfer.designs.transfer.figures.draw import DRAW
+from tasktransfer.designs.transfer.shown import FIGURES
+from tasktransfer.present.figures import draw_figures
+from tasktransfer.present.kit.paper import (
+    CELL,
+    NARROW,
+    POINTS,
+    WIDE,
+    count_columns,
+    use_paper_style,
+)
+from tasktransfer.present.kit.style import save
+from tasktransfer.present.paper_files import draw_for_paper, find_engine, list_paper_endings
+from tasktransfer.results.frames import Frames
+
+TASKS = ("emotion_recognition", "topic_classification", "dialogue_nli")
+SEVERAL: Run = ("DailyDialog", "bert", "multitask", TASKS[:2], TASKS[2], 0)
+KINDS = [name for name in FIGURES if name != "sample_count"]
+
+
+def score(run: Run) -> float:
+    return 30.0 + sum(map(ord, "".join(map(str, run)))) * 37 % 401 / 10
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Frames:
+    runs = single_source_runs("DailyDialog", ["bert", "t5_long-name"], TASKS, [0, 1])
+    folder = tmp_path_factory.mktemp("paper")
+    made = results_of(folder, [*runs, SEVERAL], score, synthetic=["DailyDialog", "Friends"])
+    made = with_sizes(with_shuffled_sources(made), dict(zip(TASKS, (1000, 100, 10), strict=True)))
+    return made.replace({"lengths": lengths_of("DailyDialog")})
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("name", KINDS)
+def test_no_text_overlaps_or_is_large(results: Frames, name: str, width: float) -> None:
+    with use_paper_style(width):
+        figure = DRAW[name](results, "DailyDialog")
+        assert figure is not None
+        found = flaws(figure)
+    assert figure.get_figwidth() == width
+    assert figure.get_suptitle() == ""
+    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text()]
+    assert {round(text.get_fontsize(), 3) for text in texts} & {POINTS}
+    assert all(text.get_fontsize() <= POINTS for text in texts if text.get_gid() != CELL)
+    assert {text.get_fontfamily()[0] for text in texts} == {"STIXGeneral"}
+    if width == WIDE:
+        assert found == []
+
+
+def test_files_have_the_page_width_and_the_whole_caption(results: Frames, tmp_path: Path) -> None:
+    shown = shown_of(results, ["transfer_graph"])
+    drawn = draw_figures(shown, view_of(results), tmp_path, "paper")
+    assert drawn.names == ["transfer_graph_DailyDialog"]
+    assert [path.suffix[1:] for path in drawn.files(tmp_path)] == list(list_paper_endings())
+    path = tmp_path / "transfer_graph_DailyDialog.pdf"
+    box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ", path.read_bytes())
+    assert box is not None
+    assert float(box[1]) / 72 == pytest.approx(WIDE, abs=0.01)
+    latex = path.with_suffix(".tex").read_text(encoding="utf-8")
+    assert "\\includegraphics[width=5.5in]{transfer_graph_DailyDialog.pdf}" in latex
+    assert "study constructed, 2 seeds" in latex
+    assert "Nodes are tasks" in latex, "the caption of the kind"
+    assert "DNLI: dialogue nli; ER: emotion recognition; TC: topic classification." in latex
+    assert "SYNTHETIC (tiny world): generated dialogues" in latex
+    assert draw_figures(shown, view_of(results), tmp_path, "paper").redrawn == []
+
+
+def test_the_caption_is_in_the_files_for_the_screen_too(results: Frames, tmp_path: Path) -> None:
+    figure = DRAW["effects"](results, "DailyDialog")
+    assert figure is not None
+    png, _ = save(figure, tmp_path, "effects")
+    with Image.open(png) as picture:
+        texts = dict(picture.info)
+    assert "TC: topic classification" in texts["Description"]
+    assert texts["Warning"].startswith("SYNTHETIC (tiny world)")
+    assert "change of the score by transfer, points" in texts["Title"]
+
+
+def test_panels_move_below_each_other_only_on_paper() -> None:
+    assert count_columns(4, 2.6, 4) == 4
+    with use_paper_style(WIDE):
+        assert count_columns(4, 2.6, 4) == 2
+        assert count_columns(17, 2.9, 4, 2.1) == 4, "no higher than a page"
+    with use_paper_style(NARROW):
+        assert count_columns(4, 2.6, 4) == 1
+
+
+@pytest.mark.skipif(find_engine() != "pdflatex", reason="needs pdflatex and pgf")
+def test_latex_reads_the_files(results: Frames, tmp_path: Path) -> None:
+    for name in ("effects", "multi_source", "aggregate_transfer"):
+        figure = DRAW[name](results, "DailyDialog")
+        assert figure is not None
+        draw = partial(DRAW[name], results, "DailyDialog")
+        draw_for_paper(draw, figure, tmp_path / name, "100 % of a_b & c: ±1, Δ ≤ 2.")
+    names = sorted(path.name for path in tmp_path.iterdir() if path.suffix in (".pgf", ".tex"))
+    assert len(names) == 6, "one file per figure and format: no images next to PGF files"
+    text = "\n\\clearpage\n".join(f"\\input{{{name}}}" for name in names)
+    preamble = "\\documentclass{article}\\usepackage{pgf,graphicx}\\def\\mathdefault#1{#1}"
+    document = f"{preamble}\\begin{{document}}{text}\\end{{document}}"
+    (tmp_path / "paper.tex").write_text(document, encoding="utf-8")
+    latex = [shutil.which("pdflatex") or "", "-halt-on-error", "paper.tex"]
+    ended = subprocess.run(latex, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout[-2000:]
+    assert (tmp_path / "paper.pdf").stat().st_size > 10_000
