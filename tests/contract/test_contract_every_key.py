@@ -64,6 +64,7 @@ ELSEWHERE = {
     "::test_thoughts_get_tokens_and_are_no_answer",
     "prompted[].timeout": "unit/test_endpoint_faults.py::test_a_server_that_drips_is_late",
     "references": "unit/test_references.py::test_the_job_predicts_the_test_split_within_the_limits",
+    "tracking": "unit/test_tracking.py::test_the_key_changes_no_digest_and_no_record",
     "rules": "unit/test_challenge_round_trip.py::test_records_say_their_rules_and_their_data",
 }
 """Key → test that covers it; ``section.*`` stands for all keys of a section."""

@@ -52,7 +52,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "collect": ("tasktransfer collect study.yaml",),
     "choose": ("tasktransfer choose study.yaml",),
     "statistics": ("tasktransfer statistics study.yaml",),
-    "figures": ("tasktransfer figures study.yaml",),
+    "figures": (
+        "tasktransfer figures study.yaml",
+        "tasktransfer figures study.yaml --style paper",
+    ),
     "report": ("tasktransfer report study.yaml",),
     "regret": ("tasktransfer regret --matrix scores.csv --k 1 3",),
     "explain": (

@@ -82,6 +82,8 @@ def train(chosen: argparse.Namespace) -> None:
         facts=design.facts(config),
         stand_ins=design.stand_ins(config),
         plain=chosen.plain,
+        tracking=config.tracking,
+        tracking_folder=str(Path(config.results) / "tracking"),
     )
     train_if_needed(job)
 

@@ -31,6 +31,7 @@ from tasktransfer.core.validation import Problem, describe_unknown, refuse
 
 TINY_WORLD = "tiny_world"
 ALL: Literal["all"] = "all"
+Tracking = Literal["tensorboard", "trackio", "wandb"]
 
 
 class TinyWorldConfig(Section):
@@ -134,6 +135,9 @@ class CommonConfig(Section):
     checkpoints: CheckpointConfig = Field(
         default=CheckpointConfig(), description="checkpoints that stay on disk"
     )
+    tracking: Tracking | None = Field(
+        default=None, description="live view of training runs in this client; null for none"
+    )
 
     @field_validator("*")
     @classmethod
@@ -215,9 +219,10 @@ class CommonConfig(Section):
         """Return the content of the digest.
 
         Keys that were added later are omitted at their default, and renamed keys have their old
-        names, so that older studies keep their digests.
+        names, so that older studies keep their digests. ``tracking`` changes no number.
         """
         content: dict[str, Any] = restore_old_names(self.model_dump())
+        del content["tracking"]
         for key in ("design", "plugins", "brought"):
             if key in content and content[key] == type(self).model_fields[key].default:
                 del content[key]

@@ -21,6 +21,8 @@ class Job:
             model.
         facts: facts that the design adds to the record's provenance.
         stand_ins: substitutes for inputs that are not available.
+        tracking: client of a live view (`training.tracking`), if any.
+        tracking_folder: folder for the client's files.
     """
 
     stage: Stage
@@ -35,6 +37,8 @@ class Job:
     starts: tuple[str, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
     stand_ins: Mapping[str, str] = field(default_factory=dict)
+    tracking: str | None = None
+    tracking_folder: str = ""
     beside: str | None = None
     """Folder or name of the encoder whose states the model reads in addition, if any."""
     plain: bool = False

@@ -45,6 +45,7 @@ from tasktransfer.training.selection import (
     get_selecting_measure,
 )
 from tasktransfer.training.setup import Setup
+from tasktransfer.training.tracking import OnRound
 
 Splits = Mapping[str, EncodedSplit]
 KeepRound = Callable[[int], None]
@@ -120,6 +121,7 @@ def train(
     progress: Progress,
     snapshots: Snapshots | None = None,
     keep_round: KeepRound | None = None,
+    on_round: OnRound | None = None,
 ) -> Trained:
     """Train a stage on ``train_splits`` and select the best round on ``dev_splits``.
 
@@ -130,6 +132,7 @@ def train(
         snapshots: storage of the training's state, from which an interrupted training resumes.
         keep_round: called after every round, and first with 0 for the untrained model. Its dev
             measures are then recorded, too, but it is never the best round.
+        on_round: called after every round except 0.
 
     Raises:
         ConfigError: the stage trains parts that the model does not have, or is selected by a
@@ -178,6 +181,9 @@ def train(
         _choose(trained.best, number, values, measure, model)
         trained.rounds.append(Round(number, train_loss, dev, done - started, mixing))
         progress.round(number, train_loss, [(best.scores[-1], best.round) for best in trained.best])
+        if on_round is not None:
+            scores = [best.scores[-1] for best in trained.best]
+            on_round(number, train_loss, scores, optimiser.param_groups[0]["lr"])
         if keep_round is not None:
             keep_round(number)
         if snapshots is not None and number < schedule.rounds:

@@ -55,6 +55,7 @@ from tasktransfer.training.resume import Snapshots, read_least_seconds
 from tasktransfer.training.samplers import Schedule
 from tasktransfer.training.setup import Setup
 from tasktransfer.training.starts import list_tasks, load_start
+from tasktransfer.training.tracking import open_tracker
 
 
 def train_stage(job: Job) -> Record:
@@ -101,17 +102,13 @@ def train_stage(job: Job) -> Record:
         refused=partial(_describe_missing_rounds, job),
     )
     keeps = job.keeps_rounds or bool(list_kept_rounds(job.out))
-    trained = train(
-        model,
-        stage,
-        tasks,
-        train_splits,
-        dev_splits,
-        setup,
-        progress,
-        snapshots,
-        partial(_keep_round, model, job.out / ROUNDS, stage) if keeps else None,
-    )
+    keep_round = partial(_keep_round, model, job.out / ROUNDS, stage) if keeps else None
+    with open_tracker(job, joules) as on_round:
+        trained = train(
+            *(model, stage, tasks, train_splits, dev_splits, setup, progress, snapshots),
+            keep_round,
+            on_round,
+        )
     _remove_rounds_after(job.out, trained.last)
     clock["train"], clock["dev"] = trained.train_seconds, trained.dev_seconds
     clock["test"] = 0.0

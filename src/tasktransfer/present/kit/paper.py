@@ -15,6 +15,7 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
@@ -38,25 +39,27 @@ _TOLERANCE = 0.02
 """Width that content may exceed a figure by, inches."""
 _LEAST = 5.0
 """Minimum font size in cells."""
-_FONTS: dict[str, Any] = {
-    "font.family": ["STIXGeneral", "DejaVu Serif"],
-    "mathtext.fontset": "stix",
-    "font.size": POINTS,
-    "axes.linewidth": 0.6,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-}
-"""Fonts that matplotlib includes, so that equal tables give equal files on every machine."""
-
 _WIDTH: ContextVar[float] = ContextVar("paper_width", default=math.inf)
 
 
 @contextmanager
 def use_paper_style(width: float) -> Iterator[None]:
-    """Draw all figures of the context in paper style, ``width`` inches wide."""
+    """Draw all figures of the context in paper style, ``width`` inches wide.
+
+    matplotlib includes the fonts, so that equal tables give equal files on every machine.
+    """
     token = _WIDTH.set(width)
     try:
-        with mpl.rc_context(_FONTS):
+        with mpl.rc_context(
+            {
+                "font.family": ["STIXGeneral", "DejaVu Serif"],
+                "mathtext.fontset": "stix",
+                "font.size": POINTS,
+                "axes.linewidth": 0.6,
+                "xtick.major.width": 0.6,
+                "ytick.major.width": 0.6,
+            }
+        ):
             yield
     finally:
         _WIDTH.reset(token)
@@ -124,7 +127,7 @@ def set_paper_size(figure: Figure, height: float | None = None) -> None:
     shrunk = min(_TALLEST, high * min(1.0, max(0.7, width / wide)))
     figure.set_size_inches(width, height or shrunk)
     for text in figure.findobj(Text):
-        if text.get_gid() != CELL and text.get_fontsize() > POINTS - 0.6:
+        if text.get_gid() != CELL and float(text.get_fontsize()) > POINTS - 0.6:
             text.set_fontsize(POINTS)
 
 
@@ -132,13 +135,13 @@ def fit_to_width(figure: Figure) -> None:
     """Move panels inward if labels exceed the figure's width, and shrink numbers to their cells."""
     engine = figure.get_layout_engine()
     wide = float(figure.get_figwidth())
-    if engine is not None:
+    if isinstance(engine, ConstrainedLayoutEngine):
         engine.execute(figure)
         box = figure.get_tightbbox()
         left, right = max(0.0, -box.x0), max(0.0, box.x1 - wide)
         if left + right > 0.01:
             inner = (left / wide, 0, 1 - (left + right) / wide, 1)
-            engine.set(rect=inner)  # type: ignore[attr-defined]
+            engine.set(rect=inner)
             engine.execute(figure)
     for axes in figure.axes:
         _fit_cell_texts(axes)
@@ -153,7 +156,7 @@ def _fit_cell_texts(axes: Any) -> None:
     boxes = [text.get_window_extent() for text in texts]
     scale = min(1.0, *(room / box.width for box in boxes), *(height / box.height for box in boxes))
     for text in texts:
-        text.set_fontsize(max(_LEAST, scale * text.get_fontsize()))
+        text.set_fontsize(max(_LEAST, scale * float(text.get_fontsize())))
 
 
 def exceeds_width(figure: Figure) -> bool:
