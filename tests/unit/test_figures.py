@@ -42,6 +42,7 @@ from tasktransfer.results.frames import Frames
 
 ER, TC, DNLI = "emotion_recognition", "topic_classification", "dialogue_nli"
 TASKS = (ER, TC, DNLI)
+ACTS = "dialogue_act_classification"
 SIZES = {ER: 1000, TC: 100, DNLI: 10}
 RUNS = single_source_runs("DailyDialog", ["bert", "t5"], TASKS, [0, 1], ["multitask"])
 PLANTED = {(ER, TC): 8.0, (ER, DNLI): 4.0, (TC, ER): -6.0, (TC, DNLI): -2.0,
@@ -243,21 +244,31 @@ def test_a_ratio_is_known_of_a_source_of_another_dataset(planted: Frames) -> Non
     assert list(compute_ratios(part, "DailyDialog")["ratio"]) == [300 / sizes["train"].iloc[0]]
 
 
-def test_the_best_fit_is_of_delta_on_the_logarithm_of_the_ratio(planted: Frames) -> None:
-    cells = planted["cells"]
-    more = [("dialogue_act_classification", TC, 5.0), ("dialogue_act_classification", DNLI, 2.0)]
+EXPONENTS = {(ER, TC): 1, (ER, DNLI): 2, (TC, DNLI): 1, (DNLI, TC): -1, (ACTS, TC): -2,
+             (ACTS, DNLI): -1}  # fmt: skip
+"""Dialogue classification as target: source and target → logarithm of the sample ratio."""
+LINEAR = (2.1, 4.0, 1.9, -2.0, -4.1, -1.9)
+SCATTERED = (8.0, 4.0, -2.0, 3.0, 5.0, 2.0)
+
+
+def with_dialogue_targets(results: Frames, deltas: tuple[float, ...]) -> Frames:
+    """Return results with these deltas, by the pairs of ``EXPONENTS``, for each model."""
+    cells, sizes = results["cells"], results["sizes"]
+    one = cells[(cells["source"] == ER) & (cells["target"] == TC)]
     rows = [
-        row.assign(source=source, target=target, delta=delta)
-        for source, target, delta in more
-        for row in [cells[(cells["source"] == ER) & (cells["target"] == TC)]]
+        one.assign(source=source, target=target, delta=delta)
+        for (source, target), delta in zip(EXPONENTS, deltas, strict=True)
     ]
-    sizes = pd.concat([planted["sizes"], planted["sizes"].head(1).assign(task=more[0][0])])
-    wider = planted.replace({"cells": pd.concat([cells, *rows]), "sizes": sizes})
-    figure = drawn(plot_sample_ratio(with_sizes(wider, {**SIZES, more[0][0]: 1}), "DailyDialog"))
+    others = cells[cells["target"] == ER]
+    wider = pd.concat([sizes, sizes.head(1).assign(task=ACTS)])
+    changed = results.replace({"cells": pd.concat([others, *rows]), "sizes": wider})
+    return with_sizes(changed, {**SIZES, ACTS: 1})
+
+
+def test_the_best_fit_is_of_delta_on_the_logarithm_of_the_ratio(planted: Frames) -> None:
+    figure = drawn(plot_sample_ratio(with_dialogue_targets(planted, LINEAR), "DailyDialog"))
     bert = figure.axes[0]
-    # Dialogue classification as target: ER→TC 10, ER→DNLI 100, TC→DNLI 10, DNLI→TC 0.1, and from
-    # a task of one instance 0.01 and 0.1.
-    slope, middle = np.polyfit([1, 2, 1, -1, -2, -1], [8.0, 4.0, -2.0, 3.0, 5.0, 2.0], 1)
+    slope, middle = np.polyfit([*EXPONENTS.values()], LINEAR, 1)
     look = LOOKS["dialogue classification"]
     line = next(line for line in bert.lines if line.get_color() == look.colour)
     x, y = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
@@ -265,8 +276,15 @@ def test_the_best_fit_is_of_delta_on_the_logarithm_of_the_ratio(planted: Frames)
     assert (y[0], y[-1]) == pytest.approx((middle - 2 * slope, middle + 2 * slope))
     bands = [found for found in bert.collections if isinstance(found, PolyCollection)]
     assert len(bands) == len(bert.lines) - 1 == 1, "no line through two ratios of the other type"
-    assert bert.get_ylim()[1] < 20, "a wide band does not widen the axis"
-    assert "jackknife over tasks" in note(figure)
+    assert "jackknife over tasks" in read_caption(figure).notes
+
+
+def test_no_line_is_drawn_whose_band_would_fill_the_panel(planted: Frames) -> None:
+    figure = drawn(plot_sample_ratio(with_dialogue_targets(planted, SCATTERED), "DailyDialog"))
+    for axes in figure.axes:
+        assert not [found for found in axes.collections if isinstance(found, PolyCollection)]
+        assert len(axes.lines) == 1, "the line at 0"
+    assert "an interval wider than the points' range" in read_caption(figure).notes
 
 
 @pytest.mark.parametrize("draw", [plot_sample_ratio, plot_sample_count])

@@ -146,6 +146,7 @@ class Figure:
         certain: as for a table.
         part: frames → the rows that the figure uses, if it does not use the whole frames.
         text: name of its file in ``workflow/report``, if several figures share one.
+        data: frames → the plotted numbers, written to ``<name>.csv`` if they are in no table.
     """
 
     name: str
@@ -160,6 +161,7 @@ class Figure:
     certain: bool = True
     part: Callable[[Frames], Frames] | None = None
     text: str = ""
+    data: Callable[[Frames], pd.DataFrame] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ import tasktransfer
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.files.progress import show_progress
+from tasktransfer.present.csv_text import to_csv
 from tasktransfer.present.declared import FIGURE_ENDINGS, Analysis, Figure
 from tasktransfer.present.kit.style import save
 from tasktransfer.present.paper_files import draw_for_paper, list_paper_endings
@@ -73,7 +74,9 @@ def draw_figures(
         digest = compute_drawing_digest(figure, part)
         if style == "paper":
             digest = compute_digest([digest, caption])
+        csv = out / f"{figure.name}.csv"
         paths = [out / f"{figure.name}.{ending}" for ending in endings]
+        paths += [csv] if figure.data else []
         if manifest.get(figure.name) != digest or not all(path.is_file() for path in paths):
             canvas = figure.draw(part) if figure.planned(frames.study) else None
             if canvas is None:
@@ -83,11 +86,16 @@ def draw_figures(
                 draw_for_paper(partial(figure.draw, part), canvas, out / figure.name, caption)
             else:
                 save(canvas, out, figure.name)
+            if figure.data is not None:
+                with replace_file(csv) as file:
+                    file.write_text(to_csv(figure.data(part)), encoding="utf-8")
             drawn.redrawn.append(figure.name)
             digests[figure.name] = digest
             _write_manifest(out / MANIFEST, digests)
         drawn.names.append(figure.name)
-    _remove(out, [name for name in digests if name not in drawn.names], endings)
+    gone = [name for name in digests if name not in drawn.names]
+    _remove(out, gone, endings)
+    _remove(out, [f.name for f in shown.figures if f.data and f.name in gone], ("csv",))
     if set(digests) != set(drawn.names):
         _write_manifest(out / MANIFEST, {name: digests[name] for name in drawn.names})
     return drawn

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.curve_columns import CURVES
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import is_reference
 from tasktransfer.results.frames import FLAG, NUMBER, TEXT, WHOLE, Columns, Frame
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         collapsed,
         control_summary,
         controls,
+        learning_curves,
         methods,
         mixing,
         overlap,
@@ -40,6 +42,7 @@ else:
     agreement, asymmetry, cells = package.agreement, package.asymmetry, package.cells
     collapsed, control_summary = package.collapsed, package.control_summary
     controls, mixing, overlap = package.controls, package.mixing, package.overlap
+    learning_curves = package.learning_curves
     methods = package.methods
     prompted, race, references = package.prompted, package.race, package.references
     summary, top1, variance = package.summary, package.top1, package.variance
@@ -138,6 +141,7 @@ FRAMES = (
     Frame("references", columns.REFERENCES, references.make_references, planned=has_references),
     Frame("methods", METHODS, methods.make_methods, planned=compares_methods),
     Frame("mixing", columns.MIXING, mixing.make_mixing, planned=_has_mixing),
+    Frame("learning_curves", CURVES, learning_curves.make_learning_curves),
     # made from the dialogues, by `data stats` and `data reference`
     Frame("lengths", (), None, from_dialogues=True),
     Frame("overlap_data", (), None, from_dialogues=True),

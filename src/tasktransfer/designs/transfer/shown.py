@@ -50,7 +50,7 @@ from tasktransfer.selection.declared import declare_regret_figure, declare_regre
 
 if TYPE_CHECKING:
     from tasktransfer.designs.transfer.collect import collect
-    from tasktransfer.designs.transfer.figures import draw, forest, mixing
+    from tasktransfer.designs.transfer.figures import draw, forest, learning_curves, mixing
     from tasktransfer.designs.transfer.report import answer, blocks, facts
     from tasktransfer.designs.transfer.tables import (
         names,
@@ -60,7 +60,8 @@ if TYPE_CHECKING:
     )
 else:
     figures = LazyPackage("tasktransfer.designs.transfer.figures")
-    draw, forest, mixing = figures.draw, figures.forest, figures.mixing
+    draw, forest = figures.draw, figures.forest
+    learning_curves, mixing = figures.learning_curves, figures.mixing
     report = LazyPackage("tasktransfer.designs.transfer.report")
     answer, blocks, facts = report.answer, report.blocks, report.facts
     collect = LazyPackage(f"{__package__}.collect").collect
@@ -81,7 +82,7 @@ NO_TRANSFER = "How well do the study's models solve each task?"
 SCRIPTS = ("heatmap_model.js", "heatmap_words.js", "heatmap.js")
 """Scripts in load order: each uses those before it."""
 LENGTHS, MULTI_SOURCE, CONTROLS = "lengths", "multi_source", "shuffled_source"
-ASKED, LEARNED = "prompted", "references"
+ASKED, LEARNED, CURVES = "prompted", "references", "learning_curves"
 FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
     "heatmap": (
         "Improvement by transfer",
@@ -108,6 +109,7 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
         ("transfer_runs", "missing_runs", "cells", "control_cells"),
         "sure",
     ),
+    CURVES: ("Loss and dev score by round", (CURVES,), "made"),
     LENGTHS: ("Lengths of utterances and dialogues", (LENGTHS,), "made"),
 }
 """Title, input frames and section by kind of figure; each kind is drawn once per dataset."""
@@ -211,6 +213,7 @@ def list_figures(dataset: str, kinds: Iterable[str]) -> Iterator[Figure]:
             folded=kind not in OPEN,
             part=partial(draw.select_part, dataset),
             text=kind,
+            data=partial(learning_curves.select_means, dataset) if kind == CURVES else None,
         )
 
 
@@ -221,6 +224,7 @@ def _list_kinds(study: Study, dataset: str) -> list[str]:
     if not counts:  # the study only prompts models
         return []
     has = {
+        CURVES: True,
         LENGTHS: counts_dialogues(study, DATA_FILES),
         MULTI_SOURCE: any(count > 1 for count in counts),
         CONTROLS: SHUFFLED_SOURCE in transfer_config(study).controls and 1 in counts,

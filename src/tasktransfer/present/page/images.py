@@ -21,11 +21,12 @@ COLOURS = 256
 
 @dataclass(frozen=True, slots=True)
 class Inlined:
-    """An embedded image: a data URI, and its printed size in pixels of the page."""
+    """An embedded image: a data URI, its printed size in pixels of the page, and its own notes."""
 
     source: str
     width: int
     height: int
+    notes: str
 
 
 def encode_image(path: Path) -> Inlined:
@@ -36,6 +37,7 @@ def encode_image(path: Path) -> Inlined:
     """
     with Image.open(path) as opened:
         image, size = opened.convert("RGB"), opened.size
+        notes = str(opened.info.get("Description", ""))
     if image.width * image.height > MAX_PIXELS:
         scale = math.sqrt(MAX_PIXELS / (image.width * image.height))
         smaller = (round(image.width * scale), round(image.height * scale))
@@ -45,4 +47,4 @@ def encode_image(path: Path) -> Inlined:
     flat.save(buffer, "PNG", optimize=True)
     encoded = base64.b64encode(buffer.getvalue()).decode("ascii")
     width, height = (round(pixels * CSS_DPI / DPI) for pixels in size)
-    return Inlined(f"data:image/png;base64,{encoded}", width, height)
+    return Inlined(f"data:image/png;base64,{encoded}", width, height, notes)

@@ -196,11 +196,12 @@ def _load_pictures(
             continue
         path = figures / f"{figure.name}.png"
         image, pdf = encode_image(path), path.with_suffix(".pdf")
+        caption = shown.read_caption(figure.text or figure.name, figure.caption)
         beside = pdf.exists() and pdf.is_relative_to(folder)
         yield Picture(
             name=figure.name,
             title=figure.title,
-            caption=shown.read_caption(figure.text or figure.name, figure.caption),
+            caption=" ".join(part for part in (caption, image.notes) if part),
             source=image.source,
             width=image.width,
             height=image.height,

@@ -1,0 +1,93 @@
+"""Loss and dev score by round: small multiples, two panels per target."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tasktransfer.designs.transfer.tables.names import (
+    explain_short_names,
+    fit_short_names,
+    get_algorithm_label,
+)
+from tasktransfer.present.kit.caption import add_notes
+from tasktransfer.present.kit.panels import create_panels, make_line_entry, name_panel
+from tasktransfer.present.kit.series import plot_line_with_band
+from tasktransfer.present.kit.style import (
+    LABEL_POINTS,
+    Look,
+    add_legend_below,
+    add_title,
+    get_series_look,
+)
+from tasktransfer.results.frames import Frames
+
+MEASURES = {"loss": "loss", "dev_score": "dev score"}
+_MEANS = ["model", "algorithm", "target", "round"]
+
+
+def compute_mean_curves(curves: pd.DataFrame) -> pd.DataFrame:
+    """Return mean, minimum and maximum over sources and seeds, by model, algorithm, target, round.
+
+    Returns:
+        Columns model, algorithm, target, round, ``runs`` (number of runs that reached the round),
+        and mean, min and max of loss and dev score (``loss_mean`` and so on).
+    """
+    groups = curves.groupby(_MEANS, sort=False)
+    tables = [
+        groups[measure].agg(["mean", "min", "max"]).add_prefix(f"{measure}_")
+        for measure in MEASURES
+    ]
+    return pd.concat([groups.size().rename("runs"), *tables], axis=1).reset_index()
+
+
+def select_means(dataset: str, frames: Frames) -> pd.DataFrame:
+    """Return the numbers of a dataset's figure."""
+    curves = frames["learning_curves"]
+    return compute_mean_curves(curves[curves["dataset"] == dataset])
+
+
+def plot_learning_curves(frames: Frames, dataset: str) -> Figure | None:
+    """Draw two panels per target, loss and dev score, with a line per model and algorithm.
+
+    A line is the mean over sources and seeds, and its band the range of the runs. None without
+    runs.
+    """
+    means = select_means(dataset, frames)
+    if means.empty:
+        return None
+    targets = frames.metadata.order_names("task", means["target"])
+    short = fit_short_names(targets, frames.metadata.shorts)
+    pairs = list(means[["model", "algorithm"]].drop_duplicates().itertuples(index=False, name=None))
+    looks = {pair: get_series_look(rank) for rank, pair in enumerate(pairs)}
+    figure, panels = create_panels(2 * len(targets), 1.5, 1.35, shared="none")
+    places = iter(panels)
+    for target in targets:
+        rows = means[means["target"] == target]
+        for measure, label in MEASURES.items():
+            axes = next(places)
+            _draw(axes, rows, measure, looks)
+            name_panel(axes, f"{short[target]}: {label}")
+    several = means["model"].nunique() > 1
+    entries = [
+        make_line_entry(f"{get_algorithm_label(name)}{f', {model}' if several else ''}", look)
+        for (model, name), look in looks.items()
+    ]
+    add_legend_below(figure, entries)
+    curves = frames["learning_curves"]
+    seeds = int(curves.loc[curves["dataset"] == dataset, "seed"].nunique())
+    add_title(figure, f"{dataset}: loss and dev score by round", seeds, frames.metadata)
+    add_notes(figure, explain_short_names(short))
+    return figure
+
+
+def _draw(axes: Axes, rows: pd.DataFrame, measure: str, looks: dict[tuple[str, str], Look]) -> None:
+    for (model, algorithm), look in looks.items():
+        some = rows[(rows["model"] == model) & (rows["algorithm"] == algorithm)].sort_values(
+            "round"
+        )
+        mean, low, high = (some[f"{measure}_{part}"] for part in ("mean", "min", "max"))
+        plot_line_with_band(axes, some["round"], mean, look, low=low, high=high)
+    axes.set_xlabel("round", fontsize=LABEL_POINTS)
+    axes.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]

@@ -1,0 +1,66 @@
+"""Learning curves: one row per run and round, and their means in the figure and its CSV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from constructed_results import results_of
+from record_factory import single_source_runs
+
+from shown_results import shown_of, view_of
+from tasktransfer.designs.transfer.figures.learning_curves import (
+    compute_mean_curves,
+    plot_learning_curves,
+)
+from tasktransfer.present.figures import draw_figures
+
+TASKS = ("emotion_recognition", "topic_classification")
+KEYS = ["dataset", "model", "algorithm", "source", "target", "seed"]
+
+
+def test_means_and_ranges_are_over_sources_and_seeds() -> None:
+    rows = [
+        ("a", 0, 1, 2.0, 40.0),
+        ("b", 1, 1, 4.0, 60.0),
+        ("a", 0, 2, 1.0, 50.0),  # the other run stopped after round 1
+        ("", 0, 1, np.nan, 10.0),
+    ]
+    names = ["source", "seed", "round", "loss", "dev_score"]
+    curves = pd.DataFrame(rows, columns=names).assign(model="m", target="t")
+    curves["algorithm"] = ["multitask"] * 3 + ["baseline"]
+    first, second, alone = compute_mean_curves(curves).to_dict("records")
+    assert (first["round"], first["runs"], first["loss_mean"]) == (1, 2, 3.0)
+    assert (first["dev_score_min"], first["dev_score_max"]) == (40.0, 60.0)
+    assert (second["round"], second["runs"], second["dev_score_mean"]) == (2, 1, 50.0)
+    assert np.isnan(alone["loss_mean"]), "a run that is not trained on the target has no loss"
+
+
+def test_a_figure_has_two_panels_per_target_and_its_numbers_as_csv(tmp_path: Path) -> None:
+    runs = single_source_runs("DailyDialog", ["bert"], TASKS, [0, 1], ["multitask"])
+    results = results_of(tmp_path / "records", runs, lambda run: 50.0 + run[-1])
+    curves = results["learning_curves"]
+    chosen = results["transfer_runs"].set_index(KEYS)
+    per_run = curves.groupby(KEYS)
+    assert set(per_run.groups) == set(chosen.index)
+    for run, rows in per_run:
+        assert len(rows) == chosen.loc[run, "epochs"]
+        best = rows.set_index("round").loc[chosen.loc[run, "best_epoch"], "dev_score"]
+        assert best == pytest.approx(chosen.loc[run, "dev_score"])
+    figure = plot_learning_curves(results, "DailyDialog")
+    assert figure is not None
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["ER: loss", "ER: dev score", "TC: loss", "TC: dev score"]
+    assert plot_learning_curves(results, "Friends") is None
+    shown = shown_of(results, ["learning_curves"])
+    out = tmp_path / "figures"
+    draw_figures(shown, view_of(results), out)
+    plotted = pd.read_csv(out / "learning_curves_DailyDialog.csv")
+    assert len(plotted) == len(compute_mean_curves(curves))
+    assert plotted["dev_score_mean"].iloc[0] == pytest.approx(
+        compute_mean_curves(curves)["dev_score_mean"].iloc[0]
+    )
+    (out / "learning_curves_DailyDialog.csv").unlink()
+    assert draw_figures(shown, view_of(results), out).redrawn == ["learning_curves_DailyDialog"]
