@@ -119,7 +119,7 @@ def check_marks(results: Frames, folder: Path) -> None:
     for name in FIGURE_NAMES:
         figure = DRAW[name](select_dataset(results, DATASET), DATASET)
         assert figure is not None
-        assert "SYNTHETIC¹" in figure.get_suptitle(), name
+        assert "SYNTHETIC" in figure.get_suptitle(), name
 
 
 def test_every_record_says_it(trained: Trained) -> None:

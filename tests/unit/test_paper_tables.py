@@ -280,7 +280,7 @@ def test_tables_of_a_part_of_the_data_say_so(tmp_path: Path) -> None:
         assert "SUBSAMPLED¹ " in text
         assert "1 SUBSAMPLED: at most 1,200 test instances per task." in text
         assert "| difference |" not in text
-    assert format_heading("Deltas", None, results.metadata)[1].endswith("SUBSAMPLED¹")
+    assert format_heading("Deltas", None, results.metadata)[1].endswith("SUBSAMPLED")
 
 
 def test_a_study_without_several_sources_says_so(single: Frames, printed: Path) -> None:
