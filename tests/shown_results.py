@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -59,8 +60,10 @@ def shown_of(results: Frames, kinds: Sequence[str] = tuple(FIGURES)) -> Analysis
 
 
 def drawn(results: Frames, out: Path, kinds: Sequence[str] = tuple(FIGURES)) -> Drawn:
-    """Draw the changed figures into a folder."""
-    return draw_figures(shown_of(results, kinds), view_of(results), out)
+    """Draw the changed figures of datasets into a folder."""
+    shown = shown_of(results, kinds)
+    of_datasets = tuple(figure for figure in shown.figures if figure.text in kinds)
+    return draw_figures(replace(shown, figures=of_datasets), view_of(results), out)
 
 
 def printed(results: Frames) -> Mapping[str, Printed | Left]:
