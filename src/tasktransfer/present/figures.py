@@ -95,7 +95,8 @@ def draw_figures(
         drawn.names.append(figure.name)
     gone = [name for name in digests if name not in drawn.names]
     _remove(out, gone, endings)
-    _remove(out, [f.name for f in shown.figures if f.data and f.name in gone], ("csv",))
+    tables = {table.name for table in shown.tables}
+    _remove(out, [name for name in gone if name not in tables], ("csv",))
     if set(digests) != set(drawn.names):
         _write_manifest(out / MANIFEST, {name: digests[name] for name in drawn.names})
     return drawn
