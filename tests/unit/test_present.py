@@ -119,7 +119,7 @@ def test_badges_are_numbered_as_their_notes() -> None:
     assert format_badges(marks) == "SYNTHETIC¹ · SUBSAMPLED² · SUBSTITUTES 1³"
     told = format_notes(marks, ["More."])
     assert [note.split()[0] for note in told] == ["1", "2", "3", "4"]
-    assert "limit_test 10" in told[1] and "the encoder → a smaller one" in told[2]
+    assert "at most 10 test instances" in told[1] and "the encoder → a smaller one" in told[2]
     assert "ratings" not in " ".join(told)
     assert list_marks(REAL) == [] and format_badges([]) == "" and describe_setting(REAL) == ""
 

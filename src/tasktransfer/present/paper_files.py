@@ -49,15 +49,13 @@ def draw_for_paper(
         path: the files without their endings (``list_paper_endings``).
         caption: caption of the figure's kind. The figure's own title, notes and marks are added.
     """
-    widths = (paper.NARROW, paper.WIDE) if paper.is_narrow(on_screen) else (paper.WIDE,)
-    for width in widths:
-        with paper.use_paper_style(width):
-            figure = draw()
-            if figure is None:
-                return
-            lay_out(figure)
-        if not paper.exceeds_width(figure):
-            break
+    width = paper.NARROW if paper.is_narrow(on_screen) else paper.WIDE
+    figure = _draw(draw, width)
+    if figure is not None and paper.exceeds_width(figure):
+        width = paper.WIDE
+        figure = _draw(draw, width)
+    if figure is None:
+        return
     box, own = paper.crop_height(figure, MARGIN), read_caption(figure)
     text = " ".join(part for part in (own.title, caption, own.notes, own.marks) if part)
     about: dict[str, Any] = {"CreationDate": None, "Subject": text}
@@ -67,9 +65,19 @@ def draw_for_paper(
         part.write_text(format_latex_figure(path.name, width, text), encoding="utf-8")
     if engine := find_engine():
         _prepare_for_latex(figure)
-        fonts = {"pgf.texsystem": engine, "pgf.rcfonts": False}
-        with mpl.rc_context(fonts), _replace(path, "pgf") as part:
+        with (
+            mpl.rc_context({"pgf.texsystem": engine, "pgf.rcfonts": False}),
+            _replace(path, "pgf") as part,
+        ):
             figure.savefig(part, format="pgf", bbox_inches=box)
+
+
+def _draw(draw: Callable[[], Figure | None], width: float) -> Figure | None:
+    with paper.use_paper_style(width):
+        figure = draw()
+        if figure is not None:
+            lay_out(figure)
+    return figure
 
 
 def _replace(path: Path, ending: str) -> AbstractContextManager[Path]:

@@ -21,6 +21,7 @@ from tasktransfer.present.kit.panels import (
     create_panels,
     draw_reference_line,
     draw_vertical_line,
+    fill_grid,
     fit,
     label_ends,
     make_line_entry,
@@ -78,7 +79,7 @@ def plot_correlations(frames: Frames) -> Figure | None:
             draw_vertical_line(panel, best["value"], label, below=True)
         if np.isfinite(ceilings.get(name, np.nan)):
             draw_vertical_line(panel, ceilings[name], "ceiling", style=":")
-    for panel in axes[-axes[0].get_gridspec().ncols :]:
+    for panel in axes[-fill_grid(axes[0]).shape[1] :]:
         panel.set_xlabel(SPEARMAN, fontsize=LABEL_POINTS)
     add_title(figure, "Correlation with human ratings, by rated set", _count_seeds(own), metadata)
     fit(figure, axes, width, height)

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tasktransfer.present.kit.panels import create_panels, name_panel
+from tasktransfer.present.kit.panels import create_panels, fill_grid, name_panel
 from tasktransfer.present.kit.series import Estimate, plot_forest
 from tasktransfer.present.kit.style import add_legend_below, add_title, fit_panels
 from tasktransfer.results.metadata import Metadata
@@ -70,6 +69,4 @@ def finish_forests(
         add_legend_below(figure, entries, heading)
     add_title(figure, title, seeds, metadata, notes)
     width = max(1.9, 5 / len(figure.axes))
-    shape = figure.axes[0].get_gridspec().get_geometry()
-    panels = np.full(shape, figure.axes[0], dtype=object)
-    fit_panels(figure, panels, width, LINE * (lines + 0.8))
+    fit_panels(figure, fill_grid(figure.axes[0]), width, LINE * (lines + 0.8))

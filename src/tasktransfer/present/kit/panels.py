@@ -59,8 +59,20 @@ def fit(
     """
     wide, high = figure.get_size_inches()
     figure.set_size_inches(wide, high + ROOM)  # long notes would leave panels of no height
-    shape = axes[0].get_gridspec().get_geometry()
-    fit_panels(figure, np.full(shape, axes[0], dtype=object), width, height, cells=cells)
+    fit_panels(figure, fill_grid(axes[0]), width, height, cells=cells)
+
+
+def fill_grid(axes: Axes) -> Any:
+    """Return the grid of panels that a panel is in, with this panel in every place."""
+    grid = axes.get_gridspec()
+    shape = (1, 1) if grid is None else grid.get_geometry()
+    return np.full(shape, axes, dtype=object)
+
+
+def is_in_first_column(axes: Axes) -> bool:
+    """Return whether a panel has no panel to its left."""
+    place = axes.get_subplotspec()
+    return place is None or place.is_first_col()
 
 
 def name_panel(axes: Axes, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -87,7 +88,10 @@ def _draw(axes: Axes, rows: pd.DataFrame, measure: str, looks: dict[tuple[str, s
         some = rows[(rows["model"] == model) & (rows["algorithm"] == algorithm)].sort_values(
             "round"
         )
-        mean, low, high = (some[f"{measure}_{part}"] for part in ("mean", "min", "max"))
-        plot_line_with_band(axes, some["round"], mean, look, low=low, high=high)
+        x, mean, low, high = (
+            some[name].to_numpy(np.float64)
+            for name in ("round", *(f"{measure}_{part}" for part in ("mean", "min", "max")))
+        )
+        plot_line_with_band(axes, x, mean, look, low=low, high=high)
     axes.set_xlabel("round", fontsize=LABEL_POINTS)
     axes.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]

@@ -13,7 +13,7 @@ from tasktransfer.designs.transfer.tables.names import (
     get_algorithm_label,
 )
 from tasktransfer.present.kit.caption import add_notes
-from tasktransfer.present.kit.panels import create_panels
+from tasktransfer.present.kit.panels import create_panels, is_in_first_column
 from tasktransfer.present.kit.style import (
     INK,
     add_legend_below,
@@ -45,7 +45,7 @@ def plot_mixing(frames: Frames) -> Figure | None:
         _draw(axes, panel, sources)
         title = f"{get_algorithm_label(algorithm)}: {names[target]}, {model}"
         axes.set_title(fold_name(title, 2.6, 8.5), fontsize=8.5)
-        if axes.get_subplotspec().is_first_col():
+        if is_in_first_column(axes):
             axes.set_ylabel("weight", fontsize=9)
     grid[0].set_ylim(0, 1)
     entries = [

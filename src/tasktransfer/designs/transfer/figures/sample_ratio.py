@@ -14,7 +14,7 @@ from tasktransfer.designs.transfer.figures.one_dataset import (
 )
 from tasktransfer.designs.transfer.figures.task_types import LOOKS, get_task_type, list_types
 from tasktransfer.present.kit.caption import add_notes
-from tasktransfer.present.kit.panels import create_panels, make_line_entry
+from tasktransfer.present.kit.panels import create_panels, is_in_first_column, make_line_entry
 from tasktransfer.present.kit.style import (
     LABEL_POINTS,
     add_legend_below,
@@ -62,7 +62,7 @@ def plot_sample_ratio(frames: Frames, dataset: str) -> Figure | None:
     for axes, model in zip(panels, models, strict=True):
         lines |= _draw(axes, cells[cells["model"] == model], types)
         axes.set_title(fold_name(model, 2.6, 10), fontsize=10)
-        if axes.get_subplotspec().is_first_col():
+        if is_in_first_column(axes):
             axes.set_ylabel("Score delta, points", fontsize=LABEL_POINTS + 0.5)
         axes.set_xlabel("Training samples, source / target", fontsize=LABEL_POINTS)
     log_axis(panels[0], [float(cells["ratio"].min()), float(cells["ratio"].max())])
