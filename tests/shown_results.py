@@ -13,7 +13,7 @@ import pandas as pd
 from tasktransfer.designs.transfer.figures.one_dataset import list_datasets
 from tasktransfer.designs.transfer.shown import FIGURES, declare_analysis
 from tasktransfer.present.declared import Analysis
-from tasktransfer.present.figures import Drawn, draw_figures
+from tasktransfer.present.figures import Drawn, FigureStyle, draw_figures
 from tasktransfer.present.page import page
 from tasktransfer.present.tables import Left, Printed, build_printed_tables, write_tables
 from tasktransfer.results.frames import Frames
@@ -59,11 +59,16 @@ def shown_of(results: Frames, kinds: Sequence[str] = tuple(FIGURES)) -> Analysis
     return declare_analysis(dict.fromkeys(list_datasets(results), kinds))
 
 
-def drawn(results: Frames, out: Path, kinds: Sequence[str] = tuple(FIGURES)) -> Drawn:
+def drawn(
+    results: Frames,
+    out: Path,
+    kinds: Sequence[str] = tuple(FIGURES),
+    style: FigureStyle = "screen",
+) -> Drawn:
     """Draw the changed figures of datasets into a folder."""
     shown = shown_of(results, kinds)
     of_datasets = tuple(figure for figure in shown.figures if figure.text in kinds)
-    return draw_figures(replace(shown, figures=of_datasets), view_of(results), out)
+    return draw_figures(replace(shown, figures=of_datasets), view_of(results), out, style)
 
 
 def printed(results: Frames) -> Mapping[str, Printed | Left]:

@@ -14,10 +14,9 @@ from matplotlib.text import Text
 from PIL import Image
 from record_factory import Run, single_source_runs
 
-from shown_results import shown_of, view_of
+from shown_results import drawn as draw_figures
 from tasktransfer.designs.transfer.figures.draw import DRAW
 from tasktransfer.designs.transfer.shown import FIGURES
-from tasktransfer.present.figures import draw_figures
 from tasktransfer.present.kit.paper import (
     CELL,
     NARROW,
@@ -66,8 +65,7 @@ def test_no_text_overlaps_or_is_large(results: Frames, name: str, width: float) 
 
 
 def test_files_have_the_page_width_and_the_whole_caption(results: Frames, tmp_path: Path) -> None:
-    shown = shown_of(results, ["transfer_graph"])
-    drawn = draw_figures(shown, view_of(results), tmp_path, "paper")
+    drawn = draw_figures(results, tmp_path, ["transfer_graph"], "paper")
     assert drawn.names == ["transfer_graph_DailyDialog"]
     assert [path.suffix[1:] for path in drawn.files(tmp_path)] == list(list_paper_endings())
     path = tmp_path / "transfer_graph_DailyDialog.pdf"
@@ -80,7 +78,7 @@ def test_files_have_the_page_width_and_the_whole_caption(results: Frames, tmp_pa
     assert "Nodes are tasks" in latex, "the caption of the kind"
     assert "DNLI: dialogue nli; ER: emotion recognition; TC: topic classification." in latex
     assert "SYNTHETIC (tiny world): generated dialogues" in latex
-    assert draw_figures(shown, view_of(results), tmp_path, "paper").redrawn == []
+    assert draw_figures(results, tmp_path, ["transfer_graph"], "paper").redrawn == []
 
 
 def test_the_caption_is_in_the_files_for_the_screen_too(results: Frames, tmp_path: Path) -> None:
