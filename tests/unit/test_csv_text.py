@@ -14,8 +14,7 @@ import pytest
 from tasktransfer.present.columns import Head
 from tasktransfer.present.csv_text import to_csv
 from tasktransfer.present.html import HtmlTable
-from tasktransfer.present.page.fragment import write_fragment
-from tasktransfer.present.page.text import hash_of
+from tasktransfer.present.page.text import hash_of, write_fragment
 from tasktransfer.present.printed import Layout, escape, to_latex, to_markdown, write_table
 
 FORMULAS = [

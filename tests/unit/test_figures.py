@@ -36,7 +36,7 @@ from tasktransfer.designs.transfer.figures.transfer_graph import (
     plot_transfer_graph,
 )
 from tasktransfer.designs.transfer.shown import FIGURES
-from tasktransfer.present.kit.caption import read_caption
+from tasktransfer.present.kit.paper import read_caption
 from tasktransfer.present.kit.style import fold_name, format_signed, get_series_look, log_ticks
 from tasktransfer.results.frames import Frames
 

@@ -17,6 +17,7 @@ from record_factory import Run, single_source_runs
 from shown_results import drawn as draw_figures
 from tasktransfer.designs.transfer.figures.draw import DRAW
 from tasktransfer.designs.transfer.shown import FIGURES
+from tasktransfer.present.figures import draw_for_paper, find_engine, list_paper_endings
 from tasktransfer.present.kit.paper import (
     CELL,
     NARROW,
@@ -26,7 +27,6 @@ from tasktransfer.present.kit.paper import (
     use_paper_style,
 )
 from tasktransfer.present.kit.style import save
-from tasktransfer.present.paper_files import draw_for_paper, find_engine, list_paper_endings
 from tasktransfer.results.frames import Frames
 
 TASKS = ("emotion_recognition", "topic_classification", "dialogue_nli")

@@ -52,7 +52,7 @@ def write_figures(design: Design, study: Study) -> None:
 
 def write_paper_figures(design: Design, study: Study) -> None:
     """Draw the figures in paper style, into a folder next to the other figures."""
-    from tasktransfer.present.paper_files import find_engine  # noqa: PLC0415
+    from tasktransfer.present.figures import find_engine  # noqa: PLC0415
 
     analysis = design.analysis(study)
     _draw(analysis, read_frames(study, analysis), Path(study.figures) / "paper", "paper")

@@ -26,8 +26,7 @@ from tasktransfer.present.declared import (
 from tasktransfer.present.html import HtmlTable, as_html, explain_missing_values, to_records
 from tasktransfer.present.marks import format_badges, format_notes, list_marks
 from tasktransfer.present.numbers import DASH, is_missing
-from tasktransfer.present.page.fragment import write_fragment
-from tasktransfer.present.page.text import encode_text
+from tasktransfer.present.page.text import encode_text, write_fragment
 from tasktransfer.present.printed import (
     Entry,
     Layout,

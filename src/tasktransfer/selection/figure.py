@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasktransfer.core.quantities import format_quantity
-from tasktransfer.present.kit.caption import add_notes
+from tasktransfer.present.kit.paper import add_notes
 from tasktransfer.present.kit.style import (
     ALGORITHM_COLOURS,
     INK,

@@ -19,13 +19,13 @@ from tasktransfer.designs.probes.intervals import ALL
 from tasktransfer.designs.probes.plan import WORDS
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import read_csv_rows
-from tasktransfer.present.kit.caption import add_notes
 from tasktransfer.present.kit.panels import (
     create_panels,
     draw_reference_line,
     make_line_entry,
     name_panel,
 )
+from tasktransfer.present.kit.paper import add_notes
 from tasktransfer.present.kit.series import plot_line_with_band
 from tasktransfer.present.kit.style import (
     INK,

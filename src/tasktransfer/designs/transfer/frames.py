@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.curve_columns import CURVES
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import is_reference
 from tasktransfer.results.frames import FLAG, NUMBER, TEXT, WHOLE, Columns, Frame
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
         collapsed,
         control_summary,
         controls,
-        learning_curves,
         methods,
         mixing,
         overlap,
@@ -42,7 +40,6 @@ else:
     agreement, asymmetry, cells = package.agreement, package.asymmetry, package.cells
     collapsed, control_summary = package.collapsed, package.control_summary
     controls, mixing, overlap = package.controls, package.mixing, package.overlap
-    learning_curves = package.learning_curves
     methods = package.methods
     prompted, race, references = package.prompted, package.race, package.references
     summary, top1, variance = package.summary, package.top1, package.variance
@@ -133,6 +130,18 @@ def _has_mixing(study: Study) -> bool:
     return transfer_config(study).multi_source.mixes
 
 
+CURVES: Columns = (
+    ("dataset", TEXT, "dataset"),
+    ("model", TEXT, "model, by its name in the study"),
+    ("algorithm", TEXT, "baseline, or the transfer algorithm"),
+    ("source", TEXT, "source tasks joined by +; empty for a baseline"),
+    ("target", TEXT, "target task"),
+    ("seed", WHOLE, "random seed"),
+    ("round", WHOLE, "round of the last stage, from 1; 0: the untrained model"),
+    ("loss", NUMBER, "mean training loss of the target in the round; NaN: not trained on it"),
+    ("dev_score", NUMBER, "score on the dev set that selects the best round, 0-100"),
+)
+
 RUNS, DELTAS = "transfer_runs", "deltas"
 FRAMES = (
     Frame(RUNS, columns.RUNS, collect.make_transfer_runs),
@@ -141,7 +150,7 @@ FRAMES = (
     Frame("references", columns.REFERENCES, references.make_references, planned=has_references),
     Frame("methods", METHODS, methods.make_methods, planned=compares_methods),
     Frame("mixing", columns.MIXING, mixing.make_mixing, planned=_has_mixing),
-    Frame("learning_curves", CURVES, learning_curves.make_learning_curves),
+    Frame("learning_curves", CURVES, collect.make_learning_curves),
     # made from the dialogues, by `data stats` and `data reference`
     Frame("lengths", (), None, from_dialogues=True),
     Frame("overlap_data", (), None, from_dialogues=True),

@@ -1,4 +1,4 @@
-"""Paper style: figures 5.5 or 3.3 inches wide, in a serif font of at most 8 points.
+"""Captions, and paper style: figures 5.5 or 3.3 inches wide, in a serif font of at most 8 points.
 
 The title and the notes of a figure are in its caption, and not in the picture. The style is a
 context (``use_paper_style``), which the functions of ``style`` and ``panels`` respect. So a figure
@@ -8,9 +8,10 @@ needs no code of its own for it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
@@ -169,3 +170,36 @@ def crop_height(figure: Figure, margin: float) -> Bbox:
     """Return the box to save: the figure's whole width, and the height of its content, inches."""
     box = figure.get_tightbbox()
     return Bbox([[0, box.y0 - margin], [figure.get_figwidth(), box.y1 + margin]])
+
+
+TITLE, NOTES, MARKS = "title", "notes", "marks"
+"""Marks (gid) of the texts of a caption's parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """Parts of a caption: title with study and seeds, notes, and explanations of the badges."""
+
+    title: str
+    notes: str
+    marks: str
+
+
+def add_notes(figure: Figure, notes: Sequence[str]) -> None:
+    """Add sentences to a figure's caption."""
+    add_to_caption(figure, NOTES, notes)
+
+
+def add_to_caption(figure: Figure, part: str, texts: Sequence[str]) -> None:
+    """Keep texts of one part of the caption with the figure, as artists that are never drawn."""
+    for text in texts:
+        figure.text(0, 0, text, gid=part, visible=False, in_layout=False)
+
+
+def read_caption(figure: Figure) -> Caption:
+    """Return the caption of a figure."""
+    parts = (
+        " ".join(text.get_text() for text in figure.texts if text.get_gid() == part)
+        for part in (TITLE, NOTES, MARKS)
+    )
+    return Caption(*parts)

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from tasktransfer.core.quantities import format_quantity
 from tasktransfer.files import replace_file
 from tasktransfer.present.kit import paper
-from tasktransfer.present.kit.caption import MARKS, NOTES, TITLE, add_to_caption, read_caption
+from tasktransfer.present.kit.paper import MARKS, NOTES, TITLE, add_to_caption, read_caption
 from tasktransfer.present.marks import list_marks
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.stats.best_fit import fit_line

@@ -1,4 +1,4 @@
-"""The page's own files, and escaping of values for the page."""
+"""The page's own files, escaping of values for the page, and a single table as an HTML file."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
+
+from tasktransfer.files import replace_file
+from tasktransfer.present.html import HtmlTable, create_environment
 
 HERE = Path(__file__).parent
 
@@ -36,3 +39,13 @@ def hash_of(text: str) -> str:
     """Return the hash of a style or script for the page's content security policy."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"
+
+
+def write_fragment(path: Path, table: HtmlTable) -> Path:
+    """Write a page with one table, atomically."""
+    template = create_environment(HERE).get_template("fragment.html.j2")
+    style = read_own_text("page.css")
+    text = template.render(table=table, style=Markup(style), style_hash=hash_of(style))
+    with replace_file(path) as part:
+        part.write_text(text, encoding="utf-8")
+    return path

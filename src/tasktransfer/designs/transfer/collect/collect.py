@@ -10,9 +10,15 @@ import pandas as pd
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer import pairs
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.rows import Values, identity, run_row, split_sources
+from tasktransfer.designs.transfer.collect.rows import (
+    Values,
+    identity,
+    run_row,
+    scored,
+    split_sources,
+)
 from tasktransfer.designs.transfer.config import transfer_config
-from tasktransfer.designs.transfer.runs import BASELINE, is_control, is_transfer
+from tasktransfer.designs.transfer.runs import BASELINE, is_control, is_transfer, name_of
 from tasktransfer.results.collect import NO_RECORD, Collected
 from tasktransfer.results.common_frames import build_metadata
 from tasktransfer.results.frames import Frames, list_names
@@ -41,6 +47,26 @@ def make_control_runs(frames: Frames) -> Iterator[Values]:
     """Yield one row per finished run of a control, in the order of the plan."""
     collected = frames.collected
     return (run_row(collected, run) for run in collected.runs if is_control(run))
+
+
+def make_learning_curves(frames: Frames) -> Iterator[Values]:
+    """Yield the rows of the frame ``learning_curves``: one per run and round."""
+    collected = frames.collected
+    for run in collected.runs:
+        if not is_transfer(run):
+            continue
+        dataset, model, algorithm, sources, target, seed = name_of(run)
+        names = (dataset, model, algorithm, "+".join(sources), target, seed)
+        stage = scored(run)
+        course = collected.record(stage)["training"]
+        (scores,) = (
+            selection["scores"]
+            for selection in course["selections"]
+            if tuple(selection["select_on"]) == tuple(stage.selection.tasks)
+        )
+        for entry, score in zip(course["rounds"], scores, strict=True):
+            loss = entry["train_loss"].get(target, float("nan"))
+            yield (*names, entry["round"], loss, score)
 
 
 def make_deltas(frames: Frames) -> pd.DataFrame:

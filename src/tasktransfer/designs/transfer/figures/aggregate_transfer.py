@@ -22,7 +22,7 @@ from tasktransfer.designs.transfer.figures.one_dataset import (
 )
 from tasktransfer.designs.transfer.tables.names import explain_short_names, fit_short_names
 from tasktransfer.present.kit import matrix as cell_grid
-from tasktransfer.present.kit.caption import add_notes
+from tasktransfer.present.kit.paper import add_notes
 from tasktransfer.present.kit.style import (
     DIVERGING,
     add_legend_below,

@@ -12,8 +12,8 @@ from tasktransfer.designs.transfer.tables.names import (
     fit_short_names,
     get_algorithm_label,
 )
-from tasktransfer.present.kit.caption import add_notes
 from tasktransfer.present.kit.panels import create_panels, make_line_entry, name_panel
+from tasktransfer.present.kit.paper import add_notes
 from tasktransfer.present.kit.series import plot_line_with_band
 from tasktransfer.present.kit.style import (
     LABEL_POINTS,

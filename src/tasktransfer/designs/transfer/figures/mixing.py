@@ -12,8 +12,8 @@ from tasktransfer.designs.transfer.tables.names import (
     fit_short_names,
     get_algorithm_label,
 )
-from tasktransfer.present.kit.caption import add_notes
 from tasktransfer.present.kit.panels import create_panels, is_in_first_column
+from tasktransfer.present.kit.paper import add_notes
 from tasktransfer.present.kit.style import (
     INK,
     add_legend_below,

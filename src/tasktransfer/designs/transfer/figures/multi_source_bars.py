@@ -17,7 +17,7 @@ from tasktransfer.designs.transfer.tables.names import (
     fit_short_names,
     get_algorithm_label,
 )
-from tasktransfer.present.kit.caption import add_notes
+from tasktransfer.present.kit.paper import add_notes
 from tasktransfer.present.kit.style import (
     INK,
     MISSING,

@@ -14,7 +14,7 @@ from tasktransfer.designs.transfer.figures.one_dataset import (
     select_single_source_cells,
     train_sizes,
 )
-from tasktransfer.present.kit.caption import add_notes
+from tasktransfer.present.kit.paper import add_notes
 from tasktransfer.present.kit.style import (
     INK,
     LABEL_POINTS,

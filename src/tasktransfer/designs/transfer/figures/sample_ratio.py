@@ -13,8 +13,8 @@ from tasktransfer.designs.transfer.figures.one_dataset import (
     train_sizes,
 )
 from tasktransfer.designs.transfer.figures.task_types import LOOKS, get_task_type, list_types
-from tasktransfer.present.kit.caption import add_notes
 from tasktransfer.present.kit.panels import create_panels, is_in_first_column, make_line_entry
+from tasktransfer.present.kit.paper import add_notes
 from tasktransfer.present.kit.style import (
     LABEL_POINTS,
     add_legend_below,

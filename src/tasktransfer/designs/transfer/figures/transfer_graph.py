@@ -24,8 +24,7 @@ from tasktransfer.designs.transfer.tables.names import (
     fit_short_names,
     get_algorithm_label,
 )
-from tasktransfer.present.kit.caption import add_notes
-from tasktransfer.present.kit.paper import count_columns
+from tasktransfer.present.kit.paper import add_notes, count_columns
 from tasktransfer.present.kit.style import (
     DIVERGING,
     INK,
