@@ -23,7 +23,7 @@ OnRound = Callable[[int, Values, Sequence[float], float], None]
 """Function that receives each round's number, losses, dev scores, and the learning rate."""
 
 
-class Client(Protocol):
+class TrackingClient(Protocol):
     """A client that receives values by step."""
 
     def log(self, values: Values, step: int) -> None:
@@ -49,7 +49,7 @@ class _TensorBoard:
         self._writer.close()
 
 
-class _Run:
+class _TrackedRun:
     """A run of trackio or wandb, whose functions have the same names."""
 
     def __init__(self, name: str, job: Job, **options: Any) -> None:
@@ -64,15 +64,15 @@ class _Run:
         self._client.finish()
 
 
-def _open_wandb(job: Job) -> Client:
+def _open_wandb(job: Job) -> TrackingClient:
     folder = Path(job.tracking_folder)
     folder.mkdir(parents=True, exist_ok=True)
-    return _Run("wandb", job, dir=str(folder))
+    return _TrackedRun("wandb", job, dir=str(folder))
 
 
-_OPEN: Mapping[str, Callable[[Job], Client]] = {
+_OPEN: Mapping[str, Callable[[Job], TrackingClient]] = {
     "tensorboard": _TensorBoard,
-    "trackio": partial(_Run, "trackio"),
+    "trackio": partial(_TrackedRun, "trackio"),
     "wandb": _open_wandb,
 }
 
@@ -99,7 +99,7 @@ def open_tracker(job: Job, joules: Callable[[], float | None]) -> Iterator[OnRou
 
 
 def _log_round(
-    client: Client,
+    client: TrackingClient,
     joules: Callable[[], float | None],
     number: int,
     train_loss: Values,

@@ -177,7 +177,7 @@ TITLE, NOTES, MARKS = "title", "notes", "marks"
 
 
 @dataclass(frozen=True, slots=True)
-class Caption:
+class FigureCaption:
     """Parts of a caption: title with study and seeds, notes, and explanations of the badges."""
 
     title: str
@@ -196,10 +196,10 @@ def add_to_caption(figure: Figure, part: str, texts: Sequence[str]) -> None:
         figure.text(0, 0, text, gid=part, visible=False, in_layout=False)
 
 
-def read_caption(figure: Figure) -> Caption:
+def read_caption(figure: Figure) -> FigureCaption:
     """Return the caption of a figure."""
     parts = (
         " ".join(text.get_text() for text in figure.texts if text.get_gid() == part)
         for part in (TITLE, NOTES, MARKS)
     )
-    return Caption(*parts)
+    return FigureCaption(*parts)
