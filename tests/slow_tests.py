@@ -40,6 +40,7 @@ SLOW: dict[str, tuple[str, ...]] = {
     "workflow/test_empathetic_planted.py": STUDY,
     "workflow/test_faults.py": (*WORKFLOW, *of_package("results/", "training/"), "tests/workflow/"),
     "workflow/test_low_rank_study.py": STUDY,
+    "workflow/test_machines.py": COMMANDS,
     "workflow/test_own_data.py": ("docs/", *COMMANDS),
     "workflow/test_own_dialogues.py": ("docs/", "examples/", *COMMANDS),
     "workflow/test_panel_planted.py": STUDY,

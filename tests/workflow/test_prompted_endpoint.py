@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from forked_snakemake import run_snakemake
 
 from language_server import Body, Reply, Server, chat_answer, refusal, serving
 
@@ -57,24 +57,12 @@ def run(folder: Path, server: Server) -> tuple[int, str]:
     said["prompted"][0]["endpoint"] = server.url
     (folder / "study.yaml").write_text(yaml.safe_dump(said))
     programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(
-        [
-            "snakemake",
-            "--snakefile",
-            ROOT / "Snakefile",
-            "--configfile",
-            "study.yaml",
-            "--cores",
-            "1",
-        ],
-        cwd=folder,
-        env={**os.environ, "PATH": programs, "HF_HUB_OFFLINE": "1", "OPENAI_API_KEY": CANARY},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
+    done = run_snakemake(
+        ["--snakefile", ROOT / "Snakefile", "--configfile", "study.yaml", "--cores", "1"],
+        folder,
+        {**os.environ, "PATH": programs, "HF_HUB_OFFLINE": "1", "OPENAI_API_KEY": CANARY},
     )
-    return done.returncode, done.stdout
+    return done.returncode, done.stdout + done.stderr
 
 
 def contents(folder: Path) -> Iterator[tuple[Path, str]]:
