@@ -84,13 +84,14 @@ def test_utterances_and_words_of_a_corpus_are_counted() -> None:
 
 def test_exchanged_items_have_the_context_of_another_item() -> None:
     items = [
-        Instance(f"s-{n}", f"c{n // 3}", "s", f"context {n // 3}", 0, {"response": f"r{n}"}, (),
-                 ("1",), (), (0,))
+        Instance(f"s-{n}", f"c{n // 3}", "s", "x" * (1 + n // 3), 1 + n // 3,
+                 {"response": f"r{n}"}, (), ("1",), (), (0,))
         for n in range(12)
     ]  # fmt: skip
     exchanged = exchange_contexts(items)
     for before, after in zip(items, exchanged, strict=True):
         assert after.context != before.context
+        assert after.focus == len(after.context)
         assert (after.id, after.dialogue_id, after.query) == (
             before.id, before.dialogue_id, before.query,
         )  # fmt: skip

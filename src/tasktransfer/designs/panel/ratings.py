@@ -79,8 +79,8 @@ def exchange_contexts(items: Sequence[Instance]) -> list[Instance]:
         for item, other in zip(groups, [*groups[far:], *groups[:far]], strict=True)
     }
     return [
-        replace(item, context=given[item.dialogue_id].context, turns=given[item.dialogue_id].turns)
-        for item in items
+        replace(item, context=other.context, focus=other.focus, turns=other.turns)
+        for item, other in ((item, given[item.dialogue_id]) for item in items)
     ]
 
 
