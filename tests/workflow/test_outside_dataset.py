@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from test_toy_design import ROOT, call, snakemake
 
 from outside_dataset import PURCHASE, SHOP
 from outside_dataset.release import SIZES, write_release
 from tasktransfer.results.records import read_record
 from tasktransfer.tasks.card import SPLITS
 
-ROOT = Path(__file__).resolve().parents[2]
 STUDY: dict[str, Any] = {
     "study": "errands",
     "plugins": [str(ROOT / "tests" / "outside_dataset")],
@@ -27,25 +24,6 @@ STUDY: dict[str, Any] = {
     "algorithms": ["multitask"],
     "training": {"learning_rate": 2e-3, "batch_size": 16, "epochs": 1},
 }
-
-
-def call(folder: Path, *words: str) -> str:
-    """Run a command that must succeed, and return its output."""
-    done = subprocess.run(
-        [sys.executable, "-m", *words],
-        cwd=folder,
-        env={
-            **os.environ,
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "HF_HUB_OFFLINE": "1",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    logs = "\n".join(log.read_text()[-1500:] for log in (folder / "results").rglob("*.log"))
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:] + logs[-6000:]
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +40,7 @@ def test_it_is_planned_before_anything_is_there(study: Path) -> None:
 
 
 def test_its_study_is_run_to_the_last_training(study: Path) -> None:
-    call(
-        study,
-        *("snakemake", "trainings", "--snakefile", str(ROOT / "Snakefile")),
-        *("--workflow-profile", str(ROOT / "workflow" / "profiles" / "default"), "--cores", "2"),
-        *("--max-jobs-per-timespan", "100/1s"),
-        *("--configfile", "study.yaml"),
-    )
+    snakemake(study, "trainings")
     records = [read_record(path) for path in (study / "results/stages").rglob("metrics.json")]
     trained = sorted(tuple(record["node"]["train_tasks"]) for record in records)
     assert trained == [(PURCHASE.name,), (PURCHASE.name, SHOP.name), (SHOP.name,)]

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 import yaml
+from forked_snakemake import run_snakemake
 
 from tasktransfer.designs import open_study
 from tasktransfer.results.common_frames import RESOURCES, build_common_columns
@@ -43,14 +44,17 @@ ENVIRONMENT = {
 
 def call(folder: Path, *words: str) -> str:
     """Run a command that must succeed, and return its output."""
-    done = subprocess.run(
-        [sys.executable, "-m", *words],
-        cwd=folder,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    if words[0] == "snakemake":
+        done = run_snakemake(words[1:], folder, ENVIRONMENT)
+    else:
+        done = subprocess.run(
+            [sys.executable, "-m", *words],
+            cwd=folder,
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     logs = "\n".join(log.read_text()[-1500:] for log in (folder / "results").rglob("*.log"))
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:] + logs[-6000:]
     return done.stdout + done.stderr
