@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from forked_snakemake import run_snakemake
 
 from study_records import write_records, write_stage
 from tasktransfer.designs import open_study
@@ -33,18 +33,14 @@ exec {python} -m tasktransfer "$@"
 
 
 def snakemake(*arguments: str) -> str:
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "snakemake", *arguments, "--snakefile", ROOT / "Snakefile"),
-            *("--workflow-profile", ROOT / "profiles" / "default", "--cores", "2"),
-            *("--max-jobs-per-timespan", "100/1s"),
-            *("--configfile", "study.yaml"),
-        ],
-        env={**os.environ, "PATH": f"{Path('bin').resolve()}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = [
+        *(*arguments, "--snakefile", ROOT / "Snakefile"),
+        *("--workflow-profile", ROOT / "profiles" / "default", "--cores", "2"),
+        *("--max-jobs-per-timespan", "100/1s"),
+        *("--configfile", "study.yaml"),
+    ]
+    programs = f"{Path('bin').resolve()}:{os.environ['PATH']}"
+    done = run_snakemake(words, Path.cwd(), {**os.environ, "PATH": programs})
     logs = "".join(path.read_text() for path in Path("results/logs").glob("*.log"))
     assert done.returncode == 0, done.stdout + done.stderr + logs
     return done.stdout + done.stderr

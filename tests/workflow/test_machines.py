@@ -21,15 +21,17 @@ STUDY = SMALL_STUDY | {
     "seeds": 1,
 }
 FILES_OF_A_STUDY = ("report.html", "tables/scores.parquet", "figures/table1.md")
+# Root may write everywhere, unless it gives up this capability.
+AS_A_USER = ("setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override")
 WITHOUT_NETWORK = ("unshare", "--net")
 
 
-def run_study(folder: Path, *before: str, **changes: str | None) -> None:
+def run_study(folder: Path, *before: str, checkout: Path = ROOT, **changes: str | None) -> None:
     """Run a study in a folder; None removes a variable of the environment."""
     folder.mkdir(parents=True)
     (folder / "study.yaml").write_text(yaml.safe_dump(STUDY))
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT / "src"), **changes}
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(checkout / "src"), **changes}
     done = subprocess.run(
         [*before, sys.executable, "-m", "tasktransfer", "run", "study.yaml", "--cores", "2"],
         cwd=folder,
@@ -59,3 +61,17 @@ def test_without_a_home(tmp_path: Path) -> None:
 def test_without_a_network(tmp_path: Path) -> None:
     require_program(*WITHOUT_NETWORK)
     run_study(tmp_path / "study", *WITHOUT_NETWORK, HF_HUB_OFFLINE=None)
+
+
+def test_a_checkout_that_cannot_be_written(tmp_path: Path) -> None:
+    user = AS_A_USER if os.getuid() == 0 else ()
+    require_program(*user, "env")
+    checkout = tmp_path / "checkout"
+    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    for name in ("src", "workflow", "envs"):
+        shutil.copytree(ROOT / name, checkout / name, symlinks=True, ignore=ignored)
+    for path in [*checkout.rglob("*"), checkout]:
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode & ~0o222)
+    run_study(tmp_path / "study", *user, checkout=checkout)
+    assert not [*checkout.rglob("__pycache__")]
