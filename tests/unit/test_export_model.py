@@ -198,6 +198,9 @@ def test_an_exported_method_repeats_its_predictions(
     assert suffixes <= {".json", ".safetensors", ".md", ".png"}
     assert "![Reliability diagram and coverage](calibration.png)" in card
     assert (tmp_path / "model" / "calibration.png").read_bytes().startswith(b"\x89PNG")
+    labels = exported.scores["labels"]
+    assert sum(row["instances"] for row in labels) == exported.scores["test"]["instances"]
+    assert all(f"| {row['label']} | {row['instances']} |" in card for row in labels)
     bins = exported.calibration["reliability"]["test"]["after"]
     assert sum(row["instances"] for row in bins) == exported.scores["test"]["instances"]
     least, coverage = exported.min_probability, exported.calibration["coverage"]["dev"]

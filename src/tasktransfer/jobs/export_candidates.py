@@ -24,6 +24,7 @@ from tasktransfer.results.records import get_selected_round, read_record
 from tasktransfer.results.rows import read_record_rows, select_task_rows
 from tasktransfer.results.store import read_statistic_frame
 from tasktransfer.results.study import Study
+from tasktransfer.stats.answers import compute_label_scores, read_label_answers
 from tasktransfer.stats.bootstrap import compute_mean_confidence
 from tasktransfer.stats.cells import NO_SEED, Scored, gather_cells, score_answers
 from tasktransfer.tasks.card import SINGLE_LABEL, Task
@@ -321,3 +322,21 @@ def describe_scores(candidates: Sequence[ExportCandidate]) -> dict[str, float | 
     numbers = {"score": float(scores.mean()), "low": confidence.low, "high": confidence.high}
     rounded = {key: round(value, 2) for key, value in numbers.items() if math.isfinite(value)}
     return {**rounded, "seeds": len(scores)}
+
+
+def describe_labels(candidate: ExportCandidate) -> list[dict[str, Any]]:
+    """Return scores of each label on test; a measure has its value and the ends of its interval."""
+    rows = select_task_rows(read_record_rows(candidate.record), candidate.task)
+    answers = read_label_answers(rows, candidate.card, candidate.seed)
+    return [
+        {
+            "label": candidate.card.labels[scores.label],
+            "instances": scores.support,
+            "predicted": round(scores.predicted),
+            **{
+                name: [round(value, 1) if math.isfinite(value) else None for value in numbers]
+                for name, numbers in scores.measures.items()
+            },
+        }
+        for scores in compute_label_scores([answers])
+    ]

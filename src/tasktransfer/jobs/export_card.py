@@ -132,6 +132,19 @@ def _format_scores(exported: Exported) -> Iterator[str]:
         names = f"| {row['method']} | {row['model'] or '–'} | {row['seeds']} "
         yield f"{names}| {_format_interval(row)} |"
 
+    yield from ("", "Labels on test, in percent, with 95 % intervals over dialogues:", "")
+    yield from ("| label | instances | predicted | precision | recall | F1 |", f"|{'---|' * 6}")
+    for row in scores["labels"]:
+        counts = f"| {row['label']} | {row['instances']:,} | {row['predicted']:,} "
+        values = (_format_measure(*row[key]) for key in ("precision", "recall", "f1"))
+        yield f"{counts}| {' | '.join(values)} |"
+
+
+def _format_measure(value: float | None, low: float | None, high: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.0f}" if low is None or high is None else f"{value:.0f} [{low:.0f}, {high:.0f}]"
+
 
 def _format_interval(row: Mapping[str, Any]) -> str:
     if "low" not in row or "high" not in row:

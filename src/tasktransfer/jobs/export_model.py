@@ -32,6 +32,7 @@ from tasktransfer.files import replace_folder
 from tasktransfer.jobs import inputs
 from tasktransfer.jobs.export_candidates import (
     ExportCandidate,
+    describe_labels,
     describe_scores,
     find_recommended,
     group_candidates,
@@ -365,6 +366,7 @@ def _measure(
             "method_chosen_by": rule,
             "dev": round(_score(candidate, dev), 2),
             "test": {**describe_scores([candidate]), "instances": len(test.instances)},
+            "labels": describe_labels(candidate),
             "recorded_predictions": {"equal": equal, "of": len(predictions)},
             "methods": [
                 {"method": method, "model": model, **describe_scores(group)}
