@@ -5,11 +5,12 @@ docs/columns.md lists their columns (``collect.columns``), and docs/analysis.md 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.core.nodes import Fit
-from tasktransfer.datasets import get_task
+from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import BASELINE, is_reference
@@ -126,6 +127,14 @@ def has_labels(study: Study) -> bool:
         if run.method == BASELINE or is_reference(run)
         for task in (run.outcome.tasks if isinstance(run.outcome, Fit) else [run.about["target"]])
     )
+
+
+def list_own_tasks(study: Study) -> Iterator[tuple[str, str]]:
+    """Yield dataset and task of the user's own tasks with one label per input."""
+    baselines = (run.about for run in study.plan.runs if run.method == BASELINE)
+    for dataset, task in dict.fromkeys((about["dataset"], about["target"]) for about in baselines):
+        if DATASETS[dataset].has_own_files and get_task(dataset, task).kind in SINGLE_LABEL:
+            yield dataset, task
 
 
 def _has_controls(study: Study) -> bool:

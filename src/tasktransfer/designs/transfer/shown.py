@@ -13,13 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasktransfer.core.lazy import LazyPackage
-from tasktransfer.datasets import DATASETS, PACKAGE, get_task
+from tasktransfer.datasets import PACKAGE
 from tasktransfer.designs.transfer import pairs
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
 from tasktransfer.designs.transfer.error_tables import CURVE_TABLE, declare_labels
-from tasktransfer.designs.transfer.frames import ABOUT, FRAMES, compares_methods, has_labels
+from tasktransfer.designs.transfer.frames import (
+    ABOUT,
+    FRAMES,
+    compares_methods,
+    has_labels,
+    list_own_tasks,
+)
 from tasktransfer.designs.transfer.leaks import pairs_across
 from tasktransfer.designs.transfer.method_table import (
     declare_methods_figure,
@@ -48,7 +54,6 @@ from tasktransfer.results.finished import is_whole
 from tasktransfer.results.frames import always
 from tasktransfer.results.study import Study
 from tasktransfer.selection.declared import declare_regret_figure, declare_regret_table
-from tasktransfer.tasks.card import SINGLE_LABEL
 
 if TYPE_CHECKING:
     from tasktransfer.designs.transfer.collect import collect
@@ -373,7 +378,7 @@ def build_analysis(study: Study) -> Analysis:
         across=bool(pairs_across(config)),
         methods=_select_section(study) if compares_methods(study) else None,
         labels=has_labels(study),
-        own=[*_list_own_tasks(study)],
+        own=[*list_own_tasks(study)],
         question=QUESTION if _has_sources(study, 1) else NO_TRANSFER,
         published=bool({dataset.name for dataset in PACKAGE} & {*study.config.dataset_names}),
     )
@@ -402,14 +407,6 @@ def _declare_confusions(dataset: str, task: str) -> Figure:
         part=partial(confusions.select_task, dataset, task),
         text="confusions",
     )
-
-
-def _list_own_tasks(study: Study) -> Iterator[tuple[str, str]]:
-    """Yield dataset and task of the user's own tasks with one label per input."""
-    baselines = (run.about for run in study.plan.runs if run.method == BASELINE)
-    for dataset, task in dict.fromkeys((about["dataset"], about["target"]) for about in baselines):
-        if DATASETS[dataset].has_own_files and get_task(dataset, task).kind in SINGLE_LABEL:
-            yield dataset, task
 
 
 def declare_analysis(
