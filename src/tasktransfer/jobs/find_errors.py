@@ -163,7 +163,9 @@ def _list_methods(study: Study, dataset: str, task: str, method: str | None) -> 
             f"--method {FROZEN}: the study has no such reference. Add it to references, or give "
             f"{TFIDF}"
         )
-    return {FROZEN: fits, TFIDF: [None]}.get(method or "", [None, *fits])
+    if method == TFIDF:
+        return [None]
+    return fits if method == FROZEN else [None, *fits]
 
 
 def _crossfit(study: Study, card: Task, instances: Sequence[Instance], fit: Fit | None) -> Floats:

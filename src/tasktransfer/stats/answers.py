@@ -163,7 +163,9 @@ def _compute_measures(sums: Floats) -> Floats:
     """Return precision, recall and F1 in points, (..., 3), from sums of ``LabelAnswers.counts``."""
     hits, predicted, gold = np.moveaxis(sums, -1, 0)
     parts = [(hits, predicted), (hits, gold), (2 * hits, predicted + gold)]
-    return 100 * np.stack([compute_ratio(part, whole) for part, whole in parts], axis=-1)
+    return np.asarray(
+        100 * np.stack([compute_ratio(part, whole) for part, whole in parts], axis=-1), np.float64
+    )
 
 
 def count_confusions(runs: Sequence[LabelAnswers]) -> Counter[tuple[int, int]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf
+from math import inf, nan
 
 import numpy as np
 
@@ -97,7 +97,7 @@ def _combine(
 def _compute_gain(cell: Cell, before: Cell | None) -> tuple[float, float, float]:
     """Return the difference from another cell, with the ends of its 95 % interval."""
     if before is None:
-        return (float("nan"),) * 3
+        return nan, nan, nan
     estimated = cell.subtract(before)
     sure = compute_confidence(estimated)
     return estimated.delta, sure.low, sure.high
