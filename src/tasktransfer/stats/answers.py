@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -132,9 +132,7 @@ def compute_label_scores(runs: Sequence[LabelAnswers]) -> Iterator[LabelScores]:
         resampled = np.stack(
             [
                 [
-                    compute_jackknife_scores(
-                        run.counts, lambda s, n=n: _compute_measures(s)[..., n]
-                    )
+                    compute_jackknife_scores(run.counts, partial(_compute_measure, n))
                     for n in range(len(MEASURES))
                 ]
                 for run in runs
@@ -157,6 +155,10 @@ def compute_label_scores(runs: Sequence[LabelAnswers]) -> Iterator[LabelScores]:
             numbers = (value, confidence.low, confidence.high)
             measures[name] = numbers if is_defined else (np.nan, np.nan, np.nan)
         yield LabelScores(int(label), round(gold.mean()), float(predicted.mean()), measures)
+
+
+def _compute_measure(number: int, sums: Floats) -> Floats:
+    return _compute_measures(sums)[..., number]
 
 
 def _compute_measures(sums: Floats) -> Floats:
