@@ -41,6 +41,7 @@ STUDY: dict[str, Any] = {
     "models": [{"name": "bert", "family": "encoder", "checkpoint": "tiny"}],
     "references": ["most_frequent", "tfidf_logistic"],
     "algorithms": ["baseline"],
+    "training": {"epochs": 1},
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from typing import Any
 
 from tasktransfer.cli.options import (
@@ -73,6 +74,6 @@ def learning_curve(chosen: argparse.Namespace) -> None:
 
     study = open_study_of("transfer", "it has references", chosen)
     frame, sentences = write_learning_curve(study, chosen.task, chosen.seeds)
-    rows = frame.to_dict("records")
+    rows: list[dict[str, Any]] = json.loads(frame.to_json(orient="records"))
     lines = [*format_table(rows), *sentences]
     show(rows, lambda _: "\n".join([*lines, ""]), as_json=chosen.json)

@@ -58,5 +58,5 @@ def _draw(axes: Axes, curve: pd.DataFrame, look: Look, shift: float) -> None:
         axes.plot(x, rows["score"], color=look.colour, ls=style, lw=1.2)
     x, y = curve["dialogues"].to_numpy() * shift, curve["score"].to_numpy()
     errors = [y - curve["low"].to_numpy(), curve["high"].to_numpy() - y]
-    style = {"ecolor": look.colour, "elinewidth": 0.8, "capsize": 2}
-    axes.errorbar(x, y, errors, fmt=look.marker, ms=4, color=look.colour, **style)
+    colours = {"color": look.colour, "ecolor": look.colour}
+    axes.errorbar(x, y, errors, fmt=look.marker, ms=4, elinewidth=0.8, capsize=2, **colours)
