@@ -105,7 +105,7 @@ def test_turns_of_a_dialogue_are_never_in_two_folds() -> None:
 
 
 def test_a_label_error_exceeds_the_threshold_of_another_label() -> None:
-    probabilities = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.2, 0.8], [0.85, 0.15]])
+    probabilities = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.2, 0.8], [0.95, 0.05]])
     given = np.array([0, 0, 1, 1, 1])
     assert find_label_errors(probabilities, given).tolist() == [False] * 4 + [True]
     # 0.55 is the most probable label, and below what the label's instances usually have
