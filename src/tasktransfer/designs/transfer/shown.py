@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasktransfer.core.lazy import LazyPackage
-from tasktransfer.datasets import PACKAGE
+from tasktransfer.datasets import DATASETS, PACKAGE
 from tasktransfer.designs.transfer import pairs
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.config import transfer_config
