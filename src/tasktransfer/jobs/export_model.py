@@ -97,7 +97,7 @@ class Split:
 
     @property
     def is_right(self) -> Flags:
-        """Whether each answer is right."""
+        """Flags of correct answers, (instances,)."""
         right: Flags = self.logits.argmax(axis=1) == self.golds
         return right
 
