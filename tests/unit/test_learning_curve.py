@@ -81,6 +81,12 @@ def test_the_forecast_covers_the_truth_despite_noise() -> None:
     assert np.mean(covered) >= 0.9
 
 
+def test_the_forecast_stays_within_the_scale() -> None:
+    *_, whole, forecast = compute_curve(build_cells([40, 60, 75, 95], noise=1.0))
+    assert 0 <= forecast.low <= forecast.score <= forecast.high == 100
+    assert forecast.gain_high == pytest.approx(100 - whole.score)
+
+
 def test_the_sentence_says_what_more_labels_are_likely_to_give() -> None:
     nan = math.nan
     names = ("Tickets", "bert", "intent", "frozen_logistic")

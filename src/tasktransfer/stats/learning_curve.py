@@ -69,9 +69,9 @@ def _forecast(cells: Mapping[float, Cell], score: float) -> CurvePoint:
     last, *stays = _combine(cells, {1.0: 1, 0.5: -1})
     _, *falls = _combine(cells, {1.0: 2, 0.5: -3, 0.25: 1})
     gain = last * last / earlier if 0 <= last <= earlier and earlier > 0 else last
-    low, high = min(stays[0], falls[0]), max(stays[1], falls[1])
-    after, *ends = (min(100.0, max(0.0, score + each)) for each in (gain, low, high))
-    return CurvePoint(NEXT, 0, after, ends[0], ends[1], gain, low, high)
+    ends = (min(stays[0], falls[0]), max(stays[1], falls[1]))
+    after, low, high = (float(np.clip(score + each, 0, 100)) for each in (gain, *ends))
+    return CurvePoint(NEXT, 0, after, low, high, after - score, low - score, high - score)
 
 
 def _combine(
