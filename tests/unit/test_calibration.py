@@ -10,7 +10,9 @@ from tasktransfer.stats.calibration import (
     compute_confidence,
     compute_coverage,
     compute_crossfitted_error,
+    compute_reliability,
     fit_temperature,
+    suggest_threshold,
 )
 
 
@@ -53,7 +55,8 @@ def test_labels_that_the_model_does_not_know_are_wrong_and_change_no_temperature
     more = np.vstack([logits, logits[:50]])
     unknown = np.append(golds, np.full(50, -1))
     assert fit_temperature(more, unknown) == pytest.approx(fit_temperature(logits, golds))
-    rows = compute_coverage(more, unknown, 1.0, [0.0])
+    is_right = more.argmax(axis=1) == unknown
+    rows = compute_coverage(compute_confidence(more, 1.0), is_right, [0.0])
     expected = 100 * (logits.argmax(axis=1) == golds).sum() / 550
     assert rows[0] == {
         "min_probability": 0.0,
@@ -64,9 +67,54 @@ def test_labels_that_the_model_does_not_know_are_wrong_and_change_no_temperature
 
 def test_certain_inputs_are_fewer_and_more_often_right() -> None:
     logits, golds = sample(3000, 1.0)
-    rows = compute_coverage(logits, golds, 1.0, [0.0, 0.5, 0.8, 1.1])
+    confidence = compute_confidence(logits, 1.0)
+    rows = compute_coverage(confidence, logits.argmax(axis=1) == golds, [0.0, 0.5, 0.8, 1.1])
     coverage = [row["coverage"] for row in rows]
     assert coverage == sorted(coverage, reverse=True)
     accuracies = [row["accuracy"] for row in rows[:3]]
     assert accuracies == sorted(accuracies)  # type: ignore[type-var]
     assert rows[-1] == {"min_probability": 1.1, "coverage": 0.0, "accuracy": None}
+
+
+def test_the_bins_of_the_diagram_give_the_calibration_error() -> None:
+    logits, golds = sample(700, 3.0)
+    bins = compute_reliability(compute_confidence(logits, 1.0), logits.argmax(axis=1) == golds)
+    assert sum(row["instances"] for row in bins) == 700
+    gaps = [row["instances"] * abs(row["confidence"] - row["accuracy"]) for row in bins]
+    assert sum(gaps) / 700 == pytest.approx(compute_calibration_error(logits, golds, 1.0), abs=0.1)
+    assert all(row["from"] <= row["confidence"] / 100 <= row["to"] for row in bins)
+
+
+def test_a_threshold_keeps_the_most_inputs_with_the_accuracy() -> None:
+    confidence = np.linspace(0.999, 0.5, 100)
+    is_right = np.arange(100) < 60
+    threshold = suggest_threshold(confidence, is_right, accuracy=0.9)
+    assert threshold is not None
+    kept = confidence >= threshold
+    assert kept.sum() == 65  # (60 + 1) / (65 + 2) >= 0.9, and 61 / 68 is less
+    assert suggest_threshold(confidence, np.zeros(100, bool)) is None
+
+
+def test_a_few_right_answers_give_no_threshold() -> None:
+    assert suggest_threshold(np.full(7, 0.9), np.ones(7, bool)) is None
+    assert suggest_threshold(np.full(8, 0.9), np.ones(8, bool)) == pytest.approx(0.9)
+
+
+def test_equal_probabilities_are_kept_together() -> None:
+    confidence = np.repeat([0.9, 0.6], 20)
+    is_right = np.ones(40, bool)
+    is_right[20:30] = False
+    assert suggest_threshold(confidence, is_right) == pytest.approx(0.9)
+
+
+def test_a_suggested_threshold_reaches_its_accuracy_on_other_data() -> None:
+    reached = []
+    for seed in range(200):
+        logits, golds = sample(100, 1.0, seed)
+        others, right = sample(1000, 1.0, seed + 1000)
+        threshold = suggest_threshold(compute_confidence(logits, 1.0), logits.argmax(1) == golds)
+        if threshold is not None:
+            kept = compute_confidence(others, 1.0) >= threshold
+            reached.append((others.argmax(axis=1) == right)[kept].mean())
+    assert len(reached) > 150
+    assert np.mean(reached) > 0.88

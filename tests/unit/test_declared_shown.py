@@ -40,7 +40,12 @@ NO_STUDY: Any = None
 """What probes and empathetic dialogues declare is the same of every study."""
 PRESENTATIONS = {
     "transfer": declare_analysis(
-        {"DailyDialog": FIGURES}, selectors=True, mixing=True, across=True
+        {"DailyDialog": FIGURES},
+        selectors=True,
+        mixing=True,
+        across=True,
+        labels=True,
+        own=[("Tickets", "intent")],
     ),
     "panel": panel.build_analysis(NO_STUDY),
     "empathetic": empathetic.build_analysis(NO_STUDY),

@@ -195,7 +195,21 @@ def test_an_exported_method_repeats_its_predictions(
     assert "as the user's files" in card
     assert {row["method"] for row in exported.scores["methods"]} >= {"baseline", "tfidf_logistic"}
     suffixes = {file.suffix for file in (tmp_path / "model").rglob("*") if file.is_file()}
-    assert suffixes <= {".json", ".safetensors", ".md"}
+    assert suffixes <= {".json", ".safetensors", ".md", ".png"}
+    assert "![Reliability diagram and coverage](calibration.png)" in card
+    assert (tmp_path / "model" / "calibration.png").read_bytes().startswith(b"\x89PNG")
+    labels = exported.scores["labels"]
+    assert sum(row["instances"] for row in labels) == exported.scores["test"]["instances"]
+    assert all(f"| {row['label']} | {row['instances']} |" in card for row in labels)
+    bins = exported.calibration["reliability"]["test"]["after"]
+    assert sum(row["instances"] for row in bins) == exported.scores["test"]["instances"]
+    least, coverage = exported.min_probability, exported.calibration["coverage"]["dev"]
+    if least is None:
+        assert "No threshold is suggested" in card
+    else:
+        assert f"Suggested threshold: {least:g}" in card
+        (row,) = (row for row in coverage if row["min_probability"] == least)
+        assert row["accuracy"] >= 90
 
 
 def read_context(row: dict[str, Any]) -> str:
@@ -410,6 +424,9 @@ def test_a_file_of_dialogues_is_predicted(folders: Path, tmp_path: Path) -> None
     for line in lines:
         assert sum(top["probability"] for top in line["top"]) == pytest.approx(1, abs=1e-5)
         assert (line["label"] is None) == (line["probability"] < 0.5)
+    least = read_exported(folders / "intent").min_probability
+    assert least is not None
+    assert all(line["confident"] == (line["probability"] >= least) for line in lines)
     model = tt.load_model(folders / "intent")
     turns = [[{"speaker": m["role"], "text": m["text"]} for m in r["messages"]] for r in rows]
     assert [p.top[0][0] for p in model.predict(turns, top_k=1)] == [

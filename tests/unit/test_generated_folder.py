@@ -27,8 +27,7 @@ from tasktransfer.encoding.encoded import is_synthetic, read_manifest
 from tasktransfer.errors import DataError
 from tasktransfer.present.tables import Printed
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.prepared import as_prepared
-from tasktransfer.results.records import read_record
+from tasktransfer.results.records import as_prepared, read_record
 from tasktransfer.results.study import Study
 from transfer_frames import compute_frames, read_frames
 

@@ -27,6 +27,7 @@ WRITERS = {
     "demo": "--dry-run --folder",
     "init": "--file t.jsonl --label l --model tiny --hours 1 --out",
     "pilot": "--out",
+    "errors": "--out",
     "export-model": "--out",
     "predict": "m f.jsonl --out",
     "judgements": "--ratings r.csv --out",

@@ -33,6 +33,8 @@ LARGE = re.compile(r"workflow/presets/(paper|probes-laptop|minilm-matrix)\.yaml"
 
 NOT_RUN = {
     "tasktransfer data fetch": "tests/unit/test_feta_download.py",
+    "tasktransfer errors": "tests/unit/test_find_errors.py",
+    "tasktransfer learning-curve": "tests/unit/test_learning_curve.py",
     "tasktransfer score": "tests/unit/test_challenge_round_trip.py",
     "tasktransfer submit": "tests/unit/test_challenge_round_trip.py",
     "tasktransfer leaderboard": "tests/unit/test_challenge_leaderboard.py",

@@ -22,6 +22,7 @@ from tasktransfer.cli import (
     cluster,
     commons,
     describe,
+    find_errors,
     health,
     judgements,
     listing,
@@ -71,6 +72,7 @@ PHASES = (
     panel,
     brought,
     recommend,
+    find_errors,
     use_model,
 )
 """Modules of commands, in the order in which ``--help`` lists them."""

@@ -69,6 +69,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "rate": ("tasktransfer rate responses.jsonl --config panel.yaml > rated.jsonl",),
     "items": ("tasktransfer items panel.yaml --out items.jsonl",),
     "pairs": ("tasktransfer pairs panel.yaml --out pairs",),
+    "errors": ("tasktransfer errors study.yaml --task intent --out errors.csv",),
+    "learning-curve": ("tasktransfer learning-curve study.yaml --task intent",),
     "export-model": ("tasktransfer export-model study.yaml --out my-model",),
     "predict": ("tasktransfer predict my-model new.jsonl --out predictions.jsonl --top-k 3",),
     "recommend": ("tasktransfer recommend study.yaml --target Friends/emory_emotion --hours 1",),

@@ -12,7 +12,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Start": ("init", "data", "demo", "doctor", "ls", "cp", "completion"),
     "Run": ("run", "plan", "validate", "status", "pilot"),
     "Read": ("report", "explain", "recommend", "regret", "judgements", "rate", "items"),
-    "Use": ("export-model", "predict"),
+    "Use": ("errors", "learning-curve", "export-model", "predict"),
     "Share": ("pack", "merge", "import", "export", "gc"),
     "Challenge": ("submit", "score", "leaderboard"),
 }

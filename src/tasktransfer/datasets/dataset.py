@@ -57,6 +57,8 @@ class Release:
             instances are read.
         query: task → fields of its queries, identical for all its instances, which are then written
             while they are read. None if all instances of a split are read before.
+        places: function from (task, split) to the file and line of each instance, in the order of
+            ``instances``. None if the reader does not know them.
     """
 
     location: str
@@ -69,6 +71,7 @@ class Release:
     source_kind: str = "folder"
     told: Sequence[str] = ()
     query: Mapping[str, Sequence[str]] | None = None
+    places: Callable[[str, str], Iterable[str]] | None = None
 
 
 def missing_in_release(task: str, splits: tuple[str, ...] | None, few_sample: bool) -> str:

@@ -19,15 +19,15 @@ from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.jobs.needs import model_of
-from tasktransfer.results.exported import KINDS
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.records import get_selected_round, read_record
 from tasktransfer.results.rows import read_record_rows, select_task_rows
 from tasktransfer.results.store import read_statistic_frame
 from tasktransfer.results.study import Study
+from tasktransfer.stats.answers import compute_label_scores, read_label_answers
 from tasktransfer.stats.bootstrap import compute_mean_confidence
 from tasktransfer.stats.cells import NO_SEED, Scored, gather_cells, score_answers
-from tasktransfer.tasks.card import Task
+from tasktransfer.tasks.card import SINGLE_LABEL, Task
 
 FITTED = (FROZEN, TFIDF, NEAREST)
 """References that are exported. The most frequent label needs no model."""
@@ -132,7 +132,7 @@ def _iterate_candidates(study: Study) -> Iterator[ExportCandidate]:
         if stage is None or any(before.data.recipe for before in run.stages):
             continue
         (name,) = stage.select_on
-        if get_task(stage.dataset, name).kind in KINDS:
+        if get_task(stage.dataset, name).kind in SINGLE_LABEL:
             method = _name_method(run)
             yield ExportCandidate(study, method, stage.model.name, stage.dataset, name, stage)
 
@@ -145,7 +145,7 @@ def _iterate_fit_tasks(study: Study, fit: Fit) -> Iterator[ExportCandidate]:
             return
         model = spec.name
     for name in fit.tasks:
-        if get_task(fit.data.name, name).kind in KINDS:
+        if get_task(fit.data.name, name).kind in SINGLE_LABEL:
             yield ExportCandidate(study, fit.learner, model, fit.data.name, name, fit)
 
 
@@ -164,6 +164,15 @@ def _name_method(run: Run) -> str:
     return f"{run.method}:{'+'.join(sources)}" if sources else run.method
 
 
+def choose_task(study: Study, task: str | None) -> tuple[str, str]:
+    """Return dataset and name of a task with one label per input, as ``list_candidates`` does.
+
+    Raises:
+        ConfigError: the study has no such task, or several tasks and none is given.
+    """
+    return _choose_task(study, list(_iterate_candidates(study)), task)
+
+
 def _choose_task(
     study: Study, planned: Sequence[ExportCandidate], task: str | None
 ) -> tuple[str, str]:
@@ -172,7 +181,7 @@ def _choose_task(
     if not tasks:
         raise ConfigError(
             f"{study.config_file}: the study trains no encoder and fits no reference for a task "
-            f"with one label per input ({', '.join(KINDS)}). Give another study"
+            f"with one label per input ({', '.join(SINGLE_LABEL)}). Give another study"
             f"{_describe_unexported_tasks(study, ())}"
         )
     if task is None:
@@ -208,7 +217,7 @@ def _describe_unexported_tasks(study: Study, exported: Container[tuple[str, str]
 
 def _explain(study: Study, dataset: str, task: str) -> str:
     kind = get_task(dataset, task).kind
-    if kind not in KINDS:
+    if kind not in SINGLE_LABEL:
         return f"its kind is {kind}"
     models = list_other_models(study, dataset, task)
     return f"no encoder is trained on it, only {', '.join(models)}" if models else "not trained"
@@ -313,3 +322,21 @@ def describe_scores(candidates: Sequence[ExportCandidate]) -> dict[str, float | 
     numbers = {"score": float(scores.mean()), "low": confidence.low, "high": confidence.high}
     rounded = {key: round(value, 2) for key, value in numbers.items() if math.isfinite(value)}
     return {**rounded, "seeds": len(scores)}
+
+
+def describe_labels(candidate: ExportCandidate) -> list[dict[str, Any]]:
+    """Return scores of each label on test; a measure has its value and the ends of its interval."""
+    rows = select_task_rows(read_record_rows(candidate.record), candidate.task)
+    answers = read_label_answers(rows, candidate.card, candidate.seed)
+    return [
+        {
+            "label": candidate.card.labels[scores.label],
+            "instances": scores.support,
+            "predicted": round(scores.predicted),
+            **{
+                name: [round(value, 1) if math.isfinite(value) else None for value in numbers]
+                for name, numbers in scores.measures.items()
+            },
+        }
+        for scores in compute_label_scores([answers])
+    ]

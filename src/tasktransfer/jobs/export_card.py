@@ -9,7 +9,9 @@ from typing import Any
 
 from tasktransfer.files.regular import read_regular
 from tasktransfer.jobs.export_candidates import ExportCandidate
+from tasktransfer.jobs.export_figure import PICTURE
 from tasktransfer.results.exported import Exported
+from tasktransfer.stats.calibration import ACCURACY
 
 FILE = "README.md"
 _LICENCE = re.compile(r"\A---\s*\n.*?^license:\s*(\S[^\n]*)$", re.DOTALL | re.MULTILINE)
@@ -130,6 +132,19 @@ def _format_scores(exported: Exported) -> Iterator[str]:
         names = f"| {row['method']} | {row['model'] or '–'} | {row['seeds']} "
         yield f"{names}| {_format_interval(row)} |"
 
+    yield from ("", "Labels on test, in percent, with 95 % intervals over dialogues:", "")
+    yield from ("| label | instances | predicted | precision | recall | F1 |", f"|{'---|' * 6}")
+    for row in scores["labels"]:
+        counts = f"| {row['label']} | {row['instances']:,} | {row['predicted']:,} "
+        values = (_format_measure(*row[key]) for key in ("precision", "recall", "f1"))
+        yield f"{counts}| {' | '.join(values)} |"
+
+
+def _format_measure(value: float | None, low: float | None, high: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.0f}" if low is None or high is None else f"{value:.0f} [{low:.0f}, {high:.0f}]"
+
 
 def _format_interval(row: Mapping[str, Any]) -> str:
     if "low" not in row or "high" not in row:
@@ -145,12 +160,42 @@ def _format_calibration(exported: Exported) -> Iterator[str]:
     names = {"dev": "dev, with temperatures from other dialogues of dev", "test": "test"}
     for split, name in names.items():
         yield f"| {name} | {errors[split]['before']:g} | {errors[split]['after']:g} |"
-    yield from ("", "Leave inputs with a lower probability to a person (`--min-probability`).")
-    yield from ("On test this gives:", "")
-    yield from ("| minimum probability | labelled % | accuracy % |", "|---|---|---|")
-    for row in exported.calibration["coverage"]:
-        accuracy = "–" if row["accuracy"] is None else f"{row['accuracy']:g}"
-        yield f"| {row['min_probability']:g} | {row['coverage']:g} | {accuracy} |"
+    yield from ("", f"![Reliability diagram and coverage]({PICTURE})", "")
+    yield "Left: accuracy by probability, in bins of equal width. Right: accuracy of the inputs"
+    yield "that are at least as probable as a threshold, by their fraction. On dev, each dialogue"
+    yield "has a temperature from other dialogues of dev."
+    yield from ("", *_format_coverage(exported))
+
+
+def _format_coverage(exported: Exported) -> Iterator[str]:
+    coverage, least = exported.calibration["coverage"], exported.min_probability
+    if least is None:
+        yield "**No threshold is suggested.** On dev, none has an accuracy of at least"
+        yield f"{100 * ACCURACY:g} % if one right and one wrong prediction are added; dev may be"
+        yield "too small. Choose one with `--min-probability`, and leave less probable inputs to"
+        yield "people."
+    else:
+        yield f"**Suggested threshold: {least:g}.** Leave less probable inputs to people. It is the"
+        yield f"lowest one with an accuracy of {100 * ACCURACY:g} % on dev, with one right and one"
+        yield "wrong prediction added. Dev also selected the method, so test is the fairer check."
+        yield "`predict` compares each probability with it in the column `confident`, and"
+        yield f"`--min-probability {least:g}` writes no label below it."
+    yield ""
+    heads = [
+        f"{what} % ({split})" for split in ("dev", "test") for what in ("labelled", "accuracy")
+    ]
+    yield from (f"| minimum probability | {' | '.join(heads)} |", "|---|---|---|---|---|")
+    for dev, test in zip(coverage["dev"], coverage["test"], strict=True):
+        mark = " (suggested)" if test["min_probability"] == least else ""
+        cells = [
+            f"{test['min_probability']:g}{mark}",
+            *(_format_percent(row[key]) for row in (dev, test) for key in ("coverage", "accuracy")),
+        ]
+        yield f"| {' | '.join(cells)} |"
+
+
+def _format_percent(value: float | None) -> str:
+    return "–" if value is None else f"{value:g}"
 
 
 def _format_limits(exported: Exported) -> Iterator[str]:
@@ -181,7 +226,9 @@ def find_licence(checkpoint: Path) -> str | None:
 def format_summary(exported: Exported, folder: Path) -> str:
     """Return what was exported, in one sentence for the terminal."""
     test = _format_interval(exported.scores["test"])
+    least = exported.min_probability
+    threshold = "" if least is None else f", suggested threshold {least:g}"
     return (
         f"{folder}: {exported.method} for {exported.dataset}/{exported.task}, test score {test}, "
-        f"temperature {exported.temperature:g}"
+        f"temperature {exported.temperature:g}{threshold}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 import tempfile
@@ -31,6 +32,7 @@ from tasktransfer.files import replace_folder
 from tasktransfer.jobs import inputs
 from tasktransfer.jobs.export_candidates import (
     ExportCandidate,
+    describe_labels,
     describe_scores,
     find_recommended,
     group_candidates,
@@ -40,6 +42,7 @@ from tasktransfer.jobs.export_candidates import (
     select_method,
 )
 from tasktransfer.jobs.export_card import write_card
+from tasktransfer.jobs.export_figure import write_calibration_figure
 from tasktransfer.jobs.needs import model_of
 from tasktransfer.jobs.recorded_job import Brought
 from tasktransfer.jobs.restore import find_encoded, restore_checkpoint
@@ -48,10 +51,15 @@ from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_record_rows, select_task_rows
 from tasktransfer.results.study import Study
 from tasktransfer.stats.calibration import (
+    Flags,
     compute_calibration_error,
+    compute_confidence,
     compute_coverage,
     compute_crossfitted_error,
+    compute_reliability,
+    crossfit_confidence,
     fit_temperature,
+    suggest_threshold,
 )
 from tasktransfer.tasks.card import Instance
 
@@ -87,6 +95,17 @@ class Split:
     golds: npt.NDArray[np.int64]
     answers: list[tuple[str, ...]]
 
+    @property
+    def is_right(self) -> Flags:
+        """Flags of correct answers, (instances,)."""
+        right: Flags = self.logits.argmax(axis=1) == self.golds
+        return right
+
+    @property
+    def clusters(self) -> list[str]:
+        """Dialogue of each instance."""
+        return [instance.dialogue_id for instance in self.instances]
+
 
 def export_model(study: Study, design: Brought, out: Path, request: ExportRequest) -> Exported:
     """Write a finished method's model into a folder, and return the content of its facts.
@@ -120,6 +139,7 @@ def export_model(study: Study, design: Brought, out: Path, request: ExportReques
         rule = "user" if request.method else "recommended" if recommended else "dev"
         exported = _measure(chosen, folder, candidates, rule)
         exported.write(folder)
+        write_calibration_figure(folder, exported)
         write_card(folder, chosen, exported)
         shutil.copytree(folder, fresh, dirs_exist_ok=True)
     return exported
@@ -325,6 +345,10 @@ def _measure(
     """
     dev, test = (_predict_split(candidate, folder, split) for split in ("dev", "test"))
     temperature = float(f"{fit_temperature(dev.logits, dev.golds):.4g}")
+    confidence = crossfit_confidence(dev.logits, dev.golds, dev.clusters)
+    threshold = suggest_threshold(confidence, dev.is_right)
+    if threshold is not None:  # rounded down, so that the lowest kept input is kept
+        threshold = math.floor(1e3 * threshold) / 1e3
     recorded = select_task_rows(read_record_rows(candidate.record), candidate.task)
     predictions = [tuple(answer) for answer in recorded["prediction"].to_pylist()]
     equal = sum(a == b for a, b in zip(predictions, test.answers, strict=True))
@@ -336,11 +360,13 @@ def _measure(
     return replace(
         read_exported(folder),
         temperature=temperature,
-        calibration=_describe_calibration(dev, test, temperature),
+        min_probability=threshold,
+        calibration=_describe_calibration(dev, test, temperature, threshold),
         scores={
             "method_chosen_by": rule,
             "dev": round(_score(candidate, dev), 2),
             "test": {**describe_scores([candidate]), "instances": len(test.instances)},
+            "labels": describe_labels(candidate),
             "recorded_predictions": {"equal": equal, "of": len(predictions)},
             "methods": [
                 {"method": method, "model": model, **describe_scores(group)}
@@ -351,24 +377,45 @@ def _measure(
     )
 
 
-def _describe_calibration(dev: Split, test: Split, temperature: float) -> dict[str, Any]:
-    """Return expected calibration errors before and after scaling, and coverage on test."""
-    clusters = [instance.dialogue_id for instance in dev.instances]
+def _describe_calibration(
+    dev: Split, test: Split, temperature: float, threshold: float | None
+) -> dict[str, Any]:
+    """Return calibration errors before and after scaling, reliability and coverage.
+
+    On dev, each dialogue has a temperature from other dialogues (``crossfit_confidence``).
+    """
+    scaled = {
+        "dev": (dev, crossfit_confidence(dev.logits, dev.golds, dev.clusters)),
+        "test": (test, compute_confidence(test.logits, temperature)),
+    }
     errors = {
         "dev": {
             "before": compute_calibration_error(dev.logits, dev.golds, 1.0),
-            "after": compute_crossfitted_error(dev.logits, dev.golds, clusters),
+            "after": compute_crossfitted_error(dev.logits, dev.golds, dev.clusters),
         },
         "test": {
             "before": compute_calibration_error(test.logits, test.golds, 1.0),
             "after": compute_calibration_error(test.logits, test.golds, temperature),
         },
     }
+    thresholds = sorted({*THRESHOLDS, *([] if threshold is None else [threshold])})
     rounded = {
         split: {key: round(value, 2) for key, value in of.items()} for split, of in errors.items()
     }
-    coverage = compute_coverage(test.logits, test.golds, temperature, THRESHOLDS)
-    return {"expected_calibration_error": rounded, "coverage": coverage}
+    return {
+        "expected_calibration_error": rounded,
+        "reliability": {
+            split: {
+                "before": compute_reliability(compute_confidence(of.logits, 1.0), of.is_right),
+                "after": compute_reliability(confidence, of.is_right),
+            }
+            for split, (of, confidence) in scaled.items()
+        },
+        "coverage": {
+            split: compute_coverage(confidence, of.is_right, thresholds)
+            for split, (of, confidence) in scaled.items()
+        },
+    }
 
 
 def _describe_provenance(candidate: ExportCandidate) -> dict[str, Any]:

@@ -80,6 +80,7 @@ def _write_predictions(
     predictor: Predictor, inputs: Iterator[Input], stream: TextIO, request: PredictionRequest
 ) -> int:
     line, began, count = StatusLine("predicting"), time.perf_counter(), 0
+    least = predictor.exported.min_probability
     for some in _group_inputs(inputs, BATCHES * request.batch_size):
         instances = [
             predictor.exported.build_instance(
@@ -94,7 +95,8 @@ def _write_predictions(
             batch_size=request.batch_size,
         )
         for read, prediction in zip(some, predictions, strict=True):
-            stream.write(f"{_format_line(read, prediction)}\n")
+            confident = None if least is None else prediction.probability >= least
+            stream.write(f"{_format_line(read, prediction, confident)}\n")
         count += len(some)
         rate = count / (time.perf_counter() - began)
         line.show(f"{count:,} predictions, {rate:,.0f} per second")
@@ -116,7 +118,7 @@ def _group_inputs(inputs: Iterable[Input], most: int) -> Iterator[list[Input]]:
         yield group
 
 
-def _format_line(read: Input, prediction: Prediction) -> str:
+def _format_line(read: Input, prediction: Prediction, confident: bool | None) -> str:
     turn = {} if read.turn is None else {"turn": read.turn}
     line: dict[str, object] = {
         "id": read.dialogue,
@@ -124,6 +126,8 @@ def _format_line(read: Input, prediction: Prediction) -> str:
         "label": prediction.label,
         "probability": round(prediction.probability, 6),
     }
+    if confident is not None:
+        line["confident"] = confident
     if prediction.top:
         line["top"] = [{"label": name, "probability": round(p, 6)} for name, p in prediction.top]
     return json.dumps(line, ensure_ascii=False)

@@ -39,7 +39,7 @@ def predict_tasks(study: Study, node: Fit, made: Made) -> None:
         DataError: instances are missing, or scikit-learn is not installed.
         ModelError: the model cannot be loaded.
     """
-    predict = choose_predictor(node.learner, _create_embedder(study, node))
+    predict = choose_predictor(node.learner, create_embedder(study, node))
     cache = inputs.cache(study, node.data)
     limits = {"train": node.settings.get(LIMIT_TRAIN), "test": node.settings.get(LIMIT_TEST)}
     scoring = node.settings.get(SCORING, "default")
@@ -59,7 +59,7 @@ def predict_tasks(study: Study, node: Fit, made: Made) -> None:
         made.rows += _build_rows(task, test, predictions)
 
 
-def _create_embedder(study: Study, node: Fit) -> Embed | None:
+def create_embedder(study: Study, node: Fit) -> Embed | None:
     """Return a function that embeds texts with the node's model; None without a model.
 
     Embeddings are cached in the results folder, because several references read the same texts.

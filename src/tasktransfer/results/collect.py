@@ -31,10 +31,10 @@ from tasktransfer.files.progress import show_progress
 from tasktransfer.results.finished import inspect_node, keep_checks
 from tasktransfer.results.mixtures import Comparison, iterate_facts
 from tasktransfer.results.places import find_misplaced
-from tasktransfer.results.prepared import as_prepared
 from tasktransfer.results.records import (
     NOUNS,
     PLURALS,
+    as_prepared,
     compact_record,
     describe_unrecorded_selections,
 )

@@ -22,9 +22,6 @@ FILE = "tasktransfer.json"
 MAKER = Maker("folder of an exported model", FILE, "exported")
 VERSION = 1
 
-KINDS = ("utterance_classification", "dialogue_classification")
-"""Kinds of tasks whose models can be exported: each input has one label."""
-
 Layout = Literal["transformers", "sentence_transformers", "tasktransfer"]
 Reader = Literal["encoder", "embeddings", "neighbours", "words"]
 Scope = Literal["dialogue", "turn", "last_turn"]
@@ -81,6 +78,8 @@ class Exported:
         parts: texts of an input that a reference reads separately, see ``evaluation.portable``.
         labels: labels, in the order of the logits.
         temperature: divisor of the logits before the softmax.
+        min_probability: probability below which a person should label an input, suggested by dev
+            (``stats.calibration.suggest_threshold``); None if dev has too few right predictions.
         calibration, scores, provenance: facts for people; predictions do not use them.
     """
 
@@ -98,6 +97,7 @@ class Exported:
     pooling: Literal["pooler", "first_token", "mean"] | None = None
     parts: tuple[str, ...] = ()
     temperature: float = 1.0
+    min_probability: float | None = None
     calibration: dict[str, Any] = field(default_factory=dict)
     scores: dict[str, Any] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast, overload
 
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.core.validation import find_wrong_type
+from tasktransfer.data.prepared import has_generated_dialogues, name_instances_folder
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.results.artefacts import Artefact
@@ -299,6 +300,25 @@ def _validate(path: Path, value: Any) -> None:
 
 if __name__ == "__main__":
     print(json.dumps(record_schema(), indent=2))
+
+
+# --- prepared data ------------------------------------------------------------------------------
+
+Says = Callable[[Path], bool | None]
+
+
+def as_prepared(record: Record, results: Path, says: Says = has_generated_dialogues) -> Record:
+    """Return a record with ``synthetic`` taken from its prepared data, if that exists.
+
+    Older trainings recorded a generated world as real if it was given as a folder. ``says`` may be
+    a cached ``has_generated_dialogues``.
+    """
+    dataset, revision = record["node"]["dataset"], record["data_revision"]
+    folder = name_instances_folder(results, dataset, revision, few_sample=record["few_sample"])
+    synthetic = says(Path(folder))
+    if synthetic is None or synthetic == record["synthetic"]:
+        return record
+    return {**record, "synthetic": synthetic}
 
 
 # --- memory --------------------------------------------------------------------------------------

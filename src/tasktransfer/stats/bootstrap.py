@@ -217,7 +217,14 @@ def compute_confidence(estimated: Estimate) -> Confidence:
 def compute_mean_confidence(
     trainings: Trainings, units: Units | None, *, least: float = 0.0, most: float = 100.0
 ) -> Confidence:
-    """Compute the interval of a mean score, and the test of 0.
+    """Compute the interval of a mean score, and the test of 0, see ``compute_mean_confidences``."""
+    return compute_mean_confidences([(trainings, units)], least=least, most=most)[0]
+
+
+def compute_mean_confidences(
+    several: Sequence[tuple[Trainings, Units | None]], *, least: float = 0.0, most: float = 100.0
+) -> list[Confidence]:
+    """Compute the interval of each mean score, and the test of 0.
 
     A score near an end of its scale varies more towards the middle than towards the end. So the
     interval is computed on the score's logit, and lies within the scale. For correlations, from
@@ -225,30 +232,47 @@ def compute_mean_confidence(
     the plain interval, clipped to the scale.
 
     Args:
-        trainings: the trainings.
-        units: see ``estimate``.
-        least, most: ends of the score's scale.
+        several: trainings and units of each score, see ``estimate``.
+        least, most: ends of the scores' scale.
     """
-    resampled = trainings.resampled
-    nowhere = None if resampled is None else np.zeros_like(resampled)
-    nothing = Trainings(trainings.seeds, np.zeros_like(trainings.scores), nowhere)
-    estimated = estimate(trainings, nothing, units)
-    mean, sure = estimated.delta, compute_confidence(estimated)
-    if np.isinf([least, most]).any() or not least < mean < most or np.isnan(sure.low):
-        low, high = np.clip([sure.low, sure.high], least, most).tolist()
-        return replace(sure, low=low, high=high)
+    estimates = [_estimate_mean(*of) for of in several]
+    sure = compute_confidences(estimates)
+    if np.isinf([least, most]).any():
+        return [_clip(one, least, most) for one in sure]
     width = most - least
-    slope = width / ((mean - least) * (most - mean))
-    parts = tuple((slope**2 * variance, degrees) for variance, degrees in estimated.parts)
     # Relative to the logit of 0, so that the test is of 0. If 0 is an end, the plain test is used.
     tests_zero = least < 0 < most
     origin = float(special.logit(-least / width)) if tests_zero else 0.0
-    away = float(special.logit((mean - least) / width)) - origin
-    of_logit = compute_confidence(replace(estimated, delta=away, parts=parts))
-    low, high = (
-        least + width * special.expit([of_logit.low + origin, of_logit.high + origin])
-    ).tolist()
-    return replace(sure, low=low, high=high, p=of_logit.p if tests_zero else sure.p)
+    inside = [
+        index
+        for index, (one, confidence) in enumerate(zip(estimates, sure, strict=True))
+        if least < one.delta < most and not np.isnan(confidence.low)
+    ]
+    logits = []
+    for one in (estimates[index] for index in inside):
+        slope = width / ((one.delta - least) * (most - one.delta))
+        parts = tuple((slope**2 * variance, degrees) for variance, degrees in one.parts)
+        away = float(special.logit((one.delta - least) / width)) - origin
+        logits.append(replace(one, delta=away, parts=parts))
+    found = [_clip(one, least, most) for one in sure]
+    for index, of_logit in zip(inside, compute_confidences(logits), strict=True):
+        ends = special.expit([of_logit.low + origin, of_logit.high + origin])
+        low, high = (least + width * ends).tolist()
+        p = of_logit.p if tests_zero else sure[index].p
+        found[index] = replace(sure[index], low=low, high=high, p=p)
+    return found
+
+
+def _estimate_mean(trainings: Trainings, units: Units | None) -> Estimate:
+    resampled = trainings.resampled
+    nowhere = None if resampled is None else np.zeros_like(resampled)
+    nothing = Trainings(trainings.seeds, np.zeros_like(trainings.scores), nowhere)
+    return estimate(trainings, nothing, units)
+
+
+def _clip(confidence: Confidence, least: float, most: float) -> Confidence:
+    low, high = np.clip([confidence.low, confidence.high], least, most).tolist()
+    return replace(confidence, low=low, high=high)
 
 
 def compute_confidences(estimates: Sequence[Estimate]) -> list[Confidence]:

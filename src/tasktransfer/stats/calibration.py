@@ -9,7 +9,10 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
+ACCURACY = 0.9
+"""Accuracy that a suggested threshold aims at."""
 BINS = 10
 FOLDS = 5
 LEAST, MOST = 1e-4, 1e2
@@ -73,7 +76,14 @@ def _compute_error(confidence: Floats, logits: Floats, golds: Labels) -> float:
 def compute_crossfitted_error(
     logits: Floats, golds: Labels, clusters: Sequence[str], seed: int = 0
 ) -> float:
-    """Return the calibration error with a temperature that other dialogues give.
+    """Return the calibration error with ``crossfit_confidence``."""
+    return _compute_error(crossfit_confidence(logits, golds, clusters, seed), logits, golds)
+
+
+def crossfit_confidence(
+    logits: Floats, golds: Labels, clusters: Sequence[str], seed: int = 0
+) -> Floats:
+    """Return the probability of each most probable label, with temperatures of other dialogues.
 
     Dialogues are split into ``FOLDS`` parts. Each part is scaled by the temperature of the others.
 
@@ -88,19 +98,51 @@ def compute_crossfitted_error(
         here = fold == part
         temperature = fit_temperature(logits[~here], golds[~here])
         confidence[here] = compute_confidence(logits[here], temperature)
-    return _compute_error(confidence, logits, golds)
+    return confidence
+
+
+def compute_reliability(confidence: Floats, is_right: Flags) -> list[dict[str, float]]:
+    """Return mean confidence and accuracy in percent for each bin that has instances.
+
+    The bins are those of the calibration error.
+    """
+    bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
+    return [
+        {
+            "from": number / BINS,
+            "to": (number + 1) / BINS,
+            "instances": int((bins == number).sum()),
+            "confidence": round(100 * float(confidence[bins == number].mean()), 1),
+            "accuracy": round(100 * float(is_right[bins == number].mean()), 1),
+        }
+        for number in np.unique(bins)
+    ]
+
+
+def suggest_threshold(
+    confidence: Floats, is_right: Flags, accuracy: float = ACCURACY
+) -> float | None:
+    """Return the probability below which a person should label an input; None if unknown.
+
+    It keeps the most instances among the thresholds with an accuracy of at least ``accuracy``. The
+    accuracy of n kept instances with r right labels is estimated by (r + 1) / (n + 2). So a few
+    right labels are not enough: an accuracy of 90 % needs 8 kept instances without an error.
+    """
+    levels, starts = np.unique(-confidence, return_inverse=True)
+    kept = np.cumsum(np.bincount(starts, minlength=len(levels)))
+    right = np.cumsum(np.bincount(starts, weights=is_right, minlength=len(levels)))
+    good = np.flatnonzero((right + 1) / (kept + 2) >= accuracy)
+    return float(-levels[good[-1]]) if len(good) else None
 
 
 def compute_coverage(
-    logits: Floats, golds: Labels, temperature: float, thresholds: Sequence[float]
+    confidence: Floats, is_right: Flags, thresholds: Sequence[float]
 ) -> list[dict[str, float | None]]:
     """Return coverage and accuracy in percent for minimum probabilities.
 
     Coverage is the fraction of instances whose best label is at least as probable. The accuracy of
     no instance is None.
     """
-    confidence = compute_confidence(logits, temperature)
-    is_right = logits.argmax(axis=1) == golds
     rows: list[dict[str, float | None]] = []
     for least in thresholds:
         kept = confidence >= least

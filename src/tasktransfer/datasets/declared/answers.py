@@ -73,6 +73,11 @@ class TaskReader:
         Raises:
             DataError: a field is missing or of another type; names file, line, field and remedy.
         """
+        for instance, _ in self.locate_instances(dialogue):
+            yield instance
+
+    def locate_instances(self, dialogue: DeclaredDialogue) -> Iterator[tuple[Instance, Location]]:
+        """Yield the instances on a dialogue with their locations. Raises as ``instances``."""
         starts = tuple(turn.start for turn in dialogue.turns)
         name = format_row(dialogue.location)
         for item in self._read_items(dialogue):
@@ -80,7 +85,7 @@ class TaskReader:
             if instance is None:
                 self.skipped += 1
             else:
-                yield instance
+                yield instance, item.location
 
     def _read_items(self, dialogue: DeclaredDialogue) -> Iterator[Item]:
         row = Item(None, -1, dialogue.values, dialogue.location)

@@ -26,6 +26,7 @@ from tasktransfer.datasets.declared.survey import (
 )
 from tasktransfer.datasets.file_digests import combine_digests
 from tasktransfer.errors import DataError
+from tasktransfer.files.fields import Location
 from tasktransfer.tasks.card import SPLITS, Instance, MetricSpec, Prompt, Task
 
 AVERAGES = ("micro", "macro", "weighted")
@@ -124,15 +125,24 @@ class _DeclaredReader:
             query={
                 task: _query_fields(section) for task, section in self.declaration.tasks.items()
             },
+            places=lambda task, split: (
+                location.place for _, location in self._locate_instances(task, split, few_sample)
+            ),
         )
 
     def _read_instances(self, task: str, split: str, few_sample: bool) -> Iterator[Instance]:
+        for instance, _ in self._locate_instances(task, split, few_sample):
+            yield instance
+
+    def _locate_instances(
+        self, task: str, split: str, few_sample: bool
+    ) -> Iterator[tuple[Instance, Location]]:
         section, spellings = self.declaration.tasks[task], self.survey.spellings
         reader = TaskReader(task, section, spellings=spellings.get(task, {}))
         limit = self.survey.few.get(task, {}).get(split) if few_sample else None
         for dialogue in self._read_dialogues(split):
             if limit is None or self._get_few_number(dialogue) < limit:
-                yield from reader.instances(dialogue)
+                yield from reader.locate_instances(dialogue)
 
     def _read_turn_lengths(self, few_sample: bool) -> Iterator[TurnLength]:
         for split in SPLITS:

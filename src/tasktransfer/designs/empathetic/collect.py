@@ -31,7 +31,7 @@ from tasktransfer.results.frame_files import read_earlier_rows
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.state import RECORD
-from tasktransfer.stats.collapsed import is_collapsed
+from tasktransfer.stats.answers import is_collapsed
 
 Values = tuple[Any, ...]
 MEASURED = {

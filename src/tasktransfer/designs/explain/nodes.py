@@ -15,7 +15,7 @@ from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
 from tasktransfer.results import records
 from tasktransfer.results.finished import read_folder_state
 from tasktransfer.results.places import NodeFolder, iterate_node_folders
-from tasktransfer.results.prepared import as_prepared
+from tasktransfer.results.records import as_prepared
 from tasktransfer.results.schema import OtherNode, Record, StageNode
 from tasktransfer.results.state import RECORD, log_in
 from tasktransfer.results.study import Study

@@ -29,6 +29,7 @@ from tasktransfer.results.schema import PRIOR, SHUFFLED
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.store import cast_columns
 from tasktransfer.results.study import Study
+from tasktransfer.stats.answers import is_collapsed
 from tasktransfer.stats.cells import (
     NO_SEED,
     Cell,
@@ -39,7 +40,6 @@ from tasktransfer.stats.cells import (
     gather_cells,
     score_tallies,
 )
-from tasktransfer.stats.collapsed import is_collapsed
 
 CELL = ["corpus", "model", "snapshot", "probe"]
 OWN = ""

@@ -5,15 +5,19 @@ docs/columns.md lists their columns (``collect.columns``), and docs/analysis.md 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tasktransfer.core.lazy import LazyPackage
+from tasktransfer.core.nodes import Fit
+from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.config import transfer_config
-from tasktransfer.designs.transfer.runs import is_reference
+from tasktransfer.designs.transfer.runs import BASELINE, is_reference
 from tasktransfer.results.frames import FLAG, NUMBER, TEXT, WHOLE, Columns, Frame
 from tasktransfer.results.study import Study
 from tasktransfer.selection.columns import REGRET, VALUES
+from tasktransfer.tasks.card import SINGLE_LABEL
 
 if TYPE_CHECKING:
     from tasktransfer.designs.transfer import selectors
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
         collapsed,
         control_summary,
         controls,
+        labels,
         methods,
         mixing,
         overlap,
@@ -39,8 +44,8 @@ else:
     package = LazyPackage("tasktransfer.designs.transfer.statistics")
     agreement, asymmetry, cells = package.agreement, package.asymmetry, package.cells
     collapsed, control_summary = package.collapsed, package.control_summary
-    controls, mixing, overlap = package.controls, package.mixing, package.overlap
-    methods = package.methods
+    controls, labels, methods = package.controls, package.labels, package.methods
+    mixing, overlap = package.mixing, package.overlap
     prompted, race, references = package.prompted, package.race, package.references
     summary, top1, variance = package.summary, package.top1, package.variance
     collect = LazyPackage("tasktransfer.designs.transfer.collect").collect
@@ -114,6 +119,24 @@ def compares_methods(study: Study) -> bool:
     return has_references(study) or _has_prompted(study)
 
 
+def has_labels(study: Study) -> bool:
+    """Return whether a baseline or a reference predicts a task with one label per input."""
+    return any(
+        get_task(run.about["dataset"], task).kind in SINGLE_LABEL
+        for run in study.plan.runs
+        if run.method == BASELINE or is_reference(run)
+        for task in (run.outcome.tasks if isinstance(run.outcome, Fit) else [run.about["target"]])
+    )
+
+
+def list_own_tasks(study: Study) -> Iterator[tuple[str, str]]:
+    """Yield dataset and task of the user's own tasks with one label per input."""
+    baselines = (run.about for run in study.plan.runs if run.method == BASELINE)
+    for dataset, task in dict.fromkeys((about["dataset"], about["target"]) for about in baselines):
+        if DATASETS[dataset].has_own_files and get_task(dataset, task).kind in SINGLE_LABEL:
+            yield dataset, task
+
+
 def _has_controls(study: Study) -> bool:
     return bool(transfer_config(study).planned_controls)
 
@@ -149,12 +172,16 @@ FRAMES = (
     Frame("prompted", columns.PROMPTED, prompted.make_prompted, planned=_has_prompted),
     Frame("references", columns.REFERENCES, references.make_references, planned=has_references),
     Frame("methods", METHODS, methods.make_methods, planned=compares_methods),
+    Frame("labels", columns.LABELS, labels.make_labels, planned=has_labels),
+    Frame("confusions", columns.CONFUSIONS, labels.make_confusions, planned=has_labels),
     Frame("mixing", columns.MIXING, mixing.make_mixing, planned=_has_mixing),
     Frame("learning_curves", CURVES, collect.make_learning_curves),
     # made from the dialogues, by `data stats` and `data reference`
     Frame("lengths", (), None, from_dialogues=True),
     Frame("overlap_data", (), None, from_dialogues=True),
     Frame("reference", columns.REFERENCE, None, from_dialogues=True),
+    # made from the dialogues by `learning-curve`
+    Frame("learning_curve", columns.LEARNING_CURVE, None, from_dialogues=True, planned=has_labels),
     # made from other frames
     Frame(DELTAS, columns.DELTAS, collect.make_deltas, (RUNS,)),
     Frame("sizes", columns.SIZES, collect.make_sizes, (RUNS,)),

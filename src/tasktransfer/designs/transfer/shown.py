@@ -18,7 +18,14 @@ from tasktransfer.designs.transfer import pairs
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
-from tasktransfer.designs.transfer.frames import ABOUT, FRAMES, compares_methods
+from tasktransfer.designs.transfer.error_tables import CURVE_TABLE, declare_labels
+from tasktransfer.designs.transfer.frames import (
+    ABOUT,
+    FRAMES,
+    compares_methods,
+    has_labels,
+    list_own_tasks,
+)
 from tasktransfer.designs.transfer.leaks import pairs_across
 from tasktransfer.designs.transfer.method_table import (
     declare_methods_figure,
@@ -50,7 +57,14 @@ from tasktransfer.selection.declared import declare_regret_figure, declare_regre
 
 if TYPE_CHECKING:
     from tasktransfer.designs.transfer.collect import collect
-    from tasktransfer.designs.transfer.figures import draw, forest, learning_curves, mixing
+    from tasktransfer.designs.transfer.figures import (
+        confusions,
+        draw,
+        forest,
+        learning_curve,
+        learning_curves,
+        mixing,
+    )
     from tasktransfer.designs.transfer.report import answer, blocks, facts
     from tasktransfer.designs.transfer.tables import (
         names,
@@ -60,8 +74,9 @@ if TYPE_CHECKING:
     )
 else:
     figures = LazyPackage("tasktransfer.designs.transfer.figures")
-    draw, forest = figures.draw, figures.forest
-    learning_curves, mixing = figures.learning_curves, figures.mixing
+    confusions, draw, forest = figures.confusions, figures.draw, figures.forest
+    learning_curve, learning_curves = figures.learning_curve, figures.learning_curves
+    mixing = figures.mixing
     report = LazyPackage("tasktransfer.designs.transfer.report")
     answer, blocks, facts = report.answer, report.blocks, report.facts
     collect = LazyPackage(f"{__package__}.collect").collect
@@ -271,6 +286,16 @@ MIXING_FIGURE = Figure(
 )
 
 
+CURVE_FIGURE = Figure(
+    "learning_curve",
+    "Scores by number of training dialogues",
+    learning_curve.plot_learning_curve,
+    ("learning_curve",),
+    nothing="has no learning curve. `tasktransfer learning-curve` computes it",
+    certain=False,
+)
+
+
 SHARED_TABLE = Table(
     "shared_dialogues",
     "Test dialogues shared between datasets",
@@ -352,6 +377,8 @@ def build_analysis(study: Study) -> Analysis:
         mixing=config.multi_source.mixes,
         across=bool(pairs_across(config)),
         methods=_select_section(study) if compares_methods(study) else None,
+        labels=has_labels(study),
+        own=[*list_own_tasks(study)],
         question=QUESTION if _has_sources(study, 1) else NO_TRANSFER,
         published=bool({dataset.name for dataset in PACKAGE} & {*study.config.dataset_names}),
     )
@@ -370,6 +397,18 @@ def _select_section(study: Study) -> Section:
     return "answer" if own else "figures"
 
 
+def _declare_confusions(dataset: str, task: str) -> Figure:
+    return Figure(
+        f"confusions_{dataset}_{task}",
+        f"{dataset}: confused labels of {task}",
+        partial(confusions.plot_confusions, dataset, task),
+        ("confusions",),
+        certain=False,
+        part=partial(confusions.select_task, dataset, task),
+        text="confusions",
+    )
+
+
 def declare_analysis(
     kinds: Mapping[str, Iterable[str]],
     *,
@@ -377,6 +416,8 @@ def declare_analysis(
     mixing: bool = False,
     across: bool = False,
     methods: Section | None = None,
+    labels: bool = False,
+    own: Collection[tuple[str, str]] = (),
     question: str = QUESTION,
     published: bool = True,
 ) -> Analysis:
@@ -388,6 +429,8 @@ def declare_analysis(
         mixing: whether a bandit mixes sources.
         across: whether sources may be from other datasets.
         methods: section of the figure that compares methods; None if none are compared.
+        labels: whether a task has one label per input.
+        own: dataset and name of these tasks, if they are the user's own.
         question: question that the report answers.
         published: whether the study has a dataset of the paper.
     """
@@ -403,6 +446,8 @@ def declare_analysis(
             *_build_tables(published=published),
             *((SHARED_TABLE,) if across else ()),
             *((REGRET_TABLE,) if selectors else ()),
+            *((declare_labels(folded=not own),) if labels else ()),
+            *((CURVE_TABLE,) if own else ()),
             *UNCERTAINTY_TABLES,
         ),
         figures=(
@@ -411,6 +456,8 @@ def declare_analysis(
             *(figure for name, names in kinds.items() for figure in list_figures(name, names)),
             *((MIXING_FIGURE,) if mixing else ()),
             *((REGRET_FIGURE,) if selectors else ()),
+            *(_declare_confusions(*task) for task in own),
+            *((CURVE_FIGURE,) if own else ()),
         ),
         captions="transfer",
         blocks=blocks.blocks,

@@ -33,8 +33,8 @@ from tasktransfer.designs.transfer.challenge.policy import Policy
 from tasktransfer.designs.transfer.challenge.rules import explain_ineligible
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.errors import ConfigError, RecordError
-from tasktransfer.results.prepared import as_prepared
 from tasktransfer.results.records import (
+    as_prepared,
     describe_unrecorded_selections,
     get_selected_round,
     read_record,

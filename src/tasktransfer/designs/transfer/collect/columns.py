@@ -332,6 +332,60 @@ REFERENCES: Columns = (
 )
 """Columns of the additional table of ``statistics`` for studies with references."""
 
+_LABELLED: Columns = (
+    ("dataset", TEXT, "dataset"),
+    ("model", TEXT, "model, by its name in the study; no model: the method reads none"),
+    ("target", TEXT, "task with one label per input"),
+    ("method", TEXT, "baseline, or a reference by its name in the config"),
+)
+LABELS: Columns = (
+    *_LABELLED,
+    ("label", TEXT, "label"),
+    ("n_seeds", WHOLE, "baselines with predictions, one per seed; 1: a reference"),
+    ("support", WHOLE, "test instances with the label"),
+    ("predicted", NUMBER, "test instances that are predicted to have it, mean over seeds"),
+    *(
+        column
+        for measure, reason in (
+            ("precision", "never predicted by a seed"),
+            ("recall", "no instance"),
+            ("f1", "not available"),
+        )
+        for column in (
+            (
+                measure,
+                NUMBER,
+                f"{measure} on the test split, mean over seeds, 0-100; NaN: {reason}",
+            ),
+            (f"{measure}_low", NUMBER, "lower end of its 95 % interval over dialogues and seeds"),
+            (f"{measure}_high", NUMBER, "upper end; NaN: not available"),
+        )
+    ),
+)
+CONFUSIONS: Columns = (
+    *_LABELLED,
+    ("gold", TEXT, "gold label"),
+    ("predicted", TEXT, "predicted label; empty: an answer that is not a label"),
+    ("count", WHOLE, "test instances with both, summed over seeds"),
+    ("n_seeds", WHOLE, "baselines with predictions, one per seed; 1: a reference"),
+)
+"""Columns of the frames about single labels. Pairs of labels that never occur have no row."""
+
+LEARNING_CURVE: Columns = (
+    *_LABELLED,
+    ("fraction", NUMBER, "fraction of the training dialogues; 2: forecast for as many again"),
+    ("dialogues", WHOLE, "training dialogues"),
+    ("instances", WHOLE, "training instances, mean over samples"),
+    ("n_seeds", WHOLE, "samples of dialogues, each within the next larger one; 0: forecast"),
+    ("score", NUMBER, "score on the test split, mean over samples, 0-100"),
+    ("low", NUMBER, "lower end of its 95 % interval over samples and test dialogues"),
+    ("high", NUMBER, "upper end"),
+    ("gain", NUMBER, "score minus that of the fraction before, points; for 2 that of 1"),
+    ("gain_low", NUMBER, "lower end of its 95 % interval, paired by sample and test dialogue"),
+    ("gain_high", NUMBER, "upper end; for 2, the interval covers several rules (`learning-curve`)"),
+)
+"""Columns of the table that `learning-curve` computes from the dialogues."""
+
 CONTROL_SUMMARY: Columns = (
     *_GROUP,
     ("control", TEXT, "self_transfer, longer_baseline or shuffled_source"),

@@ -16,7 +16,7 @@ from tasktransfer.results.frames import Frames, list_names
 from tasktransfer.results.rows import read_columns, select_task_rows
 from tasktransfer.results.schema import RowsFile
 from tasktransfer.results.store import build_frame
-from tasktransfer.stats.collapsed import LEAST_SHARE, find_most_frequent
+from tasktransfer.stats.answers import LEAST_SHARE, find_most_frequent
 
 _VERSION = 2
 """Version of the computation. Increase it when a code change changes a row."""

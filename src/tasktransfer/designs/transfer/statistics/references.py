@@ -25,9 +25,9 @@ from tasktransfer.results.collect import Collected
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.rows import select_task_rows
 from tasktransfer.results.store import build_frame
+from tasktransfer.stats.answers import is_collapsed
 from tasktransfer.stats.bootstrap import compute_confidences
 from tasktransfer.stats.cells import NO_SEED, Cell, Scored, gather_cells, score_answers
-from tasktransfer.stats.collapsed import is_collapsed
 from tasktransfer.stats.false_discovery import compute_q_values
 
 Target = tuple[str, str, str]

@@ -23,6 +23,8 @@ MOST_PAIRS = 20
 """Maximum number of printed pairs of tasks; the frame has all of them."""
 MOST_CELLS = 200
 """Maximum number of printed cells with their controls; the frame has all of them."""
+MOST_LABELS = 300
+"""Maximum number of printed labels; the frame has all of them."""
 _GROUP = ["dataset", "model", "algorithm"]
 _PLACE = [*_GROUP, "source", "target"]
 
@@ -95,6 +97,16 @@ def list_methods(frames: Frames) -> pd.DataFrame | None:
         return None
     mark = frame["is_best"].map({True: "best", False: ""})
     return frame.assign(mark=mark.mask(frame["recommended"], "recommended"))
+
+
+def list_labels(frames: Frames) -> pd.DataFrame | None:
+    """Return the scores of each label; None if no task has one label per input."""
+    return frames["labels"].head(MOST_LABELS) if "labels" in frames else None
+
+
+def list_curve(frames: Frames) -> pd.DataFrame | None:
+    """Return the learning curves that were computed; None if no task has one label per input."""
+    return frames.get("learning_curve")
 
 
 def list_control_means(frames: Frames) -> pd.DataFrame | None:

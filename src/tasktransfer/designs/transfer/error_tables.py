@@ -1,0 +1,105 @@
+"""Printed tables about the errors of single labels, and about more training dialogues.
+
+The Snakefile imports this module, so it must not import pandas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tasktransfer.core.lazy import LazyPackage
+from tasktransfer.core.references import REFERENCES
+from tasktransfer.core.runs import Run
+from tasktransfer.designs.transfer.runs import BASELINE, is_reference
+from tasktransfer.present.columns import estimate, number, text
+from tasktransfer.present.declared import Listed, Table
+
+if TYPE_CHECKING:
+    from tasktransfer.designs.transfer.tables import uncertainty
+else:
+    uncertainty = LazyPackage("tasktransfer.designs.transfer.tables").uncertainty
+
+
+def _name_method(name: str) -> str:
+    return REFERENCES.get(name, name)
+
+
+def _is_source_run(row: Mapping[str, Any], run: Run) -> bool:
+    """Return whether a row is computed from a run: its baseline or its reference."""
+    if (run.about.get("dataset"), run.model) != (row["dataset"], row["model"]):
+        return False
+    if is_reference(run):
+        return bool(run.about["reference"] == row["method"])
+    return bool(run.method == BASELINE == row["method"] and run.about["target"] == row["target"])
+
+
+def _format_fraction(fraction: str) -> str:
+    return f"{100 * float(fraction):.0f} %" if float(fraction) <= 1 else "forecast"
+
+
+def declare_labels(*, folded: bool) -> Table:
+    """Return the table of scores by label; ``folded`` if it is not about the user's own labels."""
+    return Table(
+        "labels",
+        "Scores of each label",
+        uncertainty.list_labels,
+        Listed(
+            (
+                text("dataset", "Dataset"),
+                text("target", "Task"),
+                text("model", "Model"),
+                text("method", "Method", _name_method),
+                text("label", "Label"),
+                number("support", "Instances", ",d"),
+                number("predicted", "Predicted", ",.1f"),
+                *(
+                    estimate(key, name, ".0f", f"{key}_low", f"{key}_high")
+                    for key, name in (("precision", "Precision"), ("recall", "Recall"))
+                ),
+                estimate("f1", "F1", ".0f", "f1_low", "f1_high"),
+            ),
+            blocks="method",
+        ),
+        keys=("dataset", "target", "model", "method", "label"),
+        caption="Baselines and references on the test split, 0-100, mean over seeds. Precision: "
+        "fraction of the predictions of a label that are right. Recall: fraction of its instances "
+        "that are found. Predicted: number of its predictions, mean over seeds. The 95 % intervals "
+        "are over dialogues and seeds. A value without an interval is the same for every left-out "
+        "dialogue, for example if no prediction is wrong.",
+        notes=partial(uncertainty.count_omitted_rows, "labels"),
+        nothing="has no prediction of a task with one label per input",
+        folded=folded,
+        certain=False,
+        runs=_is_source_run,
+    )
+
+
+CURVE_TABLE = Table(
+    "learning_curve",
+    "Scores by number of training dialogues",
+    uncertainty.list_curve,
+    Listed(
+        (
+            text("dataset", "Dataset"),
+            text("target", "Task"),
+            text("model", "Model"),
+            text("method", "Method", _name_method),
+            text("fraction", "Fraction", _format_fraction),
+            number("dialogues", "Dialogues", ",d"),
+            number("n_seeds", "Samples", "d"),
+            estimate("score", "Score", ".1f"),
+            estimate("gain", "Gain", "+.1f", "gain_low", "gain_high"),
+        ),
+        blocks="method",
+    ),
+    keys=("dataset", "target", "model", "method", "fraction"),
+    caption="Each sample contains the next smaller sample of its seed. Gain: difference from the "
+    "fraction above, paired by sample and test dialogue, with its 95 % interval. Forecast: as many "
+    "dialogues again, by a power law through the last two doublings. Its interval includes a gain "
+    "that stays as it was, and one that falls again by as many points as it last fell.",
+    nothing="has no learning curve. `tasktransfer learning-curve` computes it",
+    certain=False,
+    runs=_is_source_run,
+)

@@ -1,0 +1,104 @@
+"""Figure of confused labels: gold labels by predicted labels, one panel per method."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tasktransfer.core.references import MOST_FREQUENT, REFERENCES
+from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL
+from tasktransfer.present.kit import matrix
+from tasktransfer.present.kit.panels import create_panels, fit, name_panel
+from tasktransfer.present.kit.style import add_title, choose_text_colour, fold_name
+from tasktransfer.results.frames import Frames
+
+MOST_LABELS = 15
+"""Maximum number of labels with a row of their own."""
+MOST_PANELS = 6
+OTHERS, NO_LABEL = "other labels", "no label"
+_COLOURS = "Blues"
+
+
+def select_task(dataset: str, task: str, frames: Frames) -> Frames:
+    """Return the rows of one task."""
+    rows = frames["confusions"]
+    of_task = rows[(rows["dataset"] == dataset) & (rows["target"] == task)]
+    return frames.replace({"confusions": of_task.reset_index(drop=True)})
+
+
+def plot_confusions(dataset: str, task: str, frames: Frames) -> Figure | None:
+    """Draw one panel per method and model; None without predictions."""
+    rows = select_task(dataset, task, frames)["confusions"]
+    rows = rows[rows["method"] != MOST_FREQUENT]
+    if rows.empty:
+        return None
+    labels = choose_labels(rows)
+    panels = [*rows.groupby(["method", "model"], sort=False)][:MOST_PANELS]
+    columns = list(dict.fromkeys([*labels, *rows["predicted"].map(partial(_name, labels))]))
+    side = max(1.6, 0.3 * len(columns))
+    width = side + 1.2
+    figure, axes = create_panels(len(panels), width, side, columns=3, shared="none")
+    for panel, (key, of_panel) in zip(axes, panels, strict=True):
+        method, model = map(str, key)
+        name = "fine-tuned" if method == BASELINE else REFERENCES[method]
+        name_panel(panel, fold_name(name if model == NO_MODEL else f"{name}, {model}", width, 8.5))
+        _draw(panel, of_panel, labels, columns)
+    axes[0].set_ylabel("gold label", fontsize=9)
+    seeds = int(rows["n_seeds"].max())
+    title = f"{dataset}: predictions by gold label of {task}, percent"
+    add_title(figure, title, seeds, frames.metadata)
+    fit(figure, axes, side, side, columns=3)
+    return figure
+
+
+def choose_labels(rows: pd.DataFrame) -> list[str]:
+    """Return the labels with rows of their own, in the order of their names' first occurrence.
+
+    They are all labels, or those that are confused most often, over all methods.
+    """
+    labels = list(dict.fromkeys([*rows["gold"], *rows["predicted"]]))
+    labels = [label for label in labels if label]
+    if len(labels) <= MOST_LABELS:
+        return labels
+    wrong = rows[rows["gold"] != rows["predicted"]]
+    times = sum(
+        wrong.groupby(side)["count"].sum().reindex(labels, fill_value=0)
+        for side in ("gold", "predicted")
+    )
+    assert isinstance(times, pd.Series)
+    most = set(times.sort_values(ascending=False, kind="stable").index[:MOST_LABELS])
+    return [label for label in labels if label in most]
+
+
+def _name(labels: list[str], label: str) -> str:
+    """Return the name of a label's row or column."""
+    return label if label in labels else OTHERS if label else NO_LABEL
+
+
+def _draw(axes: Axes, rows: pd.DataFrame, labels: list[str], columns: list[str]) -> None:
+    name = partial(_name, labels)
+    counts = rows.assign(gold=rows["gold"].map(name), predicted=rows["predicted"].map(name))
+    table = counts.groupby(["gold", "predicted"])["count"].sum().unstack(fill_value=0)
+    golds = [name for name in (*labels, OTHERS) if name in table.index]
+    table = table.reindex(index=golds, columns=columns, fill_value=0)
+    totals = table.sum(axis=1)
+    percent = 100 * table.to_numpy() / totals.to_numpy()[:, None]
+    colours = colormaps[_COLOURS](percent / 100 * 0.9)
+    corners = [(float(x), float(y)) for y in range(len(golds)) for x in range(len(columns))]
+    matrix.fill(axes, corners, colours.reshape(-1, 4))
+    for (y, x), value in np.ndenumerate(percent):
+        if value:
+            ink = choose_text_colour(colours[y, x])
+            matrix.write(axes, (x, y), f"{value:.0f}", 6.5, ink)
+    axes.set_xlim(0, len(columns))
+    axes.set_ylim(len(golds), 0)
+    seeds = int(rows["n_seeds"].max())
+    supports = [f"{name} ({total // seeds})" for name, total in totals.items()]
+    axes.set_yticks(np.arange(len(golds)) + 0.5, supports, fontsize=7)
+    axes.set_xticks(np.arange(len(columns)) + 0.5, columns, fontsize=7, rotation=45, ha="right")
+    axes.tick_params(length=0)

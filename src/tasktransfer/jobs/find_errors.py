@@ -1,0 +1,215 @@
+"""The most confident errors of a simple method, and probable label errors, by file and line.
+
+Each dialogue is predicted by a reference that was fitted on other dialogues of all splits. So the
+probabilities say what the other labels suggest about this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tasktransfer.core.nodes import Fit
+from tasktransfer.core.references import FROZEN, REGULARISATION, STRENGTH, TFIDF
+from tasktransfer.core.validation import suggest_name
+from tasktransfer.data.cache import MANIFEST, read_instances
+from tasktransfer.datasets import DATASETS, get_task
+from tasktransfer.errors import ConfigError, DataError, RecordError
+from tasktransfer.jobs import inputs
+from tasktransfer.jobs.export_candidates import choose_task
+from tasktransfer.jobs.needs import model_of
+from tasktransfer.jobs.reference_job import create_embedder
+from tasktransfer.results.study import Study
+from tasktransfer.stats.label_errors import Floats, crossfit_probabilities, find_label_errors
+from tasktransfer.tasks.card import SPLITS, Instance, Task
+
+METHODS = (FROZEN, TFIDF)
+Positions = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledPlace:
+    """A label that other dialogues contradict.
+
+    Attributes:
+        place: file and line, or the name of the instance if the reader knows no lines.
+        label: label in the file.
+        predicted: label that a model of other dialogues predicts.
+        probability: its probability.
+        label_probability: probability of the label in the file.
+        probable_label_error: whether it is a probable label error (``stats.label_errors``).
+        text: the part of the input that is labelled.
+    """
+
+    place: str
+    split: str
+    label: str
+    predicted: str
+    probability: float
+    label_probability: float
+    probable_label_error: bool
+    text: str
+
+    def describe(self, *, texts: bool) -> dict[str, Any]:
+        """Return the columns of a table, with the text only if it is wanted."""
+        row = asdict(self)
+        row |= {key: round(row[key], 3) for key in ("probability", "label_probability")}
+        row["probable_label_error"] = "yes" if self.probable_label_error else ""
+        if not texts:
+            del row["text"]
+        return row
+
+
+@dataclass(frozen=True, slots=True)
+class FoundErrors:
+    """Errors of a task, the most confident one first.
+
+    Attributes:
+        method: reference that predicts the labels.
+        instances: number of labelled instances.
+        errors: instances whose prediction is another label.
+    """
+
+    dataset: str
+    task: str
+    method: str
+    instances: int
+    errors: list[LabelledPlace]
+
+    @property
+    def summary(self) -> str:
+        """Counts in one sentence."""
+        probable = sum(error.probable_label_error for error in self.errors)
+        return (
+            f"{self.dataset}/{self.task}: {len(self.errors):,} of {self.instances:,} labels differ "
+            f"from the prediction of {self.method} for other dialogues; {probable:,} of them are "
+            "probable label errors"
+        )
+
+
+def find_errors(study: Study, task: str | None, method: str | None) -> FoundErrors:
+    """Predict each labelled instance from other dialogues, and return the errors.
+
+    Args:
+        study: a study whose dialogues are prepared.
+        task: as in ``choose_task``.
+        method: one of ``METHODS``; None for TF-IDF or the study's references on frozen embeddings,
+            whichever has the fewest errors.
+
+    Raises:
+        ConfigError: the study has no such task or method.
+        DataError: scikit-learn is not installed, or there are fewer than two labels or dialogues.
+        RecordError: the dialogues are not prepared.
+    """
+    dataset, name = choose_task(study, task)
+    card = get_task(dataset, name)
+    fits = _list_methods(study, dataset, name, method)
+    folder = inputs.cache(study, study.data(dataset))
+    if not (folder / MANIFEST).exists():
+        raise RecordError(
+            f"{folder}: the dialogues are not prepared. Run the study with `tasktransfer run`"
+        )
+    of_split = {split: list(read_instances(folder, name, split)) for split in SPLITS}
+    instances = [instance for some in of_split.values() for instance in some]
+    splits = [split for split, some in of_split.items() for _ in some]
+    given = np.array([card.labels.index(instance.target[0]) for instance in instances])
+    several = [_crossfit(study, card, instances, fit) for fit in fits]
+    counts = [int((each.argmax(axis=1) != given).sum()) for each in several]
+    best = counts.index(min(counts))
+    fit, probabilities = fits[best], several[best]
+    predicted, is_error = probabilities.argmax(axis=1), find_label_errors(probabilities, given)
+    places = [
+        place
+        for split in SPLITS
+        for place in _list_places(study, dataset, name, split, of_split[split])
+    ]
+    errors = [
+        LabelledPlace(
+            places[n],
+            splits[n],
+            card.labels[given[n]],
+            card.labels[predicted[n]],
+            float(probabilities[n, predicted[n]]),
+            float(probabilities[n, given[n]]),
+            bool(is_error[n]),
+            instances[n].context[instances[n].focus :] or instances[n].context,
+        )
+        for n in np.argsort(-probabilities.max(axis=1), kind="stable")
+        if predicted[n] != given[n]
+    ]
+    label = TFIDF if fit is None else f"{FROZEN} with {model_of(study, fit).name}"
+    return FoundErrors(dataset, name, label, len(instances), errors)
+
+
+def _list_methods(study: Study, dataset: str, task: str, method: str | None) -> list[Fit | None]:
+    """Return the study's references on frozen embeddings, and None for TF-IDF."""
+    fits: list[Fit | None] = [
+        fit
+        for fit in study.plan.fits
+        if fit.learner == FROZEN and fit.data.name == dataset and task in fit.tasks
+    ]
+    if method not in (None, *METHODS):
+        raise ConfigError(
+            f"--method {method}: not a method of this command{suggest_name(str(method), METHODS)}. "
+            f"Give one of {', '.join(METHODS)}"
+        )
+    if method == FROZEN and not fits:
+        raise ConfigError(
+            f"--method {FROZEN}: the study has no such reference. Add it to references, or give "
+            f"{TFIDF}"
+        )
+    if method == TFIDF:
+        return [None]
+    return fits if method == FROZEN else [None, *fits]
+
+
+def _crossfit(study: Study, card: Task, instances: Sequence[Instance], fit: Fit | None) -> Floats:
+    """Return the out-of-sample probabilities of the card's labels."""
+    from tasktransfer.evaluation import portable  # noqa: PLC0415  # imports scikit-learn
+
+    clusters = [instance.dialogue_id for instance in instances]
+    if len(set(clusters)) < 2:
+        raise DataError(f"{card.name}: all labels are in one dialogue. Give more dialogues")
+    features: Any = None
+    if fit is not None:
+        embed = create_embedder(study, fit)
+        assert embed is not None
+        parts = portable.list_embedded_parts(card, instances)
+        features = portable.compute_embeddings(embed, card, parts, instances)
+    strength = float(fit.settings.get(STRENGTH, REGULARISATION)) if fit is not None else 1.0
+
+    def predict(train: Positions, asked: Positions) -> Floats:
+        given = [instances[n] for n in train]
+        if fit is None:
+            words = portable.WordWeights.fit(card, given)
+            known = words.compute_features(card, given)
+            others = words.compute_features(card, [instances[n] for n in asked])
+        else:
+            known, others = features[train], features[asked]
+        found = portable.fit_regression(card, known, given, 0, strength)
+        scores = np.asarray(others @ found.weight.T + found.bias, np.float64)
+        raised = np.exp(scores - scores.max(axis=1, keepdims=True))
+        probabilities = np.zeros((len(asked), len(card.labels)))
+        columns = [card.labels.index(label) for label in found.labels]
+        probabilities[:, columns] = raised / raised.sum(axis=1, keepdims=True)
+        return probabilities
+
+    return crossfit_probabilities(clusters, len(card.labels), predict)
+
+
+def _list_places(
+    study: Study, dataset: str, task: str, split: str, instances: Sequence[Instance]
+) -> list[str]:
+    """Return the file and line of each instance; its name if the reader knows no lines."""
+    reader, few = DATASETS[dataset].reader, study.config.data.few_sample
+    if not DATASETS[dataset].has_own_files:
+        return [instance.id for instance in instances]
+    release = reader.open(Path(study.release_of(dataset)), few)
+    if release.places is None:
+        return [instance.id for instance in instances]
+    return [place for _, place in zip(instances, release.places(task, split), strict=True)]

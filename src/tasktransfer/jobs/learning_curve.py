@@ -1,0 +1,188 @@
+"""Learning curves of references: scores on nested samples of the training dialogues."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple
+from functools import partial
+from itertools import product
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from tasktransfer import metrics
+from tasktransfer.core.fidelity import Scoring
+from tasktransfer.core.nodes import Fit
+from tasktransfer.core.references import (
+    LIMIT_TEST,
+    LIMIT_TRAIN,
+    MODEL,
+    MOST_FREQUENT,
+    REFERENCES,
+    SCORING,
+    TFIDF,
+)
+from tasktransfer.data.cache import MANIFEST, read_instances
+from tasktransfer.datasets import get_task
+from tasktransfer.encoding.encoded import select_instances
+from tasktransfer.errors import ConfigError, DataError, RecordError
+from tasktransfer.evaluation.reference import Answers, Embed, Reference, choose_predictor
+from tasktransfer.files.progress import show_progress
+from tasktransfer.jobs import inputs
+from tasktransfer.jobs.export_candidates import choose_task
+from tasktransfer.jobs.needs import model_of
+from tasktransfer.jobs.reference_job import create_embedder
+from tasktransfer.metrics.measures import MEASURES
+from tasktransfer.results.study import Study
+from tasktransfer.stats.cells import NO_SEED, Scored, gather_cells, score_tallies
+from tasktransfer.stats.learning_curve import FRACTIONS, NEXT, compute_curve
+from tasktransfer.tasks.card import Instance, Task
+
+CurveRow = tuple[Any, ...]
+"""A row in the order of the design's columns: dataset, model, target, method, fraction, number of
+dialogues, number of instances, and the numbers of a ``CurvePoint``."""
+
+
+def compute_learning_curves(
+    study: Study, task: str | None, seeds: int, no_model: str
+) -> list[CurveRow]:
+    """Compute the learning curve of each reference of a study, except the most frequent label.
+
+    Args:
+        study: a study whose dialogues are prepared.
+        task: as in ``choose_task``.
+        seeds: number of samples of each size.
+        no_model: name of the model of references that read none.
+
+    Raises:
+        ConfigError: the study has no such task, or no reference that learns.
+        DataError: scikit-learn is not installed, or there are too few training dialogues.
+        RecordError: the dialogues are not prepared.
+    """
+    dataset, name = choose_task(study, task)
+    fits = {
+        fit.digest: fit
+        for fit in study.plan.fits
+        if fit.learner in REFERENCES and fit.data.name == dataset and name in fit.tasks
+    }
+    learning = [fit for fit in fits.values() if fit.learner != MOST_FREQUENT]
+    if not learning:
+        raise ConfigError(
+            f"{study.config_file}: references: none of them learns from dialogues. Add {TFIDF}"
+        )
+    rows: list[CurveRow] = []
+    for fit in show_progress(learning, "learning curves"):
+        model = model_of(study, fit).name if MODEL in fit.settings else no_model
+        names = (dataset, model, name, fit.learner)
+        rows += [
+            (*names, *row) for row in _compute_curve(study, fit, get_task(dataset, name), seeds)
+        ]
+    return rows
+
+
+def _compute_curve(study: Study, fit: Fit, task: Task, seeds: int) -> Iterator[CurveRow]:
+    folder = inputs.cache(study, fit.data)
+    if not (folder / MANIFEST).exists():
+        raise RecordError(
+            f"{folder}: the dialogues are not prepared. Run the study with `tasktransfer run`"
+        )
+    limits = {"train": fit.settings.get(LIMIT_TRAIN), "test": fit.settings.get(LIMIT_TEST)}
+    train, test = (
+        select_instances(read_instances(folder, task.name, split), limit)
+        for split, limit in limits.items()
+    )
+    embed = create_embedder(study, fit)
+    predict = choose_predictor(fit.learner, None if embed is None else _embed_once(embed))
+    yield from score_samples(
+        task, predict, train, test, seeds, fit.settings.get(SCORING, "default")
+    )
+
+
+def score_samples(
+    task: Task,
+    predict: Reference,
+    train: Sequence[Instance],
+    test: Sequence[Instance],
+    seeds: int,
+    scoring: Scoring = "default",
+) -> Iterator[CurveRow]:
+    """Yield fraction, dialogues, instances and ``CurvePoint`` of each point of a learning curve.
+
+    Raises:
+        DataError: there are fewer than four training dialogues.
+    """
+    dialogues = sorted({instance.dialogue_id for instance in train})
+    if len(dialogues) < 1 / FRACTIONS[0]:
+        raise DataError(
+            f"{task.name}: {len(dialogues)} training dialogues are too few for a learning curve. "
+            "Give more"
+        )
+    score = partial(_score, task, test, scoring)
+    scored = [((f"{1.0}",), NO_SEED, score(predict(task, train, test, 0)))]  # first: all texts
+    sizes: dict[float, list[int]] = {1.0: [len(train)]}
+    for fraction, seed in product(FRACTIONS[:-1], range(seeds)):
+        names = select_dialogues(dialogues, fraction, seed)
+        sample = [instance for instance in train if instance.dialogue_id in names]
+        sizes.setdefault(fraction, []).append(len(sample))
+        scored.append(((f"{fraction}",), seed, score(predict(task, sample, test, 0))))
+    cells = {float(key): cell for (key,), cell in gather_cells(scored).items()}
+    for point in compute_curve(cells):
+        numbers = astuple(point)
+        count = round(point.fraction * len(dialogues))
+        instances = round(fmean(sizes.get(point.fraction, [point.fraction * len(train)])))
+        yield (numbers[0], count, instances, *numbers[1:])
+
+
+def select_dialogues(dialogues: Sequence[str], fraction: float, seed: int) -> set[str]:
+    """Return a sample of dialogues; smaller fractions with the same seed are part of it."""
+    order = np.random.default_rng(seed).permutation(len(dialogues))
+    return {dialogues[n] for n in order[: round(fraction * len(dialogues))]}
+
+
+def _score(task: Task, test: Sequence[Instance], scoring: Scoring, predictions: Answers) -> Scored:
+    golds = [instance.target for instance in test]
+    tallies = metrics.tally(
+        task,
+        metrics.encode_answers(predictions),
+        metrics.encode_answers(golds),
+        fidelity=scoring,
+    )
+    finish = partial(metrics.score_of_sums, task, fidelity=scoring)
+    clusters = [instance.dialogue_id for instance in test]
+    return score_tallies(tallies, clusters, finish, MEASURES["score"])
+
+
+def _embed_once(embed: Embed) -> Embed:
+    """Return a function that embeds each text once, although samples share their texts."""
+    known: dict[str, Any] = {}
+
+    def embed_known(texts: Sequence[str]) -> Any:
+        if fresh := [text for text in texts if text not in known]:
+            known.update(zip(fresh, embed(fresh), strict=True))
+        return np.stack([known[text] for text in texts])
+
+    return embed_known
+
+
+def describe_curve(rows: Sequence[CurveRow]) -> list[str]:
+    """Return what a method gains from more dialogues, one sentence per method."""
+    sentences = []
+    for *names, fraction, dialogues, _, _, _, _, _, gain, low, high in rows:
+        if fraction == FRACTIONS[-1]:
+            last = (
+                f"{names[3]} ({names[1]}): 75 → 100 % of the {dialogues:,} "
+                f"training dialogues gave {_format_gain(gain, low, high)} points"
+            )
+        elif fraction == NEXT:
+            sentences.append(
+                f"{last}. Labelling about as many again is likely to give "
+                f"{_format_gain(gain, low, high)}."
+            )
+    return sentences
+
+
+def _format_gain(gain: float, low: float, high: float) -> str:
+    interval = "" if math.isnan(low) else f" [{low:+.1f}, {high:+.1f}]"
+    return f"{gain:+.1f}{interval}".replace("-", "−")
