@@ -35,7 +35,7 @@ TASKS = ("a_task", "b_task", "c_task")
 RUNS = single_source_runs("DailyDialog", ["bert"], TASKS, [0, 1], ["multitask"])
 
 
-WRITTEN = (*COMMON, "transfer_runs", "control_runs", "learning_curves")
+WRITTEN = (*COMMON, "transfer_runs", "control_runs", "training_curves")
 """Frames that are made from records, of a study without prompted models, references or mixes."""
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tasktransfer.core.nodes import Fit
 from tasktransfer.core.references import FROZEN, REGULARISATION, STRENGTH, TFIDF
-from tasktransfer.core.validation import suggest_name
+from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.data.cache import MANIFEST, read_instances
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.errors import ConfigError, DataError, RecordError

@@ -175,7 +175,7 @@ FRAMES = (
     Frame("labels", columns.LABELS, labels.make_labels, planned=has_labels),
     Frame("confusions", columns.CONFUSIONS, labels.make_confusions, planned=has_labels),
     Frame("mixing", columns.MIXING, mixing.make_mixing, planned=_has_mixing),
-    Frame("learning_curves", CURVES, collect.make_learning_curves),
+    Frame("training_curves", CURVES, collect.make_training_curves),
     # made from the dialogues, by `data stats` and `data reference`
     Frame("lengths", (), None, from_dialogues=True),
     Frame("overlap_data", (), None, from_dialogues=True),

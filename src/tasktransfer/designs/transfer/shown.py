@@ -6,11 +6,11 @@ module.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.datasets import DATASETS, PACKAGE
@@ -34,24 +34,26 @@ from tasktransfer.designs.transfer.method_table import (
 from tasktransfer.designs.transfer.runs import (
     BASELINE,
     is_baseline,
-    is_prompted,
     is_reference,
     name_cell,
     transfer_runs,
 )
+from tasktransfer.designs.transfer.study_tables import (
+    SHARED_TABLE,
+    build_tables,
+    has_single_transfer,
+    has_sources,
+)
 from tasktransfer.designs.transfer.uncertainty_tables import TABLES as UNCERTAINTY_TABLES
-from tasktransfer.present.columns import Row, number, text
+from tasktransfer.present.columns import Row
 from tasktransfer.present.declared import (
     Analysis,
     Cells,
     Figure,
-    Listed,
     Section,
-    Table,
 )
 from tasktransfer.present.numbers import is_missing
 from tasktransfer.results.finished import is_whole
-from tasktransfer.results.frames import always
 from tasktransfer.results.study import Study
 from tasktransfer.selection.declared import declare_regret_figure, declare_regret_table
 
@@ -62,27 +64,20 @@ if TYPE_CHECKING:
         draw,
         forest,
         learning_curve,
-        learning_curves,
         mixing,
+        training_curves,
     )
     from tasktransfer.designs.transfer.report import answer, blocks, facts
-    from tasktransfer.designs.transfer.tables import (
-        names,
-        paper_tables,
-        shared_dialogues,
-        uncertainty,
-    )
+    from tasktransfer.designs.transfer.tables import names
 else:
     figures = LazyPackage("tasktransfer.designs.transfer.figures")
     confusions, draw, forest = figures.confusions, figures.draw, figures.forest
-    learning_curve, learning_curves = figures.learning_curve, figures.learning_curves
+    learning_curve, training_curves = figures.learning_curve, figures.training_curves
     mixing = figures.mixing
     report = LazyPackage("tasktransfer.designs.transfer.report")
     answer, blocks, facts = report.answer, report.blocks, report.facts
     collect = LazyPackage(f"{__package__}.collect").collect
-    tables = LazyPackage("tasktransfer.designs.transfer.tables")
-    names, paper_tables = tables.names, tables.paper_tables
-    shared_dialogues, uncertainty = tables.shared_dialogues, tables.uncertainty
+    names = LazyPackage("tasktransfer.designs.transfer.tables").names
 
 DATA_TABLES = ("table1", "lengths", "overlap_data")
 """Tables that ``data stats`` counts in the dialogues."""
@@ -97,7 +92,7 @@ NO_TRANSFER = "How well do the study's models solve each task?"
 SCRIPTS = ("heatmap_model.js", "heatmap_words.js", "heatmap.js")
 """Scripts in load order: each uses those before it."""
 LENGTHS, MULTI_SOURCE, CONTROLS = "lengths", "multi_source", "shuffled_source"
-ASKED, LEARNED, CURVES = "prompted", "references", "learning_curves"
+ASKED, LEARNED, CURVES = "prompted", "references", "training_curves"
 FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
     "heatmap": (
         "Improvement by transfer",
@@ -130,89 +125,8 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
 """Title, input frames and section by kind of figure; each kind is drawn once per dataset."""
 
 
-OPEN = ("heatmap", MULTI_SOURCE)
+OPEN = ("effects", MULTI_SOURCE)
 """Kinds of figures that the page shows without a click."""
-
-
-def _has_sources(study: Study, least: int) -> bool:
-    return any(len(run.about["sources"]) >= least for run in transfer_runs(study.plan))
-
-
-def _has_single_transfer(study: Study) -> bool:
-    return _has_sources(study, 1)
-
-
-def _has_single_source(study: Study) -> bool:
-    return _has_sources(study, 1) or any(map(is_prompted, study.plan.runs))
-
-
-def _has_training(study: Study) -> bool:
-    return any(not is_prompted(run) for run in study.plan.runs)
-
-
-def _has_multi_source(study: Study) -> bool:
-    return _has_sources(study, 2)
-
-
-def _build_table_function(name: str, what: str) -> Callable[..., Any]:
-    """Return a lazy function of ``tables.paper_tables``, bound to one table."""
-    return partial(getattr(paper_tables, what), name)
-
-
-OWN = {
-    "table1": ("Tasks and samples", "The tasks of the study and their numbers of instances."),
-    "table2": (
-        "Scores and deltas by algorithm",
-        "Average, top-1 and bottom-1 score and delta per dataset, model and algorithm.",
-    ),
-    "table3": (
-        "Several sources together",
-        "Gain of transfer from several sources at once over the mean of the same sources alone.",
-    ),
-    "table6": (
-        "Several sources together and alone",
-        "Deltas of the runs on several sources at once, and the mean of each source alone.",
-    ),
-}
-"""Table → title and caption in a study without a dataset of the paper."""
-
-
-def _build_tables(*, published: bool) -> Iterator[Table]:
-    """Yield the paper's tables; ``published`` if the study has a dataset of the paper."""
-    pair = ("dataset", "model", "algorithm")
-    cell = ("dataset", "target", "source", "model", "algorithm")
-    for name, (title, keys, planned, nothing) in {
-        "table2": (
-            "Table 2",
-            pair,
-            _has_single_source,
-            "has neither single-source transfer nor a prompted model",
-        ),
-        "table3": ("Table 3", cell, _has_multi_source, "has no multi-source run"),
-        "table6": ("Table 6", cell, _has_multi_source, "has no multi-source run"),
-        "table1": ("Table 1", ("dataset", "task"), _has_training, "trains no model"),
-        "published_check": ("Published Table 2", (), always, ""),
-    }.items():
-        if name == "published_check" and not published:
-            continue
-        own = ("", "") if published else OWN[name]
-        yield Table(
-            name,
-            own[0] or title,
-            _build_table_function(name, "make"),
-            _build_table_function(name, "make_layout"),
-            keys=keys,
-            caption=own[1],
-            notes=_build_table_function(name, "make_notes"),
-            nothing=nothing,
-            section="made" if name in ("table1", "published_check") else "results",
-            folded=name == "published_check",
-            planned=planned,
-            cited=name == "published_check",
-            described=_build_table_function(name, "describe_columns"),
-            runs=paper_tables.is_behind,
-            among=None if name == "table1" else partial(uncertainty.keep_used_baselines, name),
-        )
 
 
 def list_figures(dataset: str, kinds: Iterable[str]) -> Iterator[Figure]:
@@ -228,7 +142,7 @@ def list_figures(dataset: str, kinds: Iterable[str]) -> Iterator[Figure]:
             folded=kind not in OPEN,
             part=partial(draw.select_part, dataset),
             text=kind,
-            data=partial(learning_curves.select_means, dataset) if kind == CURVES else None,
+            data=partial(training_curves.select_means, dataset) if kind == CURVES else None,
         )
 
 
@@ -269,7 +183,7 @@ FOREST_FIGURE = Figure(
     ("cells", "summary", "control_summary"),
     nothing="has no pair of tasks with a delta",
     section="answer",
-    planned=_has_single_transfer,
+    planned=has_single_transfer,
     certain=False,
 )
 """The answer as a picture."""
@@ -294,31 +208,6 @@ CURVE_FIGURE = Figure(
     nothing="has no learning curve. `tasktransfer learning-curve` computes it",
     certain=False,
 )
-
-
-SHARED_TABLE = Table(
-    "shared_dialogues",
-    "Test dialogues shared between datasets",
-    shared_dialogues.make,
-    Listed(
-        (
-            text("dataset", "Dataset"),
-            text("target", "Target"),
-            text("source", "Source"),
-            number("shared", "Test dialogues among the source's training dialogues", "d"),
-            number("of", "Of", "d"),
-            text("example", "Example"),
-        ),
-        blocks="target",
-    ),
-    keys=("dataset", "target", "source"),
-    notes=shared_dialogues.make_notes,
-    nothing="has no pair of two datasets whose dialogues were counted",
-    section="made",
-    certain=False,
-    runs=shared_dialogues.is_behind,
-)
-"""Table of shared dialogues. They are counted when a study starts; imported records have none."""
 
 
 def _list_shorts(study: Study) -> dict[str, str]:
@@ -379,7 +268,7 @@ def build_analysis(study: Study) -> Analysis:
         methods=_select_section(study) if compares_methods(study) else None,
         labels=has_labels(study),
         own=[*list_own_tasks(study)],
-        question=QUESTION if _has_sources(study, 1) else NO_TRANSFER,
+        question=QUESTION if has_sources(study, 1) else NO_TRANSFER,
         published=bool({dataset.name for dataset in PACKAGE} & {*study.config.dataset_names}),
     )
     left_out = {table.name for table in UNCERTAINTY_TABLES if not table.planned(study)}
@@ -443,7 +332,7 @@ def declare_analysis(
         dialogue_files=(*DATA_FILES, REFERENCE_FILE),
         tables=(
             *((METHODS_TABLE,) if methods else ()),
-            *_build_tables(published=published),
+            *build_tables(published=published),
             *((SHARED_TABLE,) if across else ()),
             *((REGRET_TABLE,) if selectors else ()),
             *((declare_labels(folded=not own),) if labels else ()),

@@ -49,8 +49,8 @@ def make_control_runs(frames: Frames) -> Iterator[Values]:
     return (run_row(collected, run) for run in collected.runs if is_control(run))
 
 
-def make_learning_curves(frames: Frames) -> Iterator[Values]:
-    """Yield the rows of the frame ``learning_curves``: one per run and round."""
+def make_training_curves(frames: Frames) -> Iterator[Values]:
+    """Yield the rows of the frame ``training_curves``: one per run and round."""
     collected = frames.collected
     for run in collected.runs:
         if not is_transfer(run):

@@ -52,7 +52,7 @@ def plot_confusions(dataset: str, task: str, frames: Frames) -> Figure | None:
     seeds = int(rows["n_seeds"].max())
     title = f"{dataset}: predictions by gold label of {task}, percent"
     add_title(figure, title, seeds, frames.metadata)
-    fit(figure, axes, side, side, columns=3)
+    fit(figure, axes, side, side)
     return figure
 
 

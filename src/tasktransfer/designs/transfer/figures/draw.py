@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 
 from tasktransfer.designs.transfer.figures.aggregate_transfer import plot_aggregate_transfer
 from tasktransfer.designs.transfer.figures.heatmap import plot_effects, plot_heatmap
-from tasktransfer.designs.transfer.figures.learning_curves import plot_learning_curves
 from tasktransfer.designs.transfer.figures.lengths import plot_lengths
 from tasktransfer.designs.transfer.figures.multi_source_bars import plot_multi_source_bars
 from tasktransfer.designs.transfer.figures.one_dataset import select_dataset
@@ -16,6 +15,7 @@ from tasktransfer.designs.transfer.figures.sample_count import plot_sample_count
 from tasktransfer.designs.transfer.figures.sample_ratio import plot_sample_ratio
 from tasktransfer.designs.transfer.figures.shuffled_source import plot_shuffled_source
 from tasktransfer.designs.transfer.figures.source_type import plot_source_type
+from tasktransfer.designs.transfer.figures.training_curves import plot_training_curves
 from tasktransfer.designs.transfer.figures.transfer_graph import plot_transfer_graph
 from tasktransfer.results.frames import Frames
 
@@ -29,7 +29,7 @@ DRAW: dict[str, Callable[[Frames, str], Figure | None]] = {
     "sample_ratio": plot_sample_ratio,
     "sample_count": plot_sample_count,
     "shuffled_source": plot_shuffled_source,
-    "learning_curves": plot_learning_curves,
+    "training_curves": plot_training_curves,
     "lengths": plot_lengths,
 }
 """Drawing function of a dataset's figure, by kind of figure."""

@@ -58,5 +58,13 @@ def _draw(axes: Axes, curve: pd.DataFrame, look: Look, shift: float) -> None:
         axes.plot(x, rows["score"], color=look.colour, ls=style, lw=1.2)
     x, y = curve["dialogues"].to_numpy() * shift, curve["score"].to_numpy()
     errors = [y - curve["low"].to_numpy(), curve["high"].to_numpy() - y]
-    colours = {"color": look.colour, "ecolor": look.colour}
-    axes.errorbar(x, y, errors, fmt=look.marker, ms=4, elinewidth=0.8, capsize=2, **colours)
+    colour = look.colour
+    axes.errorbar(
+        *(x, y, errors),
+        fmt=look.marker,
+        ms=4,
+        elinewidth=0.8,
+        capsize=2,
+        color=colour,
+        ecolor=colour,
+    )

@@ -79,7 +79,7 @@ def _list_tasks(frames: Frames, dataset: str) -> list[str]:
     Cells are included because a figure may read cells alone.
     """
     tasks: dict[str, None] = {}
-    for name in ("transfer_runs", "missing_runs", "cells", "learning_curves"):
+    for name in ("transfer_runs", "missing_runs", "cells", "training_curves"):
         if name not in frames:
             continue
         frame = frames[name]

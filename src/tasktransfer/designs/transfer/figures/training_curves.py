@@ -45,11 +45,11 @@ def compute_mean_curves(curves: pd.DataFrame) -> pd.DataFrame:
 
 def select_means(dataset: str, frames: Frames) -> pd.DataFrame:
     """Return the numbers of a dataset's figure."""
-    curves = frames["learning_curves"]
+    curves = frames["training_curves"]
     return compute_mean_curves(curves[curves["dataset"] == dataset])
 
 
-def plot_learning_curves(frames: Frames, dataset: str) -> Figure | None:
+def plot_training_curves(frames: Frames, dataset: str) -> Figure | None:
     """Draw two panels per target, loss and dev score, with a line per model and algorithm.
 
     A line is the mean over sources and seeds, and its band the range of the runs. None without
@@ -76,7 +76,7 @@ def plot_learning_curves(frames: Frames, dataset: str) -> Figure | None:
         for (model, name), look in looks.items()
     ]
     add_legend_below(figure, entries)
-    curves = frames["learning_curves"]
+    curves = frames["training_curves"]
     seeds = int(curves.loc[curves["dataset"] == dataset, "seed"].nunique())
     add_title(figure, f"{dataset}: loss and dev score by round", seeds, frames.metadata)
     add_notes(figure, explain_short_names(short))

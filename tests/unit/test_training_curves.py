@@ -1,4 +1,4 @@
-"""Learning curves: one row per run and round, and their means in the figure and its CSV."""
+"""Training curves: one row per run and round, and their means in the figure and its CSV."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from constructed_results import results_of
 from record_factory import single_source_runs
 
 from shown_results import shown_of, view_of
-from tasktransfer.designs.transfer.figures.learning_curves import (
+from tasktransfer.designs.transfer.figures.training_curves import (
     compute_mean_curves,
-    plot_learning_curves,
+    plot_training_curves,
 )
 from tasktransfer.present.figures import draw_figures
 
@@ -41,7 +41,7 @@ def test_means_and_ranges_are_over_sources_and_seeds() -> None:
 def test_a_figure_has_two_panels_per_target_and_its_numbers_as_csv(tmp_path: Path) -> None:
     runs = single_source_runs("DailyDialog", ["bert"], TASKS, [0, 1], ["multitask"])
     results = results_of(tmp_path / "records", runs, lambda run: 50.0 + run[-1])
-    curves = results["learning_curves"]
+    curves = results["training_curves"]
     chosen = results["transfer_runs"].set_index(KEYS)
     per_run = curves.groupby(KEYS)
     assert set(per_run.groups) == set(chosen.index)
@@ -49,12 +49,12 @@ def test_a_figure_has_two_panels_per_target_and_its_numbers_as_csv(tmp_path: Pat
         assert len(rows) == chosen.loc[run, "epochs"]
         best = rows.set_index("round").loc[chosen.loc[run, "best_epoch"], "dev_score"]
         assert best == pytest.approx(chosen.loc[run, "dev_score"])
-    figure = plot_learning_curves(results, "DailyDialog")
+    figure = plot_training_curves(results, "DailyDialog")
     assert figure is not None
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles == ["ER: loss", "ER: dev score", "TC: loss", "TC: dev score"]
-    assert plot_learning_curves(results, "Friends") is None
-    shown = shown_of(results, ["learning_curves"])
+    assert plot_training_curves(results, "Friends") is None
+    shown = shown_of(results, ["training_curves"])
     out = tmp_path / "figures"
     draw_figures(shown, view_of(results), out)
     plotted = pd.read_csv(out / "learning_curves_DailyDialog.csv")

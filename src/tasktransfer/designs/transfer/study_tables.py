@@ -1,0 +1,132 @@
+"""Tables of the paper, and the table of test dialogues shared between datasets.
+
+The Snakefile imports this module, so it must not import pandas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tasktransfer.core.lazy import LazyPackage
+from tasktransfer.designs.transfer.runs import is_prompted, transfer_runs
+from tasktransfer.present.columns import number, text
+from tasktransfer.present.declared import Listed, Table
+from tasktransfer.results.frames import always
+from tasktransfer.results.study import Study
+
+if TYPE_CHECKING:
+    from tasktransfer.designs.transfer.tables import paper_tables, shared_dialogues, uncertainty
+else:
+    tables = LazyPackage("tasktransfer.designs.transfer.tables")
+    paper_tables, shared_dialogues = tables.paper_tables, tables.shared_dialogues
+    uncertainty = tables.uncertainty
+
+
+def has_sources(study: Study, least: int) -> bool:
+    """Return whether a run transfers from at least this number of sources."""
+    return any(len(run.about["sources"]) >= least for run in transfer_runs(study.plan))
+
+
+def has_single_transfer(study: Study) -> bool:
+    """Return whether a run transfers from any source."""
+    return has_sources(study, 1)
+
+
+def _has_single_source(study: Study) -> bool:
+    return has_sources(study, 1) or any(map(is_prompted, study.plan.runs))
+
+
+def _has_training(study: Study) -> bool:
+    return any(not is_prompted(run) for run in study.plan.runs)
+
+
+def _has_multi_source(study: Study) -> bool:
+    return has_sources(study, 2)
+
+
+def _build_table_function(name: str, what: str) -> Callable[..., Any]:
+    """Return a lazy function of ``tables.paper_tables``, bound to one table."""
+    return partial(getattr(paper_tables, what), name)
+
+
+OWN = {
+    "table1": ("Tasks and samples", "The tasks of the study and their numbers of instances."),
+    "table2": (
+        "Scores and deltas by algorithm",
+        "Average, top-1 and bottom-1 score and delta per dataset, model and algorithm.",
+    ),
+    "table3": (
+        "Several sources together",
+        "Gain of transfer from several sources at once over the mean of the same sources alone.",
+    ),
+    "table6": (
+        "Several sources together and alone",
+        "Deltas of the runs on several sources at once, and the mean of each source alone.",
+    ),
+}
+"""Table → title and caption in a study without a dataset of the paper."""
+
+
+def build_tables(*, published: bool) -> Iterator[Table]:
+    """Yield the paper's tables; ``published`` if the study has a dataset of the paper."""
+    pair = ("dataset", "model", "algorithm")
+    cell = ("dataset", "target", "source", "model", "algorithm")
+    for name, (title, keys, planned, nothing) in {
+        "table2": (
+            "Table 2",
+            pair,
+            _has_single_source,
+            "has neither single-source transfer nor a prompted model",
+        ),
+        "table3": ("Table 3", cell, _has_multi_source, "has no multi-source run"),
+        "table6": ("Table 6", cell, _has_multi_source, "has no multi-source run"),
+        "table1": ("Table 1", ("dataset", "task"), _has_training, "trains no model"),
+        "published_check": ("Published Table 2", (), always, ""),
+    }.items():
+        if name == "published_check" and not published:
+            continue
+        own = ("", "") if published else OWN[name]
+        yield Table(
+            name,
+            own[0] or title,
+            _build_table_function(name, "make"),
+            _build_table_function(name, "make_layout"),
+            keys=keys,
+            caption=own[1],
+            notes=_build_table_function(name, "make_notes"),
+            nothing=nothing,
+            section="made" if name in ("table1", "published_check") else "results",
+            folded=name == "published_check",
+            planned=planned,
+            cited=name == "published_check",
+            described=_build_table_function(name, "describe_columns"),
+            runs=paper_tables.is_behind,
+            among=None if name == "table1" else partial(uncertainty.keep_used_baselines, name),
+        )
+
+
+SHARED_TABLE = Table(
+    "shared_dialogues",
+    "Test dialogues shared between datasets",
+    shared_dialogues.make,
+    Listed(
+        (
+            text("dataset", "Dataset"),
+            text("target", "Target"),
+            text("source", "Source"),
+            number("shared", "Test dialogues among the source's training dialogues", "d"),
+            number("of", "Of", "d"),
+            text("example", "Example"),
+        ),
+        blocks="target",
+    ),
+    keys=("dataset", "target", "source"),
+    notes=shared_dialogues.make_notes,
+    nothing="has no pair of two datasets whose dialogues were counted",
+    section="made",
+    certain=False,
+    runs=shared_dialogues.is_behind,
+)
+"""Table of shared dialogues. They are counted when a study starts; imported records have none."""
