@@ -97,6 +97,7 @@ def test_panels_move_below_each_other_only_on_paper() -> None:
     with use_paper_style(WIDE):
         assert count_columns(4, 2.6, 4) == 2
         assert count_columns(17, 2.9, 4, 2.1) == 4, "no higher than a page"
+        assert count_columns(17, 2.6, 17, 4.5) == 4, "no narrower than their titles"
     with use_paper_style(NARROW):
         assert count_columns(4, 2.6, 4) == 1
 

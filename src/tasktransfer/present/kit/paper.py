@@ -32,6 +32,8 @@ _FLATTEST = 0.36
 """Minimum height of a matrix, as a fraction of its height on screen."""
 _NARROWEST = 0.8
 """Minimum width of a panel, as a fraction of its width on screen."""
+_LEAST_PANEL = 1.3
+"""Width below which titles of neighbouring panels overlap, inches."""
 _LABELS = 0.7
 """Width of the axis labels to the left of all panels, inches."""
 _FULL = 0.88
@@ -100,6 +102,7 @@ def count_columns(count: int, width: float, most: int, height: float = 0.0) -> i
     if is_paper_style():
         room = (_WIDTH.get() - _LABELS) / (_NARROWEST * width)
         columns = min(columns, max(1, int(room)))
+        most = min(most, int(_WIDTH.get() / _LEAST_PANEL))
         while columns < most and math.ceil(count / columns) * 0.75 * height > _TALLEST:
             columns += 1
     return columns
