@@ -159,7 +159,7 @@ def test_figures_that_have_nothing_to_show_any_more_are_removed(tmp_path: Path) 
     assert {path.name for path in out.iterdir()} == {
         "manifest.json",
         "notes.png",
-        "learning_curves_DailyDialog.csv",
+        "training_curves_DailyDialog.csv",
         *(f"{name}_DailyDialog.{ending}" for name in SINGLE for ending in ("png", "pdf")),
     }
     assert set(json.loads((out / "manifest.json").read_text())) == {

@@ -57,10 +57,10 @@ def test_a_figure_has_two_panels_per_target_and_its_numbers_as_csv(tmp_path: Pat
     shown = shown_of(results, ["training_curves"])
     out = tmp_path / "figures"
     draw_figures(shown, view_of(results), out)
-    plotted = pd.read_csv(out / "learning_curves_DailyDialog.csv")
+    plotted = pd.read_csv(out / "training_curves_DailyDialog.csv")
     assert len(plotted) == len(compute_mean_curves(curves))
     assert plotted["dev_score_mean"].iloc[0] == pytest.approx(
         compute_mean_curves(curves)["dev_score_mean"].iloc[0]
     )
-    (out / "learning_curves_DailyDialog.csv").unlink()
-    assert draw_figures(shown, view_of(results), out).redrawn == ["learning_curves_DailyDialog"]
+    (out / "training_curves_DailyDialog.csv").unlink()
+    assert draw_figures(shown, view_of(results), out).redrawn == ["training_curves_DailyDialog"]
