@@ -22,8 +22,8 @@ from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.commands import submission_records
 from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.runs import is_control
+from tasktransfer.designs.transfer.statistics.answers import collapsed, find_most_frequent
 from tasktransfer.designs.transfer.statistics.by_dialogue import by_dialogue
-from tasktransfer.designs.transfer.statistics.collapsed import collapsed, find_most_frequent
 from tasktransfer.designs.transfer.statistics.controls import (
     BEATS,
     CANNOT_TELL,

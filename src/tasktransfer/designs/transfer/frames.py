@@ -24,12 +24,11 @@ if TYPE_CHECKING:
     from tasktransfer.designs.transfer.collect import collect
     from tasktransfer.designs.transfer.statistics import (
         agreement,
+        answers,
         asymmetry,
         cells,
-        collapsed,
         control_summary,
         controls,
-        labels,
         methods,
         mixing,
         overlap,
@@ -43,8 +42,8 @@ if TYPE_CHECKING:
 else:
     package = LazyPackage("tasktransfer.designs.transfer.statistics")
     agreement, asymmetry, cells = package.agreement, package.asymmetry, package.cells
-    collapsed, control_summary = package.collapsed, package.control_summary
-    controls, labels, methods = package.controls, package.labels, package.methods
+    answers, control_summary = package.answers, package.control_summary
+    controls, methods = package.controls, package.methods
     mixing, overlap = package.mixing, package.overlap
     prompted, race, references = package.prompted, package.race, package.references
     summary, top1, variance = package.summary, package.top1, package.variance
@@ -172,8 +171,8 @@ FRAMES = (
     Frame("prompted", columns.PROMPTED, prompted.make_prompted, planned=_has_prompted),
     Frame("references", columns.REFERENCES, references.make_references, planned=has_references),
     Frame("methods", METHODS, methods.make_methods, planned=compares_methods),
-    Frame("labels", columns.LABELS, labels.make_labels, planned=has_labels),
-    Frame("confusions", columns.CONFUSIONS, labels.make_confusions, planned=has_labels),
+    Frame("labels", columns.LABELS, answers.make_labels, planned=has_labels),
+    Frame("confusions", columns.CONFUSIONS, answers.make_confusions, planned=has_labels),
     Frame("mixing", columns.MIXING, mixing.make_mixing, planned=_has_mixing),
     Frame("training_curves", CURVES, collect.make_training_curves),
     # made from the dialogues, by `data stats` and `data reference`
@@ -210,7 +209,7 @@ FRAMES = (
         planned=_has_controls,
     ),
     Frame("top1", columns.TOP1, top1.make_top1, (RUNS, DELTAS)),
-    Frame("collapsed", columns.COLLAPSED, collapsed.make_collapsed, (RUNS, "control_runs")),
+    Frame("collapsed", columns.COLLAPSED, answers.make_collapsed, (RUNS, "control_runs")),
     Frame("race", columns.RACE, race.make_race, (DELTAS,), planned=_has_race),
     Frame(
         "selectors",

@@ -1,22 +1,40 @@
-"""Collapsed runs, which give the same answer to almost every instance. They are only counted."""
+"""Frames about the test answers of runs: ``labels``, ``confusions`` and ``collapsed``.
+
+Scores and confusions of single labels cover baselines and references of tasks with one label per
+input. Collapsed runs, which give the same answer to almost every instance, are only counted.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from tasktransfer.core.digests import compute_digest
+from tasktransfer.core.nodes import Fit, Stage
+from tasktransfer.core.runs import Run
+from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.runs import BASELINE, is_reference
 from tasktransfer.errors import RecordError
 from tasktransfer.results.frames import Frames, list_names
 from tasktransfer.results.rows import read_columns, select_task_rows
 from tasktransfer.results.schema import RowsFile
 from tasktransfer.results.store import build_frame
-from tasktransfer.stats.answers import LEAST_SHARE, find_most_frequent
+from tasktransfer.stats.answers import (
+    LEAST_SHARE,
+    MEASURES,
+    LabelAnswers,
+    compute_label_scores,
+    count_confusions,
+    find_most_frequent,
+    read_label_answers,
+)
+from tasktransfer.stats.cells import NO_SEED
+from tasktransfer.tasks.card import SINGLE_LABEL
 
 _VERSION = 2
 """Version of the computation. Increase it when a code change changes a row."""
@@ -104,3 +122,54 @@ def _read_frequent_answer(run: _Run, root: Path, target: str) -> tuple[str, floa
         remedy = "run `tasktransfer collect` again"
         raise RecordError(f"{error} (changed since it was collected; {remedy})") from error
     return find_most_frequent(table["prediction"])
+
+
+# --- labels ---------------------------------------------------------------------------------------
+
+_Key = tuple[str, str, str, str]
+"""Dataset, model, target and method."""
+
+
+def make_labels(frames: Frames) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of the frame ``labels``."""
+    for key, runs in frames.share(_read_answers).items():
+        labels = get_task(key[0], key[2]).labels
+        for scores in compute_label_scores(runs):
+            numbers = (value for name in MEASURES for value in scores.measures[name])
+            counts = (len(runs), scores.support, scores.predicted)
+            yield *key, labels[scores.label], *counts, *numbers
+
+
+def make_confusions(frames: Frames) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of the frame ``confusions``, in the order of the labels."""
+    for key, runs in frames.share(_read_answers).items():
+        labels = get_task(key[0], key[2]).labels
+        for (gold, predicted), count in sorted(count_confusions(runs).items()):
+            name = labels[predicted] if predicted >= 0 else ""
+            yield *key, labels[gold], name, count, len(runs)
+
+
+def _read_answers(frames: Frames) -> dict[_Key, list[LabelAnswers]]:
+    """Return the answers of all seeds, by dataset, model, target and method."""
+    collected = frames.collected
+    found: dict[_Key, dict[int, LabelAnswers]] = {}
+    for run in collected.runs:
+        for node, method, seed, tasks in _list_nodes(run):
+            rows = collected.rows(node)
+            for task in tasks:
+                card = get_task(run.about["dataset"], task)
+                of_task = select_task_rows(rows, task)
+                if card.kind in SINGLE_LABEL and len(of_task):
+                    key = (run.about["dataset"], run.model, task, method)
+                    answers = read_label_answers(of_task, card, seed)
+                    found.setdefault(key, {}).setdefault(seed, answers)
+    return {key: [runs[seed] for seed in sorted(runs)] for key, runs in found.items()}
+
+
+def _list_nodes(run: Run) -> Iterator[tuple[Fit | Stage, str, int, tuple[str, ...]]]:
+    """Yield a run's node with predictions, method, seed and predicted tasks, if it is included."""
+    if is_reference(run):
+        assert isinstance(run.outcome, Fit)
+        yield run.outcome, run.about["reference"], NO_SEED, run.outcome.tasks
+    elif run.method == BASELINE:
+        yield run.stages[-1], BASELINE, run.seed, (run.about["target"],)
