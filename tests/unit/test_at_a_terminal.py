@@ -20,7 +20,7 @@ WITHOUT_JSON = {
     # They make files, and print the names of these or how far they are.
     *("demo", "run", "cp", "init", "world", "data prepare", "data fetch"),
     *("tiny-model", "encode", "train", "derive", "fit", "evaluate", "collect", "choose"),
-    *("statistics", "figures", "report", "judgements", "pairs"),
+    *("statistics", "figures", "report", "judgements", "pairs", "items"),
     *("rate", "predict"),  # JSON lines are all that they print
     "export-model",
     "completion",

@@ -30,6 +30,7 @@ WRITERS = {
     "errors": "--out",
     "export-model": "--out",
     "predict": "m f.jsonl --out",
+    "items": "--out",
     "judgements": "--ratings r.csv --out",
     "pairs": "--out",
     "submit": "--dataset Friends --model m --out",

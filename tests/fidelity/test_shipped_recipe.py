@@ -1,0 +1,56 @@
+"""The baselines trained with ``recipe: auto`` agree with docs/transfer.md."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from shipped_records import merged
+from transfer_frames import write_collected, write_statistics
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "transfer.md").read_text().split("### Baselines trained longer")[1]
+SECTION = PAGE.split("### Do the gains come from")[0]
+
+
+def read_references(pack: str, preset: str, folder: Path) -> pd.DataFrame:
+    """Return a study's rows of the table ``references`` with the best reference of each target."""
+    study = merged(pack, preset, folder)
+    write_collected(study, complete=True)
+    write_statistics(study)
+    rows = pd.read_parquet(Path(study.tables) / "references.parquet")
+    best = rows.groupby(["dataset", "target"])["reference_score"].idxmax()
+    return rows.loc[best].set_index(["dataset", "target"])
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    folder = tmp_path_factory.mktemp("matrix") / "results"
+    return read_references("minilm-matrix.parquet", "minilm-matrix.yaml", folder)
+
+
+@pytest.fixture(scope="module")
+def after(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    folder = tmp_path_factory.mktemp("recipe") / "results"
+    return read_references("minilm-recipe.parquet", "minilm-recipe.yaml", folder)
+
+
+def test_the_pages_table_has_these_baselines(before: pd.DataFrame, after: pd.DataFrame) -> None:
+    expected = []
+    for (dataset, target), row in after.iterrows():
+        former = before.loc[(dataset, target)]
+        assert row["reference_score"] == pytest.approx(former["reference_score"])
+        expected.append(
+            f"| {str(target).replace('_', ' ')} ({dataset}) | {former['score']:.1f} | "
+            f"{row['score']:.1f} | {row['reference_score']:.1f} | {row['state']} |"
+        )
+    lines = re.findall(r"^\| \w.* \((?:DailyDialog|Friends)\) \|.*\|$", SECTION, flags=re.M)
+    assert sorted(lines) == sorted(expected), "\n".join(expected)
+
+
+def test_the_text_counts_the_learned_baselines(after: pd.DataFrame) -> None:
+    learned = int((after["state"] == "learned").sum())
+    assert f"**{learned} of these {len(after)} baselines now beat" in SECTION
