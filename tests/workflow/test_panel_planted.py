@@ -42,6 +42,8 @@ from tasktransfer.training.tiny import build
 SEEDS = 3
 DEMO = Path(__file__).resolve().parents[2] / "workflow" / "presets" / "panel-demo.yaml"
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:

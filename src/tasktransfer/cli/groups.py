@@ -19,7 +19,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 """Title → commands. The commands of no group are those of ``job``."""
 JOB = "job"
 _JOB_HELP = "run one step of a study, as the workflow does; `tasktransfer job` lists the steps"
-_COLUMN, _WIDTH = 14, 80
+_COLUMN, _WIDTH = 16, 80
 _INDENT = " " * (_COLUMN + 2)
 
 

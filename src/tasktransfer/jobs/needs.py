@@ -213,29 +213,32 @@ def model_of(study: Study, fit: Fit) -> ModelSpec:
     Raises:
         ConfigError: the study does not have this model.
     """
-    return _find_model(study, fit, fit.settings.get("model"))
+    found = _find_model(study, fit.settings.get("model"))
+    if found is None:
+        raise ConfigError(
+            f"{fit.label}: the study does not have the fit's model; check whether the config "
+            "changed"
+        )
+    return found
 
 
 def list_released_models(study: Study, fit: Fit) -> list[ModelSpec]:
     """Return the released models that a fit reads: for representations, or for its tokenizer.
 
     Raises:
-        ConfigError: the study does not have such a model.
+        ConfigError: the study does not have the model of a fit that needs one.
     """
     if fit.learner in (*MEASUREMENTS, *OF_A_MODEL):
         return [model_of(study, fit)]
     settings = [fit.settings, fit.settings.get("reads")]
     identities = [each.get("model") for each in settings if isinstance(each, Mapping)]
-    return [_find_model(study, fit, each) for each in identities if isinstance(each, Mapping)]
+    found = (_find_model(study, each) for each in identities if isinstance(each, Mapping))
+    return [spec for spec in found if spec]
 
 
-def _find_model(study: Study, fit: Fit, identity: Any) -> ModelSpec:
-    for spec in study.revisions.models.values():
-        if identity in (spec.identity, spec.as_released.identity):
-            return spec
-    raise ConfigError(
-        f"{fit.label}: the study does not have the fit's model; check whether the config changed"
-    )
+def _find_model(study: Study, identity: Any) -> ModelSpec | None:
+    models = study.revisions.models.values()
+    return next((m for m in models if identity in (m.identity, m.as_released.identity)), None)
 
 
 def _list_model_files(study: Study, name: str) -> list[str]:

@@ -121,11 +121,16 @@ def compares_methods(study: Study) -> bool:
 def has_labels(study: Study) -> bool:
     """Return whether a baseline or a reference predicts a task with one label per input."""
     return any(
-        get_task(run.about["dataset"], task).kind in SINGLE_LABEL
+        _has_one_label(run.about["dataset"], task)
         for run in study.plan.runs
         if run.method == BASELINE or is_reference(run)
         for task in (run.outcome.tasks if isinstance(run.outcome, Fit) else [run.about["target"]])
     )
+
+
+def _has_one_label(dataset: str, task: str) -> bool:
+    known = DATASETS[dataset].tasks
+    return task in known and known[task].kind in SINGLE_LABEL
 
 
 def list_own_tasks(study: Study) -> Iterator[tuple[str, str]]:
