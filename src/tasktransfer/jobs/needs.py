@@ -225,9 +225,13 @@ def model_of(study: Study, fit: Fit) -> ModelSpec:
 def list_released_models(study: Study, fit: Fit) -> list[ModelSpec]:
     """Return the released models that a fit reads: for representations, or for its tokenizer.
 
+    A fit on a stage reads none.
+
     Raises:
         ConfigError: the study does not have the model of a fit that needs one.
     """
+    if fit.on is not None and fit.on.stage is not None:
+        return []
     if fit.learner in (*MEASUREMENTS, *OF_A_MODEL):
         return [model_of(study, fit)]
     settings = [fit.settings, fit.settings.get("reads")]

@@ -123,7 +123,6 @@ def plot_f1_by_layer(frames: Frames) -> Figure | None:
         name_panel(panel, f"{title}, {corpus}" if several else title)
         panel.set_ylim(0, 100)
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
-    figure.supxlabel("layer", fontsize=LABEL_POINTS + 1)
     figure.supylabel("micro-F1", fontsize=LABEL_POINTS + 1)
     add_legend_below(
         figure,
