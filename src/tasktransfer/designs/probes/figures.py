@@ -127,7 +127,7 @@ def plot_f1_by_layer(frames: Frames) -> Figure | None:
     add_legend_below(
         figure,
         _make_entries(looks),
-        "Bands: 95 % intervals over dialogues. Dotted: word counts, by model",
+        "Across: layers. Bands: 95 % intervals over dialogues. Dotted: word counts, by model",
     )
     add_title(figure, "Probe F1 by layer", None, metadata)
     return figure
