@@ -271,7 +271,7 @@ def test_a_study_is_asked_killed_resumed_collected_and_explained(
     assert "figures/table2.md" in promised and "figures/table1.md" not in promised
     assert main(["report", "--config", str(study)]) == 0
     page = Path("results/report.html").read_text()
-    assert "Heatmap: the study trains no model." in page
+    assert "the study trains no model." in page
     assert "Mean scores of the prompted models (0-100): Friends with far and 0 shots" in page
     capsys.readouterr()
     node = next(n for n in opened(study).plan.evaluations if n.task == "question_answering")

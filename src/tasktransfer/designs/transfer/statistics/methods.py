@@ -290,16 +290,17 @@ def _list_prompted(frames: Frames) -> Iterator[Method]:
 
 
 def _compute_training_cost(collected: Collected, runs: Sequence[Run]) -> Cost:
-    """Return the cost of trained models, with all stages that a run depends on."""
+    """Return the cost of trained models, with all stages that a run depends on.
+
+    The seconds are NaN if an earlier stage of a run has no record.
+    """
     last = [collected.record(get_stage(run)) for run in runs]
-    spent = [
-        sum(
-            _compute_training_seconds(collected.record(stage))
-            for stage in add_ancestors((get_stage(run),))
-            if isinstance(stage, Stage)
-        )
-        for run in runs
-    ]
+    spent = []
+    for run in runs:
+        stages = [n for n in add_ancestors((get_stage(run),)) if isinstance(n, Stage)]
+        recorded = [collected.record(stage) for stage in stages if collected.has(stage)]
+        whole = len(recorded) == len(stages)
+        spent.append(sum(map(_compute_training_seconds, recorded)) if whole else float("nan"))
     parameters = last[0]["provenance"]["training"].get("parameters")
     tested = [_compute_milliseconds(record) for record in last]
     return Cost(
