@@ -1,4 +1,4 @@
-"""The command ``items``, which writes what a user's own rater or replier answers."""
+"""The command ``items``, which writes the items that a user's own rater or replier answers."""
 
 from __future__ import annotations
 

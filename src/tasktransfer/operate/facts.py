@@ -94,7 +94,7 @@ class Pace(TypedDict):
 
 
 class DatedPace(Pace):
-    """``dated_in_the_future``: number of records from the future."""
+    """``dated_in_the_future``: number of records whose timestamp is in the future."""
 
     dated_in_the_future: int
 
@@ -182,7 +182,7 @@ class WorkCost(TypedDict):
 
 
 class TargetTrainings(TypedDict):
-    """Trainings whose best epoch a target selects."""
+    """Training runs whose best epoch is selected by a target's dev score."""
 
     dataset: str
     target: str

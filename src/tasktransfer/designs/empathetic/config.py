@@ -340,7 +340,7 @@ class EmpatheticConfig(CommonConfig):
         default=(),
         description="controls: EmoPrepend-1 with gold labels (not comparable) or with random "
         "labels; untrained: an ensemble whose second encoder was not trained on emotions; longer: "
-        "Base that is trained again for as many epochs, as an ensemble is",
+        "Base, trained a second time for as many epochs as an ensemble",
     )
     brought: Brought = Field(
         default=(), description="the user's own repliers, with their replies to the test contexts"

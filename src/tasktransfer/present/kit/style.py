@@ -251,7 +251,7 @@ def fold_name(name: str, inches: float, points: float) -> str:
 def add_title(
     figure: Figure, what: str, seeds: int | None, metadata: Metadata, more: Sequence[str] = ()
 ) -> None:
-    """Put the heading above the figure, and notes on its badges and ``more`` into its caption.
+    """Put the heading above the figure. Add ``more`` and notes on its badges to its caption.
 
     In paper style, the heading is part of the caption too.
     """

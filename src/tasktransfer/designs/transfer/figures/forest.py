@@ -68,7 +68,7 @@ def _plot_averages(frames: Frames) -> Figure | None:
         notes.append("Marks without a line or hollow ones may have intervals over seeds alone.")
     if len(controls):
         notes.append("Grey: the effect over a control instead of the baseline.")
-    title = "Mean change of the score by transfer, all pairs of tasks"
+    title = "Mean change in score due to transfer, all pairs of tasks"
     return _finish(frames, title, names, panels, looks, int(summary["n_seeds"].max()), notes)
 
 
