@@ -68,7 +68,7 @@ def _describe_correlation(averages: pd.DataFrame, rater: str) -> str:
 
 
 def _describe_exchanged(averages: pd.DataFrame, rater: str) -> str:
-    """Describe the method's average correlation if its contexts are exchanged; empty if not planned."""
+    """Describe the average correlation with exchanged contexts; empty if not planned."""
     method = f"{rater}{EXCHANGED}"
     found = averages[(averages["method"] == method) & (averages["over"] == "all")]
     if found.empty:
