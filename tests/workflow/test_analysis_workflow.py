@@ -82,7 +82,7 @@ def test_figures_from_records_alone_and_only_what_changed_again(study: Study) ->
     assert [line.split()[0] for line in asked()] == ["collect", "statistics", "figures", "report"]
     assert not Path("results/data").exists()
     daily, friends = inodes("*_DailyDialog.p*"), inodes("*_Friends.p*")
-    assert len(daily) == len(friends) == 6 * 2
+    assert len(daily) == len(friends) == 8 * 2
     assert "Nothing to be done" in snakemake("figures")
 
     # If answers in a record of Friends change, its figures are drawn again, but not DailyDialog's.
