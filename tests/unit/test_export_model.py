@@ -1,4 +1,4 @@
-"""Exported models: other libraries load them, and predictions equal those of the study."""
+"""The commands export-model and predict: other libraries load the models, with equal results."""
 
 from __future__ import annotations
 
