@@ -39,8 +39,6 @@ from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance
 from tasktransfer.training.tiny import build
 
-pytestmark = pytest.mark.slow
-
 SEEDS = 3
 DEMO = Path(__file__).resolve().parents[2] / "workflow" / "presets" / "panel-demo.yaml"
 
