@@ -1,19 +1,19 @@
-"""Check the recommended method on planted data sets, whose best method is known.
+"""Check the recommended method on planted datasets, whose best method is known.
 
     python -m benchmarks.planted_recommendation [FILE.csv]
 
-Generates 20 data sets of dialogues as bags of words. A label has its own words. Data sets differ in
+Generates 20 datasets of dialogues as bags of words. A label has its own words. Datasets differ in
 the number of these words, in how many of them a dialogue has, in label noise, and in the number of
-training dialogues. Four methods learn each data set: the most frequent answer, TF-IDF with logistic
+training dialogues. Four methods learn each dataset: the most frequent answer, TF-IDF with logistic
 regression, and logistic regression and nearest neighbours on embeddings of a small random encoder.
 
 For each number of test dialogues, prints
 
-- in how many data sets the recommended method is within 1 point of the best method on 2,000
+- in how many datasets the recommended method is within 1 point of the best method on 2,000
   held-out dialogues, and how many points it loses on average;
 - the same for the method with the highest test score;
 - how often a method is called significantly worse than the best after the test labels were
-  permuted (20 times per data set). All methods are right equally often then, so each of these
+  permuted (20 times per dataset). All methods are right equally often then, so each of these
   claims is false.
 
 Takes about two minutes on one core.
@@ -59,7 +59,7 @@ Embed = Callable[[Sequence[str]], Floats]
 
 @dataclass(frozen=True)
 class World:
-    """How a data set's dialogues are generated.
+    """Settings of the generated dialogues of a dataset.
 
     ``words``: number of words of each label. ``signal``: how many of them a dialogue has.
     ``noise``: fraction of labels that are random. ``train``: number of training dialogues.
@@ -97,7 +97,7 @@ class World:
 
 
 def list_worlds() -> list[World]:
-    """Return the data sets, from easy to impossible."""
+    """Return the datasets, from easy to impossible."""
     chance = random.Random(0)
     return [
         World(
@@ -149,7 +149,7 @@ def predict(world: World, embed: Embed) -> tuple[dict[str, npt.NDArray[np.str_]]
 
 
 def compare(is_right: dict[str, npt.NDArray[np.bool_]]) -> pd.DataFrame:
-    """Return the frame ``methods`` of a data set.
+    """Return the frame ``methods`` of a dataset.
 
     Args:
         is_right: method → whether each test dialogue is predicted correctly.
@@ -202,7 +202,7 @@ def summarise(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run all data sets, print the table, and write it to a file if one is given."""
+    """Run all datasets, print the table, and write it to a file if one is given."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     with tempfile.TemporaryDirectory() as folder:
         embed = load_embedder(Path(folder))

@@ -236,7 +236,7 @@ def list_other_models(study: Study, dataset: str, task: str) -> list[str]:
 def read_recommendation(study: Study, dataset: str, task: str) -> Mapping[str, Any] | None:
     """Return the row of a task's recommended method in the study's table ``methods``.
 
-    None if there is no table, or if no method is recommended.
+    None if the table is missing, or if no method is recommended.
     """
     path = Path(study.tables, "methods.parquet")
     if not path.is_file():

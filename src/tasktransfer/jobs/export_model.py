@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tasktransfer import __version__, metrics
 from tasktransfer.core.methods import format_method
@@ -30,6 +29,7 @@ from tasktransfer.encoding.encoded import select_instances
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import replace_folder
 from tasktransfer.jobs import inputs
+from tasktransfer.jobs.export_calibration import Split, describe_calibration
 from tasktransfer.jobs.export_candidates import (
     ExportCandidate,
     describe_labels,
@@ -50,26 +50,13 @@ from tasktransfer.results.exported import MAKER, VERSION, Exported, Inputs, Read
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_record_rows, select_task_rows
 from tasktransfer.results.study import Study
-from tasktransfer.stats.calibration import (
-    Flags,
-    compute_calibration_error,
-    compute_confidence,
-    compute_coverage,
-    compute_crossfitted_error,
-    compute_reliability,
-    crossfit_confidence,
-    fit_temperature,
-    suggest_threshold,
-)
+from tasktransfer.stats.calibration import crossfit_confidence, fit_temperature, suggest_threshold
 from tasktransfer.tasks.card import Instance
 
 if TYPE_CHECKING:  # imports torch
     from tasktransfer.jobs.predictor import Predictor
 
-THRESHOLDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 TOGETHER = 32
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,27 +71,6 @@ class ExportRequest:
     method: str | None = None
     model: str | None = None
     threads: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """Instances of a split with the logits of a written model."""
-
-    instances: Sequence[Instance]
-    logits: Floats
-    golds: npt.NDArray[np.int64]
-    answers: list[tuple[str, ...]]
-
-    @property
-    def is_right(self) -> Flags:
-        """Flags of correct answers, (instances,)."""
-        right: Flags = self.logits.argmax(axis=1) == self.golds
-        return right
-
-    @property
-    def clusters(self) -> list[str]:
-        """Dialogue of each instance."""
-        return [instance.dialogue_id for instance in self.instances]
 
 
 def export_model(study: Study, design: Brought, out: Path, request: ExportRequest) -> Exported:
@@ -361,7 +327,7 @@ def _measure(
         read_exported(folder),
         temperature=temperature,
         min_probability=threshold,
-        calibration=_describe_calibration(dev, test, temperature, threshold),
+        calibration=describe_calibration(dev, test, temperature, threshold),
         scores={
             "method_chosen_by": rule,
             "dev": round(_score(candidate, dev), 2),
@@ -375,47 +341,6 @@ def _measure(
         },
         provenance=_describe_provenance(candidate),
     )
-
-
-def _describe_calibration(
-    dev: Split, test: Split, temperature: float, threshold: float | None
-) -> dict[str, Any]:
-    """Return calibration errors before and after scaling, reliability and coverage.
-
-    On dev, each dialogue has a temperature from other dialogues (``crossfit_confidence``).
-    """
-    scaled = {
-        "dev": (dev, crossfit_confidence(dev.logits, dev.golds, dev.clusters)),
-        "test": (test, compute_confidence(test.logits, temperature)),
-    }
-    errors = {
-        "dev": {
-            "before": compute_calibration_error(dev.logits, dev.golds, 1.0),
-            "after": compute_crossfitted_error(dev.logits, dev.golds, dev.clusters),
-        },
-        "test": {
-            "before": compute_calibration_error(test.logits, test.golds, 1.0),
-            "after": compute_calibration_error(test.logits, test.golds, temperature),
-        },
-    }
-    thresholds = sorted({*THRESHOLDS, *([] if threshold is None else [threshold])})
-    rounded = {
-        split: {key: round(value, 2) for key, value in of.items()} for split, of in errors.items()
-    }
-    return {
-        "expected_calibration_error": rounded,
-        "reliability": {
-            split: {
-                "before": compute_reliability(compute_confidence(of.logits, 1.0), of.is_right),
-                "after": compute_reliability(confidence, of.is_right),
-            }
-            for split, (of, confidence) in scaled.items()
-        },
-        "coverage": {
-            split: compute_coverage(confidence, of.is_right, thresholds)
-            for split, (of, confidence) in scaled.items()
-        },
-    }
 
 
 def _describe_provenance(candidate: ExportCandidate) -> dict[str, Any]:

@@ -57,7 +57,7 @@ class PlannedStudy:
         """Return the plan's choice with this name.
 
         Raises:
-            ConfigError: there is no such choice yet.
+            ConfigError: the plan has no choice with this name yet.
         """
         for choice in self.plan.choices:
             if choice.name == name:

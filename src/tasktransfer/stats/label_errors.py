@@ -52,7 +52,8 @@ def find_label_errors(probabilities: Floats, given: Labels) -> Flags:
         probabilities: out-of-sample probabilities, (instances, labels).
         given: number of each instance's label.
     """
-    thresholds = np.full(probabilities.shape[1], np.inf)  # a label without instances is no error
+    # A label without instances is never the probable one.
+    thresholds = np.full(probabilities.shape[1], np.inf)
     for label in np.unique(given):
         thresholds[label] = probabilities[given == label, label].mean()
     confident = np.where(probabilities >= thresholds, probabilities, -1.0)

@@ -183,7 +183,7 @@ CORRELATIONS = {
 def _describe_bleu(claims: pd.DataFrame) -> Iterator[str]:
     """Describe the correlations within models and between models, each with its interval.
 
-    There is one interval per corpus and question, so there is no family of tests to correct for.
+    Each corpus and question has one interval, so no family of tests needs a correction.
     """
     means = claims[claims["probe"] == ALL]
     for corpus, rows in means.groupby("corpus", sort=False):

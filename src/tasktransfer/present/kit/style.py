@@ -188,8 +188,8 @@ def format_line_note(drawn: bool) -> str:
 def draw_best_fit(axes: Any, cells: pd.DataFrame, x: str, look: Look) -> bool:
     """Draw the least-squares line of the cells' deltas on the logarithm of a column.
 
-    It has a band for its interval over tasks (``fit_line``). There is no line with fewer than three
-    distinct x, or if the band is wider than the range of all deltas, which makes it meaningless.
+    It has a band for its interval over tasks (``fit_line``). The line is left out with fewer than
+    three distinct x, or if the band is wider than the range of all deltas.
 
     Returns:
         True if a line was drawn.
