@@ -58,6 +58,7 @@ EXPLAINED = {
         "DailyDialog minilm multitask DAC ER",
         "prompted DailyDialog smollm2-135m DAC",
     ],
+    "minilm-recipe": ["DailyDialog minilm baseline TC", "Friends minilm baseline RE"],
     "minilm-study": ["DailyDialog minilm multitask DAC ARS", "DailyDialog minilm baseline ARS"],
     "panel-demo": [
         "table3 Harbour_Tiny panel",

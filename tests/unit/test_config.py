@@ -215,6 +215,7 @@ DIGESTS = {
     "demo.yaml": "2916d30bc73af2793f3e0e6c8f797b5e400535f55c07b03fa967514aab997f60",
     "minilm-controls.yaml": "6df62c21fa415724d340bb7061288dc37e639e16ae9c5fd1a893cbe999c8de71",
     "minilm-matrix.yaml": "305244ebdd248c4d551130e1a5dee5afdd31d082c0b67a1a36152672c03f23ba",
+    "minilm-recipe.yaml": "a8bc63facc699bfb69b5a5c8515e0fc8c21a366edf6c905c0368ee8e06d09aa2",
     "minilm-study.yaml": "1faea42d76778c6cb23ef84eea1363da9e107ef6ec1306a5a7390a5e5f29ec4b",
     "modern.yaml": "be113d6aafade69b9cfdf8a9e3938da277b702ca4131640d87fdd2773b389ac2",
     "paper.yaml": "9f2a4db584dfd0d7f40a635e30776307512fb64af1ea13e326b43079fe37e87d",
