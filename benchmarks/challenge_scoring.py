@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.transfer.challenge.format import (
+from tasktransfer.designs.challenge.format import (
     FILES,
     format_csv,
     list_row_ids,

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from releases import tiny_release
-from tasktransfer.designs.transfer.challenge.format import FILES, format_csv, to_values
-from tasktransfer.designs.transfer.challenge.golds import Golds, read_golds
+from tasktransfer.designs.challenge.format import FILES, format_csv, to_values
+from tasktransfer.designs.challenge.golds import Golds, read_golds
 
 Files = dict[str, bytes]
 """Path in the archive → content."""

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from tasktransfer.cli import main
 from tasktransfer.datasets import ALL_TASKS, DATASETS, get_task
-from tasktransfer.designs.transfer.challenge.ensemble import combine_answers
-from tasktransfer.designs.transfer.challenge.format import (
+from tasktransfer.designs.challenge.ensemble import combine_answers
+from tasktransfer.designs.challenge.format import (
     NO_ANSWER,
     Strings,
     Value,
@@ -28,8 +28,8 @@ from tasktransfer.designs.transfer.challenge.format import (
     to_values,
     write_archive,
 )
-from tasktransfer.designs.transfer.challenge.parse import INVALID, parse
-from tasktransfer.designs.transfer.challenge.submit import Wish, make
+from tasktransfer.designs.challenge.parse import INVALID, parse
+from tasktransfer.designs.challenge.submit import Wish, make
 from tasktransfer.errors import DataError
 
 TASKS = tuple(DATASETS["Friends"].tasks)

@@ -14,10 +14,10 @@ from challenge_records import by_seed, finish_all, make_study, with_column
 
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import DATASETS, get_task
-from tasktransfer.designs.transfer.challenge import choose as choosing
-from tasktransfer.designs.transfer.challenge.choose import choose, read_finished
-from tasktransfer.designs.transfer.challenge.policy import Policy, parse_policy
-from tasktransfer.designs.transfer.challenge.submit import Wish, make
+from tasktransfer.designs.challenge import choose as choosing
+from tasktransfer.designs.challenge.choose import choose, read_finished
+from tasktransfer.designs.challenge.policy import Policy, parse_policy
+from tasktransfer.designs.challenge.submit import Wish, make
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.metadata import Metadata

@@ -11,7 +11,7 @@ import pytest
 from challenge_records import finish_all, make_study, with_column
 
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.transfer.challenge.submit import Wish, make
+from tasktransfer.designs.challenge.submit import Wish, make
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.errors import RecordError
 from tasktransfer.results.study import Study

@@ -16,11 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from submissions import Files, files_of, golds_of, packed, write_release
-from tasktransfer.designs.transfer.challenge.golds import Golds
-from tasktransfer.designs.transfer.challenge.leaderboard import make_leaderboard
-from tasktransfer.designs.transfer.challenge.leaderboard_pages import as_html, as_markdown
-from tasktransfer.designs.transfer.challenge.read import read_submission
-from tasktransfer.designs.transfer.challenge.score import (
+from tasktransfer.designs.challenge.golds import Golds
+from tasktransfer.designs.challenge.leaderboard import make_leaderboard
+from tasktransfer.designs.challenge.leaderboard_pages import as_html, as_markdown
+from tasktransfer.designs.challenge.read import read_submission
+from tasktransfer.designs.challenge.score import (
     as_json,
     as_text,
     refuse_invalid,

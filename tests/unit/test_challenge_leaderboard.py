@@ -15,19 +15,19 @@ from submissions import Answer, files_of, golds_of, packed
 from tasktransfer import metrics
 from tasktransfer.cli import main
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.transfer.challenge.format import BASELINE_FILE, FILES, TRANSFER_FILE
-from tasktransfer.designs.transfer.challenge.golds import Golds, TaskGolds
-from tasktransfer.designs.transfer.challenge.leaderboard import (
+from tasktransfer.designs.challenge.format import BASELINE_FILE, FILES, TRANSFER_FILE
+from tasktransfer.designs.challenge.golds import Golds, TaskGolds
+from tasktransfer.designs.challenge.leaderboard import (
     Board,
     Leaderboard,
     make_leaderboard,
 )
-from tasktransfer.designs.transfer.challenge.leaderboard_pages import (
+from tasktransfer.designs.challenge.leaderboard_pages import (
     as_html,
     as_markdown,
     write_leaderboard,
 )
-from tasktransfer.designs.transfer.challenge.score import score_file
+from tasktransfer.designs.challenge.score import score_file
 from tasktransfer.errors import SubmissionError
 from tasktransfer.stats.draws import sample_unit_weights
 

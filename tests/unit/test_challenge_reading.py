@@ -13,11 +13,11 @@ from damaged_archives import DAMAGES, EER, FILE_LIMIT, PD, QA, RE, TOTAL_LIMIT
 from submissions import Files, files_of, golds_of, lines_of, packed, with_line, write_release
 from tasktransfer.cli import main
 from tasktransfer.datasets import get_task
-from tasktransfer.designs.transfer.challenge import files as challenge_files
-from tasktransfer.designs.transfer.challenge.findings import Findings, list_findings
-from tasktransfer.designs.transfer.challenge.format import TRANSFER_FILE
-from tasktransfer.designs.transfer.challenge.golds import Golds
-from tasktransfer.designs.transfer.challenge.read import Submission, read_submission
+from tasktransfer.designs.challenge import files as challenge_files
+from tasktransfer.designs.challenge.findings import Findings, list_findings
+from tasktransfer.designs.challenge.format import TRANSFER_FILE
+from tasktransfer.designs.challenge.golds import Golds
+from tasktransfer.designs.challenge.read import Submission, read_submission
 
 LISTS_FILE = "relation_extraction/predictions.csv"
 

@@ -11,11 +11,11 @@ from challenge_study import MODEL, PRESET, trained_preset
 from tasktransfer.cli import main
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.challenge.choose import choose
-from tasktransfer.designs.transfer.challenge.format import Strings
-from tasktransfer.designs.transfer.challenge.policy import Policy
-from tasktransfer.designs.transfer.challenge.score import Report, score_file
-from tasktransfer.designs.transfer.challenge.submit import Wish, make
+from tasktransfer.designs.challenge.choose import choose
+from tasktransfer.designs.challenge.format import Strings
+from tasktransfer.designs.challenge.policy import Policy
+from tasktransfer.designs.challenge.score import Report, score_file
+from tasktransfer.designs.challenge.submit import Wish, make
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study

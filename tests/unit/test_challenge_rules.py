@@ -17,7 +17,7 @@ from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer import plan
-from tasktransfer.designs.transfer.challenge.rules import MEANING, explain_ineligible
+from tasktransfer.designs.transfer.challenge_rules import MEANING, explain_ineligible
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import MultiSource, Revisions
 from tasktransfer.designs.transfer.runs import transfer_runs

@@ -14,15 +14,15 @@ from tasktransfer import metrics
 from tasktransfer.cli import main
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.datasets import ALL_TASKS, DATASETS
-from tasktransfer.designs.transfer.challenge.format import (
+from tasktransfer.designs.challenge.format import (
     BASELINE_FILE,
     FILES,
     TRANSFER_FILE,
 )
-from tasktransfer.designs.transfer.challenge.golds import Golds
-from tasktransfer.designs.transfer.challenge.parse import INVALID
-from tasktransfer.designs.transfer.challenge.read import Submission, read_submission
-from tasktransfer.designs.transfer.challenge.score import Report, score_file, score_submission
+from tasktransfer.designs.challenge.golds import Golds
+from tasktransfer.designs.challenge.parse import INVALID
+from tasktransfer.designs.challenge.read import Submission, read_submission
+from tasktransfer.designs.challenge.score import Report, score_file, score_submission
 
 EXAMPLE_VARIABLE = "TASKTRANSFER_TLIDB_EXAMPLE"
 """Names the folder tlidb/examples/example_friends_submission of a copy of the toolkit."""

@@ -18,8 +18,8 @@ from simulated_studies import DIALOGUES
 from study_records import write_records
 from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
+from tasktransfer.designs.challenge.records import list_submission_records
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.commands import submission_records
 from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.runs import is_control
 from tasktransfer.designs.transfer.statistics.answers import collapsed, find_most_frequent
@@ -276,7 +276,7 @@ def test_99_of_100_answers_are_one(others: int, share: float) -> None:
 
 def test_a_submission_has_no_control_behind_it(study: Study) -> None:
     free = replace(study, config=study.config.model_copy(update={"rules": "challenge"}))
-    records = submission_records(free, "DailyDialog", "tiny-bert")
+    records = list_submission_records(free, "DailyDialog", "tiny-bert")
     control = {
         study.record(stage)
         for run in study.plan.runs

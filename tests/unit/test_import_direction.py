@@ -147,6 +147,20 @@ def test_nothing_below_the_designs_knows_which_design_asked() -> None:
                 assert own_room(each.module) != "designs", f"{each.place}: imports {each.module}"
 
 
+def test_designs_know_few_other_designs() -> None:
+    """A submission is made from a transfer study; panels rate dialogues of empathetic studies."""
+    pairs = {
+        (*relative.parts[1:2], each.module.split(".")[2])
+        for path, relative in FILES.items()
+        if relative.parts[0] == "designs" and len(relative.parts) > 2
+        for each in imports(path)
+        if each.module.startswith("tasktransfer.designs.")
+    }
+    folders = {path.name for path in (SOURCE / "designs").iterdir() if path.is_dir()}
+    known = {(own, other) for own, other in pairs if own != other and other in folders}
+    assert known == {("challenge", "transfer"), ("panel", "empathetic")}
+
+
 def test_torch_stays_at_home() -> None:
     for path, relative in FILES.items():
         if room(relative) not in TORCH_HOMES:

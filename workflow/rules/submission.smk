@@ -1,7 +1,7 @@
 # The FETA challenge: one archive of predictions per dataset and model. It is not part of `all`,
 # because it needs a study with `rules: challenge` and all tasks of a dataset.
 
-from tasktransfer.designs.transfer.commands import submission_records
+from tasktransfer.designs.challenge.records import list_submission_records
 
 # Used as a decorator: errors are printed like Snakemake's own.
 told = errors_for_snakemake()
@@ -14,7 +14,7 @@ SUBMISSION_FILES = [
 
 rule submit:
     input:
-        lambda wildcards: told(submission_records)(
+        lambda wildcards: told(list_submission_records)(
             chosen(), wildcards.dataset, wildcards.model
         ),
     output:

@@ -119,7 +119,7 @@ def _add_scoring(command: argparse.ArgumentParser) -> None:
 
 def submit(chosen: argparse.Namespace) -> None:
     """Create a challenge submission from finished records."""
-    from tasktransfer.designs.transfer.challenge.submit import Wish, make
+    from tasktransfer.designs.challenge.submit import Wish, make
 
     why = "only transfer studies can be submitted to the challenge"
     study = open_study_of("transfer", why, chosen, need_inputs=False)
@@ -141,7 +141,7 @@ def submit(chosen: argparse.Namespace) -> None:
 
 def score(chosen: argparse.Namespace) -> None:
     """Check and score a challenge submission, offline."""
-    from tasktransfer.designs.transfer.challenge.score import (
+    from tasktransfer.designs.challenge.score import (
         as_json,
         as_text,
         format_warnings,
@@ -170,8 +170,8 @@ def score(chosen: argparse.Namespace) -> None:
 
 def leaderboard(chosen: argparse.Namespace) -> None:
     """Rank challenge submissions, with confidence intervals and paired tests."""
-    from tasktransfer.designs.transfer.challenge.leaderboard import make_leaderboard
-    from tasktransfer.designs.transfer.challenge.leaderboard_pages import (
+    from tasktransfer.designs.challenge.leaderboard import make_leaderboard
+    from tasktransfer.designs.challenge.leaderboard_pages import (
         as_json,
         as_markdown,
         write_leaderboard,

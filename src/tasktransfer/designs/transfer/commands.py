@@ -14,7 +14,6 @@ from tasktransfer.designs.transfer.frames import ABOUT, FRAMES, compares_methods
 from tasktransfer.designs.transfer.plan import build
 from tasktransfer.designs.transfer.runs import is_reference, transfer_runs
 from tasktransfer.designs.transfer.selection import SELECTION
-from tasktransfer.errors import ConfigError
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
@@ -111,18 +110,3 @@ def recommend_methods(study: Study) -> list[str]:
     if not Path(study.tables, "methods.parquet").is_file() or not compares_methods(study):
         return []
     return [*describe_methods(select_own_targets(read_frames(study, FRAMES, ABOUT)))]
-
-
-def submission_records(study: Study, dataset: str, model: str) -> list[str]:
-    """Return the records of all runs of a dataset and model that may be submitted.
-
-    Raises:
-        ConfigError: the study has ``rules: free`` and cannot be submitted.
-    """
-    if transfer_config(study).rules != "challenge":
-        raise ConfigError(
-            f"{study.config_file}: a free study has no submission: set rules: challenge"
-        )
-    submitted = {stage.digest for run in transfer_runs(study.plan) for stage in run.stages}
-    stages = [stage for stage in study.plan.stages if stage.digest in submitted]
-    return [study.record(s) for s in stages if (s.dataset, s.model.name) == (dataset, model)]

@@ -39,7 +39,7 @@ from tasktransfer.designs.transfer.algorithms import (
     expand_algorithms,
     order_algorithms,
 )
-from tasktransfer.designs.transfer.challenge.rules import Rules, list_forbidden_keys
+from tasktransfer.designs.transfer.challenge_rules import Rules, list_forbidden_keys
 from tasktransfer.designs.transfer.config_conflicts import (
     find_budget_problems,
     find_missing_baseline_seeds,

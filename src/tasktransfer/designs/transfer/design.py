@@ -12,7 +12,7 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.design import Design
 from tasktransfer.designs.transfer import commands
 from tasktransfer.designs.transfer.algorithms import STAGE_KINDS
-from tasktransfer.designs.transfer.challenge.rules import MEANING, OUT_OF_SCOPE
+from tasktransfer.designs.transfer.challenge_rules import MEANING, OUT_OF_SCOPE
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.leaks import refuse_leaks
 from tasktransfer.designs.transfer.plan import plan

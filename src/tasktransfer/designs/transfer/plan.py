@@ -18,7 +18,7 @@ from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import get_recipe, make_data, resolve_task
 from tasktransfer.designs.transfer.algorithms import in_order, steps
-from tasktransfer.designs.transfer.challenge.rules import find_broken_rules
+from tasktransfer.designs.transfer.challenge_rules import find_broken_rules
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.config_sections import ModelTraining
 from tasktransfer.designs.transfer.controls import CONTROLS, Usual, control_runs, control_steps

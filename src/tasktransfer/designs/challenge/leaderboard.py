@@ -28,9 +28,9 @@ import numpy as np
 
 from tasktransfer import metrics
 from tasktransfer.core.fidelity import Scoring
-from tasktransfer.designs.transfer.challenge.golds import Golds, read_golds
-from tasktransfer.designs.transfer.challenge.read import read_submission
-from tasktransfer.designs.transfer.challenge.score import (
+from tasktransfer.designs.challenge.golds import Golds, read_golds
+from tasktransfer.designs.challenge.read import read_submission
+from tasktransfer.designs.challenge.score import (
     BASELINE_SHARE,
     FileScore,
     Report,

@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Literal
 
-from tasktransfer.designs.transfer.challenge.format import NO_ANSWER, Value
+from tasktransfer.designs.challenge.format import NO_ANSWER, Value
 from tasktransfer.metrics import normalise_answer, score_instances
 from tasktransfer.tasks.card import Task
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.transfer.challenge.format import list_row_ids
+from tasktransfer.designs.challenge.format import list_row_ids
 from tasktransfer.errors import DataError
 from tasktransfer.metrics import Coded, encode_answers
 from tasktransfer.stats.draws import Units, make_dialogue_units

@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 from tabulate import tabulate
 
-from tasktransfer.designs.transfer.challenge.golds import SYNTHETIC
-from tasktransfer.designs.transfer.challenge.leaderboard import (
+from tasktransfer.designs.challenge.golds import SYNTHETIC
+from tasktransfer.designs.challenge.leaderboard import (
     ALPHA,
     Board,
     Entry,

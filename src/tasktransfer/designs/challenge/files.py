@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tasktransfer.designs.transfer.challenge.findings import Findings, quote_excerpt
-from tasktransfer.designs.transfer.challenge.format import FILES
+from tasktransfer.designs.challenge.findings import Findings, quote_excerpt
+from tasktransfer.designs.challenge.format import FILES
 from tasktransfer.files.regular import open_regular
 from tasktransfer.files.safe_zip import (
     CHUNK_BYTES,

@@ -14,18 +14,18 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from tasktransfer.datasets import DATASETS, get_task
-from tasktransfer.designs.transfer.challenge.files import Files, read_files
-from tasktransfer.designs.transfer.challenge.findings import Findings, quote_excerpt
-from tasktransfer.designs.transfer.challenge.format import BASELINE_FILE, FILES, get_value_kind
-from tasktransfer.designs.transfer.challenge.golds import Golds, TaskGolds
-from tasktransfer.designs.transfer.challenge.parse import (
+from tasktransfer.designs.challenge.files import Files, read_files
+from tasktransfer.designs.challenge.findings import Findings, quote_excerpt
+from tasktransfer.designs.challenge.format import BASELINE_FILE, FILES, get_value_kind
+from tasktransfer.designs.challenge.golds import Golds, TaskGolds
+from tasktransfer.designs.challenge.parse import (
     INVALID,
     Fault,
     Prediction,
     has_decimal_point,
     parse,
 )
-from tasktransfer.designs.transfer.challenge.rows import Rows, read_rows
+from tasktransfer.designs.challenge.rows import Rows, read_rows
 from tasktransfer.errors import DataError
 
 Predictions = list[Prediction | None]

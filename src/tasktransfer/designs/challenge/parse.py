@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tasktransfer.designs.transfer.challenge.findings import quote_excerpt
-from tasktransfer.designs.transfer.challenge.format import NO_ANSWER, get_value_kind
+from tasktransfer.designs.challenge.findings import quote_excerpt
+from tasktransfer.designs.challenge.format import NO_ANSWER, get_value_kind
 from tasktransfer.tasks.card import Task
 
 INVALID = ""

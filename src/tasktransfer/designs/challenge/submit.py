@@ -10,9 +10,9 @@ from typing import Any
 
 from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.transfer.challenge.choose import Candidate, Chosen, Finished, choose
-from tasktransfer.designs.transfer.challenge.ensemble import Ensemble, combine_answers
-from tasktransfer.designs.transfer.challenge.format import (
+from tasktransfer.designs.challenge.choose import Candidate, Chosen, Finished, choose
+from tasktransfer.designs.challenge.ensemble import Ensemble, combine_answers
+from tasktransfer.designs.challenge.format import (
     FILES,
     NO_ANSWER,
     Strings,
@@ -22,8 +22,8 @@ from tasktransfer.designs.transfer.challenge.format import (
     to_values,
     write_archive,
 )
-from tasktransfer.designs.transfer.challenge.policy import Policy, parse_policy
-from tasktransfer.designs.transfer.challenge.rules import OUT_OF_SCOPE
+from tasktransfer.designs.challenge.policy import Policy, parse_policy
+from tasktransfer.designs.transfer.challenge_rules import OUT_OF_SCOPE
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import replace_file

@@ -27,10 +27,10 @@ from typing import Any
 
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import DATASETS
+from tasktransfer.designs.challenge.by_selector import select_first_sources
+from tasktransfer.designs.challenge.policy import Policy
 from tasktransfer.designs.transfer.algorithms import ALGORITHMS
-from tasktransfer.designs.transfer.challenge.by_selector import select_first_sources
-from tasktransfer.designs.transfer.challenge.policy import Policy
-from tasktransfer.designs.transfer.challenge.rules import explain_ineligible
+from tasktransfer.designs.transfer.challenge_rules import explain_ineligible
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.records import (

@@ -21,8 +21,8 @@ from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from tasktransfer.designs.transfer.challenge.findings import Findings, quote_excerpt
-from tasktransfer.designs.transfer.challenge.format import ValueKind
+from tasktransfer.designs.challenge.findings import Findings, quote_excerpt
+from tasktransfer.designs.challenge.format import ValueKind
 from tasktransfer.files.csv_records import BrokenError, Dialect, read_records
 
 MAX_LINES_OF_ROW = 50

@@ -16,7 +16,6 @@ from typing import Any, Literal
 from tasktransfer.datasets import DATASETS
 
 Rules = Literal["challenge", "free"]
-RULES: tuple[Rules, ...] = ("challenge", "free")
 
 FEW_SAMPLE = "few-sample data"
 WHOLE_TEST = "whole test set"

@@ -15,11 +15,11 @@ from typing import Any
 
 from tasktransfer import metrics
 from tasktransfer.core.fidelity import Scoring
-from tasktransfer.designs.transfer.challenge.findings import list_findings
-from tasktransfer.designs.transfer.challenge.format import BASELINE_FILE, TRANSFER_FILE
-from tasktransfer.designs.transfer.challenge.golds import SYNTHETIC, Golds, TaskGolds, read_golds
-from tasktransfer.designs.transfer.challenge.parse import Prediction
-from tasktransfer.designs.transfer.challenge.read import ID_MISMATCHES, Submission, read_submission
+from tasktransfer.designs.challenge.findings import list_findings
+from tasktransfer.designs.challenge.format import BASELINE_FILE, TRANSFER_FILE
+from tasktransfer.designs.challenge.golds import SYNTHETIC, Golds, TaskGolds, read_golds
+from tasktransfer.designs.challenge.parse import Prediction
+from tasktransfer.designs.challenge.read import ID_MISMATCHES, Submission, read_submission
 from tasktransfer.errors import SubmissionError, escape_line
 from tasktransfer.files import replace_file
 from tasktransfer.metrics import Sums

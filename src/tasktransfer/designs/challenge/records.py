@@ -1,0 +1,23 @@
+"""Records that a submission needs. The Snakefile imports this module."""
+
+from __future__ import annotations
+
+from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.errors import ConfigError
+from tasktransfer.results.study import Study
+
+
+def list_submission_records(study: Study, dataset: str, model: str) -> list[str]:
+    """Return the records of all runs of a dataset and model that may be submitted.
+
+    Raises:
+        ConfigError: the study has ``rules: free`` and cannot be submitted.
+    """
+    if transfer_config(study).rules != "challenge":
+        raise ConfigError(
+            f"{study.config_file}: a free study has no submission: set rules: challenge"
+        )
+    submitted = {stage.digest for run in transfer_runs(study.plan) for stage in run.stages}
+    stages = [stage for stage in study.plan.stages if stage.digest in submitted]
+    return [study.record(s) for s in stages if (s.dataset, s.model.name) == (dataset, model)]

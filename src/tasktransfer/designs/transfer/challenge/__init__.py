@@ -1,1 +1,0 @@
-"""The FETA challenge: its rules, submissions and scores."""
