@@ -21,6 +21,7 @@ WITHOUT_JSON = {
     *("demo", "run", "cp", "init", "world", "data prepare", "data fetch"),
     *("tiny-model", "encode", "train", "derive", "fit", "evaluate", "collect", "choose"),
     *("statistics", "figures", "report", "judgements", "pairs", "items"),
+    *("sheets", "read-sheets"),
     *("rate", "predict"),  # JSON lines are all that they print
     "export-model",
     "completion",

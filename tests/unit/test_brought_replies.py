@@ -17,6 +17,7 @@ from tasktransfer.core.nodes import Evaluation
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import design_of, open_study
 from tasktransfer.designs.commands import write_collected, write_statistics
+from tasktransfer.designs.empathetic.replies import read_answered_contexts
 from tasktransfer.results.rows import read_record_rows
 from tasktransfer.results.study import Study
 
@@ -107,3 +108,24 @@ def test_a_replier_is_in_table_2_and_on_the_page(replied: Study) -> None:
     answer = "people is compared with one run of Base, so the difference is not tested: AVG BLEU"
     assert answer in Path(replied.report).read_text(encoding="utf-8")
     assert ">people<" in Path(replied.report).read_text(encoding="utf-8")
+
+
+def test_replies_of_all_models_become_rating_sheets(
+    replied: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    contexts = read_answered_contexts(replied)
+    assert {*contexts[0].replies} == {"Gold", "gen-base", "gen-copy", "gen-people"}
+    rows = read_record_rows(Path(replied.record(find_evaluation(replied, "base")))).to_pylist()
+    assert [context.instance for context in contexts] == [row["instance_id"] for row in rows]
+    for context, row in zip(contexts, rows, strict=True):
+        assert context.replies["gen-base"] == context.replies["gen-copy"] == row["prediction"][0]
+        assert context.replies["Gold"] == context.replies["gen-people"] == row["gold"][0]
+        assert not any("<SOC>" in text for text in context.utterances)
+    words = ["sheets", replied.config_file, "--instances", "4", "--raters", "2"]
+    assert main([*words, "--out", str(tmp_path)]) == 0
+    key = json.loads((tmp_path / "key.json").read_text(encoding="utf-8"))
+    groups = [item["models"] for item in key["items"].values() if "models" in item]
+    assert groups.count(["gen-base", "gen-copy"]) == 4
+    assert len([*(tmp_path / "sheets").glob("*.html")]) == 2
+    assert main([*words, "--models", "Gold", "base", "--out", str(tmp_path)]) == 2
+    assert "--models: 'base' is not a model of the study (did you" in capsys.readouterr().err

@@ -31,6 +31,8 @@ WRITERS = {
     "export-model": "--out",
     "predict": "m f.jsonl --out",
     "items": "--out",
+    "sheets": "--out",
+    "read-sheets": "a.jsonl --key k.json --out",
     "judgements": "--ratings r.csv --out",
     "pairs": "--out",
     "submit": "--dataset Friends --model m --out",

@@ -33,6 +33,7 @@ from tasktransfer.cli import (
     prepare,
     recommend,
     run_study,
+    sheets,
     use_model,
 )
 from tasktransfer.cli.examples import add_examples
@@ -71,6 +72,7 @@ PHASES = (
     judgements,
     panel,
     brought,
+    sheets,
     recommend,
     find_errors,
     use_model,

@@ -68,6 +68,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "judgements": ("tasktransfer judgements --ratings ratings.csv --out human",),
     "rate": ("tasktransfer rate responses.jsonl --config panel.yaml > rated.jsonl",),
     "items": ("tasktransfer items panel.yaml --out items.jsonl",),
+    "sheets": (
+        "tasktransfer sheets study.yaml --out human --models Gold ret-base gen-base",
+        "tasktransfer sheets study.yaml --out human --kind pairs --instances 20 --raters 6",
+    ),
+    "read-sheets": (
+        "tasktransfer read-sheets rater-*.jsonl --key human/key.json --out ratings.csv",
+    ),
     "pairs": ("tasktransfer pairs panel.yaml --out pairs",),
     "errors": ("tasktransfer errors study.yaml --task intent --out errors.csv",),
     "learning-curve": ("tasktransfer learning-curve study.yaml --task intent",),

@@ -11,7 +11,8 @@ from tasktransfer.cli.parsers import Parser, list_command_summaries
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Start": ("init", "data", "demo", "doctor", "ls", "cp", "completion"),
     "Run": ("run", "plan", "validate", "status", "pilot"),
-    "Read": ("report", "explain", "recommend", "regret", "judgements", "rate", "items"),
+    "Read": ("report", "explain", "recommend", "regret", "rate", "items"),
+    "Judge": ("sheets", "read-sheets", "judgements"),
     "Use": ("errors", "learning-curve", "export-model", "predict"),
     "Share": ("pack", "merge", "import", "export", "gc"),
     "Challenge": ("submit", "score", "leaderboard"),

@@ -1,0 +1,112 @@
+"""Replies of all methods to the same test contexts, as texts.
+
+The texts are for people who read them on this machine. Tables and packs never contain them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasktransfer.core.nodes import Evaluation
+from tasktransfer.core.runs import Run
+from tasktransfer.core.suggestions import suggest_name
+from tasktransfer.data.cache import read_instances
+from tasktransfer.data.prepared import require_prepared
+from tasktransfer.designs.empathetic.human import GOLD
+from tasktransfer.designs.empathetic.sources.cards import ED, REPLY, TURN
+from tasktransfer.errors import ConfigError, RecordError
+from tasktransfer.results.rows import read_record_rows
+from tasktransfer.results.study import Study
+from tasktransfer.tasks.replies import get_gold
+
+PREFIXES = {"retrieval": "ret", "generation": "gen"}
+"""Setting → beginning of a model's name, as in Figure 5 of the paper."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredContext:
+    """A test context and its replies.
+
+    Attributes:
+        instance: instance ID.
+        utterances: utterances of the context; the last one is the speaker's.
+        replies: model → reply. ``Gold`` has the reply in the corpus.
+    """
+
+    instance: str
+    utterances: tuple[str, ...]
+    replies: dict[str, str]
+
+
+def read_answered_contexts(study: Study, models: Collection[str] = ()) -> list[AnsweredContext]:
+    """Return the test contexts to which all models reply, in their order.
+
+    A method has the replies of the study's first seed. Retrieved replies come from the first pool.
+
+    Args:
+        study: a study with finished evaluations.
+        models: names to use, such as ``ret-base`` or ``Gold``; empty for all.
+
+    Raises:
+        ConfigError: the study has no such model.
+        DataError: the dialogues are not prepared yet.
+        RecordError: an evaluation is missing or damaged.
+    """
+    evaluations = dict(_list_evaluations(study))
+    known = [GOLD, *evaluations]
+    for name in models:
+        if name not in known:
+            raise ConfigError(
+                f"--models: {name!r} is not a model of the study{suggest_name(name, known)}. "
+                f"Give some of {', '.join(known)}"
+            )
+    chosen = [name for name in known if not models or name in models]
+    replies = {
+        name: _read_replies(study, name, evaluations[name]) for name in chosen if name != GOLD
+    }
+    cache = require_prepared(Path(study.instances(ED)), study.config_file)
+    return [
+        AnsweredContext(
+            instance.id,
+            tuple(instance.context.split(TURN)),
+            {
+                name: get_gold(instance)[0] if name == GOLD else replies[name][instance.id]
+                for name in chosen
+            },
+        )
+        for instance in read_instances(cache, REPLY.name, "test")
+        if all(instance.id in answers for answers in replies.values())
+    ]
+
+
+def _list_evaluations(study: Study) -> Iterator[tuple[str, Evaluation]]:
+    """Yield each model with the evaluation that has its replies."""
+    seen: set[str] = set()
+    for run in study.plan.runs:
+        name = _name_model(run)
+        nodes = [node for node in run.evaluations if node.measures == ("bleu",)]
+        if nodes and name not in seen:
+            seen.add(name)
+            yield name, nodes[0]
+
+
+def _name_model(run: Run) -> str:
+    return f"{PREFIXES.get(run.about['setting'], run.about['setting'])}-{run.method}"
+
+
+def _read_replies(study: Study, model: str, node: Evaluation) -> dict[str, str]:
+    """Return instance ID → reply."""
+    record = Path(study.record(node))
+    if not record.exists():
+        raise RecordError(
+            f"{record}: the replies of {model} are missing. Run the study with `tasktransfer run`, "
+            "or name other models with --models"
+        )
+    rows = read_record_rows(record)
+    predictions = rows["prediction"].to_pylist()
+    return {
+        name: texts[0]
+        for name, texts in zip(rows["instance_id"].to_pylist(), predictions, strict=True)
+    }

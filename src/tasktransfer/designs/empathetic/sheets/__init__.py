@@ -1,0 +1,1 @@
+"""Rating sheets for people: written as HTML pages, and read from the answers of raters."""

@@ -1,0 +1,152 @@
+"""Answers of raters, read with the key of their sheets and checked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.core.quantities import format_quantity
+from tasktransfer.designs.empathetic.human import CHOICES, RATINGS
+from tasktransfer.designs.empathetic.sheets.items import KINDS, list_questions
+from tasktransfer.designs.empathetic.sheets.write import SCHEMA
+from tasktransfer.errors import DataError
+from tasktransfer.files import json_text
+from tasktransfer.files.data_files import read_json_lines
+from tasktransfer.files.fields import Location, Table, get_member, get_text
+
+Row = tuple[str, ...]
+WHERE = "Give the key.json that was written with the sheets"
+
+
+@dataclass(frozen=True, slots=True)
+class RaterAnswers:
+    """Answers of a rater.
+
+    Attributes:
+        rater: name of the sheet.
+        answered: number of answered items, with attention checks.
+        items: number of items of the sheet.
+        failed: number of attention checks with a wrong answer or without one.
+        rows: lines of the ratings or choices, without attention checks.
+    """
+
+    rater: str
+    answered: int
+    items: int
+    failed: int
+    rows: list[Row]
+
+    @property
+    def summary(self) -> str:
+        """The rater's counts in one line."""
+        told = f"{self.rater}: {self.answered:,} of {format_quantity(self.items, 'item')} answered"
+        if not self.failed:
+            return told
+        checks = format_quantity(self.failed, "attention check")
+        return f"{told}; dropped, because {checks} failed"
+
+
+def read_key(file: Path) -> dict[str, Any]:
+    """Return the content of a key file.
+
+    Raises:
+        DataError: the file is missing, or is not a key.
+    """
+    try:
+        key = json_text.read(file)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{file}: cannot be read as a key ({error}). {WHERE}") from error
+    parts = ("key", "kind", "sheets", "items")
+    if not isinstance(key, dict) or key.get("schema") != SCHEMA or not key.keys() >= {*parts}:
+        raise DataError(f"{file}: is not a key of rating sheets. {WHERE}")
+    if key["kind"] not in KINDS:
+        raise DataError(f"{file}, kind: {key['kind']!r} is not a kind of sheets. {WHERE}")
+    return key
+
+
+def list_columns(key: dict[str, Any]) -> tuple[str, ...]:
+    """Return the columns of the CSV file for a key's sheets."""
+    return RATINGS if key["kind"] == "ratings" else CHOICES
+
+
+def read_answers(files: Sequence[Path], key: dict[str, Any]) -> list[RaterAnswers]:
+    """Return the answers of each rater in the order of the key; raters without a line are left out.
+
+    Raises:
+        DataError: a line is not an answer to an item of its sheet, or an item is answered twice.
+    """
+    answers: dict[str, dict[str, dict[str, str]]] = {}
+    places: dict[tuple[str, str], str] = {}
+    for file in files:
+        for line, row, location in read_json_lines(file):
+            sheet, item = _read_place(row, key, location)
+            if (sheet, item) in places:
+                problem = f"{item!r} of {sheet} is also answered in {places[sheet, item]}"
+                raise location.at("item").error(problem, "remove one of the two lines")
+            places[sheet, item] = f"{file}:{line}"
+            answers.setdefault(sheet, {})[item] = _read_answer(row, key, location)
+    return [_sum_up(name, answers[name], key) for name in key["sheets"] if name in answers]
+
+
+def _read_place(row: Table, key: dict[str, Any], location: Location) -> tuple[str, str]:
+    """Return the sheet and the item of a line."""
+    found = get_text(row, "key", location)
+    if found != key["key"]:
+        problem = f"{found!r:.60} is not {key['key']!r}, so the sheet belongs to another key"
+        raise location.at("key").error(problem, "give the key.json of this sheet")
+    sheet, item = get_text(row, "sheet", location), get_text(row, "item", location)
+    if sheet not in key["sheets"]:
+        raise location.at("sheet").error(f"{sheet!r:.60} is not a sheet of the key", "correct it")
+    if item not in key["sheets"][sheet]:
+        raise location.at("item").error(f"{item!r:.60} is not an item of {sheet}", "correct it")
+    return sheet, item
+
+
+def _read_answer(row: Table, key: dict[str, Any], location: Location) -> dict[str, str]:
+    """Return question → answer."""
+    questions, allowed = list_questions(key["kind"])
+    answer = {name: str(get_member(row, name, location)) for name in questions}
+    for name, value in answer.items():
+        if value not in allowed:
+            raise location.at(name).error(f"{value!r:.60}", f"give one of {', '.join(allowed)}")
+    return answer
+
+
+def _sum_up(sheet: str, answers: dict[str, dict[str, str]], key: dict[str, Any]) -> RaterAnswers:
+    items, names = key["items"], key["sheets"][sheet]
+    checks = {name: items[name]["check"] for name in names if "check" in items[name]}
+    failed = sum(answers.get(name) != right for name, right in checks.items())
+    rows = [
+        row
+        for name in names
+        if name in answers and name not in checks
+        for row in _list_rows(sheet, items[name], answers[name])
+    ]
+    return RaterAnswers(sheet, len(answers), len(names), failed, rows)
+
+
+def _list_rows(rater: str, item: dict[str, Any], answer: dict[str, str]) -> Iterator[Row]:
+    if "models" in item:
+        for model in item["models"]:
+            yield model, item["instance"], rater, *answer.values()
+    else:
+        yield item["first"], item["second"], item["instance"], rater, *answer.values()
+
+
+def select_rows(raters: Sequence[RaterAnswers], source: str) -> list[Row]:
+    """Return the rows of the raters who pass all attention checks.
+
+    Raises:
+        DataError: no rater passes them, or a rater answered only attention checks.
+    """
+    rows = [row for rater in raters if not rater.failed for row in rater.rows]
+    if not rows:
+        counts = Counter(bool(rater.failed) for rater in raters)
+        raise DataError(
+            f"{source}: no answer is left, because {counts[True]} of "
+            f"{format_quantity(len(raters), 'rater')} failed an attention check. Add raters"
+        )
+    return rows
