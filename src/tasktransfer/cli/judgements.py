@@ -17,7 +17,7 @@ def add_commands(commands: Any) -> None:
     add_option(command, "--ratings", "FILE", what, type=Path)
     what = "CSV file: first, second, instance, rater, choice (first, second, equal or neither)"
     add_option(command, "--choices", "FILE", what, type=Path)
-    add_out(command, "folder for means with standard errors, ratios, and a figure of them")
+    add_out(command, "folder for means with standard errors, ratios with a figure, and agreement")
 
 
 def judgements(chosen: argparse.Namespace) -> None:
@@ -26,5 +26,8 @@ def judgements(chosen: argparse.Namespace) -> None:
 
     if chosen.ratings is None and chosen.choices is None:
         raise ConfigError("--ratings, --choices: both are missing; give at least one of them")
-    for file in sum_up(chosen.ratings, chosen.choices, chosen.out):
+    files = sum_up(chosen.ratings, chosen.choices, chosen.out)
+    for file in files:
         print(file)
+    if chosen.out / "agreement.csv" not in files:
+        print("No agreement.csv: krippendorff is not installed. Install tasktransfer[agreement].")

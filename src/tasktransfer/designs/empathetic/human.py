@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -183,13 +184,15 @@ def as_rows(rated: Sequence[Rated]) -> list[dict[str, Any]]:
 def sum_up(ratings: Path | None, choices: Path | None, out: Path) -> list[Path]:
     """Summarise a user's judgements into the folder ``out``, and return the written files.
 
-    Writes ``ratings.csv`` (Table 3), and ``choices.csv``, ``choices.png`` and ``choices.pdf``
-    (Figure 5). Reads both input files before it writes anything.
+    Writes ``ratings.csv`` (Table 3), ``choices.csv``, ``choices.png`` and ``choices.pdf`` (Figure
+    5), and ``agreement.csv`` (Krippendorff's alpha) if its package is installed. Reads both input
+    files before it writes anything.
 
     Raises:
         DataError: a line is invalid; the message has file, line, value and remedy.
     """
     from tasktransfer.designs.empathetic import figures
+    from tasktransfer.designs.empathetic.agreement import build_agreement_table
     from tasktransfer.present.kit.style import save
 
     rated = pd.DataFrame(as_rows(read_ratings(ratings))) if ratings else None
@@ -201,6 +204,8 @@ def sum_up(ratings: Path | None, choices: Path | None, out: Path) -> list[Path]:
     if ratios is not None:
         made.append(_write_csv(ratios.rename_axis("model").reset_index(), out / "choices.csv"))
         made += save(figures.plot_ratios(ratios, f"Choices of {choices}"), out, "choices")
+    if find_spec("krippendorff") is not None:
+        made.append(_write_csv(build_agreement_table(ratings, choices), out / "agreement.csv"))
     return made
 
 
