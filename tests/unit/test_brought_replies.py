@@ -129,3 +129,20 @@ def test_replies_of_all_models_become_rating_sheets(
     assert len([*(tmp_path / "sheets").glob("*.html")]) == 2
     assert main([*words, "--models", "Gold", "base", "--out", str(tmp_path)]) == 2
     assert "--models: 'base' is not a model of the study (did you" in capsys.readouterr().err
+
+
+def test_examples_have_the_replies_of_all_models(
+    replied: Study, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["replies", replied.config_file, "--instances", "2", "--models", "Gold", "gen-base"]
+    assert main([*words, "--json"]) == 0
+    contexts = json.loads(capsys.readouterr().out)
+    assert len(contexts) == 2
+    assert main(words) == 0
+    text = capsys.readouterr().out
+    for context in contexts:
+        assert [*context["replies"]] == ["Gold", "gen-base"]
+        assert f"  Gold      {context['replies']['Gold']}\n" in text
+        assert f"  Speaker   {context['utterances'][-1]}\n" in text
+    assert main([*words[:2], "--instances", "99"]) == 2
+    assert "all models reply to 24 contexts only" in capsys.readouterr().err

@@ -39,6 +39,7 @@ NOT_RUN = {
     "tasktransfer submit": "tests/unit/test_challenge_round_trip.py",
     "tasktransfer leaderboard": "tests/unit/test_challenge_leaderboard.py",
     "tasktransfer items": "tests/unit/test_brought_answers.py",
+    "tasktransfer replies": "tests/unit/test_brought_replies.py",
     "tasktransfer sheets": "tests/unit/test_brought_replies.py",
     "tasktransfer read-sheets": "tests/unit/test_rating_sheets.py",
     "tasktransfer judgements": "tests/unit/test_empathetic_human.py",

@@ -68,6 +68,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "judgements": ("tasktransfer judgements --ratings ratings.csv --out human",),
     "rate": ("tasktransfer rate responses.jsonl --config panel.yaml > rated.jsonl",),
     "items": ("tasktransfer items panel.yaml --out items.jsonl",),
+    "replies": ("tasktransfer replies study.yaml --instances 3",),
     "sheets": (
         "tasktransfer sheets study.yaml --out human --models Gold ret-base gen-base",
         "tasktransfer sheets study.yaml --out human --kind pairs --instances 20 --raters 6",

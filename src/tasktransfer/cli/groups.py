@@ -12,7 +12,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Start": ("init", "data", "demo", "doctor", "ls", "cp", "completion"),
     "Run": ("run", "plan", "validate", "status", "pilot"),
     "Read": ("report", "explain", "recommend", "regret", "rate", "items"),
-    "Judge": ("sheets", "read-sheets", "judgements"),
+    "Judge": ("replies", "sheets", "read-sheets", "judgements"),
     "Use": ("errors", "learning-curve", "export-model", "predict"),
     "Share": ("pack", "merge", "import", "export", "gc"),
     "Challenge": ("submit", "score", "leaderboard"),

@@ -5,7 +5,8 @@ The texts are for people who read them on this machine. Tables and packs never c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import random
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,3 +111,28 @@ def _read_replies(study: Study, model: str, node: Evaluation) -> dict[str, str]:
         name: texts[0]
         for name, texts in zip(rows["instance_id"].to_pylist(), predictions, strict=True)
     }
+
+
+def sample_contexts(
+    contexts: Sequence[AnsweredContext], count: int, seed: int | str
+) -> list[AnsweredContext]:
+    """Return sampled contexts in random order.
+
+    Raises:
+        ConfigError: there are fewer contexts.
+    """
+    if count > len(contexts):
+        raise ConfigError(
+            f"--instances {count}: all models reply to {len(contexts):,} contexts only. Give a "
+            "lower number"
+        )
+    return random.Random(seed).sample(contexts, count)
+
+
+def format_context(context: AnsweredContext) -> str:
+    """Return a context and its replies as lines of text."""
+    last = len(context.utterances) - 1
+    names = ["Speaker" if (last - n) % 2 == 0 else "Listener" for n in range(last + 1)]
+    lines = [*zip(names, context.utterances, strict=True), *context.replies.items()]
+    width = max(len(name) for name, _ in lines)
+    return "\n".join([context.instance, *(f"  {name:<{width}}  {text}" for name, text in lines)])

@@ -14,7 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from tasktransfer.core.digests import compute_digest
-from tasktransfer.designs.empathetic.replies import AnsweredContext
+from tasktransfer.designs.empathetic.replies import AnsweredContext, sample_contexts
 from tasktransfer.designs.empathetic.sheets.items import (
     CHECKS,
     Item,
@@ -73,15 +73,10 @@ def plan_sheets(
     """
     if overlap > raters:
         raise ConfigError(f"--overlap {overlap}: more than --raters {raters}. Give a lower number")
-    if instances > len(contexts):
-        raise ConfigError(
-            f"--instances {instances}: all models reply to {len(contexts):,} contexts only. Give a "
-            "lower number"
-        )
+    kept = sample_contexts(contexts, instances, f"{kind} {seed}")
     if kind == "pairs" and len(contexts[0].replies) < 2:
         raise ConfigError("--models: a pair needs two models. Name another model")
-    chance = random.Random(f"{kind} {seed}")
-    kept = chance.sample(contexts, instances)
+    chance = random.Random(f"items {kind} {seed}")
     items = list(make_items(kept, kind, chance))
     if not items:
         raise ConfigError("--models: all replies are equal. Name other models")
