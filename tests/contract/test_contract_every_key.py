@@ -37,6 +37,7 @@ _WORLDS = "contract/test_contract_published.py::test_published_values_stand_besi
 
 ELSEWHERE = {
     "brought[].*": "unit/test_brought_answers.py::test_a_rater_with_our_ratings_has_our_numbers",
+    "check_baselines": "unit/test_baseline_check.py::test_transfers_to_learned_targets_follow",
     "data.release": _WORLDS,
     "datasets.*.config": _HUB,
     "datasets.*.hub": _HUB,

@@ -94,6 +94,7 @@ SOURCES = ("DailyDialog/emotion_recognition", "Friends/emory_emotion_recognition
 
 
 CHANGES = (
+    "check_baselines=false",
     "seeds=1",
     f"sources=[{', '.join(SOURCES)}]",
     "training={epochs: 1, limit_train: 60, limit_dev: 20, limit_test: 30, learning_rate: 0.001}",

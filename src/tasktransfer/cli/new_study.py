@@ -214,6 +214,7 @@ def _build_config(
         ],
         "references": [*REFERENCES],  # they take minutes, and may be as good as the baseline
         "algorithms": ["baseline", "pretrain_finetune"] if sources else ["baseline"],
+        **({"check_baselines": True} if sources else {}),
         "seeds": size.seeds,
         "training": {"recipe": "auto", **limits},
     }

@@ -8,7 +8,7 @@ its old path to ``renamed_keys``, which keeps the old name in digests.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
@@ -164,6 +164,10 @@ class CommonConfig(Section):
         The message replaces all other messages about the key.
         """
         return {}
+
+    def at_most(self) -> Self:
+        """Return the config of the largest study to which pending choices may lead."""
+        return self
 
     @property
     def dataset_names(self) -> tuple[str, ...]:

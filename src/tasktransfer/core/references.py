@@ -38,9 +38,10 @@ MiniLM. It is a setting of the fit, so another value gives another digest.
 """
 
 MODEL, SCORING, STRENGTH = "model", "scoring", "C"
-LIMIT_TRAIN, LIMIT_TEST = "limit_train", "limit_test"
+LIMIT_TRAIN, LIMIT_DEV, LIMIT_TEST = "limit_train", "limit_dev", "limit_test"
+SPLIT = "split"
 """Keys of a fit's settings. ``model`` is the model's identity; the others are left out at their
-default."""
+default. ``split`` is the predicted split, by default ``test``."""
 
 
 def can_predict(reference: str, kind: str) -> bool:

@@ -13,7 +13,7 @@ from tasktransfer import metrics
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes import Fit
 from tasktransfer.core.nodes.identity import SHORT
-from tasktransfer.core.references import LIMIT_TEST, LIMIT_TRAIN, MODEL, SCORING
+from tasktransfer.core.references import LIMIT_TRAIN, MODEL, SCORING, SPLIT
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import select_instances
@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # imports torch
 
 
 def predict_tasks(study: Study, node: Fit, made: Made) -> None:
-    """Predict and score the test split of each task of a node.
+    """Predict and score the test split of each task of a node, or the split in its settings.
 
     Raises:
         ConfigError: the study does not have the node's model.
@@ -41,22 +41,26 @@ def predict_tasks(study: Study, node: Fit, made: Made) -> None:
     """
     predict = choose_predictor(node.learner, create_embedder(study, node))
     cache = inputs.cache(study, node.data)
-    limits = {"train": node.settings.get(LIMIT_TRAIN), "test": node.settings.get(LIMIT_TEST)}
+    predicted = node.settings.get(SPLIT, "test")
+    limits = {LIMIT_TRAIN: "train", f"limit_{predicted}": predicted}
     scoring = node.settings.get(SCORING, "default")
     for name in show_progress(node.tasks, f"predicting with {node.learner}"):
         task = get_task(node.data.name, name)
         train, test = (
-            select_instances(read_instances(cache, name, split), limit)
-            for split, limit in limits.items()
+            select_instances(read_instances(cache, name, split), node.settings.get(limit))
+            for limit, split in limits.items()
         )
         predictions = predict(task, train, test, node.seed)
         golds = [instance.target for instance in test]
         names = [*(metric.key for metric in task.metrics), "score"]
         made.judged(
-            name, compute_measures(task, names, predictions, golds, [], scoring), len(test), "test"
+            name,
+            compute_measures(task, names, predictions, golds, [], scoring),
+            len(test),
+            predicted,
         )
         made.sizes[name]["train"] = len(train)
-        made.rows += _build_rows(task, test, predictions)
+        made.rows += _build_rows(task, test, predictions, predicted)
 
 
 def create_embedder(study: Study, node: Fit) -> Embed | None:
@@ -89,11 +93,11 @@ def create_embedder(study: Study, node: Fit) -> Embed | None:
 
 
 def _build_rows(
-    task: Task, test: Sequence[Instance], predictions: Sequence[tuple[str, ...]]
+    task: Task, test: Sequence[Instance], predictions: Sequence[tuple[str, ...]], split: str
 ) -> list[Row]:
     golds = [instance.target for instance in test]
     scores = metrics.score_instances(task, predictions, golds)
     return [
-        Row(index, task.name, i.id, answer, i.target, score, i.dialogue_id, "test")
+        Row(index, task.name, i.id, answer, i.target, score, i.dialogue_id, split)
         for index, (i, answer, score) in enumerate(zip(test, predictions, scores, strict=True))
     ]

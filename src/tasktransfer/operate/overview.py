@@ -56,12 +56,14 @@ def summarise_study(
 
     ``done``, ``left`` and ``again`` are None if inputs are missing and not cached, because digests
     and thus the paths of records are unknown. Hours and disk then count everything as remaining.
+    Transfers that the check of baselines may leave out are counted until it is done.
 
     Args:
         devices: number of parallel trainings; None for the available GPUs, or else cores.
         rates: speed of the device; None for the cached rates of this machine, or else defaults.
         device: device of the runs; None for the device in the records, or else the one here.
     """
+    study = study.at_most()
     there = NOTHING if study.unknown else look(study)
     return {
         "study": study.config.study,

@@ -9,6 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasktransfer.core.plan import Plan
+from tasktransfer.designs.transfer.baseline_check import (
+    LEARNED_TARGETS,
+    describe_checked_targets,
+    list_checked_targets,
+)
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.frames import ABOUT, FRAMES, compares_methods
 from tasktransfer.designs.transfer.plan import build
@@ -21,11 +26,34 @@ if TYPE_CHECKING:
 
 
 def choose(study: Study, name: str) -> None:
-    """Make the named selection: the pairs that continue in a race, or the multi-source runs."""
+    """Make the named choice: learned targets, pairs that stay in a race, or multi-source runs."""
     if name == SELECTION:
         select_sources(study, name)
+    elif name == LEARNED_TARGETS:
+        check_baselines(study, name)
     else:
         end_round(study, name)
+
+
+def check_baselines(study: Study, name: str) -> None:
+    """Find the targets whose baselines beat the references on the dev split.
+
+    Raises:
+        RecordError: a baseline or a reference is missing.
+    """
+    from tasktransfer.designs.transfer.statistics.checked_targets import check_targets
+    from tasktransfer.results.choices import write_choice
+    from tasktransfer.results.collect import gather
+
+    targets = list_checked_targets(transfer_config(study))
+    after = {node.digest for node in study.choice(name).after}
+    read = [run for run in study.plan.runs if all(node.digest in after for node in run.judged)]
+    collected = gather(study, read)
+    collected.require(complete=True)
+    checked = check_targets(collected, targets)
+    write_choice(study.config.results, name, checked)
+    for line in describe_checked_targets(checked):
+        print(line)
 
 
 def end_round(study: Study, name: str) -> None:

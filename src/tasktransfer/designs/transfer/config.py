@@ -42,6 +42,7 @@ from tasktransfer.designs.transfer.algorithms import (
 from tasktransfer.designs.transfer.challenge_rules import Rules, list_forbidden_keys
 from tasktransfer.designs.transfer.config_conflicts import (
     find_budget_problems,
+    find_check_problems,
     find_missing_baseline_seeds,
     find_missing_checkpoints,
     find_missing_pairs,
@@ -195,6 +196,12 @@ class TransferConfig(CommonConfig):
         description="pairs with low dev scores on few seeds get no more seeds; null: all pairs "
         "have all seeds",
     )
+    check_baselines: bool = Field(
+        default=False,
+        description="train the targets' baselines first, and then only transfers to targets whose "
+        "baseline has a higher dev score than all references; the choice is made once, in "
+        "tables/learned_targets.json",
+    )
     baseline_seeds: Seeds | None = Field(
         default=None,
         description="seeds of the baselines; must include `seeds`; extra ones help because every "
@@ -343,6 +350,8 @@ class TransferConfig(CommonConfig):
                 del content[key]
         if self.racing is None:
             del content["racing"]
+        if not self.check_baselines:
+            del content["check_baselines"]
         if self.baseline_seeds is None:
             del content["baseline_seeds"]
         if set(content["checkpoints"]["keep"]) == set(STAGE_KINDS):  # all; one kind was added later
@@ -350,6 +359,10 @@ class TransferConfig(CommonConfig):
         followed = ("recipe", *OF_ROUNDS)
         more = {key: value for key in followed if (value := getattr(self.training, key))}
         return content | {"datasets": datasets, "training": training | more}
+
+    def at_most(self) -> Self:
+        """Return the config without the check, which leaves out transfers."""
+        return self.model_copy(update={"check_baselines": False})
 
     @classmethod
     def list_forbidden_keys(cls, document: Any) -> Mapping[str, str]:
@@ -377,6 +390,8 @@ class TransferConfig(CommonConfig):
             yield from find_missing_pairs(datasets, asked)
         if parts.get("racing"):
             yield from find_race_problems(parts, algorithms)
+        if parts.get("check_baselines"):
+            yield from find_check_problems(parts, algorithms)
         if parts.get("baseline_seeds"):
             yield from find_missing_baseline_seeds(parts["baseline_seeds"], parts.get("seeds", ()))
         if "training" in parts:

@@ -69,6 +69,29 @@ def find_race_problems(parts: Mapping[str, Any], algorithms: tuple[str, ...]) ->
         )
 
 
+def find_check_problems(parts: Mapping[str, Any], algorithms: tuple[str, ...]) -> Iterator[Problem]:
+    """Yield keys without which baselines cannot be checked, and keys that need all transfers."""
+    if algorithms == (BASELINE,):
+        yield Problem(
+            "check_baselines", "has no effect on baselines alone: remove it, or add an algorithm"
+        )
+    if not parts.get("references", True):
+        yield Problem(
+            "check_baselines",
+            "compares baselines with references, but there are none: add references: "
+            "[most_frequent, tfidf_logistic]",
+        )
+    if parts.get("racing"):
+        yield Problem(
+            "check_baselines",
+            "cannot be combined with racing, which starts with all pairs: remove one",
+        )
+    if "multi_source" in parts and parts["multi_source"].mode != "off":
+        yield Problem(
+            "check_baselines", "cannot be combined with multi_source: set multi_source.mode: off"
+        )
+
+
 def find_missing_baseline_seeds(
     baseline_seeds: tuple[int, ...], seeds: tuple[int, ...]
 ) -> Iterator[Problem]:

@@ -21,6 +21,11 @@ from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.shown import build_analysis
 from tasktransfer.selection.methods import SELECTORS
 
+CHECK_NOTE = (
+    "check_baselines: baselines are trained first. Transfers to targets whose baseline does not "
+    "beat the references on dev are then left out"
+)
+
 
 def _list_notes(config: TransferConfig) -> tuple[str, ...]:
     """Return notes on the datasets, the challenge's rules, and rules that cannot be checked."""
@@ -28,6 +33,8 @@ def _list_notes(config: TransferConfig) -> tuple[str, ...]:
     notes = tuple(f"{name}: {line}" for name in names for line in DATASETS[name].told)
     if config.racing is not None:
         notes = (*notes, _describe_race(config, config.racing))
+    if config.check_baselines:
+        notes = (*notes, CHECK_NOTE)
     if config.rules != "challenge":
         return notes
     return (*notes, f"rules: challenge: {'; '.join(MEANING.values())}", OUT_OF_SCOPE)

@@ -18,6 +18,16 @@ from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import get_recipe, make_data, resolve_task
 from tasktransfer.designs.transfer.algorithms import in_order, steps
+from tasktransfer.designs.transfer.baseline_check import (
+    COMPARED,
+    LEARNED_TARGETS,
+    Target,
+    list_checked_targets,
+    list_compared_nodes,
+    list_learned,
+    read_checked_targets,
+    select_run_names,
+)
 from tasktransfer.designs.transfer.challenge_rules import find_broken_rules
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.config_sections import ModelTraining
@@ -30,6 +40,7 @@ from tasktransfer.designs.transfer.racing import Race, choice_name, read_race
 from tasktransfer.designs.transfer.references import plan_reference_runs
 from tasktransfer.designs.transfer.runs import BASELINE, RunName, run_of
 from tasktransfer.designs.transfer.selection import SELECTION, MultiSource, read_selection
+from tasktransfer.designs.transfer.stage_names import kind_of, label_of
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.selection.methods import SELECTORS
@@ -45,6 +56,8 @@ def plan(config: TransferConfig, revisions: Revisions) -> Plan:
     """
     if config.racing is not None:
         return _plan_race(config, revisions)
+    if config.check_baselines:
+        return _plan_checked(config, revisions)
     if config.multi_source.mode != "auto" or not config.trained_models:
         return build(config, revisions)
     single_source = build(config, revisions)
@@ -78,6 +91,19 @@ def _plan_race(config: TransferConfig, revisions: Revisions) -> Plan:
     return replace(build(config, revisions, race=race), choices=tuple(choices))
 
 
+def _plan_checked(config: TransferConfig, revisions: Revisions) -> Plan:
+    """Return the plan of a study that trains only transfers to targets that were learned.
+
+    Before the check, it has no transfers.
+    """
+    checked = read_checked_targets(config.results)
+    like = () if checked is not None else build(config, revisions).stages
+    planned = build(config, revisions, learned=list_learned(checked or ()))
+    after = list_compared_nodes(planned.runs, list_checked_targets(config))
+    choice = Choice(LEARNED_TARGETS, after, made=checked is not None, like=like)
+    return replace(planned, choices=(choice,))
+
+
 def _plan_multi_source_examples(config: TransferConfig, revisions: Revisions) -> tuple[Stage, ...]:
     """Return stages of each multi-source algorithm, for the first tasks of the study."""
     dataset, model = config.datasets[0], config.trained_models[0].name
@@ -97,6 +123,7 @@ def build(
     revisions: Revisions,
     selected: Iterable[MultiSource] = (),
     race: Race | None = None,
+    learned: frozenset[Target] | None = None,
 ) -> Plan:
     """Expand a config into its plan.
 
@@ -105,6 +132,7 @@ def build(
         revisions: content digests of data and models.
         selected: multi-source targets in addition to those that the config names.
         race: seeds of each pair; None if every pair has all seeds.
+        learned: the only targets with transfers; None for all.
 
     Returns:
         Every run once, and every distinct stage once. A source's baseline is the stage from which
@@ -117,35 +145,62 @@ def build(
     if race is not None:
         config = config.model_copy(update={"seeds": race.seeds_now})
     names = [*dict.fromkeys(_list_run_names(config, selected))]
+    if learned is not None:
+        names = select_run_names(names, config, learned)
     for wanted in names:
         if race is not None and not _is_in_race(race, wanted):
             continue
         if config.rules == "challenge":
             _refuse_forbidden(config, wanted)
         builder.add(_run(builder, given, wanted))
-    for run in _plan_selector_runs(config, builder, given):
+    for run in _plan_selector_runs(config, builder, given, learned):
         builder.add(run)
     for run in prompted_runs(config, given.data, given.models):
         builder.add(run)
     simple = config.references
     for run in plan_reference_runs(simple, names, given.data, given.models, given.training):
         builder.add(run)
+    if learned is not None:
+        for run in _plan_checks(config, given):
+            builder.add(run)
     for stage in _plan_candidate_stages(config, builder, given):
         builder.expect(stage)
     return builder.plan()
 
 
+def _plan_checks(config: TransferConfig, given: _Given) -> Iterator[Run]:
+    """Yield the references that predict the dev splits of the study's targets."""
+    models = [model.name for model in config.trained_models]
+    names = [
+        (dataset, model, BASELINE, (), target, 0)
+        for dataset, targets in list_checked_targets(config).items()
+        for model, target in product(models, targets)
+    ]
+    references = [name for name in config.references if name in COMPARED]
+    yield from plan_reference_runs(
+        references, names, given.data, given.models, given.training, "dev"
+    )
+
+
 def _plan_selector_runs(
-    config: TransferConfig, builder: PlanBuilder, given: _Given
+    config: TransferConfig,
+    builder: PlanBuilder,
+    given: _Given,
+    learned: frozenset[Target] | None,
 ) -> Iterator[Run]:
-    """Yield the runs of the configured selectors."""
+    """Yield the runs of the configured selectors, on the pairs that have transfers."""
     selectors = [SELECTORS[name] for name in config.selectors]
     asked = product(config.trained_models, config.seeds, config.datasets) if selectors else ()
     for model, seed, dataset in asked:
         of = _Of(builder, given, dataset.name, model.name, seed)
+        pairs = [
+            pair
+            for pair in dataset.pairs
+            if learned is None or (dataset.name, model.name, pair[1]) in learned
+        ]
         studied = Studied(
             *(given.data[dataset.name], given.data, given.models[model.name], seed),
-            pairs=dataset.pairs,
+            pairs=pairs,
             baseline=of.baseline,
             probe=of.probe,
         )
@@ -288,36 +343,6 @@ def _start(before: Stage | None, task: str, model: ModelSpec) -> Start | None:
         return None
     has_its_head = model.family == "encoder" and task in before.tasks
     return Start(before, parts=("encoder",) if has_its_head else ())
-
-
-def kind_of(step: Step, starts: tuple[Start, ...]) -> str:
-    """Return the kind of a training stage for paths and logs.
-
-    It depends on the step and not on the algorithm, so that equal stages of two algorithms have one
-    name. ``control`` is a stage that no algorithm has, with other data or hyperparameters; its
-    checkpoint is not useful outside the study.
-    """
-    if starts:
-        return "finetune"
-    if step.data is not None or step.training is not None:
-        return "control"
-    return "baseline" if len(step.train_tasks) == 1 else "multitask"
-
-
-def label_of(step: Step, starts: tuple[Start, ...], shorts: Mapping[str, str]) -> str:
-    """Return a readable name: ``DNLI``, ``CRE+DNLI`` or ``DNLI_from_CRE``.
-
-    Controls have names like ``DNLI_60_epochs`` or ``DNLI_permuted_answers``.
-    """
-    text = "+".join(shorts[task] for task in sorted(step.train_tasks))
-    if step.training is not None:
-        text += f"_{step.training.budget}"
-    if step.data is not None:
-        text += f"_{step.data.recipe}"
-    parents = [start.stage.label for start in starts if start.stage]
-    if starts and starts[0].merged:
-        return f"{text}_from_{starts[0].merged}_of_{'+'.join(parents)}"
-    return "_from_".join([text, *parents])
 
 
 def _refuse_forbidden(config: TransferConfig, wanted: RunName) -> None:

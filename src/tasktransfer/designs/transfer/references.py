@@ -13,6 +13,7 @@ from typing import Any
 from tasktransfer.core.nodes import Data, Fit
 from tasktransfer.core.references import (
     FROZEN,
+    LIMIT_DEV,
     LIMIT_TEST,
     LIMIT_TRAIN,
     MODEL,
@@ -21,6 +22,7 @@ from tasktransfer.core.references import (
     REFERENCES,
     REGULARISATION,
     SCORING,
+    SPLIT,
     STRENGTH,
     TFIDF,
     can_predict,
@@ -28,7 +30,7 @@ from tasktransfer.core.references import (
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Training
 from tasktransfer.datasets import get_task
-from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, REFERENCE, RunName
+from tasktransfer.designs.transfer.runs import BASELINE, CHECK, NO_MODEL, REFERENCE, RunName
 
 LABELS = {
     MOST_FREQUENT: REFERENCES[MOST_FREQUENT],
@@ -44,6 +46,7 @@ def plan_reference_runs(
     data: Mapping[str, Data],
     models: Mapping[str, ModelSpec],
     training: Callable[[str, str], Training],
+    split: str = "test",
 ) -> Iterator[Run]:
     """Yield one run per dataset, reference and, if it reads embeddings, model.
 
@@ -53,6 +56,7 @@ def plan_reference_runs(
         data: dataset → its data.
         models: model → its weights.
         training: function (dataset, model) → hyperparameters, for limits and scoring rules.
+        split: ``test``, or ``dev`` for runs that ``check_baselines`` compares with baselines.
     """
     tasks: dict[str, dict[str, None]] = {}
     trained: dict[str, dict[str, None]] = {}
@@ -61,25 +65,33 @@ def plan_reference_runs(
             tasks.setdefault(dataset, {})[target] = None
             trained.setdefault(dataset, {})[model] = None
     for dataset, reference in product(tasks, references):
-        kinds = {task: get_task(dataset, task).kind for task in tasks[dataset]}
-        known = tuple(task for task, kind in kinds.items() if can_predict(reference, kind))
         for model in trained[dataset] if reference in OF_A_MODEL else (NO_MODEL,):
-            spec = models.get(model)
-            settings = _build_settings(training(dataset, next(iter(trained[dataset]))), spec)
-            if reference == FROZEN:
-                settings[STRENGTH] = REGULARISATION
-            about = {"dataset": dataset, "sources": (), "target": "", "reference": reference}
+            hyperparameters = training(dataset, next(iter(trained[dataset])))
+            settings = _build_settings(reference, hyperparameters, models.get(model), split)
+            known = _select_predictable(reference, dataset, tasks[dataset])
             if known:
                 fit = Fit(reference, data[dataset], known, 0, settings)
-                yield Run(REFERENCE, model, 0, about, fit, variant=reference)
+                about = {"dataset": dataset, "sources": (), "target": "", "reference": reference}
+                method = REFERENCE if split == "test" else CHECK
+                yield Run(method, model, 0, about, fit, variant=reference)
 
 
-def _build_settings(training: Training, model: ModelSpec | None) -> dict[str, Any]:
+def _select_predictable(reference: str, dataset: str, tasks: Iterable[str]) -> tuple[str, ...]:
+    return tuple(task for task in tasks if can_predict(reference, get_task(dataset, task).kind))
+
+
+def _build_settings(
+    reference: str, training: Training, model: ModelSpec | None, split: str
+) -> dict[str, Any]:
+    limit = LIMIT_TEST if split == "test" else LIMIT_DEV
     settings: dict[str, Any] = {
         LIMIT_TRAIN: training.limit_train,
-        LIMIT_TEST: training.limit_test,
+        limit: getattr(training, limit),
         MODEL: model.as_released.identity if model else None,
+        SPLIT: None if split == "test" else split,
     }
     if training.fidelity.scoring != "default":
         settings[SCORING] = training.fidelity.scoring
+    if reference == FROZEN:
+        settings[STRENGTH] = REGULARISATION
     return {key: value for key, value in settings.items() if value is not None}

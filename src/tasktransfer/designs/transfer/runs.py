@@ -25,6 +25,9 @@ REFERENCE, NO_MODEL = "reference", "no model"
 """Method of runs of references, and their model if they read no embeddings. ``about`` also has
 ``reference``; ``target`` is empty, because one fit predicts all tasks of a dataset."""
 
+CHECK = "reference on dev"
+"""Method of runs of references that predict the dev split, for ``check_baselines``."""
+
 RunName = tuple[str, str, str, tuple[str, ...], str, int]
 """Dataset, model, algorithm or control, sources, target, seed."""
 
@@ -61,9 +64,14 @@ def is_reference(run: Run) -> bool:
     return run.method == REFERENCE
 
 
+def is_check(run: Run) -> bool:
+    """Return whether the run is a reference that predicts the dev split."""
+    return run.method == CHECK
+
+
 def is_transfer(run: Run) -> bool:
     """Return whether the run is a baseline or uses a transfer algorithm."""
-    others = (is_control, is_selector, is_prompted, is_reference)
+    others = (is_control, is_selector, is_prompted, is_reference, is_check)
     return not any(is_other(run) for is_other in others)
 
 

@@ -9,6 +9,10 @@ import pandas as pd
 
 from tasktransfer.core.references import LEARNED
 from tasktransfer.datasets import DATASETS
+from tasktransfer.designs.transfer.baseline_check import (
+    describe_checked_targets,
+    read_checked_targets,
+)
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.frames import METHODS
 from tasktransfer.designs.transfer.report.collapsed_runs import CollapsedRuns
@@ -47,7 +51,8 @@ def answer(frames: Frames) -> list[str]:
     advice = [*describe_methods(select_own_targets(frames))]
     one_label = CollapsedRuns(frames["collapsed"])
     compared = compare_with_best_reference(frames)
-    unlearned = [*describe_unlearned(compared)]
+    checked = read_checked_targets(frames.study.config.results) or ()
+    unlearned = [*describe_unlearned(compared), *describe_checked_targets(checked)]
     # No source is recommended for a target that no baseline has learned.
     first = first_sources(
         keep_learned(cells, compared), frames["transfer_runs"], frames["collapsed"]

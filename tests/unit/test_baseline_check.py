@@ -1,0 +1,163 @@
+"""``check_baselines``: sources are trained only for targets whose baselines have learned."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from small_study import SMALL, parse, refusal
+
+from tasktransfer.core.nodes import Fit, Stage
+from tasktransfer.core.plan import Plan
+from tasktransfer.designs.transfer.baseline_check import (
+    LEARNED_TARGETS,
+    describe_checked_targets,
+    read_checked_targets,
+)
+from tasktransfer.designs.transfer.plan import build, plan
+from tasktransfer.designs.transfer.runs import BASELINE, is_check, is_transfer
+from tasktransfer.designs.transfer.statistics.checked_targets import check_targets
+from tasktransfer.errors import RecordError
+from tasktransfer.results.choices import write_choice
+from tasktransfer.results.revisions import find_revisions
+
+TARGETS = ["dialogue_nli", "topic_classification"]
+ASKED = {
+    "check_baselines": True,
+    "references": ["most_frequent", "tfidf_logistic"],
+    "algorithms": ["baseline", "pretrain_finetune"],
+    "datasets": {"DailyDialog": {"tasks": [*TARGETS, "emotion_recognition"]}},
+    "targets": [f"DailyDialog/{task}" for task in TARGETS],
+    "sources": ["DailyDialog/*"],
+    "seeds": 2,
+}
+
+
+def ask(folder: Path, **more: Any) -> dict[str, Any]:
+    return {**SMALL, **ASKED, "results": str(folder), **more}
+
+
+def make_plan(folder: Path, **more: Any) -> Plan:
+    config = parse(ask(folder, **more))
+    revisions, _ = find_revisions(config, need_inputs=False)
+    return plan(config, revisions)
+
+
+def list_transfers(planned: Plan) -> set[str]:
+    runs = [run for run in planned.runs if is_transfer(run) and run.method != BASELINE]
+    return {f"{run.about['sources'][0]} > {run.about['target']}" for run in runs}
+
+
+def list_baselines(planned: Plan) -> set[str]:
+    return {run.about["target"] for run in planned.runs if run.method == BASELINE}
+
+
+def choose(planned: Plan, dev: dict[str, list[float]], references: dict[str, float]) -> Any:
+    """Return the checked targets for dev scores of baselines and of references."""
+
+    def get_record(node: Stage | Fit) -> dict[str, Any]:
+        if isinstance(node, Fit):
+            return {"results": {task: {"score": references[node.learner]} for task in node.tasks}}
+        (task,) = node.selection.tasks
+        selection = {"select_on": [task], "round": 1, "dev_score": dev[task][node.seed]}
+        return {"training": {"selections": [selection], "rounds": [{"round": 1, "dev": {}}]}}
+
+    collected: Any = SimpleNamespace(runs=planned.runs, record=get_record)
+    return check_targets(collected, {"DailyDialog": TARGETS})
+
+
+def make_row(target: str) -> dict[str, Any]:
+    """Return the row of a target that was learned."""
+    names = {"dataset": "DailyDialog", "model": "tiny-bert", "target": target, "learned": True}
+    return names | {"dev_score": 2.0, "reference": "most_frequent", "reference_dev_score": 1.0}
+
+
+def test_before_the_check_only_baselines_of_targets_are_planned(tmp_path: Path) -> None:
+    planned = make_plan(tmp_path)
+    assert list_transfers(planned) == set()
+    assert list_baselines(planned) == {*TARGETS}
+    (choice,) = planned.choices
+    assert (choice.name, choice.made) == (LEARNED_TARGETS, False)
+    assert {type(node) for node in choice.after} == {Stage, Fit}
+    assert {stage.kind for stage in choice.like} == {"baseline", "finetune"}
+
+
+def test_transfers_to_learned_targets_follow(tmp_path: Path) -> None:
+    first = make_plan(tmp_path)
+    dev = {"dialogue_nli": [50.0, 40.0], "topic_classification": [30.0, 60.0]}
+    checked = choose(first, dev, {"most_frequent": 20.0, "tfidf_logistic": 45.0})
+    assert [(row["target"], row["dev_score"], row["reference"]) for row in checked] == [
+        ("dialogue_nli", 45.0, "tfidf_logistic"),
+        ("topic_classification", 45.0, "tfidf_logistic"),
+    ]
+    assert not any(row["learned"] for row in checked)  # a tie is not better
+    dev["topic_classification"] = [30.1, 60.0]
+    checked = choose(first, dev, {"most_frequent": 20.0, "tfidf_logistic": 45.0})
+    write_choice(tmp_path, LEARNED_TARGETS, checked)
+    assert read_checked_targets(tmp_path) == checked
+    second = make_plan(tmp_path)
+    assert list_transfers(second) == {
+        "dialogue_nli > topic_classification",
+        "emotion_recognition > topic_classification",
+    }
+    assert list_baselines(second) == {*TARGETS, "emotion_recognition"}
+    assert second.choices[0].made
+    assert {n.digest for n in second.choices[0].after} == {n.digest for n in first.choices[0].after}
+    (sentence,) = describe_checked_targets(checked)
+    assert sentence.startswith("No transfer to DailyDialog/dialogue_nli is trained")
+    assert "its baseline has 45.0 and TF-IDF, logistic regression has 45.0" in sentence
+
+
+def test_the_check_changes_no_other_node(tmp_path: Path) -> None:
+    config = parse(ask(tmp_path))
+    revisions, _ = find_revisions(config, need_inputs=False)
+    without = build(config.at_most(), revisions)
+    rows = [make_row(target) for target in TARGETS]
+    write_choice(tmp_path, LEARNED_TARGETS, rows)
+    planned = plan(config, revisions)
+    more = {node.digest for run in planned.runs if is_check(run) for node in run.judged}
+    assert {n.digest for n in planned.nodes} == {n.digest for n in without.nodes} | more
+    fits = [node for node in planned.fits if node.digest in more]
+    assert {fit.settings["split"] for fit in fits} == {"dev"}
+    assert all("limit_test" not in fit.settings for fit in fits)
+
+
+def test_selectors_read_the_pairs_that_have_transfers(tmp_path: Path) -> None:
+    def list_selected(planned: Plan) -> set[str]:
+        runs = [run for run in planned.runs if run.method == "selector"]
+        return {task for run in runs for task in run.about["sources"]}
+
+    assert list_selected(make_plan(tmp_path, selectors=["embedding"])) == set()
+    write_choice(tmp_path, LEARNED_TARGETS, [make_row(TARGETS[0])])
+    planned = make_plan(tmp_path, selectors=["embedding"])
+    assert list_selected(planned) == {*TARGETS, "emotion_recognition"}
+
+
+def test_a_damaged_choice_is_named(tmp_path: Path) -> None:
+    write_choice(tmp_path, LEARNED_TARGETS, [{"dataset": "DailyDialog"}])
+    with pytest.raises(RecordError, match=r"learned_targets\.json: damaged"):
+        read_checked_targets(tmp_path)
+
+
+def test_an_unset_key_is_no_part_of_the_digest(tmp_path: Path) -> None:
+    without = parse(ask(tmp_path, check_baselines=False))
+    assert "check_baselines" not in json.dumps(without.content(), default=str)
+    assert parse(ask(tmp_path)).content()["check_baselines"] is True
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ({"references": []}, "compares baselines with references, but there are none"),
+        ({"algorithms": ["baseline"], "targets": None, "sources": None}, "has no effect on"),
+        ({"multi_source": {"mode": "auto"}}, "cannot be combined with multi_source"),
+        ({"racing": {"seeds": [1, 2], "keep": [0.5]}}, "cannot be combined with racing"),
+    ],
+)
+def test_what_the_check_cannot_be_combined_with(
+    keys: dict[str, Any], problem: str, tmp_path: Path
+) -> None:
+    assert problem in refusal({**ask(tmp_path), **keys})
