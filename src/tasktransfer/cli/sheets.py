@@ -101,6 +101,7 @@ def read_sheets(chosen: argparse.Namespace) -> None:
     for rater in raters:
         print(rater.summary)
     rows = select_rows(raters, " ".join(map(str, chosen.answers)))
+    frame = pd.DataFrame(rows, columns=list(list_columns(key)))
     with replace_file(chosen.out) as part:
-        part.write_text(to_csv(pd.DataFrame(rows, columns=list_columns(key))), encoding="utf-8")
+        part.write_text(to_csv(frame), encoding="utf-8")
     print(f"{chosen.out}: {len(rows):,} lines")

@@ -65,6 +65,7 @@ def make_items(
         models: dict[str, list[str]] = {}
         for model, reply in context.replies.items():
             models.setdefault(reply, []).append(model)
+        groups: list[tuple[tuple[str, ...], dict[str, Any]]]
         if kind == "ratings":
             groups = [((reply,), {"models": names}) for reply, names in models.items()]
         else:
