@@ -99,11 +99,11 @@ test-all: ## run every check and every test
 	$(MAKE) test-slow
 
 test-slow: export HF_HUB_OFFLINE := 1
-test-slow: system $(SETUP) ## run the slow tests only
+test-slow: system $(SETUP) $(NO_TORCH) ## run the slow tests only
 	pytest -m slow $(SLOW_PYTEST)
 
 test-changed: export HF_HUB_OFFLINE := 1
-test-changed: system $(SETUP) ## run the slow tests of what changed since a commit, SINCE=origin/main
+test-changed: system $(SETUP) $(NO_TORCH) ## run the slow tests of what changed since a commit, SINCE=origin/main
 	files=$$(.venv/bin/python tests/slow_tests.py $(SINCE)); \
 	test -z "$$files" || pytest -m slow $(SLOW_PYTEST) $$files
 

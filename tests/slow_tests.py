@@ -30,11 +30,31 @@ WORKFLOW = ("Snakefile", "workflow/", *of_package("core/", "files/", "jobs/", "c
 STUDY = (*TRAINING, *WORKFLOW, *of_package("config/", "designs/", "results/", "stats/"))
 COMMANDS = (*STUDY, *of_package("api.py", "cli/", "operate/", "present/", "selection/"))
 
+SHIPPED = (
+    *("shipped/", "README.md", "docs/transfer.md", "docs/first_picture.py"),
+    *of_package("core/", "designs/transfer/", "operate/", "results/", "selection/", "stats/"),
+)
+
 SLOW: dict[str, tuple[str, ...]] = {
+    "contract/test_contract_choices.py": (*STUDY, "tests/contract/"),
+    "contract/test_contract_choosers.py": (*STUDY, *of_package("selection/"), "tests/contract/"),
     "contract/test_contract_every_key.py": STUDY,
+    "contract/test_contract_marks.py": (*STUDY, *of_package("present/"), "tests/contract/"),
+    "contract/test_contract_missing.py": (*COMMANDS, "tests/contract/"),
+    "contract/test_contract_packs.py": (*COMMANDS, "tests/contract/"),
     "fidelity/test_gpu_path.py": (*TRAINING, "tests/fake_cuda.py", "tests/fake_device.py"),
     "fidelity/test_real_training.py": TRAINING,
+    "fidelity/test_shipped_matrix.py": SHIPPED,
+    "fidelity/test_shipped_recipe.py": SHIPPED,
     "hostile/test_many_datasets.py": of_package("cli/", "data/", "datasets/", "files/"),
+    "hostile/test_shards.py": (*of_package("files/", "operate/"), "tests/hostile/"),
+    "unit/test_golden_results.py": ("benchmarks/", *COMMANDS),
+    "unit/test_learning_curve.py": of_package("jobs/", "stats/"),
+    "unit/test_probe_word_control.py": of_package("designs/probes/", "stats/"),
+    "unit/test_report_page.py": of_package("designs/transfer/", "present/", "results/"),
+    "unit/test_tiny_tokenizer.py": of_package("models/", "training/"),
+    "unit/test_top1.py": of_package("designs/transfer/", "stats/"),
+    "workflow/test_analysis_workflow.py": (*COMMANDS, "tests/workflow/"),
     "workflow/test_bench.py": ("benchmarks/", *TRAINING),
     "workflow/test_documented_commands.py": ("README.md", "docs/", "shipped/", *COMMANDS),
     "workflow/test_empathetic_planted.py": STUDY,
@@ -45,7 +65,9 @@ SLOW: dict[str, tuple[str, ...]] = {
     "workflow/test_own_dialogues.py": ("docs/", "examples/", *COMMANDS),
     "workflow/test_panel_planted.py": STUDY,
     "workflow/test_planted_truth.py": STUDY,
+    "workflow/test_probed_checkpoints.py": STUDY,
     "workflow/test_probes_design.py": STUDY,
+    "workflow/test_prompted_endpoint.py": STUDY,
     "workflow/test_report.py": (
         *of_package("designs/transfer/report/", "present/"),
         "tests/report_reader.py",
@@ -53,6 +75,7 @@ SLOW: dict[str, tuple[str, ...]] = {
     ),
     "workflow/test_several_choices.py": (*STUDY, "tests/race_design.py"),
     "workflow/test_slurm.py": (*WORKFLOW, *of_package("results/", "training/"), "tests/workflow/"),
+    "workflow/test_without_torch.py": (*COMMANDS, "shipped/", "tests/workflow/"),
     "workflow/test_wheel.py": ("workflow/", "envs/", *of_package("cli/", "designs/__init__.py")),
 }
 """File below tests/ → beginnings of paths."""

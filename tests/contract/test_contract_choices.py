@@ -17,6 +17,8 @@ from tasktransfer.designs import design_of, open_study
 from tasktransfer.designs.transfer.selection import SELECTION
 from tasktransfer.results.study import Study
 
+pytestmark = pytest.mark.slow
+
 CHOSEN = ("best_epoch", "best_round", "best", "epoch", "snapshot")
 """Columns that contain the selected round."""
 

@@ -16,6 +16,8 @@ from tasktransfer.cli import main
 from tasktransfer.designs import open_study
 from tasktransfer.selection.methods import SELECTORS
 
+pytestmark = pytest.mark.slow
+
 TASKS = ["emotion_recognition", "dialogue_act_classification", "topic_classification"]
 ENCODERS = [name for name, of in SELECTORS.items() if "encoder" in of.families]
 TARGETS = 2

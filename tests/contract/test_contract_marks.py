@@ -16,6 +16,8 @@ from contract_studies import CITED, STUDIES, design_name
 from tasktransfer.designs import design_of
 from tasktransfer.results.study import Study
 
+pytestmark = pytest.mark.slow
+
 SHOWN = [design for design in STUDIES if design != "toy"]  # the toy design prints no table
 SPLITS = {"limit_train": "training", "limit_dev": "dev", "limit_test": "test"}
 """Limit of a training → its split in words."""

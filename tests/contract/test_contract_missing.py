@@ -23,6 +23,8 @@ from tasktransfer.results.records import PLURALS
 from tasktransfer.results.state import INTERRUPTED, RECORD, claim
 from tasktransfer.results.study import Study
 
+pytestmark = pytest.mark.slow
+
 ERROR = "loss is not a number in round 3"
 STATES = ("waiting", "running", "failed", "interrupted", "parent failed", "parent waiting")
 

@@ -16,6 +16,8 @@ from tasktransfer.cli import main
 from tasktransfer.results.study import Study
 from validated_exports import validated
 
+pytestmark = pytest.mark.slow
+
 DIALOGUES = tuple(f"figures/one_dialogue.{end}" for end in ("csv", "md", "tex", "parquet", "html"))
 """Files that show dialogues, which no pack contains."""
 REPORT = "report.html"

@@ -35,6 +35,8 @@ from tasktransfer.selection.evidence import (
 from tasktransfer.selection.nodes import is_selector
 from transfer_frames import write_collected, write_statistics
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PRESET = ROOT / "workflow" / "presets" / "minilm-matrix.yaml"
 PAGE = (ROOT / "docs" / "transfer.md").read_text().split("## The whole matrix")[1]

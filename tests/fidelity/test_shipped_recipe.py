@@ -12,6 +12,8 @@ from tasktransfer import cli
 from tasktransfer.designs import open_study
 from transfer_frames import write_collected, write_statistics
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "transfer.md").read_text().split("### Baselines trained longer")[1]
 SECTION = PAGE.split("### Do the gains come from")[0]

@@ -17,6 +17,8 @@ from tasktransfer.errors import RecordError
 from tasktransfer.operate.commons.isolated import PackReader
 from tasktransfer.operate.pack import pack_results
 
+pytestmark = pytest.mark.slow
+
 HARMLESS = {"damaged_0", "damaged_10", "record_of_another_node"}
 """Shards that are read without an error: unused bytes changed, or a record refused by ``merge``."""
 MOST_MIB = 400

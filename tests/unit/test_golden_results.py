@@ -25,6 +25,7 @@ def test_a_complete_pack_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out == "adapters: already built\n"
 
 
+@pytest.mark.slow
 def test_a_pack_is_built(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path), "--packs", "adapters"]) == 0
     results = tmp_path / "adapters" / "results" / "adapters"

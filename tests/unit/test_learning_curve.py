@@ -71,6 +71,7 @@ def test_the_forecast_of_a_power_law_includes_the_truth(rate: float) -> None:
     assert points[-1].gain < points[2].gain + points[3].gain
 
 
+@pytest.mark.slow
 def test_the_forecast_covers_the_truth_despite_noise() -> None:
     covered = []
     for seed in range(40):

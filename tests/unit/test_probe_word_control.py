@@ -116,6 +116,7 @@ def test_one_run_has_an_interval_and_no_q() -> None:
     assert printed[["higher", "lower"]].isna().all(axis=None)
 
 
+@pytest.mark.slow
 def test_without_a_difference_intervals_of_means_hold_zero() -> None:
     shares = {("Long", "last"): 0.6, ("words as Long", "words"): 0.6}
     held = 0

@@ -374,6 +374,7 @@ def dense_figure() -> Figure:
     return figure
 
 
+@pytest.mark.slow
 def test_at_the_papers_scale_the_page_is_below_ten_megabytes(tmp_path: Path) -> None:
     """All 6,375 runs, and eight figures as dense as the densest."""
     several = [("DailyDialog", (A, B), target) for target in DAILY[2:4]]

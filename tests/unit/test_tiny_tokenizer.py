@@ -29,6 +29,7 @@ print(new_tokenizer(sys.argv[1], texts).backend_tokenizer.to_str())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_another_process_makes_the_same_tokenizer(family: Family) -> None:
     """The library has hash tables whose seeds differ between processes."""

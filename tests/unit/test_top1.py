@@ -40,6 +40,7 @@ def test_without_effect_the_papers_top1_is_luck_and_the_heldout_is_not(luck: flo
     assert 3 * means.std() / len(means) ** 0.5 < 0.12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("luck", [0.0, 1.0])
 def test_without_effect_the_heldout_interval_holds_zero_in_95_of_100_studies(luck: float) -> None:
     chance = np.random.default_rng(1)

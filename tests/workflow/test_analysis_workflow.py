@@ -77,6 +77,7 @@ def inodes(pattern: str) -> dict[str, int]:
     return {path.name: path.stat().st_ino for path in Path("results/figures").glob(pattern)}
 
 
+@pytest.mark.slow
 def test_figures_from_records_alone_and_only_what_changed_again(study: Study) -> None:
     snakemake("figures")
     assert [line.split()[0] for line in asked()] == ["collect", "statistics", "figures", "report"]
@@ -97,6 +98,7 @@ def test_figures_from_records_alone_and_only_what_changed_again(study: Study) ->
     assert "Nothing to be done" in snakemake("figures")
 
 
+@pytest.mark.slow
 def test_figures_now_shows_the_holes(study: Study) -> None:
     gone = next(stage for stage in study.plan.stages if stage.kind == "multitask")
     Path(study.record(gone)).unlink()
@@ -117,6 +119,7 @@ def test_a_study_of_baselines_has_tables_and_a_report(study: Study) -> None:
     assert "baselines only" in Path("results/report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_several_sources_have_their_figure(study: Study) -> None:
     """Snakemake's own report also contains the figures with their captions."""
     tasks = [A, B, "dialogue_nli"]

@@ -14,6 +14,8 @@ from small_gguf import write_gguf
 from tasktransfer.cli import main
 from tasktransfer.datasets.multiwoz.tiny_world import generate
 
+pytestmark = pytest.mark.slow
+
 PROBES = ["RecentTopic", "IsMultiTopic"]
 
 

@@ -15,6 +15,8 @@ from forked_snakemake import run_snakemake
 
 from language_server import Body, Reply, Server, chat_answer, refusal, serving
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 CANARY = "sk-\"Canary's  <own>/+key&"
 """Key with all characters that are escaped in JSON, URLs, CSV or HTML."""

@@ -40,9 +40,12 @@ KEYS: dict[str, Any] = {
     },
 }
 
-pytestmark = pytest.mark.skipif(
-    not PYTHON.exists(), reason=f"no {ENVIRONMENT}: run `make .venv-figures/.ready`"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not PYTHON.exists(), reason=f"no {ENVIRONMENT}: run `make .venv-figures/.ready`"
+    ),
+]
 
 
 def call(*command: str | Path) -> subprocess.CompletedProcess[str]:
