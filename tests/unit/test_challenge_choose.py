@@ -101,7 +101,7 @@ def test_a_selector_names_the_source_and_dev_the_algorithm(study: Study) -> None
             picked(study, parse_policy("selector:logme", "Friends", None))
     finally:
         path.unlink()
-    with pytest.raises(ConfigError, match="no such policy"):
+    with pytest.raises(ConfigError, match="is not a policy"):
         parse_policy("selector:longest", "Friends", None)
 
 
@@ -252,7 +252,7 @@ def test_named_runs_that_the_study_does_not_have(study: Study, tmp_path: Path) -
     assert f"{QA}: the plan has no multitask_finetune from {RE}" in str(caught.value)
     assert f"{RE}: the plan has no multitask from personality_detection" in str(caught.value)
     path = runs_file(tmp_path, **{QA: {"seed": 7}})
-    with pytest.raises(ConfigError, match=rf"{QA}: multitask has no run with seed 7.* 0, 1"):
+    with pytest.raises(ConfigError, match=rf"{QA}: no run of multitask with seed 7.* 0, 1"):
         picked(study, parse_policy("named", "Friends", path))
     with pytest.raises(ConfigError, match="--ensemble uses all seeds"):
         make(study, Wish("Friends", "tiny-bert", "named", path, "mean"), tmp_path / "a.zip")
@@ -263,10 +263,10 @@ def test_named_runs_that_the_study_does_not_have(study: Study, tmp_path: Path) -
     [
         ("best_dev", "did you mean 'best-dev'"),
         ("best-test", "known: best-dev, fixed:pretrain_finetune"),
-        ("fixed:baseline", "no such policy"),
+        ("fixed:baseline", "is not a policy"),
         ("fixed:multitsk", "did you mean 'fixed:multitask'"),
         ("named", "--runs FILE"),
-        ("", "no such policy"),
+        ("", "is not a policy"),
     ],
 )
 def test_policies_that_are_none(policy: str, told: str) -> None:
@@ -362,7 +362,7 @@ def test_names_that_the_study_does_not_have(study: Study, wish: Wish, told: str)
 
 def test_records_that_cannot_be_found(tmp_path: Path) -> None:
     study = make_study(tmp_path, data={"release": str(tmp_path / "nowhere")})
-    with pytest.raises(ConfigError, match="the location of its records is unknown"):
+    with pytest.raises(ConfigError, match="The records cannot be located"):
         make(study, Wish("Friends", "tiny-bert"))
 
 

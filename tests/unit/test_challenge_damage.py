@@ -81,7 +81,7 @@ def test_damaged_predictions_are_all_named(own: tuple[Study, dict[str, Path]]) -
             QA,
             "instance_id",
             pa.array(["d1_i0", "d9_i9", "d1_i1", "d2_i0"]),
-            r"answer different instances \(row 2: d1_i1, d9_i9\)",
+            r"instances differ from those of .* \(row 2: d1_i1, d9_i9\)",
         ),
     ],
     ids=["fewer traits than the task has", "baseline and transfer of different instances"],
@@ -99,5 +99,5 @@ def test_another_stages_record_is_noticed(own: tuple[Study, dict[str, Path]]) ->
     study, folders = own
     text = (folders[OTHER] / "metrics.json").read_text()
     (folders[QA] / "metrics.json").write_text(text)
-    with pytest.raises(RecordError, match=r"is the record of stage .* instead of"):
+    with pytest.raises(RecordError, match=r"belongs to stage .*, expected"):
         make(study, Wish("Friends", "tiny-bert"))

@@ -19,7 +19,7 @@ def test_ratings_become_means_with_errors(tmp_path: Path) -> None:
     (rated,) = read_ratings(file)
     assert (rated.ratings, rated.mean["empathy"], rated.error["empathy"]) == (2, 3.0, 1.0)
     file.write_text(f"{head}Base,1,a,6,3,5\n")
-    with pytest.raises(DataError, match=":2: empathy is '6'; give 1 to 5"):
+    with pytest.raises(DataError, match=":2: empathy is '6', which is not a rating"):
         read_ratings(file)
 
 

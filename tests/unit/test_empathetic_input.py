@@ -174,7 +174,7 @@ def prepare_at(world: Path, out: Path) -> Path:
 
 
 def test_more_labels_than_there_are_are_refused(world: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="k is 4, and emotion has 3 labels; lower k"):
+    with pytest.raises(DataError, match=r"k is 4, but emotion has only 3 labels\. Lower k"):
         prepend(ingredients(world, tmp_path / "cache", k=4))
 
 
@@ -194,14 +194,14 @@ def test_a_missing_emotion_file(world: Path) -> None:
 
 def test_an_unknown_label(world: Path) -> None:
     afraid(world).with_name("bored.csv").write_text("x")
-    with pytest.raises(DataError, match=r"bored\.csv: 'bored' is not one of the 32 labels"):
+    with pytest.raises(DataError, match=r"bored\.csv: 'bored' is not one of the 32 emotions"):
         OPEN(world, False)
 
 
 def test_a_dialogue_in_two_splits(world: Path) -> None:
     with splits(world).open("a") as lines:
         lines.write("tiny:0,test\n")
-    wanted = r"split\.csv:202: dialogue tiny:0 is in \w+ already, now in test; keep one line"
+    wanted = r"split\.csv:202: Dialogue tiny:0 is in test here, but in \w+ .* Keep one line"
     with pytest.raises(DataError, match=wanted):
         OPEN(world, False)
 
@@ -238,7 +238,7 @@ def test_an_odd_number_of_columns(world: Path) -> None:
 
 def test_an_empty_utterance(world: Path) -> None:
     changed(afraid(world), lambda rows: rows[2].__setitem__(3, "  "))
-    with pytest.raises(DataError, match=r"afraid\.csv:3: Text is empty; give the words"):
+    with pytest.raises(DataError, match=r"afraid\.csv:3: Text is empty. Write the utterance"):
         OPEN(world, False)
 
 
@@ -249,7 +249,9 @@ def test_turns_that_do_not_alternate(world: Path) -> None:
 
 
 def test_a_folder_of_pairs_without_its_files(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"train\.tsv: is missing; a folder of reply pairs needs"):
+    with pytest.raises(
+        DataError, match=r"train\.tsv: The file is missing. A folder of reply pairs"
+    ):
         REPLY_PAIRS.reader.open(tmp_path, False)
     for split in SPLITS:
         (tmp_path / f"{split}.tsv").write_text("hello\thi\nonly one\n")

@@ -147,7 +147,7 @@ CASES: list[tuple[dict[str, Any], str, Callable[[Path], None], str]] = [
         EMPATHETIC,
         EMOTION,
         first_line,
-        "afraid.csv: contains no dialogue; copy the whole release again",
+        "afraid.csv: The file contains no dialogue. Copy the whole release again.",
     ),
 ]
 

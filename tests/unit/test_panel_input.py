@@ -178,7 +178,7 @@ def test_labels_that_are_given_take_the_labellers_place(world: Path) -> None:
     given = pairs.training_pairs(ingredients(world, labels="given"))
     assert given == pairs.training_pairs(ingredients(world, by_order))
     changed(world / "probabilities" / "Orchard.jsonl", lambda rows: rows.clear())
-    with pytest.raises(DataError, match=r"probabilities/Orchard\.jsonl: no line for"):
+    with pytest.raises(DataError, match=r"probabilities/Orchard\.jsonl: .* pairs have no line"):
         pairs.training_pairs(ingredients(world, labels="given"))
 
 
@@ -209,11 +209,11 @@ def test_a_domain_with_fewer_pairs_than_asked_says_so(world: Path) -> None:
         ),
         (
             lambda one: 0.6,
-            r"Harbour, train: no label reaches the probability pairs\.min_prob.*lower pairs\.min_",
+            r"Harbour, train: No label reaches the probability pairs\.min_prob.*Lower pairs\.min_",
         ),
         (
             lambda one: 0.01 if one.target == (FITS,) else 0.99,
-            r"Harbour, train: the labels contradict the construction of all \d+ pairs, .*fix",
+            r"Harbour, train: The labels contradict the construction of all \d+ pairs, .*Fix",
         ),
     ],
 )
@@ -249,15 +249,15 @@ def put(key: str, value: Any) -> Callable[[Rows], None]:
     [
         (put("ratings", [3, "good"]), ":4: rating 'good' is not a number; give one, or remove"),
         (put("ratings", [3, float("nan")]), ":4: rating nan is not a number"),
-        (put("ratings", []), ":4: no rating; give one, or remove"),
+        (put("ratings", []), ":4: The row has no rating. Add one, or remove"),
         (put("ratings", [7]), ":4: rating 7 is not on the scale 1 to 5; fix it, or remove"),
-        (put("response", "  "), ":4: the response is empty; give its words, or remove"),
-        (put("context", [" "]), ":4: the context is empty"),
-        (put("context_id", ""), ":4: no context id; name the context, since intervals"),
+        (put("response", "  "), ":4: The response is empty. Write the response, or remove"),
+        (put("context", [" "]), ":4: The context is empty"),
+        (put("context_id", ""), ":4: The context has no ID, but intervals"),
         (lambda rows: rows[3].pop("context_id"), ":4: key .context_id. is missing; give"),
         (
             lambda rows: rows.append(rows[3]),
-            r"the same context, response and ratings as in .*\.jsonl:4; keep",
+            r"context, response and ratings are the same as in .*\.jsonl:4. Keep",
         ),
     ],
 )
@@ -291,9 +291,7 @@ def test_constant_ratings_are_refused_since_nothing_correlates_with_them(world: 
 def test_too_few_ratings_to_learn_from(world: Path) -> None:
     changed(world / SET, lambda rows: rows.__delitem__(slice(20, None)))
     told = ingredients(world, task="Harbour_Tiny", percent=10, by="items", draw=0)
-    with pytest.raises(
-        DataError, match=r"10 % of 20 items are 1 for each half.*few_shot\.percentages"
-    ):
+    with pytest.raises(DataError, match=r"10 % of 20 items leave only 1.*few_shot\.percentages"):
         ratings.few_ratings(told)
 
 
@@ -352,7 +350,7 @@ def test_the_true_response_is_among_others_of_its_split(world: Path) -> None:
     assert all("." in one.context.split(" I ")[0] for one in told)
     assert [one.query["response"] for one in told] == [one.query["response"] for one in test]
     settings = {**settings, "domain": "Orchard", "persona": "original"}
-    with pytest.raises(DataError, match=r"Orchard, train: no dialogue has a persona .*personas"):
+    with pytest.raises(DataError, match=r"Orchard, train: No dialogue has a persona .*personas"):
         selection.response_selection(ingredients(world, **settings))
 
 
@@ -388,7 +386,7 @@ def test_a_corpus_that_leaks_whole_is_refused(world: Path) -> None:
 
     changed(world / "Harbour" / "dev.jsonl", leaky)
     changed(world / SET, put("response", LONG))
-    with pytest.raises(DataError, match=r"Harbour, dev: every dialogue .*data\.leaks\.min_words"):
+    with pytest.raises(DataError, match=r"Harbour, dev: Every dialogue .*data\.leaks\.min_words"):
         leaks.without_leaks(
             ingredients(world, tasks=["Harbour"], against=["Harbour_Tiny"], words=6)
         )

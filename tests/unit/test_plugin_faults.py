@@ -37,7 +37,7 @@ FAULTS = [
     ("raise ValueError('v' * 9999)\n", "v...; {file}:1)"),
     ("a\0b\n", "null bytes"),
     ("import absent_module\n", "No module named 'absent_module'; {file}:1)"),
-    ("x = 3\n", "'odd.name.py' adds nothing: define DATASETS, SELECTORS or DESIGN"),
+    ("x = 3\n", "'odd.name.py': The plugin adds nothing. Define DATASETS, SELECTORS or DESIGN"),
     ("DATASETS = 4\n", "'odd.name.py': its DATASETS is 4: make it a list"),
     ("DATASETS = [None]\n", "its DATASETS have null: make it a Dataset"),
     ("SELECTORS = None\n", "its SELECTORS is null: make it a list"),
@@ -84,7 +84,7 @@ def test_a_design_of_other_types_is_refused(arguments: str, told: str) -> None:
     ("plan", "told"),
     [
         ("config.absent", "toy.py:{line}: this plugin raised AttributeError: "),
-        ("5", "its plan function returned 5: make it return a core.plan.Plan"),
+        ("5", "returned 5. Return a core.plan.Plan"),
     ],
 )
 def test_an_error_in_a_plugins_function_is_told_without_a_traceback(

@@ -99,7 +99,7 @@ def test_a_study_of_a_plugins_design_is_checked_by_its_config() -> None:
         ({"plugins": ["data.py", "empty"]}, "plugins[1]: 'empty' is not a Python file"),
         ({"plugins": ["broken.py"]}, "plugins[0]: 'broken.py' cannot be imported (NameError: "),
         ({"plugins": ["ends.py"]}, "plugins[0]: 'ends.py' cannot be imported (SystemExit: 0; "),
-        ({"plugins": ["wrong.py"]}, "plugins[0]: 'wrong.py': its DESIGN is 3: make it a Design"),
+        ({"plugins": ["wrong.py"]}, "plugins[0]: 'wrong.py': DESIGN is 3, not a Design"),
         ({"plugins": "data.py"}, ":3: plugins: found 'data.py', expected a list: write [data.py]"),
         ({"plugins": [3]}, "plugins[0]: found 3, expected text"),
         ({"plugins": ["data.py", "data.py"]}, "plugins[1]: 'data.py' duplicates plugins[0]"),

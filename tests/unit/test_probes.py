@@ -218,10 +218,10 @@ def test_agreement_by_word_vectors_by_hand(tmp_path: Path) -> None:
 
 
 def test_word_vectors_of_an_encoder_are_its_input_embeddings_of_whole_words(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="has no encoder with word embeddings"):
+    with pytest.raises(DataError, match="There is no encoder with word embeddings"):
         read_vectors(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"damaged, and no tensors at all")
-    with pytest.raises(DataError, match="has no encoder with word embeddings"):
+    with pytest.raises(DataError, match="There is no encoder with word embeddings"):
         read_vectors(tmp_path)
     (tmp_path / "vocab.txt").write_text("[PAD]\ncat\n##s\n")
     rows = np.arange(6, dtype=np.float32).reshape(3, 2)
@@ -229,7 +229,7 @@ def test_word_vectors_of_an_encoder_are_its_input_embeddings_of_whole_words(tmp_
     vectors = read_vectors(tmp_path)
     assert {word: vector.tolist() for word, vector in vectors.items()} == {"cat": [2, 3]}
     (tmp_path / "vocab.txt").write_text("[PAD]\ncat\n")
-    with pytest.raises(DataError, match="has no encoder with word embeddings"):
+    with pytest.raises(DataError, match="There is no encoder with word embeddings"):
         read_vectors(tmp_path)
 
 

@@ -146,7 +146,7 @@ def test_a_panel_tells_what_is_too_few_before_it_trains(
     messages = design_of(prepared.config).shortages(prepared)
     few, responses = sorted(messages, key=lambda text: "different responses" in text)
     assert "1 % of" in few and "(few_shot.percentages)" in few
-    assert "different responses, but 700 are needed as candidates" in responses
+    assert "different responses, but 700 candidates are needed" in responses
     assert "lower selection.candidates" in responses
     assert cli.main(["validate", "--config", "study.yaml"]) == DataError.exit_code
     said = capsys.readouterr().err

@@ -239,10 +239,13 @@ def test_pairs_are_rated_by_each_expert_and_the_panel(
     with file.open("a") as lines:
         lines.write('{"context": ["Hello."], "response": ""}\n')
     assert main(["rate", "--config", study.config_file, str(file)]) != 0
-    assert "pairs.jsonl:3, response: is empty; give its words" in capsys.readouterr().err
+    assert (
+        "pairs.jsonl:3, response: the response is empty; write the response"
+        in capsys.readouterr().err
+    )
     file.write_text("")
     assert main(["rate", "--config", study.config_file, str(file)]) != 0
-    assert "pairs.jsonl: has no pairs; give one JSON object per line" in capsys.readouterr().err
+    assert "The file has no pairs. Write one JSON object per line" in capsys.readouterr().err
 
 
 def test_a_panel_without_one_of_its_experts_is_refused(
@@ -255,7 +258,7 @@ def test_a_panel_without_one_of_its_experts_is_refused(
     arguments = ["rate", "--config", study.config_file, "--seed", "1", str(tmp_path / "none.jsonl")]
     assert main(arguments) != 0
     said = capsys.readouterr().err
-    assert f"the expert of {expert.label} is missing" in said
+    assert f"The expert of {expert.label} is missing" in said
     assert "checkpoints.keep" in said
     (tmp_path / "elsewhere").rename(folder)
 

@@ -46,7 +46,10 @@ def test_a_free_study_is_told_before_anything_is_trained(tmp_path: Path) -> None
     made.write(**{**CHALLENGE, "rules": "free"})
     done = made.call("submission")
     assert done.returncode != 0
-    assert "a free study has no submission: set rules: challenge" in done.stdout + done.stderr
+    assert (
+        "records of a free study cannot be submitted. Set rules: challenge"
+        in done.stdout + done.stderr
+    )
     assert not made.paths("", "metrics.json")
 
 

@@ -128,12 +128,12 @@ def open_study(
             refuse_large(first + (second - first) * (len(config.seeds) - 1))
         if not isinstance(study.plan, Plan):  # reading the plan reports its errors now
             raise ConfigError(
-                f"{config_file}: design {design.name!r} (plugins): its plan function returned "
-                f"{show(study.plan)}: make it return a core.plan.Plan"
+                f"{config_file}: The plan function of design {design.name!r} (plugins) "
+                f"returned {show(study.plan)}. Return a core.plan.Plan."
             )
     except PlanTooLargeError as error:
         raise ConfigError(
-            f"{config_file}: {error}: lower {_list_growing_keys(config, design)}"
+            f"{config_file}: {error}. Lower {_list_growing_keys(config, design)}."
         ) from None
     return study
 

@@ -35,7 +35,7 @@ def add_entries(design: Design, others: Iterable[Design]) -> None:
     problems = problems or [*_find_used_names(design, others), *_find_invalid_entries(design)]
     if problems:
         listed = "".join(f"\n  {problem}" for problem in problems)
-        raise ConfigError(f"design {design.name!r} cannot be added:{listed}")
+        raise ConfigError(f"The design {design.name!r} has invalid entries:{listed}")
     for entry in entries_of(design):
         VERSIONS[entry] = design.versions.get(entry, 1)
     if design.measures:

@@ -70,18 +70,19 @@ def _add_entries(
     names = [name for name in ("DATASETS", "SELECTORS", "DESIGN") if hasattr(module, name)]
     if not names:
         raise ConfigError(
-            f"{plugin} adds nothing: define DATASETS, SELECTORS or DESIGN in it, or remove it "
-            "from plugins"
+            f"{plugin}: The plugin adds nothing. Define DATASETS, SELECTORS or DESIGN in it, "
+            "or remove it from plugins."
         )
     lists = {"DATASETS": Dataset, "SELECTORS": Selector}
     for name, kind in lists.items():
         values = getattr(module, name, ())
         if not isinstance(values, list | tuple):
-            raise ConfigError(f"{plugin}: its {name} is {show(values)}: make it a list")
+            raise ConfigError(f"{plugin}: {name} is {show(values)}, not a list. Make it a list.")
         for value in values:
             if not isinstance(value, kind):
                 raise ConfigError(
-                    f"{plugin}: its {name} have {show(value)}: make it a {kind.__name__}"
+                    f"{plugin}: {name} contains {show(value)}, which is not a "
+                    f"{kind.__name__}. Replace or remove it."
                 )
     for dataset in getattr(module, "DATASETS", ()):
         datasets.add(dataset)
@@ -90,7 +91,8 @@ def _add_entries(
     if "DESIGN" in names:
         if not isinstance(module.DESIGN, design):
             raise ConfigError(
-                f"{plugin}: its DESIGN is {show(module.DESIGN)}: make it a {design.__name__}"
+                f"{plugin}: DESIGN is {show(module.DESIGN)}, not a {design.__name__}. Make it "
+                f"a {design.__name__}."
             )
         add(module.DESIGN)
 
@@ -101,8 +103,8 @@ def _import_plugin(where: str) -> ModuleType:
     file = path / "__init__.py" if path.is_dir() else path
     if file.suffix != ".py" or not file.is_file():
         raise ConfigError(
-            f"{show(where)} is not a Python file or package: give a .py file, or a folder with an "
-            f"__init__.py, relative to {Path.cwd()}"
+            f"{show(where)}: This is not a Python file or package. Name a .py file, or a "
+            f"folder with an __init__.py, relative to {Path.cwd()}."
         )
     # With a dot in the name, the part before it would be a package.
     name = (
@@ -113,7 +115,7 @@ def _import_plugin(where: str) -> ModuleType:
     inside = [str(path)] if path.is_dir() else None
     spec = spec_from_file_location(name, file, submodule_search_locations=inside)
     if spec is None or spec.loader is None:
-        raise ConfigError(f"{show(where)} cannot be imported: give a .py file")
+        raise ConfigError(f"{show(where)}: The file cannot be imported. Name a .py file.")
     module = sys.modules[name] = module_from_spec(spec)
     try:
         with _wrap_errors(f"{show(where)} cannot be imported", module):
@@ -137,5 +139,5 @@ def _wrap_errors(what: str, module: ModuleType) -> Iterator[None]:
     except BaseException as error:
         line = find_plugin_line(error) or str(module.__file__)
         raise ConfigError(
-            f"{what} ({describe_error(error)}; {line}): fix it, or remove it from plugins"
+            f"{what} ({describe_error(error)}; {line}). Fix it, or remove it from plugins."
         ) from error

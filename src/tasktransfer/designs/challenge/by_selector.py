@@ -27,7 +27,7 @@ def select_first_sources(study: Study, dataset: str, model: str, selector: str) 
     if rows.empty:
         raise ConfigError(
             f"--policy selector:{selector}: {path} has no value of {selector} for {model} on "
-            f"{dataset}; add it to selectors in the config and run snakemake"
+            f"{dataset}. Add it to selectors in the config and run snakemake."
         )
     of_pairs = ranks(rows)
     targets = of_pairs.index.get_level_values("target").unique()

@@ -157,8 +157,8 @@ def read_finished(study: Study, run: Run) -> Finished | None:
     record = as_prepared(read_record(Path(path)), Path(study.config.results))
     if record["node"]["digest"] != run.stages[-1].digest:
         raise RecordError(
-            f"{path}: is the record of stage {record['node']['digest'][:12]} instead of "
-            f"{run.stages[-1].digest[:12]}; delete its folder and run the stage again"
+            f"{path}: The record belongs to stage {record['node']['digest'][:12]}, expected "
+            f"{run.stages[-1].digest[:12]}. Delete its folder and run the stage again."
         )
     if describe_unrecorded_selections(run.stages[-1], record):
         return None
@@ -166,7 +166,9 @@ def read_finished(study: Study, run: Run) -> Finished | None:
         run.about["dataset"], run.about["sources"], run.about["target"], record
     )
     if reasons:
-        raise RecordError(f"{path}: may not be submitted: {'; '.join(reasons)}")
+        raise RecordError(
+            f"{path}: The run may not be submitted ({'; '.join(reasons)}). Choose another run."
+        )
     predictions = record["rows"]
     assert predictions is not None, "checked by ineligible"
     return Finished(
@@ -238,8 +240,8 @@ def _pick(candidate: Candidate, seed: int | None, *, all_seeds: bool) -> Candida
     seeds = sorted(one.run.seed for one in candidate.seeds)
     target = candidate.seeds[0].run.about["target"]
     raise ConfigError(
-        f"{target}: {candidate.algorithm} has no run with seed {seed} in this study; its seeds "
-        f"are {', '.join(map(str, seeds))}"
+        f"{target}: The study has no run of {candidate.algorithm} with seed {seed}. Choose "
+        f"one of the seeds {', '.join(map(str, seeds))}."
     )
 
 

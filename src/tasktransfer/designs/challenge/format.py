@@ -117,8 +117,8 @@ _SPACES = str.maketrans(dict.fromkeys(",\r\n", " "))
 def _format_tlidb_line(name: str, value: Value) -> str:
     if name != name.translate(_SPACES):
         raise DataError(
-            f"instance {name!r}: the toolkit's format has no way to write a comma or a line break "
-            "in an id; write the archive with --strings csv"
+            f"Instance {name!r}: The toolkit's format cannot represent a comma or a line "
+            "break in an ID. Write the archive with --strings csv."
         )
     if isinstance(value, tuple):
         return f"{name},[{' '.join(f'{entry:.1f}' for entry in value)}]"

@@ -67,7 +67,10 @@ def read_golds(data: Path | str, dataset: str) -> Golds:
     for name in release.tasks:
         instances = list(release.instances(name, "test"))
         if not instances:
-            raise DataError(f"{release.location}: {name} has no instance in the test split")
+            raise DataError(
+                f"{release.location}: The test split has no instance of {name}. Use the complete "
+                "release."
+            )
         tasks[name] = _build_task_golds(DATASETS[dataset].tasks[name], instances)
     return Golds(dataset, release.revision, release.synthetic, tasks)
 

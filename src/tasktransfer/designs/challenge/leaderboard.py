@@ -178,10 +178,13 @@ def _list_archives(folder: Path) -> list[Path]:
         paths = sorted(path for path in folder.iterdir() if path.name.lower().endswith(".zip"))
     except OSError as error:
         raise SubmissionError(
-            f"{folder}: cannot be listed ({error.strerror}); give a folder with submissions"
+            f"{folder}: The folder cannot be listed ({error.strerror}). Name a folder with "
+            "submissions."
         ) from error
     if not paths:
-        raise SubmissionError(f"{folder}: contains no .zip; put the submissions there")
+        raise SubmissionError(
+            f"{folder}: The folder contains no .zip file. Put the submissions there."
+        )
     return paths
 
 

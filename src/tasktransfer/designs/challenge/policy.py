@@ -25,13 +25,14 @@ BEST_DEV, FIXED, BY_SELECTOR, NAMED = "best-dev", "fixed:", "selector:", "named"
 class NamedRun(Section):
     """A run that the user names for a task, in the file of the ``named`` policy."""
 
-    algorithm: TransferName = Field(description="transfer algorithm")
+    algorithm: TransferName = Field(description="name of the transfer algorithm")
     sources: TaskNames = Field(description="source tasks")
     seed: Seed | None = Field(
-        default=None, description="seed; if omitted, the one with the best dev score"
+        default=None, description="seed of the run; if omitted, the one with the best dev score"
     )
     baseline_seed: Seed | None = Field(
-        default=None, description="baseline's seed; if omitted, the one with the best dev score"
+        default=None,
+        description="seed of the baseline; if omitted, the one with the best dev score",
     )
 
 
@@ -57,9 +58,13 @@ def parse_policy(text: str, dataset: str, runs: Path | None) -> Policy:
             problems in the file (reports all at once).
     """
     if text == NAMED and runs is None:
-        raise ConfigError(f"--policy {text}: needs a file with the runs; add --runs FILE")
+        raise ConfigError(
+            f"--policy {text}: This policy needs a file with the runs. Add --runs FILE."
+        )
     if text != NAMED and runs is not None:
-        raise ConfigError(f"--policy {text}: --runs applies only to --policy {NAMED}; remove it")
+        raise ConfigError(
+            f"--policy {text}: --runs applies only to --policy {NAMED}. Remove --runs."
+        )
     if runs is not None:
         return Policy(text, named=_read_runs(runs, dataset))
     if text == BEST_DEV:
@@ -73,8 +78,8 @@ def parse_policy(text: str, dataset: str, runs: Path | None) -> Policy:
     fixed = (FIXED + name for name in TRANSFER_ALGORITHMS)
     policies = (BEST_DEV, *fixed, *(BY_SELECTOR + name for name in SELECTORS), NAMED)
     raise ConfigError(
-        f"--policy {text}: no such policy{suggest_name(text, policies)}; "
-        f"known: {', '.join(policies)}"
+        f"--policy {text}: This is not a policy{suggest_name(text, policies)}. Choose one of "
+        f"{', '.join(policies)}."
     )
 
 

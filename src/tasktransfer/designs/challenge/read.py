@@ -89,7 +89,9 @@ def read_submission(
             are never raised; they are in ``findings``.
     """
     if dataset is not None and dataset not in DATASETS:
-        raise DataError(f"unknown dataset {dataset!r}; the datasets are {', '.join(DATASETS)}")
+        raise DataError(
+            f"{dataset!r} is not a dataset of the challenge. Choose one of {', '.join(DATASETS)}."
+        )
     submission = Submission(path.name or str(path))
     findings = submission.findings
     files = read_files(path, findings)

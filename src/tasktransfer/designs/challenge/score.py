@@ -220,7 +220,9 @@ def as_text(report: Report) -> str:
     """Format a valid submission's report: metrics of every task, then the four scores."""
     submission, scores = report.submission, report.scores
     if scores is None:
-        raise ValueError("an invalid submission has no scores; see refuse_invalid")
+        raise ValueError(
+            "The submission is invalid and has no scores. Call refuse_invalid to list its errors."
+        )
     instances = sum(task.scored for task in report.tasks.values())
     rows = [row for name, task in report.tasks.items() for row in _format_task_rows(name, task)]
     lines = [

@@ -85,19 +85,22 @@ def _refuse_impossible(study: Study, wish: Wish) -> None:
     file, rules = study.config_file, transfer_config(study).rules
     if rules != "challenge":
         raise ConfigError(
-            f"{file}: rules: {rules}: the records of a free study cannot be submitted; set "
-            "rules: challenge and run it again, which repeats trainings from before the rules"
+            f"{file}: rules is {rules}, and the records of a free study cannot be submitted. "
+            "Set rules: challenge and run the study again, which repeats trainings from "
+            "before the rules."
         )
     datasets = list(study.config.dataset_names)
     if wish.dataset not in datasets:
         raise ConfigError(
-            f"{file}: {wish.dataset!r} is not a dataset of this study"
-            f"{suggest_name(wish.dataset, datasets)}; it has {', '.join(datasets)}"
+            f"{file}: {wish.dataset!r} is not a dataset of this "
+            f"study{suggest_name(wish.dataset, datasets)}. Choose one of "
+            f"{', '.join(datasets)}."
         )
     study.model(wish.model)
     if study.unknown:
         raise ConfigError(
-            f"{file}: the location of its records is unknown: {'; '.join(study.absent)}"
+            f"{file}: The records cannot be located ({'; '.join(study.absent)}). Provide the "
+            "missing inputs."
         )
 
 
@@ -109,8 +112,8 @@ def _refuse_named_seeds(policy: Policy) -> None:
     ]
     if seeded:
         raise ConfigError(
-            f"--runs names a seed for {', '.join(seeded)}, but --ensemble uses all seeds; remove "
-            "one of the two"
+            f"--runs: It names a seed for {', '.join(seeded)}, but --ensemble uses all seeds. "
+            "Remove the seeds or --ensemble."
         )
 
 
@@ -168,15 +171,15 @@ def _read_run_rows(task: Task, one: Finished) -> list[SubmittedRow]:
     # Read only these two columns: neither gold answers nor scores are used.
     table = select_task_rows(read_rows(path, one.predictions), task.name)
     if not table.num_rows:
-        raise RecordError(f"{path}: has no predictions for {task.name}; run its stage again")
+        raise RecordError(f"{path}: There are no predictions for {task.name}. Run its stage again.")
     ids, answers = table["instance_id"].to_pylist(), table["prediction"].to_pylist()
     rows: list[SubmittedRow] = []
     for instance, answer in zip(ids, answers, strict=True):
         names, values = list_row_ids(task, instance), to_values(task, answer)
         if len(names) != len(values):
             raise RecordError(
-                f"{path}: {task.name} instance {instance}: {len(values)} answers {answer!r}, "
-                f"expected {len(names)}; run its stage again"
+                f"{path}: Instance {instance} of {task.name} has {len(values)} answers "
+                f"{answer!r}, expected {len(names)}. Run its stage again."
             )
         rows += zip(names, values, strict=True)
     return rows
@@ -194,8 +197,8 @@ def _refuse_different_instances(
             difference = f"row {number}: {a}, {b}"
             break
     raise RecordError(
-        f"{first.predictions_path} and {other.predictions_path} answer different instances "
-        f"({difference}); run their stages again on the same data"
+        f"{first.predictions_path}: The instances differ from those of "
+        f"{other.predictions_path} ({difference}). Run both stages again on the same data."
     )
 
 

@@ -58,7 +58,11 @@ class EmpatheticData(DataConfig):
     """Dialogues of the study, and folders of the other data."""
 
     releases: dict[Read, UserPath] = Field(
-        default={}, description="dataset: folder of its release, if it is not data.release"
+        default={},
+        description=(
+            "folder with the release of each dataset (name: folder); a dataset that is not "
+            "listed is read from data.release"
+        ),
     )
 
     def release_of(self, dataset: str) -> str:
@@ -75,17 +79,21 @@ class EmpatheticModel(ModelConfig):
     families: ClassVar[tuple[Family, ...]] = (*FAMILIES, "dual_encoder")
     may_be_built: ClassVar[bool] = True
 
-    family: Family = Field(description="encoder, decoder, encoder_decoder or dual_encoder")
+    family: Family = Field(
+        description="model family: encoder, decoder, encoder_decoder or dual_encoder"
+    )
     checkpoint: Checkpoint = Field(
-        description="'tiny' (built in), a local folder (./path), a name on the Hugging Face hub, "
-        "or 'built' from architecture"
+        description=(
+            "checkpoint: 'tiny' (built in), a local folder (./path), a name on the Hugging Face "
+            "hub, or 'built' for a new model with the given architecture"
+        )
     )
     architecture: ArchitectureConfig | None = Field(
-        default=None, description="architecture of the model, if checkpoint is 'built'"
+        default=None, description="architecture of the model; required if checkpoint is 'built'"
     )
     second_encoder: ModelName | None = Field(
         default=None,
-        description="another model of the study, whose encoder is added to this model",
+        description="name of another model in models, whose encoder is added to this model",
     )
 
     @field_validator("second_encoder")
@@ -95,8 +103,8 @@ class EmpatheticModel(ModelConfig):
     ) -> str | None:
         if second_encoder is not None and info.data.get("adapter") is not None:
             raise ValueError(
-                "a model with an adapter is saved without its second encoder: remove adapter or "
-                "second_encoder"
+                "A model with an adapter is saved without its second encoder. Remove adapter "
+                "or second_encoder."
             )
         return second_encoder
 
@@ -106,12 +114,12 @@ class EmpatheticModel(ModelConfig):
         family = info.data.get("family")
         if checkpoint == TINY and family == "dual_encoder":
             raise ValueError(
-                f"there is no tiny model of family {family}: build one (checkpoint: built)"
+                f"There is no tiny model of family {family}. Build one with checkpoint: built."
             )
         if checkpoint == BUILT and family in ("encoder", "decoder"):
             raise ValueError(
-                f"a model of family {family} cannot be built: use a dual_encoder or an "
-                "encoder_decoder, or name a checkpoint"
+                f"A model of family {family} cannot be built. Choose dual_encoder or "
+                "encoder_decoder, or name a checkpoint."
             )
         return checkpoint
 
@@ -123,13 +131,18 @@ class EmpatheticModel(ModelConfig):
         checkpoint, longest = info.data.get("checkpoint"), info.data.get("max_length", 0)
         if architecture is not None and architecture.positions < longest:
             raise ValueError(
-                f"positions is {architecture.positions}, less than max_length ({longest}): raise "
-                "positions"
+                f"positions ({architecture.positions}) is smaller than max_length "
+                f"({longest}). Raise positions."
             )
         if checkpoint is not None and (checkpoint == BUILT) != (architecture is not None):
-            wanted = "give one" if architecture is None else "remove it, or write checkpoint: built"
+            wanted = (
+                "Add an architecture."
+                if architecture is None
+                else "Remove it, or write checkpoint: built."
+            )
             raise ValueError(
-                f"belongs to checkpoint: built, but the checkpoint is {checkpoint!r}: {wanted}"
+                "An architecture requires checkpoint: built, but the checkpoint is "
+                f"{checkpoint!r}. {wanted}"
             )
         return architecture
 
@@ -155,18 +168,23 @@ class EmpatheticTraining(TrainingConfig):
         **dict.fromkeys(FIDELITY_OF_FETA, OF_FETA),
     }
 
-    epochs: Epochs = Field(default=10, description="passes over the training set")
+    epochs: Epochs = Field(default=10, description="number of passes over the training set")
     patience: Count | None = Field(
         default=None,
-        description="epochs without improvement after which training stops; null to disable",
+        description=(
+            "number of epochs without improvement after which training stops; null to disable "
+            "early stopping"
+        ),
     )
     optimiser: Literal["adam", "adamax"] = Field(
-        default="adamax", description="Adam, or Adamax as in the paper's code"
+        default="adamax", description="optimizer: Adam, or Adamax as in the paper's code"
     )
     cosine_scale: Annotated[float, Field(gt=0, le=1000), NUMBER] | None = Field(
         default=None,
-        description="retrieval: factor of the cosine similarity that scores replies; null for the "
-        "dot product, as in the paper",
+        description=(
+            "for retrieval models: factor by which the cosine similarity of a reply is "
+            "multiplied; null to score with the dot product, as in the paper"
+        ),
     )
 
     later: ClassVar[tuple[str, ...]] = (*TrainingConfig.later, "patience")
@@ -175,7 +193,10 @@ class EmpatheticTraining(TrainingConfig):
     @classmethod
     def _check_optimiser_bits(cls, optimiser: str, info: ValidationInfo) -> str:
         if optimiser == "adamax" and info.data.get("optimiser_bits") == 8:
-            raise ValueError("'adamax' needs moments of 32 bits: set adam, or optimiser_bits: 32")
+            raise ValueError(
+                "'adamax' needs optimizer states with 32 bits. Set optimiser to adam, or "
+                "optimiser_bits to 32."
+            )
         return optimiser
 
 
@@ -185,8 +206,12 @@ class Overrides(Section):
     learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] | None = Field(
         default=None, description="learning rate"
     )
-    batch_size: BatchSize | None = Field(default=None, description="instances per step")
-    epochs: Epochs | None = Field(default=None, description="passes over the training set")
+    batch_size: BatchSize | None = Field(
+        default=None, description="number of instances per training step"
+    )
+    epochs: Epochs | None = Field(
+        default=None, description="number of passes over the training set"
+    )
     limit_train: Count | None = Field(
         default=None, description="maximum number of training instances"
     )
@@ -196,14 +221,13 @@ class Overrides(Section):
 class SettingConfig(Overrides):
     """Methods and model of a setting: retrieval or generation."""
 
-    model: ModelName = Field(description="name of the model (in models) that is trained")
+    model: ModelName = Field(description="name of the model to train, as listed in models")
     ensemble: ModelName | None = Field(
         default=None,
-        description="name of the same model with the classifier as its second_encoder, for "
-        "ensembles",
+        description="name of the same model with the classifier as second_encoder, for ensembles",
     )
     methods: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
-        description="methods to train, see docs/empathetic.md"
+        description="methods to train; docs/empathetic.md describes each"
     )
 
 
@@ -225,10 +249,10 @@ class PretrainingConfig(Overrides):
     """Training on other replies before the study's own dialogues."""
 
     dataset: Literal["DailyDialogReplies", "ReplyPairs"] = Field(
-        default="DailyDialogReplies", description="dataset of the replies"
+        default="DailyDialogReplies", description="dataset whose replies the model is trained on"
     )
     retrieval: bool = Field(
-        default=True, description="false to use the retrieval model as released"
+        default=True, description="false to use the released retrieval model without fine-tuning"
     )
 
 
@@ -236,20 +260,21 @@ class EmotionsConfig(Section):
     """The fastText classifier of emotions, whose labels EmoPrepend prepends."""
 
     learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] = Field(
-        default=0.5, description="initial learning rate of fastText, decays to 0"
+        default=0.5, description="initial learning rate of fastText, which decays to 0"
     )
-    epochs: Epochs = Field(default=5, description="passes over the situations")
+    epochs: Epochs = Field(default=5, description="number of passes over the situations")
 
 
 class TopicsConfig(Section):
     """The fastText classifier of topics, and its training texts."""
 
     learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] = Field(
-        default=0.1, description="initial learning rate of fastText, decays to 0"
+        default=0.1, description="initial learning rate of fastText, which decays to 0"
     )
-    epochs: Epochs = Field(default=25, description="passes over the texts")
+    epochs: Epochs = Field(default=25, description="number of passes over the texts")
     dataset: Literal["DailyDialog", "Newsgroups"] = Field(
-        default="DailyDialog", description="20 Newsgroups, or DailyDialog as a substitute"
+        default="DailyDialog",
+        description="dataset with topic labels: 20 Newsgroups, or DailyDialog as a substitute",
     )
 
 
@@ -263,7 +288,10 @@ class DecodingConfig(Section):
     beams: int = Field(default=2, ge=1, le=100, description="number of beams per group")
     diversity_penalty: Annotated[float, Field(ge=0, le=100), NUMBER] = Field(
         default=0.5,
-        description="diversity penalty of a word, per earlier group that chose it at this step",
+        description=(
+            "amount that is subtracted from a word's score for each earlier group that chose it "
+            "at this step"
+        ),
     )
     max_words: int = Field(
         default=40, ge=1, le=1000, description="maximum number of words of a reply"
@@ -274,31 +302,38 @@ class EvaluationConfig(Section):
     """Evaluation of replies."""
 
     block: int = Field(
-        default=100, ge=2, le=10_000, description="k of P@1,k: number of replies of a block"
+        default=100, ge=2, le=10_000, description="k of P@1,k: the number of replies in a block"
     )
     shuffles: int = Field(
-        default=20, ge=2, le=1000, description="number of shuffled row orders, for P@1"
+        default=20,
+        ge=2,
+        le=1000,
+        description="number of random row orders for which P@1 is computed",
     )
     pools: Annotated[tuple[PoolName, ...], LIST, DISTINCT] = Field(
-        default=("ED", "ED+DD"), description="candidate pools of retrieved replies, for BLEU"
+        default=("ED", "ED+DD"),
+        description="pools of replies from which retrieval models choose, for BLEU",
     )
     pool_words: int = Field(
         default=20, ge=1, le=1000, description="maximum number of words of a candidate"
     )
     limit: Count | None = Field(
         default=None,
-        description="maximum number of test replies, for P@1 in whole blocks of consecutive "
-        "replies; null for all",
+        description=(
+            "maximum number of test replies for P@1, in whole blocks of consecutive replies; "
+            "null for all"
+        ),
     )
     limit_generated: Count | None = Field(
-        default=None, description="maximum number of test replies to generate; null for limit"
+        default=None,
+        description="maximum number of test replies to generate; null for the value of limit",
     )
     limit_pool: Count | None = Field(
         default=None,
-        description="maximum number of candidates per dataset of a pool; null for all",
+        description="maximum number of candidates per dataset in a pool; null for all",
     )
     decoding: DecodingConfig = Field(
-        default=DecodingConfig(), description="decoding of generated replies"
+        default=DecodingConfig(), description="decoding settings of generated replies"
     )
 
     @property
@@ -312,43 +347,55 @@ class EvaluationConfig(Section):
 class EmpatheticConfig(CommonConfig):
     """A study of empathetic replies."""
 
-    data: EmpatheticData = Field(default=EmpatheticData(), description="dialogues of the study")
+    data: EmpatheticData = Field(
+        default=EmpatheticData(), description="dialogues of the study and where they are stored"
+    )
     models: Annotated[
         tuple[EmpatheticModel, ...], LIST, Field(min_length=1), AfterValidator(check_unique_names)
-    ] = Field(description="models: built from an architecture, or a checkpoint with its family")
-    training: EmpatheticTraining = Field(
-        default=EmpatheticTraining(), description="default hyperparameters"
+    ] = Field(
+        description="models of the study, each with an architecture or a checkpoint with its family"
     )
-    retrieval: SettingConfig | None = Field(default=None, description="retrieval of replies")
-    generation: GenerationConfig | None = Field(default=None, description="generation of replies")
+    training: EmpatheticTraining = Field(
+        default=EmpatheticTraining(), description="default hyperparameters of every training"
+    )
+    retrieval: SettingConfig | None = Field(
+        default=None, description="settings of the methods that retrieve replies"
+    )
+    generation: GenerationConfig | None = Field(
+        default=None, description="settings of the methods that generate replies"
+    )
     classifier: ClassifierConfig | None = Field(
-        default=None, description="encoder classifier for ensembles"
+        default=None, description="encoder that is trained to classify emotions, for ensembles"
     )
     pretraining: PretrainingConfig = Field(
-        default=PretrainingConfig(), description="training on other replies first"
+        default=PretrainingConfig(), description="settings of a first training on other replies"
     )
     emotions: EmotionsConfig = Field(
-        default=EmotionsConfig(), description="fastText classifier of emotions"
+        default=EmotionsConfig(), description="settings of the fastText classifier of emotions"
     )
     topics: TopicsConfig = Field(
-        default=TopicsConfig(), description="fastText classifier of topics"
+        default=TopicsConfig(), description="settings of the fastText classifier of topics"
     )
     evaluation: EvaluationConfig = Field(
-        default=EvaluationConfig(), description="evaluation of replies"
+        default=EvaluationConfig(), description="settings of the evaluation of replies"
     )
     controls: Annotated[tuple[Control, ...], LIST, DISTINCT] = Field(
         default=(),
-        description="controls: EmoPrepend-1 with gold labels (not comparable) or with random "
-        "labels; untrained: an ensemble whose second encoder was not trained on emotions; longer: "
-        "Base, trained a second time for as many epochs as an ensemble",
+        description=(
+            "controls to run: EmoPrepend-1 with gold labels (not comparable with other methods) "
+            "or with random labels; untrained, an ensemble whose second encoder was not trained "
+            "on emotions; longer, Base trained a second time for as many epochs as an ensemble"
+        ),
     )
     brought: Brought = Field(
-        default=(), description="the user's own repliers, with their replies to the test contexts"
+        default=(), description="your own systems, each with its replies to the test contexts"
     )
     release_compat: bool = Field(
         default=False,
-        description="follow the paper's code: put the best label last, keep the spelling of "
-        "newsgroups, and drop the last block of P@1",
+        description=(
+            "true to follow the paper's code: put the best label last, keep the spelling of "
+            "newsgroups, and drop the last block of P@1"
+        ),
     )
 
     @property

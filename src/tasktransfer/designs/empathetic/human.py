@@ -56,7 +56,10 @@ def read_ratings(file: Path) -> list[Rated]:
     for line, row in _read_lines(file, RATINGS):
         for name, value in zip(ASKED, row[3:], strict=True):
             if value not in {"1", "2", "3", "4", "5"}:
-                raise DataError(f"{format_location(file, line)}: {name} is {value!r}; give 1 to 5")
+                raise DataError(
+                    f"{format_location(file, line)}: {name} is {value!r}, which is not a rating. "
+                    "Write a number from 1 to 5."
+                )
         by_model.setdefault(row[0], []).append(tuple(map(int, row[3:])))
     return [_summarise_ratings(model, rows) for model, rows in by_model.items()]
 
@@ -96,9 +99,9 @@ def read_choices(file: Path) -> pd.DataFrame:
     for line, (first, second, _, _, choice) in _read_lines(file, CHOICES):
         where = format_location(file, line)
         if choice not in ANSWERS:
-            raise DataError(f"{where}: choice {choice!r}; write {', '.join(ANSWERS)}")
+            raise DataError(f"{where}: {choice!r} is not a choice. Write {', '.join(ANSWERS)}.")
         if first == second:
-            raise DataError(f"{where}: {first!r} is compared with itself; name another")
+            raise DataError(f"{where}: {first!r} is compared with itself. Name another model.")
         models |= {first: None, second: None}
         pair = {"first": (first, second), "second": (second, first)}.get(choice)
         if pair:
@@ -121,10 +124,10 @@ def _read_lines(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[
         empty = False
         for name, cell in zip(columns, row, strict=True):
             if not cell.strip():
-                raise DataError(f"{format_location(file, line)}: {name} is empty; fill it in")
+                raise DataError(f"{format_location(file, line)}: {name} is empty. Fill it in.")
         yield line, row
     if empty:
-        raise DataError(f"{file}: has no line after the header; add judgements")
+        raise DataError(f"{file}: The file has a header but no judgements. Add at least one line.")
 
 
 # --- the paper's numbers ------------------------------------------------------------------------

@@ -75,7 +75,9 @@ def _choose_labels(ingredients: Ingredients, instances: Sequence[Instance], draw
         (rank,) = ingredients.rank
         ranked = rank(source, instances)
     if ranked and len(ranked[0]) < k:
-        raise DataError(f"prepend: k is {k}, and {source} has {len(ranked[0])} labels; lower k")
+        raise DataError(
+            f"prepend: k is {k}, but {source} has only {len(ranked[0])} labels. Lower k."
+        )
     spelled = (lambda label: label) if settings.get("as_spelled") else label_words
     order = slice(None, None, -1) if settings.get("best_last") else slice(None)
     return [" ".join(spelled(label) for label in labels[:k][order]) for labels in ranked]

@@ -253,8 +253,8 @@ def _explain_cell(
         return _explain_runs(study, tables, words, instance, [search])
     if len(found) > 1:
         raise ConfigError(
-            f"{study.config_file}: {' '.join(words)}: {len(found)} cells have these names; name "
-            f"one by {' '.join(key.upper() for key in cells.keys)}"
+            f"{study.config_file}: {len(found)} cells match {' '.join(words)}. Name one with "
+            f"{' '.join(key.upper() for key in cells.keys)}."
         )
     row = found[0].item
     runs = [each for each in known if cells.name(each.run) == {k: row[k] for k in cells.keys}]

@@ -49,19 +49,27 @@ class LeaksConfig(Section):
     """Definition of a leak from rated sets into training."""
 
     min_words: int = Field(
-        default=6, ge=1, le=1000, description="minimum number of words of a shared utterance"
+        default=6,
+        ge=1,
+        le=1000,
+        description="smallest number of words an utterance must have to count as shared",
     )
     drop: bool = Field(
         default=True,
-        description="leave out dialogues with a shared utterance; false marks every table and "
-        "figure",
+        description=(
+            "leave out training dialogues that share an utterance with a rated set; if false, "
+            "every table and figure says so"
+        ),
     )
 
 
 class PanelData(WholeData):
     """Dialogues and ratings of the study."""
 
-    leaks: LeaksConfig = Field(default=LeaksConfig(), description="the leak filter")
+    leaks: LeaksConfig = Field(
+        default=LeaksConfig(),
+        description="settings of the filter that leaves out dialogues shared with rated sets",
+    )
 
 
 class PanelModel(ModelConfig):
@@ -69,8 +77,10 @@ class PanelModel(ModelConfig):
 
     reads: Literal["first_token", "pooler"] = Field(
         default="first_token",
-        description="input of classifiers: the first token's last state, as in the paper, or the "
-        "output of the checkpoint's pooler",
+        description=(
+            "input of the classifier: the last hidden state of the first token, as in the paper, "
+            "or the output of the checkpoint's pooler"
+        ),
     )
 
     families: ClassVar[tuple[Family, ...]] = ("encoder",)
@@ -94,12 +104,14 @@ class PanelTraining(TrainingConfig):
 
     learning_rate: Rate | None = Field(  # type: ignore[assignment]
         default=None,
-        description="AdamW's learning rate if a section gives none; null for the paper's",
+        description="learning rate of AdamW for sections that set none; null for the paper's value",
     )
-    batch_size: fields.BatchSize = Field(default=32, description="instances per step")
+    batch_size: fields.BatchSize = Field(
+        default=32, description="number of instances per training step"
+    )
     weight_decay: Annotated[float, Field(ge=0, le=1), NUMBER] = Field(
         default=0.01,
-        description="weight decay of AdamW; the default is torch's, as the paper gives none",
+        description="weight decay of AdamW; the paper gives none, so the default is that of torch",
     )
 
 
@@ -113,13 +125,16 @@ class StageConfig(Section):
     """The learning rate if neither the section nor training gives one."""
 
     learning_rate: Rate | None = Field(default=None, description=INHERITED)
-    epochs: fields.Epochs = Field(description="maximum passes over the training pairs")
-    round_updates: Count | None = Field(description="updates per round; null for an epoch")
+    epochs: fields.Epochs = Field(description="maximum number of passes over the training pairs")
+    round_updates: Count | None = Field(
+        description="number of updates per round; null for one epoch"
+    )
     patience: Count | None = Field(
-        description="rounds without improvement after which training stops"
+        description="number of rounds without improvement after which training stops"
     )
     batch_size: fields.BatchSize | None = Field(
-        default=None, description="instances per step; null for that of training"
+        default=None,
+        description="number of instances per training step; null for the value of training",
     )
 
 
@@ -128,19 +143,24 @@ class LabellerConfig(StageConfig):
 
     paper_rate: ClassVar[float] = 3e-5  # ours: DEB was trained by others
 
-    epochs: fields.Epochs = Field(default=2, description="maximum passes over the training pairs")
+    epochs: fields.Epochs = Field(
+        default=2, description="maximum number of passes over the training pairs"
+    )
     round_updates: Count | None = Field(
-        default=None, description="updates per round; null for an epoch"
+        default=None, description="number of updates per round; null for one epoch"
     )
     patience: Count | None = Field(
-        default=None, description="rounds without improvement after which training stops"
+        default=None, description="number of rounds without improvement after which training stops"
     )
     model: ModelName = Field(description="name of an encoder in models")
     limit_train: Count | None = Field(default=None, description="maximum number of training pairs")
     limit_dev: Count | None = Field(default=None, description="maximum number of dev pairs")
     two_towers: bool = Field(
         default=False,
-        description="use two towers, as the method twin, instead of one encoder for both texts",
+        description=(
+            "encode contexts and responses with two separate encoders, as the method twin does, "
+            "instead of one encoder for both texts"
+        ),
     )
 
 
@@ -149,16 +169,21 @@ class JointConfig(StageConfig):
 
     paper_rate: ClassVar[float] = 5e-6
 
-    epochs: fields.Epochs = Field(default=3, description="maximum passes over the training pairs")
+    epochs: fields.Epochs = Field(
+        default=3, description="maximum number of passes over the training pairs"
+    )
     round_updates: Count | None = Field(
-        default=2000, description="updates per round; null for an epoch"
+        default=2000, description="number of updates per round; null for one epoch"
     )
     patience: Count | None = Field(
-        default=10, description="rounds without improvement after which training stops"
+        default=10, description="number of rounds without improvement after which training stops"
     )
     sampler: Literal["uniform", "mixed"] = Field(
         default="mixed",
-        description="uniform: each batch has one domain; mixed: each pair's domain is sampled",
+        description=(
+            "sampling of domains: uniform, each batch comes from one domain; mixed, the domain "
+            "is sampled for each pair"
+        ),
     )
 
 
@@ -167,12 +192,14 @@ class ExpertsConfig(StageConfig):
 
     paper_rate: ClassVar[float] = 1e-5
 
-    epochs: fields.Epochs = Field(default=10, description="maximum passes over the training pairs")
+    epochs: fields.Epochs = Field(
+        default=10, description="maximum number of passes over the training pairs"
+    )
     round_updates: Count | None = Field(
-        default=1024, description="updates per round; null for an epoch"
+        default=1024, description="number of updates per round; null for one epoch"
     )
     patience: Count | None = Field(
-        default=3, description="rounds without improvement after which training stops"
+        default=3, description="number of rounds without improvement after which training stops"
     )
 
 
@@ -184,15 +211,15 @@ class TwinConfig(StageConfig):
 
     paper_rate: ClassVar[float] = 2e-5  # Sentence-BERT's
 
-    epochs: Count = Field(default=1, description="maximum passes over the training pairs")
+    epochs: Count = Field(default=1, description="maximum number of passes over the training pairs")
     round_updates: Count | None = Field(
-        default=None, description="updates per round; null for an epoch"
+        default=None, description="number of updates per round; null for one epoch"
     )
     patience: Count | None = Field(
-        default=None, description="rounds without improvement after which training stops"
+        default=None, description="number of rounds without improvement after which training stops"
     )
     perturbations: Perturbations = Field(
-        default=("random_utterance",), description="perturbations for responses that do not fit"
+        default=("random_utterance",), description="perturbations that create unfitting responses"
     )
 
 
@@ -202,16 +229,22 @@ class PairsConfig(Section):
     train: Count = Field(default=400_000, description="number of training pairs per domain")
     dev: Count = Field(default=40_000, description="number of validation pairs per domain")
     candidates_per_pair: Annotated[float, Field(ge=1, le=100), NUMBER] = Field(
-        default=3.0, description="pairs to build and label for each requested pair"
+        default=3.0,
+        description="number of candidate pairs that are built and labelled for each requested pair",
     )
     labels: Literal["labeller", "given", "made"] = Field(
         default="labeller",
-        description="source of the labels: labeller (the model of the section labeller), given "
-        "(the release, in probabilities/<domain>.jsonl) or made (the pair's construction)",
+        description=(
+            "source of the labels: labeller (the model in the section labeller), given "
+            "(probabilities/<domain>.jsonl in the release) or made (the construction of the pair)"
+        ),
     )
-    min_probability: Share = Field(default=0.9, description="minimum probability of a label")
+    min_probability: Share = Field(
+        default=0.9, description="minimum probability of a label; pairs below it are dropped"
+    )
     perturbations: Perturbations = Field(
-        default=PERTURBATIONS, description="perturbations for responses that do not fit, in turn"
+        default=PERTURBATIONS,
+        description="perturbations that create unfitting responses, used in turn",
     )
     seed: fields.Seed = Field(default=0, description="seed of the perturbations")
 
@@ -221,28 +254,36 @@ class FewShotConfig(Section):
 
     paper_rate: ClassVar[float] = 1e-5
 
-    sets: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(description="rated sets")
+    sets: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
+        description="names of the rated sets"
+    )
     percentages: Annotated[tuple[Percent, ...], LIST, fields.FEW, DISTINCT] = Field(
         default=(10, 20, 30, 40),
-        description="percentages of items to sample, half of them for validation",
+        description="percentages of the items to sample, half for training and half for validation",
     )
-    draws: int = Field(default=10, ge=1, le=100, description="number of samples")
+    draws: int = Field(
+        default=10, ge=1, le=100, description="number of random samples per percentage"
+    )
     sampling_units: Annotated[tuple[DrawnBy, ...], LIST, Field(min_length=1), DISTINCT] = Field(
         default=("contexts",),
-        description="sampling unit: contexts with all their items, so that held-out items share no "
-        "context with training items; or single items, as in the paper",
+        description=(
+            "sampling unit: whole contexts with all their items, so that held-out items share no "
+            "context with training items; or single items, as in the paper"
+        ),
     )
     learning_rate: Rate | None = Field(default=None, description=INHERITED)
-    batch_size: fields.BatchSize = Field(default=2, description="instances per step")
+    batch_size: fields.BatchSize = Field(
+        default=2, description="number of instances per training step"
+    )
     epochs: fields.Epochs = Field(
-        default=30, description="maximum passes; the paper does not report them"
+        default=30, description="maximum number of passes; the paper does not report its value"
     )
     patience: Count = Field(
-        default=10, description="epochs without improvement after which training stops"
+        default=10, description="number of epochs without improvement after which training stops"
     )
     train_encoder: bool = Field(
         default=False,
-        description="also train the panel's encoder; the paper does not say whether it does",
+        description="also train the panel's encoder; the paper does not say whether it did",
     )
 
 
@@ -251,11 +292,14 @@ class SelectionConfig(Section):
 
     domain: str = Field(default="ConvAI2", description="domain of the dialogues")
     personas: Annotated[tuple[Persona, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
-        default=("none", "original"), description="personas to put before the context"
+        default=("none", "original"), description="personas that are put before the context"
     )
     candidates: int = Field(default=20, ge=2, le=1000, description="number of candidate responses")
     cosine: bool = Field(
-        default=False, description="also select by the cosine with the context's last utterance"
+        default=False,
+        description=(
+            "also select responses by their cosine similarity to the last utterance of the context"
+        ),
     )
     limit_train: Count | None = Field(
         default=None, description="maximum number of true training responses"
@@ -268,11 +312,16 @@ class SelectionConfig(Section):
 class PanelConfig(CommonConfig):
     """A panel study."""
 
-    data: PanelData = Field(default=PanelData(), description="dialogues and ratings of the study")
+    data: PanelData = Field(
+        default=PanelData(),
+        description="dialogues and ratings of the study, and where they are stored",
+    )
     models: Annotated[
         tuple[PanelModel, ...], LIST, NOT_EMPTY, AfterValidator(check_unique_names)
-    ] = Field(description="encoders; the panel uses the first one")
-    training: PanelTraining = Field(default=PanelTraining(), description="default hyperparameters")
+    ] = Field(description="encoders of the study; the panel uses the first one")
+    training: PanelTraining = Field(
+        default=PanelTraining(), description="default hyperparameters of every training"
+    )
     domains: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         default=DOMAINS[:4], description="training domains, one per expert"
     )
@@ -281,28 +330,47 @@ class PanelConfig(CommonConfig):
         description="rated sets to evaluate on",
     )
     methods: Annotated[tuple[Method, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
-        default=METHODS, description="methods to compare"
+        default=METHODS, description="methods to compare with each other"
     )
     reduction: int = Field(
-        default=16, ge=1, le=1024, description="reduction factor of the adapters' bottlenecks"
+        default=16,
+        ge=1,
+        le=1024,
+        description="factor by which the bottleneck of an adapter is smaller than the hidden size",
     )
-    pairs: PairsConfig = Field(default=PairsConfig(), description="training pairs")
+    pairs: PairsConfig = Field(default=PairsConfig(), description="settings of the training pairs")
     labeller: LabellerConfig | None = Field(
-        default=None, description="model that labels the pairs, if pairs.labels is labeller"
+        default=None,
+        description="settings of the model that labels the pairs; used if pairs.labels is labeller",
     )
-    joint: JointConfig = Field(default=JointConfig(), description="first stage: joint training")
-    experts: ExpertsConfig = Field(default=ExpertsConfig(), description="second stage: experts")
-    twin: TwinConfig = Field(default=TwinConfig(), description="training of the method twin")
-    few_shot: FewShotConfig | None = Field(default=None, description="few-shot transfer")
-    selection: SelectionConfig | None = Field(default=None, description="response selection")
+    joint: JointConfig = Field(
+        default=JointConfig(),
+        description="settings of the first stage, in which all domains are trained together",
+    )
+    experts: ExpertsConfig = Field(
+        default=ExpertsConfig(),
+        description="settings of the second stage, in which each expert is trained",
+    )
+    twin: TwinConfig = Field(
+        default=TwinConfig(), description="settings of the training of the method twin"
+    )
+    few_shot: FewShotConfig | None = Field(
+        default=None, description="settings of few-shot transfer"
+    )
+    selection: SelectionConfig | None = Field(
+        default=None, description="settings of response selection"
+    )
     brought: Brought = Field(
-        default=(), description="the user's own raters, with their ratings of the rated sets"
+        default=(), description="your own raters, each with its ratings of the rated sets"
     )
     controls: Annotated[tuple[Control, ...], LIST, DISTINCT] = Field(
         default=(),
-        description="untrained: the released encoder with a random classifier; leaky: single (and "
-        "twin, if it is a method) trained without the leak filter; exchanged: the first method "
-        "with the contexts of other items; embeddings: the cosine of input embeddings",
+        description=(
+            "controls to run: untrained, the released encoder with a random classifier; leaky, "
+            "single (and twin, if it is a method) trained without the leak filter; exchanged, "
+            "the first method with the contexts of other items; embeddings, the cosine "
+            "similarity of input embeddings"
+        ),
     )
 
     @model_validator(mode="after")

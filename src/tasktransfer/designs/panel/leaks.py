@@ -49,9 +49,9 @@ def without_leaks(ingredients: Ingredients) -> dict[Split, list[Instance]]:
         for split, instances in kept.items():
             if corpus[split] and not instances:
                 raise DataError(
-                    f"{task}, {split}: every dialogue shares an utterance of {found.words} words "
-                    "or more with a rated set: give other dialogues, or increase "
-                    "data.leaks.min_words"
+                    f"{task}, {split}: Every dialogue shares an utterance of {found.words} "
+                    "words or more with a rated set. Provide other dialogues, or increase "
+                    "data.leaks.min_words."
                 )
             derived[task, split] = instances
     return derived
@@ -116,8 +116,9 @@ def _read_split(cache: Path, task: str, split: str) -> list[Instance]:
     counts = read_manifest(cache).tasks
     if task not in counts:
         raise DataError(
-            f"{cache}: has no {task}: its files are missing in the release (docs/panel.md lists "
-            "them); put them there, or leave it out (domains, labeller, pairs.labels)"
+            f"{cache}: The cache has no {task}, because its files are missing in the release "
+            "(docs/panel.md lists them). Put them there, or remove it from the config "
+            "(domains, labeller, pairs.labels)."
         )
     return read_instances(cache, task, split) if counts[task][split].samples else []
 

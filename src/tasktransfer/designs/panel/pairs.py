@@ -46,8 +46,8 @@ class Given:
             if drawn.dialogue_id != self.dialogue:
                 return drawn
         raise DataError(
-            f"{self.dialogue}: is the only dialogue of its corpus, but unfitting responses are "
-            "sampled from other dialogues: give more dialogues"
+            f"{self.dialogue}: This is the only dialogue of its corpus, but unfitting "
+            "responses are sampled from other dialogues. Add dialogues."
         )
 
 
@@ -201,9 +201,9 @@ def _get_probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> li
     if missing:
         domain, context, response = missing[0]
         raise DataError(
-            f"probabilities/{domain}.jsonl: no line for {len(missing):,} of {len(made):,} pairs, "
-            f"such as context {context!r}, response {response!r}: `tasktransfer pairs` writes all "
-            "pairs that need labels; add their probabilities"
+            f"probabilities/{domain}.jsonl: {len(missing):,} of {len(made):,} pairs have no "
+            f"line, for example context {context!r}, response {response!r}. Run `tasktransfer "
+            "pairs` to list all pairs that need labels, and add their probabilities."
         )
     return [given[pair] for pair in asked]
 
@@ -234,9 +234,9 @@ def refuse_contradiction(
     both = [(pair, new) for pair, new in zip(made, labelled, strict=True) if new is not None]
     if both and all(pair.target != new.target for pair, new in both):
         raise DataError(
-            f"{where}: the labels contradict the construction of all {len(both)} pairs, such as "
-            f"{both[0][0].id}, label {both[0][1].target[0]}: 1 must mean that a response fits; "
-            "fix the labeller's data or the given probabilities"
+            f"{where}: The labels contradict the construction of all {len(both)} pairs, for "
+            f"example {both[0][0].id} with label {both[0][1].target[0]}. Label 1 must mean "
+            "that a response fits. Fix the labeller's data or the given probabilities."
         )
 
 
@@ -254,15 +254,16 @@ def sample_balanced(
     each = min(asked // 2, *map(len, by_label.values()))
     if not pairs:
         raise DataError(
-            f"{where}: no label reaches the probability pairs.min_probability, so no pair is left: "
-            "lower pairs.min_probability, or train the labeller longer (labeller.epochs)"
+            f"{where}: No label reaches the probability pairs.min_probability, so no pair is "
+            "left. Lower pairs.min_probability, or train the labeller longer "
+            "(labeller.epochs)."
         )
     if not each:
         found = next(label for label, some in by_label.items() if some)
         raise DataError(
-            f"{where}: all {len(pairs)} remaining pairs have label {found}, but two classes are "
-            "needed: raise pairs.candidates_per_pair, lower pairs.min_probability, or train the "
-            "labeller longer"
+            f"{where}: All {len(pairs)} remaining pairs have label {found}, but two classes "
+            "are needed. Raise pairs.candidates_per_pair, lower pairs.min_probability, or "
+            "train the labeller longer."
         )
     chosen = [pair for some in by_label.values() for pair in chance.sample(some, each)]
     chance.shuffle(chosen)

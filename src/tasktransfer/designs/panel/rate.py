@@ -60,7 +60,7 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
         instances.append(make_instance("", name, name, context, response, FITS))
     if not instances:
         raise DataError(
-            f"{file}: has no pairs; give one JSON object per line: "
+            f"{file}: The file has no pairs. Write one JSON object per line: "
             '{"context": ["Hi.", "How are you?"], "response": "Fine."}'
         )
 
@@ -90,22 +90,23 @@ def _find_raters(study: Study, seed: int | None) -> tuple[Mapping[str, Run], Map
     others = {named[run.method]: run for run in runs if run.method in named}
     if not experts and "twin" not in others:
         raise ConfigError(
-            f"{study.config_file}: no panel or twin of seed {chosen}; methods are "
-            f"{', '.join(config.methods)}, seeds {', '.join(map(str, config.seeds))}"
+            f"{study.config_file}: The study has no panel or twin with seed {chosen}. Its "
+            f"methods are {', '.join(config.methods)}, and its seeds "
+            f"{', '.join(map(str, config.seeds))}."
         )
     for domain, run in experts.items():
         (expert,) = (node for node in run.judged if isinstance(node, Stage))
         if not Path(study.checkpoint(expert)).is_dir():
             raise ModelError(
-                f"{study.checkpoint(expert)}: the expert of {domain} is missing, and a panel needs "
-                "all of its experts: run snakemake, with checkpoints.keep: [expert]"
+                f"{study.checkpoint(expert)}: The expert of {domain} is missing, but a panel "
+                "needs all of its experts. Run snakemake with checkpoints.keep: [expert]."
             )
     twin = others.get("twin")
     if twin is not None and not Path(study.checkpoint(twin.stages[-1])).is_dir():
         if not experts:
             raise ModelError(
-                f"{study.checkpoint(twin.stages[-1])}: the twin is missing: run snakemake, with "
-                "checkpoints.keep: [twin]"
+                f"{study.checkpoint(twin.stages[-1])}: The checkpoint of the twin is missing. "
+                "Run snakemake with checkpoints.keep: [twin]."
             )
         del others["twin"]
     return experts, others
@@ -127,7 +128,7 @@ def write_pairs(study: Study, folder: Path) -> list[Path]:
     cache = Path(study.cache(filtered))
     if not cache.is_dir():
         raise DataError(
-            f"{cache}: the filtered dialogues do not exist yet; make them: snakemake "
+            f"{cache}: The filtered dialogues do not exist yet. Create them with snakemake "
             f"{study.record(filtered)} --cores 1 --configfile {study.config_file}"
         )
     folder.mkdir(parents=True, exist_ok=True)

@@ -48,15 +48,16 @@ def rated_together(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     for name in settings["sets"]:
         if name not in there.tasks:
             raise DataError(
-                f"{cache}: has no {name}; put its file there, or remove it from rated_sets"
+                f"{cache}: The cache has no {name}. Put its file into the release, or remove "
+                "it from rated_sets."
             )
         card = get_task(there.dataset, name)
         items = read_rated_items(cache, name, settings)
         if len({item.target for item in items}) < 2:
             raise DataError(
-                f"{name}, {SOURCE_FILES[name]}: all {len(items)} items have the mean rating "
-                f"{items[0].target[0]}, and nothing correlates with a constant; fix the ratings, "
-                "or remove it from rated_sets"
+                f"{name}, {SOURCE_FILES[name]}: All {len(items)} items have the mean rating "
+                f"{items[0].target[0]}, so no correlation can be computed. Fix the ratings, "
+                "or remove the set from rated_sets."
             )
         if settings.get("exchanged"):
             items = exchange_contexts(items)
@@ -113,8 +114,9 @@ def few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     drawn = {index for cut in cuts.values() for index in cut}
     if half < 2 or len(items) - len(drawn) < 2:
         raise DataError(
-            f"{task}: {settings['percent']} % of {len(items)} items are {half} for each half; set "
-            "a percentage that leaves two or more on each side (few_shot.percentages)"
+            f"{task}: {settings['percent']} % of {len(items)} items leave only {half} for "
+            "training, or fewer than two for the test. Choose a percentage that leaves two "
+            "or more items in each part (few_shot.percentages)."
         )
     derived = {(task, split): [items[index] for index in cut] for split, cut in cuts.items()}
     derived[task, "test"] = [

@@ -37,9 +37,9 @@ def response_selection(ingredients: Ingredients) -> dict[Split, list[Instance]]:
         texts = sorted({instance.query["response"] for instance in every})
         if len(texts) <= others:
             raise DataError(
-                f"{settings['domain']}, {split}: {len(texts)} different responses, but "
-                f"{others + 1} are needed as candidates; give more dialogues, or lower "
-                "selection.candidates"
+                f"{settings['domain']}, {split}: There are {len(texts)} different responses, "
+                f"but {others + 1} candidates are needed. Add dialogues, or lower "
+                "selection.candidates."
             )
         asked = _select_answers(every, settings, split)
         chance.shuffle(asked)
@@ -68,8 +68,9 @@ def _select_answers(
     key = PERSONAS[settings["persona"]]
     if key and not any(key in instance.query for instance in every):
         raise DataError(
-            f"{settings['domain']}, {split}: no dialogue has a persona for the setting "
-            f"{settings['persona']}; add personas, or leave the setting out (selection.personas)"
+            f"{settings['domain']}, {split}: No dialogue has a persona for the setting "
+            f"{settings['persona']}. Add personas, or remove the setting from "
+            "selection.personas."
         )
     return with_persona or list(every)
 

@@ -169,10 +169,12 @@ def _read_projection(file: Path) -> tuple[float, Any]:
         with np.load(file, allow_pickle=False) as kept:
             points = kept["projection"].astype(float)
             if points.ndim != 2 or points.shape[1] != 2:
-                raise ValueError(f"shape {points.shape}, expected two columns")
+                raise ValueError(f"the projection has shape {points.shape}, expected two columns")
             return 100 * float(kept["variance"].sum()), points
     except (OSError, ValueError, TypeError, KeyError, EOFError, BadZipFile) as error:
-        raise RecordError(f"{file}: cannot be read: {error}; delete it") from error
+        raise RecordError(
+            f"{file}: The projection cannot be read ({error}). Delete the file to compute it again."
+        ) from error
 
 
 def make_labels(frames: Frames) -> list[tuple[Any, ...]]:

@@ -45,12 +45,15 @@ class ArchitectureConfig(Section):
     """An encoder-decoder to build (section 4.2, Appendix A); defaults to the paper's LSTM."""
 
     kind: ArchitectureKind = Field(
-        description="lstm, lstm_attention, bilstm_attention, hred or transformer"
+        description="kind of network: lstm, lstm_attention, bilstm_attention, hred or transformer"
     )
     embedding: int = Field(default=128, ge=1, le=8192, description="width of word embeddings")
     units: int = Field(default=256, ge=1, le=8192, description="width of hidden states")
     layers: int = Field(
-        default=2, ge=1, le=100, description="number of layers of the encoder, and of the decoder"
+        default=2,
+        ge=1,
+        le=100,
+        description="number of layers in the encoder, and also in the decoder",
     )
     heads: int = Field(
         default=2, ge=1, le=128, description="number of attention heads of a Transformer"
@@ -59,10 +62,13 @@ class ArchitectureConfig(Section):
         default=2048, ge=1, le=65_536, description="feed-forward width of a Transformer"
     )
     dropout: Annotated[float, Field(ge=0, le=0.9), NUMBER] = Field(
-        default=0.0, description="dropout of a Transformer"
+        default=0.0, description="dropout rate of a Transformer"
     )
     min_count: Count = Field(
-        default=3, description="minimum training count of a word in the vocabulary"
+        default=3,
+        description=(
+            "minimum number of occurrences in the training data for a word to enter the vocabulary"
+        ),
     )
 
     @model_validator(mode="after")
@@ -84,22 +90,32 @@ class ProbedModel(ModelConfig):
 
     checkpoint: Checkpoint = Field(
         default=BUILT,
-        description="local folder (./path) or hub name, for a model without an architecture",
+        description=(
+            "local folder (./path) or name on the Hugging Face hub; for a model without an "
+            "architecture"
+        ),
     )
     architecture: ArchitectureConfig | None = Field(
         default=None,
-        description="architecture to build and train; null to probe the checkpoint as released",
+        description=(
+            "architecture of a model that the study builds and trains; null to probe the "
+            "checkpoint as released"
+        ),
     )
 
     layers: Literal["all"] | Annotated[tuple[Layer, ...], LIST, NOT_EMPTY, DISTINCT] | None = Field(
         default=None,
-        description="layers of a checkpoint to probe: numbers from 0 (the input embeddings), or "
-        "all; null for the last layer",
+        description=(
+            "layers of a checkpoint that are probed: numbers from 0 (the input embeddings), or "
+            "all; null for the last layer"
+        ),
     )
     pooling: Literal["mean", "first", "last"] = Field(
         default="mean",
-        description="representation of a text by a checkpoint: mean over its tokens, or its first "
-        "or last token",
+        description=(
+            "how a checkpoint represents a text: the mean over its tokens, or its first or last "
+            "token"
+        ),
     )
 
     may_be_adapted: ClassVar[bool] = False
@@ -174,50 +190,59 @@ class ProbesTraining(TrainingConfig):
         **dict.fromkeys(FIDELITY_OF_FETA, OF_FETA),
     }
 
-    epochs: Epochs = Field(default=25, description="passes over the training set")
+    epochs: Epochs = Field(default=25, description="number of passes over the training set")
 
 
 class ProbesSection(Section):
     """Probes and their settings."""
 
     tasks: Literal["all"] | Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
-        default=ALL, description="names of probes, or all for the probes of Table 1"
+        default=ALL, description="names of the probes, or all for those of Table 1"
     )
     control: bool = Field(
-        default=False, description="also probe a random label that is never mentioned"
+        default=False, description="also probe a random label that the dialogue never mentions"
     )
     snapshots: Literal["all"] | Annotated[tuple[Snapshot, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         default=("untrained", "best", "last"),
-        description="rounds to probe: untrained, best, last, numbers, or all",
+        description=(
+            "rounds of training whose snapshots are probed: untrained, best, last, numbers, or all"
+        ),
     )
     release_compat: bool = Field(
         default=False,
-        description="follow the released code: sum of last states, one-vs-rest for all probes, "
-        "selection by BLEU-2 with hypothesis and reference exchanged",
+        description=(
+            "true to follow the released code: sum of last states, one-vs-rest for all probes, "
+            "and snapshot selection by BLEU-2 with hypothesis and reference exchanged"
+        ),
     )
     C: Annotated[float, Field(gt=0), NUMBER] = Field(
-        default=1.0, description="inverse strength of the penalty"
+        default=1.0, description="inverse of the regularization strength (C in scikit-learn)"
     )
     max_iter: int = Field(
-        default=250, ge=1, le=100_000, description="maximum number of iterations of a fit"
+        default=250, ge=1, le=100_000, description="maximum number of iterations to fit a probe"
     )
-    mlp: bool = Field(default=False, description="also fit an MLP")
+    mlp: bool = Field(default=False, description="also fit a multilayer perceptron as a probe")
     bag_of_words: bool = Field(default=True, description="also fit the probes on word counts")
     limit_train: Count | None = Field(
-        default=None, description="maximum number of training turns of a probe; null for all"
+        default=None, description="maximum number of training turns per probe; null for all"
     )
     word_vectors: UserPath | None = Field(
         default=None,
-        description="text file of word vectors (a word and its numbers per line), or an encoder's "
-        "folder for its input embeddings; snapshots are then also selected by them; null for none",
+        description=(
+            "text file of word vectors (a word and its numbers per line), or the folder of an "
+            "encoder whose input embeddings are used; snapshots are then also selected by these "
+            "vectors; null for none"
+        ),
     )
     human_judgements: UserPath | None = Field(
         default=None,
-        description="CSV file of human judgements, with tie in its column choice, for the figure "
-        "of ties; null for synthetic judgements",
+        description=(
+            "CSV file of human judgements for the figure of ties, with ties marked in the column "
+            "choice; null for synthetic judgements"
+        ),
     )
     wordcont_text: Literal["context", "target"] = Field(
-        default="context", description="text that contains WordCont's word"
+        default="context", description="text in which the probe WordCont looks for its word"
     )
 
     @property
@@ -233,15 +258,22 @@ class ProbesSection(Section):
 class ProbesConfig(CommonConfig):
     """A study of what encoders know about dialogues."""
 
-    data: WholeData = Field(default=WholeData(), description="dialogues of the study")
+    data: WholeData = Field(
+        default=WholeData(), description="dialogues of the study and where they are stored"
+    )
     corpora: Annotated[
         tuple[Literal["MultiWOZ", "PersonaChat"], ...], LIST, DISTINCT, Field(min_length=1)
-    ] = Field(default=("MultiWOZ", "PersonaChat"), description="corpora: MultiWOZ and PersonaChat")
+    ] = Field(
+        default=("MultiWOZ", "PersonaChat"),
+        description="corpora of the study: MultiWOZ and PersonaChat",
+    )
     models: Annotated[
         tuple[ProbedModel, ...], LIST, Field(min_length=1), AfterValidator(check_unique_names)
-    ] = Field(description="models: architectures to build, or checkpoints")
+    ] = Field(description="models of the study, each with an architecture to build or a checkpoint")
     training: ProbesTraining = Field(default=ProbesTraining(), description="hyperparameters")
-    probes: ProbesSection = Field(default=ProbesSection(), description="probes and their settings")
+    probes: ProbesSection = Field(
+        default=ProbesSection(), description="probes to run and their settings"
+    )
 
     @property
     def dataset_names(self) -> tuple[str, ...]:

@@ -245,5 +245,7 @@ def read_judgements(file: Path) -> npt.NDArray[np.bool_]:
     """
     choices = [choice.strip() for _, (choice,) in read_csv_rows(file, ("choice",))]
     if not choices:
-        raise DataError(f"{file}: has no line after the header; add one judgement per line")
+        raise DataError(
+            f"{file}: The file has a header but no judgements. Add one judgement per line."
+        )
     return np.array([choice == "tie" for choice in choices], dtype=bool)

@@ -98,7 +98,8 @@ def _label_instances(
             continue
         if not probe.has_sets and len(found) != 1:
             raise DataError(
-                f"{probe.task}, instance {instance.id}: {len(found)} labels {found}, expected one"
+                f"{probe.task}, instance {instance.id}: The instance has {len(found)} labels "
+                f"{found}, expected one. Fix its annotation."
             )
         query = {"type": instance.query["type"]}
         rows.append(replace(instance, task=probe.task, query=query, target=tuple(found)))

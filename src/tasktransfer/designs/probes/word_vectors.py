@@ -46,12 +46,15 @@ def _read_text_vectors(file: Path) -> Vectors:
         size = size or len(vector)
         if not size or len(vector) != size or not np.isfinite(vector).all():
             raise DataError(
-                f"{format_location(file, number)}: found {line[:40]!r}, expected a word and "
-                f"{size or 'its'} numbers; see probes.word_vectors"
+                f"{format_location(file, number)}: expected a word and {size or 'its'} "
+                f"numbers, found {line[:40]!r}. Fix the line, or name another file in "
+                "probes.word_vectors."
             )
         vectors[word] = vector
     if not vectors:
-        raise DataError(f"{file}: contains no vector; see probes.word_vectors")
+        raise DataError(
+            f"{file}: The file contains no vectors. Name another file in probes.word_vectors."
+        )
     return vectors
 
 
@@ -84,7 +87,8 @@ def _read_input_embeddings(checkpoint: Path) -> Vectors:
         vectors = [*zip(vocabulary, weights[name].astype(np.float64), strict=True)]
     except (OSError, ValueError, SafetensorError) as error:
         raise DataError(
-            f"{checkpoint}: has no encoder with word embeddings for its vocab.txt ({error}); "
-            "name one, or a text file of word vectors (probes.word_vectors)"
+            f"{checkpoint}: There is no encoder with word embeddings for its vocab.txt "
+            f"({error}). Set probes.word_vectors to the folder of an encoder, or to a text "
+            "file of word vectors."
         ) from None
     return {word: vector for word, vector in vectors if not word.startswith(("##", "["))}

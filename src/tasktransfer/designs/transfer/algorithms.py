@@ -27,7 +27,9 @@ def _build_step(train_tasks: Tasks, selecting: Tasks) -> Step:
 def baseline(sources: Tasks, target: str) -> list[Step]:
     """Train on the target alone (paper, section 3.3); every transfer is compared with this."""
     if sources:
-        raise ConfigError(f"the baseline of {target} has no sources, got {', '.join(sources)}")
+        raise ConfigError(
+            f"{target}: The baseline has no sources, got {', '.join(sources)}. Remove them."
+        )
     return [_build_step((target,), (target,))]
 
 
@@ -158,11 +160,16 @@ def steps(algorithm: str, sources: Tasks, target: str) -> list[Step]:
             target among its own sources.
     """
     if algorithm not in ALGORITHMS:
-        raise ConfigError(f"unknown algorithm {algorithm!r}; known: {', '.join(ALGORITHMS)}")
+        raise ConfigError(
+            f"{algorithm!r} is not an algorithm. Choose one of {', '.join(ALGORITHMS)}."
+        )
     if algorithm != "baseline" and not sources:
-        raise ConfigError(f"{algorithm} of {target} needs at least one source")
+        raise ConfigError(f"{target}: {algorithm} needs at least one source. Name a source task.")
     if target in sources:
-        raise ConfigError(f"{target} cannot be a source of itself")
+        raise ConfigError(f"{target}: A task cannot be a source of itself. Name another source.")
     if len(set(sources)) != len(sources):
-        raise ConfigError(f"duplicate source of {target}: {', '.join(sources)}")
+        raise ConfigError(
+            f"{target}: The sources {', '.join(sources)} contain a duplicate. Name each source "
+            "once."
+        )
     return ALGORITHMS[algorithm](sources, target)

@@ -122,9 +122,12 @@ class TransferConfig(CommonConfig):
 
     model_config = ConfigDict(json_schema_extra=NEEDS_A_MODEL)
 
-    data: TransferData = Field(default=TransferData(), description="dialogues of the study")
+    data: TransferData = Field(
+        default=TransferData(), description="dialogues of the study and where they are stored"
+    )
     training: TransferTraining = Field(
-        default=TransferTraining(), description="hyperparameters (paper, Appendix B)"
+        default=TransferTraining(),
+        description="hyperparameters of every training (Appendix B of the paper)",
     )
     datasets: Annotated[
         tuple[DatasetConfig, ...],
@@ -136,13 +139,17 @@ class TransferConfig(CommonConfig):
         ),
     ] = Field(
         exclude=True,
-        description="the datasets: those of the package with their tasks, and your own with their "
-        "files",
+        description=(
+            "datasets of the study: those of the package with their tasks, and your own with "
+            "their files"
+        ),
     )
     models: Annotated[tuple[TransferModel, ...], LIST, AfterValidator(check_unique_names)] = Field(
         default=(),
-        description="the models, each a checkpoint with its family; required unless prompted "
-        "names an endpoint's model",
+        description=(
+            "models of the study, each a checkpoint with its family; required unless prompted "
+            "names a model behind an endpoint"
+        ),
     )
     algorithms: (
         Annotated[
@@ -157,8 +164,10 @@ class TransferConfig(CommonConfig):
         | None
     ) = Field(
         default=None,
-        description="the algorithms, or all of the paper; baseline is always run, and [] runs it "
-        "alone; null: all, or the baseline alone if no task has a source",
+        description=(
+            "transfer algorithms, or all of the paper's; baseline always runs, and [] runs it "
+            "alone; null: all, or only the baseline if no task has a source"
+        ),
     )
     controls: Annotated[
         tuple[ControlName, ...],
@@ -167,9 +176,11 @@ class TransferConfig(CommonConfig):
         AfterValidator(lambda names: tuple(name for name in CONTROLS if name in names)),
     ] = Field(
         default=(),
-        description="controls with which every single-source transfer is compared, in addition to "
-        "the baseline; default: longer_baseline in studies of multitask_finetune with a recipe, "
-        "otherwise none",
+        description=(
+            "controls that every single-source transfer is compared with, in addition to the "
+            "baseline; by default longer_baseline in studies of multitask_finetune with a "
+            "recipe, otherwise none"
+        ),
     )
     references: Annotated[
         tuple[ReferenceName, ...],
@@ -178,8 +189,10 @@ class TransferConfig(CommonConfig):
         AfterValidator(lambda names: tuple(name for name in REFERENCES if name in names)),
     ] = Field(
         default=(),
-        description="simple predictors on the same instances; the report compares each baseline "
-        "with them, with an interval",
+        description=(
+            "simple predictors that are evaluated on the same instances; the report compares "
+            "each baseline with them, with an interval"
+        ),
     )
     selectors: Annotated[
         tuple[SelectorName, ...],
@@ -188,13 +201,17 @@ class TransferConfig(CommonConfig):
         AfterValidator(lambda names: tuple(name for name in SELECTORS if name in names)),
     ] = Field(
         default=(),
-        description="methods that rank the sources of each target before training; they are "
-        "evaluated with the finished transfers (docs/selection.md)",
+        description=(
+            "methods that rank the sources of each target before training; the finished "
+            "transfers show how good the ranking is (docs/selection.md)"
+        ),
     )
     racing: RacingConfig | None = Field(
         default=None,
-        description="pairs with low dev scores on few seeds get no more seeds; null: all pairs "
-        "have all seeds",
+        description=(
+            "train further seeds only for pairs with high dev scores on the first seeds; null: "
+            "all pairs have all seeds"
+        ),
     )
     check_baselines: bool = Field(
         default=False,
@@ -204,39 +221,50 @@ class TransferConfig(CommonConfig):
     )
     baseline_seeds: Seeds | None = Field(
         default=None,
-        description="seeds of the baselines; must include `seeds`; extra ones help because every "
-        "cell of a target depends on its baseline; null: the same as `seeds`",
+        description=(
+            "seeds of the baselines, which must include `seeds`; further ones reduce noise, "
+            "because every cell of a target depends on its baseline; null: the same as `seeds`"
+        ),
     )
     pairs: Pairs = Field(
         default=None,
-        description="pairs of any datasets: all, or a list of source and target as Dataset/task; "
-        "null: within each dataset, unless sources or targets are given",
+        description=(
+            "pairs of tasks from any datasets: all, or a list with source and target as "
+            "Dataset/task; null: pairs within each dataset, unless sources or targets are given"
+        ),
     )
     sources: Patterns | None = Field(
-        default=None, description="source tasks from any datasets, as Dataset/*"
+        default=None, description="source tasks from any datasets, as Dataset/task"
     )
-    targets: Patterns | None = Field(default=None, description="target tasks from any datasets")
+    targets: Patterns | None = Field(
+        default=None, description="target tasks from any datasets, as Dataset/task"
+    )
     allow_leaks: Annotated[tuple[Leak, ...], LIST, DISTINCT] = Field(
         default=(),
-        description="'Source > Target': pairs of datasets in which the source may train on test "
-        "dialogues of the target",
+        description=(
+            "pairs of datasets, as 'Source > Target', in which the source may train on test "
+            "dialogues of the target"
+        ),
     )
     checkpoints: TransferCheckpoints = Field(
         default=TransferCheckpoints(),
-        description="files that stay on disk in addition to records and predictions",
+        description="checkpoints that stay on disk in addition to records and predictions",
     )
     multi_source: MultiSourceConfig = Field(
         default=MultiSourceConfig(), description="runs with several sources (paper, section 6.2)"
     )
     prompted: Prompted = Field(
         default=(),
-        description="language models that are prompted without training, for comparison with the "
-        "baselines",
+        description=(
+            "language models that are prompted without training, to compare them with the baselines"
+        ),
     )
     rules: Rules = Field(
         default="free",
-        description="challenge: refuse settings that the FETA challenge forbids; free: allow them, "
-        "but the records cannot be submitted",
+        description=(
+            "challenge: reject settings that the FETA challenge forbids; free: accept them, but "
+            "the records cannot be submitted"
+        ),
     )
 
     @model_validator(mode="after")

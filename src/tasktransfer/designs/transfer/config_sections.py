@@ -25,7 +25,11 @@ class TransferData(DataConfig):
     """Dialogues of the study, and the folders of other datasets' releases."""
 
     releases: dict[DatasetName, UserPath] = Field(
-        default={}, description="dataset: folder of its release, if that is not data.release"
+        default={},
+        description=(
+            "folder with the release of each dataset (name: folder); a dataset that is not "
+            "listed is read from data.release"
+        ),
     )
 
     def release_of(self, dataset: str) -> str:
@@ -40,29 +44,38 @@ class TransferTraining(TrainingConfig):
 
     epochs: Epochs | Annotated[dict[DatasetName, Epochs], Field(min_length=1)] = Field(
         default=PAPER_EPOCHS,
-        description="passes over the training set; one number, or one per dataset",
+        description="number of passes over the training set; one number, or one per dataset",
     )
     updates: Count | None = Field(
         default=None,
-        description="optimiser steps instead of epochs; a run on several tasks has this number of "
-        "steps per task",
+        description=(
+            "number of optimizer steps, instead of epochs; a run on several tasks has this "
+            "number of steps per task"
+        ),
     )
     min_updates: Count | None = Field(
-        default=None, description="minimum number of optimiser steps, if epochs give fewer"
+        default=None, description="minimum number of optimizer steps, used if epochs give fewer"
     )
     round_updates: Count | None = Field(
         default=None,
-        description="updates per round, after which dev is evaluated; null: one epoch",
+        description=(
+            "number of updates per round, after which the model is evaluated on dev; null: one "
+            "epoch"
+        ),
     )
     patience: Count | None = Field(
         default=None,
-        description="rounds without improvement after which training stops; null: never",
+        description=(
+            "number of rounds without improvement after which training stops; null: no early "
+            "stopping"
+        ),
     )
     recipe: Literal["auto"] | None = Field(
         default=None,
-        description="auto: keys of this section that are missing in the file, and "
-        "models[].reads, are set by the model's family and size; null: they are set as in the "
-        "paper",
+        description=(
+            "auto: keys of this section that the file does not set, and models[].reads, follow "
+            "from the model's family and size; null: they are set as in the paper"
+        ),
     )
 
     later: ClassVar[tuple[str, ...]] = (
@@ -114,7 +127,7 @@ class TransferModel(ModelConfig):
 
     trained: bool = Field(
         default=True,
-        description="whether the study trains it; false: it is only prompted",
+        description="true to train the model in this study; false to only prompt it",
     )
 
     @property
@@ -123,8 +136,10 @@ class TransferModel(ModelConfig):
 
     reads: Literal["pooler", "first_token", "mean"] = Field(
         default="pooler",
-        description="input of an encoder's heads: the pooler's output (as in the paper), the first "
-        "token's last hidden state, or the mean of all tokens' last hidden states",
+        description=(
+            "input of an encoder's task heads: the pooler's output (as in the paper), the first "
+            "token's last hidden state, or the mean of all tokens' last hidden states"
+        ),
     )
 
     @field_validator("reads")
@@ -133,8 +148,8 @@ class TransferModel(ModelConfig):
         family = info.data.get("family", "encoder")
         if family != "encoder" and reads != "pooler":
             raise ValueError(
-                f"found {reads!r}, but the family is {family}, and only encoders have heads: "
-                "remove it"
+                f"found {reads!r}, but models of family {family} have no task heads. Remove "
+                "the key."
             )
         return reads
 
@@ -156,5 +171,5 @@ class TransferCheckpoints(CheckpointConfig):
         BeforeValidator(_every_kind, json_schema_input_type=Literal["all"] | list[StageKind]),
     ] = Field(
         default=("baseline",),
-        description="kinds of stages whose checkpoints stay on disk, or all",
+        description="kinds of stages whose checkpoints stay on disk, or all of them",
     )

@@ -115,10 +115,13 @@ def control_steps(control: str, sources: Tasks, target: str, usual: Usual) -> li
         ConfigError: an unknown control, or the wrong number of sources.
     """
     if control not in CONTROLS:
-        raise ConfigError(f"unknown control {control!r}; known: {', '.join(CONTROLS)}")
+        raise ConfigError(f"{control!r} is not a control. Choose one of {', '.join(CONTROLS)}.")
     wanted = int(control in OF_PAIRS)
     if len(sources) != wanted:
-        raise ConfigError(f"{control} of {target} has {wanted} sources, got {', '.join(sources)}")
+        raise ConfigError(
+            f"{control} of {target} has {wanted} sources, but got {', '.join(sources)}. Change "
+            "its sources."
+        )
     return CONTROLS[control](sources, target, usual)
 
 

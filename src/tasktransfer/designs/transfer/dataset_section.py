@@ -27,29 +27,33 @@ from tasktransfer.designs.names import AnyTaskName, AnyTaskNames, TaskNames, tas
 class Pair(Section):
     """A source and its target."""
 
-    source: AnyTaskName = Field(description="task to train on first or jointly")
-    target: AnyTaskName = Field(description="the evaluated task")
+    source: AnyTaskName = Field(
+        description="task that is trained first, or together with the target"
+    )
+    target: AnyTaskName = Field(description="task that is evaluated")
 
 
 class PairsSection(Section):
     """Sources, targets or pairs of a dataset."""
 
     sources: Literal["all"] | AnyTaskNames = Field(
-        default=ALL, description="source tasks, or all: every task in tasks"
+        default=ALL, description="tasks to train on as sources, or all for every task in tasks"
     )
     targets: Literal["all"] | AnyTaskNames = Field(
-        default=ALL, description="target tasks, or all: every task in tasks"
+        default=ALL, description="tasks to evaluate as targets, or all for every task in tasks"
     )
     pairs: Annotated[tuple[Pair, ...], LIST, DISTINCT] | None = Field(
         default=None,
-        description="source and target pairs, instead of all sources with all targets; [] for none",
+        description="pairs of source and target, instead of all combinations; [] for none",
     )
 
 
 class DatasetSection(PairsSection):
     """Tasks of one dataset, as written in the file."""
 
-    tasks: Literal["all"] | TaskNames = Field(default=ALL, description="tasks of the study, or all")
+    tasks: Literal["all"] | TaskNames = Field(
+        default=ALL, description="tasks of the dataset in this study, or all"
+    )
 
 
 class DeclaredSection(Declaration, PairsSection):

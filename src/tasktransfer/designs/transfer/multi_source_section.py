@@ -27,9 +27,9 @@ Chooser = Annotated[str, OneOf("choice", lambda dataset: (*SPLITS_THAT_CHOOSE, *
 class NamedMultiSource(Section):
     """A multi-source target and its sources, written out in the config."""
 
-    dataset: DatasetName = Field(description="the dataset of target and sources")
-    target: TaskName = Field(description="the evaluated task")
-    sources: TaskNames = Field(description="source tasks to train on together")
+    dataset: DatasetName = Field(description="dataset of the target and its sources")
+    target: TaskName = Field(description="task that is evaluated")
+    sources: TaskNames = Field(description="source tasks that are trained together")
 
 
 def _restore_off(mode: Any) -> Any:
@@ -47,27 +47,36 @@ class MultiSourceConfig(Section):
         ),
     ] = Field(
         default="off",
-        description="off, named (below), or auto: picked from the single-source results",
+        description=(
+            "off; named, for the targets listed below; or auto, which picks targets and sources "
+            "from the single-source results"
+        ),
     )
     named: Annotated[tuple[NamedMultiSource, ...], LIST, DISTINCT] = Field(
-        default=(), description="multi-source targets with their sources; read when mode is named"
+        default=(), description="targets with their sources; used only if mode is named"
     )
     targets_per_dataset: Count = Field(
-        default=2, description="auto: number of targets, those that benefit most"
+        default=2, description="mode auto: number of targets, those that gain most from transfer"
     )
     sources_per_target: Count = Field(
-        default=3, description="auto: number of sources per target, the best ones"
+        default=3,
+        description="mode auto: number of sources per target, those with the highest gain",
     )
     choose_by: Chooser = Field(
         default="dev",
-        description="auto: the split whose scores choose the sources, or the selector that ranks "
-        "them; test follows the paper, but then the same scores choose and evaluate the runs",
+        description=(
+            "mode auto: the split whose scores choose the sources, or the selector that ranks "
+            "them; test follows the paper, but then the same scores choose and evaluate the runs"
+        ),
     )
     algorithms: (
         Literal["all"] | Annotated[tuple[TransferName, ...], LIST, Field(min_length=1), DISTINCT]
     ) = Field(
         default=ALL,
-        description="transfer algorithms run with several sources, or all of the study's",
+        description=(
+            "transfer algorithms that are run with several sources; all for every algorithm of "
+            "the study"
+        ),
     )
 
     def in_force(self, algorithms: tuple[str, ...]) -> MultiSourceConfig:

@@ -37,8 +37,8 @@ Leak = Annotated[str, Text(r"[\w-]+ ?> ?[\w-]+", "write the two datasets as 'Sou
 class AnyPair(Section):
     """A source and its target, from any datasets."""
 
-    source: Pattern = Field(description="the task that is trained first, as Dataset/task")
-    target: Pattern = Field(description="the evaluated task, as Dataset/task")
+    source: Pattern = Field(description="task that is trained first, as Dataset/task")
+    target: Pattern = Field(description="task that is evaluated, as Dataset/task")
 
 
 Pairs = Literal["all"] | Annotated[tuple[AnyPair, ...], LIST, DISTINCT] | None

@@ -319,8 +319,9 @@ def _plan_across_datasets(builder: PlanBuilder, given: _Given, wanted: RunName) 
     tasks = [*homes(dataset, sources), (dataset, target)]
     if len(sources) > 1 and algorithm != "sequential":
         raise ConfigError(
-            f"{algorithm} of {target} on sources of other datasets ({', '.join(sources)}): a "
-            "training reads one dataset; use one source, or algorithm sequential"
+            f"{algorithm} of {target}: The sources {', '.join(sources)} are of other "
+            "datasets, but a training reads only one dataset. Use one source, or the "
+            "algorithm sequential."
         )
     before: Stage | None = None
     for home, task in tasks:
@@ -360,8 +361,9 @@ def _refuse_forbidden(config: TransferConfig, wanted: RunName) -> None:
     )
     if problems:
         raise ConfigError(
-            f"study {config.study}, {algorithm} of {target} with {model}: {problems[0]}; fix the "
-            "config, or set rules: free (records of a free study cannot be submitted)"
+            f"study {config.study}, {algorithm} of {target} with {model}: {problems[0]}. Fix "
+            "the config, or set rules: free (the records of a free study cannot be "
+            "submitted)."
         )
 
 

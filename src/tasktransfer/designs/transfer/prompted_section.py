@@ -48,7 +48,7 @@ class PromptedConfig(EndpointConfig):
     """
 
     model: ModelName = Field(
-        description="name in tables: one of models, or a name for the endpoint's model"
+        description="name in tables: a name in models, or a new name for the endpoint's model"
     )
     shots: Annotated[
         tuple[_Shots, ...],
@@ -58,33 +58,47 @@ class PromptedConfig(EndpointConfig):
         BeforeValidator(_wrap_number, json_schema_input_type=_Shots | list[_Shots]),
     ] = Field(
         default=(0,),
-        description="number of few-shot examples, sampled by seed from the training set; one "
-        "number, or several that are each evaluated",
+        description=(
+            "number of few-shot examples, which are sampled from the training set by seed; one "
+            "number, or several that are evaluated separately"
+        ),
     )
     test_data_seen: _Seen | Annotated[dict[DatasetName, _Seen], Field(min_length=1)] = Field(
         default="unknown",
-        description="whether the model saw the test dialogues in its training (contamination), as "
-        "far as known; one answer, or one per dataset. It is printed and changes no number",
+        description=(
+            "whether the model has seen the test dialogues in its training (contamination), as "
+            "far as known; one answer, or one per dataset; it is only shown and does not affect "
+            "any score"
+        ),
     )
     chat: _Chat = Field(
         default="auto",
-        description="whether prompts are formatted as chat turns; auto: if the model has a chat "
-        "template",
+        description=(
+            "whether prompts are formatted as chat turns; auto: yes if the model has a chat "
+            "template"
+        ),
     )
     max_length: Count | None = Field(
         default=None,
-        description="maximum number of tokens in prompt and answer together; null: the model's "
-        f"max_length, or {DEFAULT_LENGTH} for an endpoint",
+        description=(
+            "maximum number of tokens of a prompt and its answer together; null: the model's "
+            f"max_length, or {DEFAULT_LENGTH} for an endpoint"
+        ),
     )
     thinking_tokens: Annotated[int, Field(ge=0, le=MOST)] | None = Field(
         default=None,
-        description="tokens that a model behind an endpoint may spend on reasoning before it "
-        "answers, beyond max_length; null: 2048 if it reasons in a probe request, otherwise none",
+        description=(
+            "maximum number of tokens that a model behind an endpoint may spend on reasoning "
+            "before it answers, beyond max_length; null: 2048 if it reasons in a probe request, "
+            "otherwise none"
+        ),
     )
     limit_test: Count | None = Field(
         default=None,
-        description="maximum number of test instances per task, because prompting is slower than "
-        "predicting; null: training.limit_test",
+        description=(
+            "maximum number of test instances per task, because prompting is slower than "
+            "predicting; null: the value of training.limit_test"
+        ),
     )
 
     def seen_of(self, dataset: str) -> Seen:

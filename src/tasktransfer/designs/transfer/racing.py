@@ -37,21 +37,26 @@ class RacingConfig(Section):
     """Rounds of a race between the sources of a target."""
 
     seeds: Annotated[tuple[Count, ...], LIST, Field(min_length=2)] = Field(
-        description="cumulative number of the study's seeds at the end of each round, increasing"
+        description=(
+            "cumulative number of seeds that are trained by the end of each round, in increasing "
+            "order"
+        )
     )
     keep: Annotated[tuple[Share, ...], LIST, Field(min_length=1)] = Field(
-        description="fraction of a target's remaining sources, best by dev score, that continues "
-        "after each round except the last"
+        description=(
+            "fraction of a target's remaining sources that continues after each round except the "
+            "last; the sources with the best dev scores continue"
+        )
     )
 
     @model_validator(mode="after")
     def _check_rounds(self) -> Self:
         if list(self.seeds) != sorted(set(self.seeds)):
-            raise ValueError(f"seeds: found {list(self.seeds)}, expected numbers that rise")
+            raise ValueError(f"seeds: found {list(self.seeds)}, expected increasing numbers")
         if len(self.keep) != len(self.seeds) - 1:
             raise ValueError(
-                f"keep: found {len(self.keep)} fractions for {len(self.seeds)} rounds: give one "
-                "for each round except the last"
+                f"keep: found {len(self.keep)} fractions for {len(self.seeds)} rounds. Give "
+                "one fraction for each round except the last."
             )
         return self
 
@@ -104,7 +109,9 @@ def read_race(racing: RacingConfig, seeds: Sequence[int], results: str) -> Race:
             kept.append(frozenset(tuple(row[name] for name in NAMES) for row in written))
         except (KeyError, TypeError) as error:
             path = Path(results, name_choice_file(choice_name(number)))
-            raise RecordError(f"{path}: damaged ({error!r}); delete it to recreate it") from error
+            raise RecordError(
+                f"{path}: The file is damaged ({error!r}). Delete it to create it again."
+            ) from error
     return Race(rounds, tuple(kept))
 
 

@@ -68,15 +68,15 @@ def parse_question(study: Study, target: str, sources: Sequence[str]) -> Questio
     if len(found) != 1:
         targets = [f"{one.name}/{name}" for one in config.datasets for name in one.targets]
         raise ConfigError(
-            f"--target: {target!r} is {'in several datasets' if found else 'not a target'}; the "
-            f"study has {', '.join(targets)}"
+            f"--target: {target!r} is {'in several datasets' if found else 'not a target'}. "
+            f"Choose one of {', '.join(targets)}."
         )
     ((name, known),) = found
     sources = [as_seen_from(name, resolve_task(name, source)) for source in sources]
     unknown = [source for source in sources if source not in known]
     if unknown:
         raise ConfigError(
-            f"--sources: {unknown[0]!r} is not a source; the sources are {', '.join(known)}"
+            f"--sources: {unknown[0]!r} is not a source. Choose from {', '.join(known)}."
         )
     return Question(name, task, tuple(sources) or tuple(known))
 
@@ -177,13 +177,15 @@ def read_evidence(study: Study, folder: Path | None) -> tuple[pd.DataFrame, str]
     if folder is not None:
         found = read_tables_evidence(folder)
         if found is None:
-            raise RecordError(f"{folder}: has no deltas.parquet: give a folder of collected tables")
+            raise RecordError(
+                f"{folder}: The table deltas.parquet is missing. Name a folder of collected tables."
+            )
         own = found if study.unknown else found[found["weights"] == weights]
         if own.empty:
             theirs = ", ".join(sorted(set(found["weights"])))
             raise RecordError(
-                f"{folder}: has results of other weights ({theirs}), not of {weights}; give a "
-                "matrix of the same model"
+                f"{folder}: The results were computed with other weights ({theirs}) than "
+                f"{weights}. Name the tables of the same model."
             )
         return own, str(folder)
     found = read_tables_evidence(Path(study.tables))

@@ -52,11 +52,14 @@ def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
             for item in written
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise RecordError(f"{path}: damaged ({error!r}); delete it to recreate it") from error
+        raise RecordError(
+            f"{path}: The file is damaged ({error!r}). Delete it to create it again."
+        ) from error
     contradiction = _find_contradiction(config, picked)
     if contradiction:
         raise RecordError(
-            f"{path}: {contradiction}; delete it to pick again, or set multi_source back"
+            f"{path}: {contradiction}. Delete the file to choose again, or restore "
+            "multi_source in the config."
         )
     return picked
 

@@ -67,9 +67,10 @@ def values_to_choose_by(runs: Iterable[Run], frames: Frames) -> pd.DataFrame:
     if len(absent):
         first = absent.iloc[0]
         raise RecordError(
-            f"{len(absent)} values of {first['selector']} are missing, the first: "
+            f"{len(absent)} values of {first['selector']} are missing, first "
             f"{first['dataset']} {first['model']} {first['source']} -> {first['target']} seed "
-            f"{first['seed']}; run them, because an incomplete table must not select sources"
+            f"{first['seed']}. Compute them, because sources must not be selected from an "
+            "incomplete table."
         )
     return values
 

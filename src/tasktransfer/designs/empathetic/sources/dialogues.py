@@ -69,8 +69,9 @@ def find(folder: Path) -> str:
         if (path / BY_EMOTION).is_dir():
             return str(path)
     raise DataError(
-        f"{folder}: no release of {ED}: neither {FOLDER}/{BY_EMOTION} nor {BY_EMOTION} is "
-        "there; put the CSV files by emotion there, or change data.release"
+        f"{folder}: This is not a release of {ED}, because neither {FOLDER}/{BY_EMOTION} nor "
+        f"{BY_EMOTION} exists in it. Put the CSV files by emotion there, or change "
+        "data.release."
     )
 
 
@@ -84,7 +85,7 @@ def find_files(path: Path) -> dict[str, Path]:
     names = [SPLIT_FILE, *(f"{BY_EMOTION}/{emotion}.csv" for emotion in emotions)]
     for name in names:
         if not (path / name).is_file():
-            raise DataError(f"{path / name}: is missing; copy the whole release again")
+            raise DataError(f"{path / name}: The file is missing. Copy the whole release again.")
     own = [SYNTHETIC] if (path / SYNTHETIC).is_file() else []
     return {name: path / name for name in [*names, *own]}
 
@@ -109,26 +110,27 @@ def read_dialogues(folder: Path) -> list[EmpatheticDialogue]:
     strays = sorted({f.stem for f in (folder / BY_EMOTION).glob("*.csv")} - set(LABELS))
     if strays:
         raise DataError(
-            f"{folder / BY_EMOTION / strays[0]}.csv: {strays[0]!r} is not one of the 32 labels "
-            f"({', '.join(LABELS)}); remove the file"
+            f"{folder / BY_EMOTION / strays[0]}.csv: {strays[0]!r} is not one of the 32 "
+            f"emotions ({', '.join(LABELS)}). Remove the file."
         )
     for emotion in _list_emotions(folder):
         file = files[f"{BY_EMOTION}/{emotion}.csv"]
         of_file = list(_read_dialogues(file, emotion, splits))
         if not of_file:
-            raise DataError(f"{file}: contains no dialogue; copy the whole release again")
+            raise DataError(f"{file}: The file contains no dialogue. Copy the whole release again.")
         for dialogue in of_file:
             if dialogue.name in seen:
                 raise DataError(
-                    f"{file}: dialogue {dialogue.name} is in {seen[dialogue.name]} too; keep one"
+                    f"{file}: Dialogue {dialogue.name} is also in {seen[dialogue.name]}. Keep "
+                    "one of them."
                 )
             seen[dialogue.name] = file
             dialogues.append(dialogue)
     unknown = sorted(splits.keys() - seen.keys())
     if unknown:
         raise DataError(
-            f"{files[SPLIT_FILE]}: dialogue {unknown[0]} (and {len(unknown) - 1} more) is not in "
-            f"any file of {BY_EMOTION}; copy the whole release again"
+            f"{files[SPLIT_FILE]}: Dialogue {unknown[0]} (and {len(unknown) - 1} more) is not "
+            f"in any file of {BY_EMOTION}. Copy the whole release again."
         )
     refuse_shared(
         (
@@ -162,11 +164,12 @@ def _read_splits(file: Path) -> dict[str, str]:
     for line, (name, split) in read_csv_rows(file, ("Dialog_ID", "split")):
         where = format_location(file, line)
         if split not in SPLIT_OF:
-            raise DataError(f"{where}: split {split!r}; write train, valid or test")
+            raise DataError(f"{where}: {split!r} is not a split. Write train, valid or test.")
         if name in splits:
             raise DataError(
-                f"{where}: dialogue {name} is in {splits[name]} already, now in "
-                f"{SPLIT_OF[split]}; keep one line, since no dialogue may be in two splits"
+                f"{where}: Dialogue {name} is in {SPLIT_OF[split]} here, but in "
+                f"{splits[name]} on an earlier line. Keep one line, because no dialogue may "
+                "be in two splits."
             )
         splits[name] = SPLIT_OF[split]
     return splits
@@ -185,20 +188,25 @@ def _read_dialogues(
     for line, (dialogue, kind, actor, text) in read_csv_rows(file, COLUMNS):
         where = format_location(file, line)
         if not text.strip():
-            raise DataError(f"{where}: Text is empty; give the words, or remove the dialogue")
+            raise DataError(f"{where}: Text is empty. Write the utterance, or remove the dialogue.")
         if dialogue not in splits:
-            raise DataError(f"{where}: dialogue {dialogue!r} is not in {SPLIT_FILE}; add its split")
+            raise DataError(
+                f"{where}: Dialogue {dialogue!r} is missing in {SPLIT_FILE}. Add its split there."
+            )
         if kind == "situation":
             yield from whole()
             name, situation, utterances = dialogue, text, []
             continue
         wanted = ("speaker", "listener")[len(utterances) % 2]
         if kind != "utterance" or dialogue != name:
-            raise DataError(f"{where}: Type {kind!r}; a dialogue is a situation, then utterances")
+            raise DataError(
+                f"{where}: Type {kind!r} is not expected here, because a dialogue is a situation "
+                "followed by utterances. Fix the dialogue."
+            )
         if actor != wanted:
             raise DataError(
-                f"{where}: Actor {actor!r}, expected {wanted!r}: the speaker begins and turns "
-                "alternate; fix the dialogue"
+                f"{where}: The actor is {actor!r}, expected {wanted!r}, because the speaker "
+                "begins and turns alternate. Fix the dialogue."
             )
         utterances.append(text)
     yield from whole()

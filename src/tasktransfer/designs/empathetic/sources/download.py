@@ -74,9 +74,13 @@ def _read_dialogues(file: str, split: str, lines: Iterable[bytes]) -> Iterator[E
         where = format_location(file, number)
         index, label, *texts = cells[1], cells[2], *map(_restore_text, (cells[3], cells[5]))
         if label not in LABELS:
-            raise DataError(f"{where}: {label!r:.40} is not one of the 32 labels; fetch it again")
+            raise DataError(
+                f"{where}: {label!r:.40} is not one of the 32 emotions. Fetch the data again."
+            )
         if not index.isdecimal() or not all(texts):
-            raise DataError(f"{where}: has no index or an empty text; fetch it again")
+            raise DataError(
+                f"{where}: The line has no index or an empty text. Fetch the data again."
+            )
         if cells[0] != name or int(index) <= last:
             if name:
                 yield EmpatheticDialogue(name, split, emotion, situation, tuple(utterances))
@@ -84,7 +88,7 @@ def _read_dialogues(file: str, split: str, lines: Iterable[bytes]) -> Iterator[E
         utterances.append(texts[1])
         last = int(index)
     if not name:
-        raise DataError(f"{file}: contains no dialogue; fetch it again")
+        raise DataError(f"{file}: The file contains no dialogue. Fetch the data again.")
     yield EmpatheticDialogue(name, split, emotion, situation, tuple(utterances))
 
 
@@ -95,14 +99,16 @@ def _read_lines(file: str, lines: Iterable[bytes]) -> Iterator[tuple[int, list[s
         try:
             cells = line.decode("utf-8").rstrip("\r\n").split(",")
         except UnicodeDecodeError:
-            raise DataError(f"{where}: is not UTF-8 text; fetch it again") from None
+            raise DataError(
+                f"{where}: The text is not valid UTF-8. Fetch the data again."
+            ) from None
         if number == 1 and tuple(cells[: WIDTHS[0]]) != PUBLISHED_COLUMNS:
             expected = ", ".join(PUBLISHED_COLUMNS)
-            raise DataError(f"{file}: expected the columns {expected}; fetch it again")
+            raise DataError(f"{file}: The columns are not {expected}. Fetch the data again.")
         if len(cells) not in WIDTHS:
             raise DataError(
-                f"{where}: has {len(cells)} cells, expected {WIDTHS[0]} or "
-                f"{WIDTHS[1]}; fetch it again"
+                f"{where}: The line has {len(cells)} cells, expected {WIDTHS[0]} or "
+                f"{WIDTHS[1]}. Fetch the data again."
             )
         if number > 1:
             yield number, cells
@@ -121,8 +127,8 @@ def _rename_repeated(
         name, count = dialogue.name, 0
         if splits.get(name, dialogue.split) != dialogue.split:
             raise DataError(
-                f"{archive}: dialogue {name} is in {splits[name]} and in {dialogue.split}; fetch "
-                "it again"
+                f"{archive}: Dialogue {name} is both in {splits[name]} and in "
+                f"{dialogue.split}. Fetch the data again."
             )
         while name in splits:
             count += 1

@@ -94,7 +94,9 @@ def _find_daily_files(folder: Path) -> dict[str, Path]:
     found = next((file for file in dialogues if file.is_file()), None)
     if found is None or split is None:
         absent = " or ".join(map(str, dialogues if found is None else splits))
-        raise DataError(f"{absent}: is missing; put it there, or change data.releases.{DAILY}")
+        raise DataError(
+            f"{absent}: The file is missing. Put it there, or change data.releases.{DAILY}."
+        )
     marker = folder / "dailydialog" / "synthetic.json"
     own = {"synthetic": marker} if marker.is_file() else {}
     return {"dialogues": found, "split": split, **own}
@@ -151,8 +153,9 @@ def _find_pair_files(folder: Path) -> dict[str, Path]:
     for file in files.values():
         if not file.is_file():
             raise DataError(
-                f"{file}: is missing; a folder of reply pairs needs {', '.join(SPLITS)}.tsv, with "
-                f"a context, a tab and a reply on each line (data.releases.{PAIRS})"
+                f"{file}: The file is missing. A folder of reply pairs "
+                f"(data.releases.{PAIRS}) needs {', '.join(SPLITS)}.tsv, with a context, a "
+                "tab and a reply on each line."
             )
     return files
 
@@ -168,8 +171,8 @@ def _read_reply_pairs(file: Path, split: str) -> Iterator[Instance]:
         parts = line.split("\t")
         if len(parts) != 2 or not all(part.strip() for part in parts):
             raise DataError(
-                f"{format_location(file, number)}: expected a context, a tab and a reply, found "
-                f"{line!r:.60}; fix the line, or remove it"
+                f"{format_location(file, number)}: expected a context, a tab and a reply, "
+                f"found {line!r:.60}. Fix the line, or remove it."
             )
         name = f"{split}-{number}"
         yield Instance(name, name, PAIR.name, parts[0], 0, {}, (), (parts[1],))
@@ -204,8 +207,8 @@ def _find_tag_files(folder: Path) -> dict[str, Path]:
         if all(file.is_file() for file in files.values()):
             return files
     raise DataError(
-        f"{folder}: has no dev.csv and test.csv of {TAGS}, and neither has its folder goemotions; "
-        f"put them there, or change data.releases.{TAGS}"
+        f"{folder}: The files dev.csv and test.csv of {TAGS} are neither here nor in the "
+        f"folder goemotions. Put them there, or change data.releases.{TAGS}."
     )
 
 
@@ -218,7 +221,10 @@ def _read_tags(files: dict[str, Path]) -> Rows:
             read_csv_rows(file, ("label", "content")), 2
         ):
             if not label.isdecimal() or not 1 <= int(label) <= len(TAG_LABELS):
-                raise DataError(f"{format_location(file, line)}: label {label!r}; write 1 to 27")
+                raise DataError(
+                    f"{format_location(file, line)}: {label!r} is not a label number. Write a "
+                    "number from 1 to 27."
+                )
             split = {0: "dev", 1: "test"}.get(number % 10, "train")
             identity, tag = f"{name}-{number}", TAG_LABELS[int(label) - 1]
             rows[split].append(Instance(identity, identity, TAG.name, text, 0, {}, (), (tag,)))
@@ -237,8 +243,8 @@ def _find_news_files(folder: Path) -> dict[str, Path]:
             path = folder / f"20news-bydate-{part}" / label
             if not path.is_dir():
                 raise DataError(
-                    f"{path}: is missing; unpack 20news-bydate there, or change "
-                    f"data.releases.{NEWSGROUPS}"
+                    f"{path}: The folder is missing. Unpack 20news-bydate there, or change "
+                    f"data.releases.{NEWSGROUPS}."
                 )
             files |= {f"{part}/{label}/{f.name}": f for f in sorted(path.iterdir())}
     return files

@@ -124,7 +124,7 @@ def make_rated_task(of: RatedSet, dataset: str) -> Task:
         metrics=(MetricSpec("closeness"),),
         query="{response}",
         prompt=Prompt("rating:", max_answer_tokens=4),
-        description=f"{of.criterion} of a response, mean over annotators.",
+        description=f"{of.criterion} of a response, as the mean over annotators.",
         citation=_PAPER,
         licence="as the set states",
         first="context",

@@ -134,8 +134,8 @@ def convai2(files: Files) -> Iterator[CorpusDialogue]:
             dialogue.utterances for dialogue in dialogues
         ]:
             raise DataError(
-                f"{files[CONVAI2_REVISED]}: its dialogues differ from those of {files[CONVAI2]}; "
-                "copy both from one release, or remove it"
+                f"{files[CONVAI2_REVISED]}: The dialogues differ from those of "
+                f"{files[CONVAI2]}. Copy both files from one release, or remove this one."
             )
         dialogues = [
             replace(dialogue, revised=other.persona)

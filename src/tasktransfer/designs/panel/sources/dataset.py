@@ -130,9 +130,9 @@ class _World:
         found = find_files(folder, self.names)
         if not {*found} - {SYNTHETIC}:
             raise DataError(
-                f"{folder}: is not a release of {self.name}: neither it nor its folder dialogue "
-                f"contains {', '.join(self.names[:6])}, ...; give the folder that does "
-                "(data.release)"
+                f"{folder}: This is not a release of {self.name}, because neither the folder "
+                f"nor its subfolder dialogue contains {', '.join(self.names[:6])}, ... Set "
+                "data.release to the folder with these files."
             )
         return found
 
@@ -224,9 +224,9 @@ class _World:
             count = sum(dialogue.split == split for dialogue in dialogues)
             if count < LEAST_DIALOGUES:
                 raise DataError(
-                    f"{path}: {task} has {count} dialogues for {split}, but unfitting responses "
-                    f"are sampled from another dialogue: give {LEAST_DIALOGUES} or more, or "
-                    f"remove {task} from domains"
+                    f"{path}: {task} has {count} dialogues for {split}, but unfitting "
+                    f"responses are sampled from other dialogues. Provide {LEAST_DIALOGUES} "
+                    f"or more, or remove {task} from domains."
                 )
 
 
@@ -293,10 +293,12 @@ def read_pair(row: Table, location: Location) -> tuple[tuple[str, ...], str]:
     context = tuple(text.strip() for text in get_texts(row, "context", location))
     response = get_text(row, "response", location).strip()
     if not context or not all(context):
-        problem = "contains an empty utterance" if context else "the context is empty"
-        raise location.at("context").error(problem, "give its utterances as a list of texts")
+        problem = "the context contains an empty utterance" if context else "the context is empty"
+        raise location.at("context").error(problem, "write its utterances as a list of texts")
     if not response:
-        raise location.at("response").error("is empty", "give its words, or remove the line")
+        raise location.at("response").error(
+            "the response is empty", "write the response, or remove the line"
+        )
     return context, response
 
 

@@ -110,7 +110,7 @@ def _parse_list(text: str, location: Location) -> list[Any]:
     except ValueError:
         values = None
     if not isinstance(values, list):
-        raise location.error(f"{text!r:.60} is not a list of numbers")
+        raise location.error(f"{text!r:.60} is not a list of numbers", "write one, such as [3, 4]")
     return values
 
 
@@ -209,7 +209,9 @@ def make_lines_source(name: str) -> Source:
             ratings = _parse_ratings(get_list(row, "ratings", location), location)
             group, system = get_member(row, "context_id", location), row.get("system") or ""
             if not isinstance(group, str | int):
-                raise location.at("context_id").error(f"{group!r:.60} is not a name")
+                raise location.at("context_id").error(
+                    f"{group!r:.60} is not a context ID", "write a text or a number"
+                )
             yield Item(
                 tuple(text.strip() for text in turns),
                 response.strip(),
@@ -258,35 +260,39 @@ def read_rated(of: RatedSet, files: Files) -> list[Item]:
     for item in source.read(files, of):
         where = item.place
         if not item.response:
-            raise DataError(f"{where}: the response is empty; give its words, or remove the row")
+            raise DataError(
+                f"{where}: The response is empty. Write the response, or remove the row."
+            )
         if not any(text.strip() for text in item.context):
-            raise DataError(f"{where}: the context is empty; add utterances, or remove the row")
+            raise DataError(f"{where}: The context is empty. Add utterances, or remove the row.")
         if not item.group.strip():
             raise DataError(
-                f"{where}: no context id; name the context, since intervals resample contexts"
+                f"{where}: The context has no ID, but intervals resample contexts. Add a "
+                "context ID."
             )
         if not item.ratings:
-            raise DataError(f"{where}: no rating; give one, or remove the row")
+            raise DataError(f"{where}: The row has no rating. Add one, or remove the row.")
         for rating in item.ratings:
             if not of.low <= rating <= of.high:
                 raise DataError(
-                    f"{where}: rating {rating:g} is not on the scale {of.low:g} to {of.high:g}; "
-                    "fix it, or remove the row"
+                    f"{where}: The rating {rating:g} is not on the scale from {of.low:g} to "
+                    f"{of.high:g}. Fix it, or remove the row."
                 )
         kept.append(item)
         # GRADE has some pairs twice, with ratings by different people, which are not duplicates.
         key = item.context, item.response, item.system, item.group, item.ratings
         if key in seen and not source.repeats:
             raise DataError(
-                f"{where}: the same context, response and ratings as in {seen[key]}; keep one"
+                f"{where}: The context, response and ratings are the same as in {seen[key]}. "
+                "Keep one of the two rows."
             )
         seen[key] = where
     contexts = len({item.group for item in kept})
     if contexts < LEAST_CONTEXTS:
         raise DataError(
-            f"{file}: found {len(kept)} items of {contexts} contexts for {of.name}, but a "
-            f"correlation with an interval needs {LEAST_CONTEXTS} contexts or more; give the "
-            f"whole file, or remove {of.name} from rated_sets"
+            f"{file}: The file has {len(kept)} items of {contexts} contexts for {of.name}, "
+            f"but the interval of a correlation needs {LEAST_CONTEXTS} contexts or more. Use "
+            f"the complete file, or remove {of.name} from rated_sets."
         )
     return kept
 

@@ -119,8 +119,9 @@ def _read_frequent_answer(run: _Run, root: Path, target: str) -> tuple[str, floa
     try:
         table = select_task_rows(read_columns(path, expected, ["prediction", "task"]), target)
     except RecordError as error:
-        remedy = "run `tasktransfer collect` again"
-        raise RecordError(f"{error} (changed since it was collected; {remedy})") from error
+        raise RecordError(
+            f"{error} (the file changed after it was collected). Run `tasktransfer collect` again."
+        ) from error
     return find_most_frequent(table["prediction"])
 
 

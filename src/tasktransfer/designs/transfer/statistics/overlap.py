@@ -82,7 +82,8 @@ def _read_instance_ids(path: Path, target: str) -> list[str]:
     expected = read_record(path)["rows"]
     if expected is None:
         raise RecordError(
-            f"{path}: lists no predictions, but the tables do; run `tasktransfer collect` again"
+            f"{path}: The table lists no predictions, but other tables do. Run `tasktransfer "
+            "collect` again."
         )
     table = read_rows(path.with_name(expected["file"]), expected)
     pairs = zip(table["task"].to_pylist(), table["instance_id"].to_pylist(), strict=True)
@@ -189,10 +190,10 @@ def _select_training_counts(frames: Frames) -> pd.DataFrame | None:
         return None
     path = Path(frames.study.tables, "overlap_data.parquet")
     wanted = {"dataset", "source", "target", "shared", "of", "synthetic", "few_sample"}
-    remedy = f"run `tasktransfer data stats --out {path.parent}` again, or delete the file"
+    remedy = f"Run `tasktransfer data stats --out {path.parent}` again, or delete the file"
     absent = sorted(wanted - set(shared.columns))
     if absent:
-        raise RecordError(f"{path}: has no column {', '.join(absent)}; {remedy}")
+        raise RecordError(f"{path}: The columns {', '.join(absent)} are missing. {remedy}.")
     _check_same_data(path, shared, runs, frames.metadata, remedy)
     studied = set(runs["target"]) | set(runs["sources"].explode().dropna())
     return shared[shared["source"].isin(studied) & shared["target"].isin(studied)]
@@ -214,6 +215,6 @@ def _check_same_data(
         }
         if counted != trained:
             raise RecordError(
-                f"{path}: {row.dataset} was counted with {counted}, the runs have {trained}; "
-                f"{remedy}"
+                f"{path}: Shared dialogues of {row.dataset} were counted with {counted}, but "
+                f"the runs were trained with {trained}. {remedy}."
             )

@@ -82,8 +82,9 @@ def tally_of(run: Run, root: Path, tallies: Tallies) -> metrics.Sums:
     try:
         return tallies.read(root / tested.file, tested.expected)
     except TaskTransferError as error:
-        remedy = "run `tasktransfer collect` again"
-        raise RecordError(f"{error} (changed since it was collected; {remedy})") from error
+        raise RecordError(
+            f"{error} (the file changed after it was collected). Run `tasktransfer collect` again."
+        ) from error
 
 
 def units_of(root: Path, target: str, instances: int, tested: Sequence[Tested]) -> Units:
@@ -105,8 +106,9 @@ def units_of(root: Path, target: str, instances: int, tested: Sequence[Tested]) 
     try:
         rows = read_columns(root / first.file, first.expected, ["task", "cluster"])
     except RecordError as error:
-        remedy = "run `tasktransfer collect` again"
-        raise RecordError(f"{error} (changed since it was collected; {remedy})") from error
+        raise RecordError(
+            f"{error} (the file changed after it was collected). Run `tasktransfer collect` again."
+        ) from error
     names = select_task_rows(rows, target)["cluster"]
     if names.null_count or len(names) != instances:
         return make_instance_units(instances)
