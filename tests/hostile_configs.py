@@ -96,7 +96,7 @@ COMMON: list[tuple[str, Any, str]] = [
     ("models.0.name", LONG, "100 at most"),
     ("models", [], "expected 1 or more items"),
     ("models", None, "expected a list"),
-    ("seeds", 10**9, "expected a number of 1 to 1000 seeds"),
+    ("seeds", 10**9, "expected a number of seeds from 1 to 1000"),
     ("seeds", [1, 1], "duplicates seeds[0]"),
     ("training.learning_rate", NAN, "expected a finite number"),
     ("training.max_grad_norm", INFINITY, "expected a finite number"),
@@ -141,7 +141,7 @@ OWN: dict[str, list[tuple[str, Any, str]]] = {
         ("reduction", 10**9, "expected a number of 1024 at most"),
         ("data.few_sample", True, "no dataset of this design has a few-sample setting"),
         ("models.0.family", "decoder", "expected one of encoder"),
-        ("models.0.checkpoint", "built", "this design does not build models"),
+        ("models.0.checkpoint", "built", "This design does not build models"),
     ],
     "probes": [
         ("probes.tasks", [], "expected 1 or more items"),
@@ -170,10 +170,10 @@ BROKEN: dict[str, tuple[str, str]] = {
     "alias of itself": ("x: &x [*x]\n", "contains itself"),
     "tag": ("x: !!python/object:os.system {}\n", "cannot be used"),
     "open quote": ('x: "abc\n', "not valid YAML"),
-    "null as a key": ("null: 1\n", "null: a key must be a name"),
-    "date as a key": ("2020-01-01: 1\n", "2020-01-01: a key must be a name"),
-    "number as a key": ("3: 1\n", "3: a key must be a name"),
-    "impossible date": ("x: 2022-99-99\n", "a value cannot be read"),
+    "null as a key": ("null: 1\n", "a key is not a name"),
+    "date as a key": ("2020-01-01: 1\n", "a key is not a name"),
+    "number as a key": ("3: 1\n", "a key is not a name"),
+    "impossible date": ("x: 2022-99-99\n", "A value cannot be read"),
     "two documents": ("---\nstudy: s\n", "not valid YAML"),
 }
 """Name → text appended to a file, and the expected message."""

@@ -246,7 +246,7 @@ def test_full_data_on_the_reduced_folder_is_refused(
 ) -> None:
     with pytest.raises(DataError, match=message) as caught:
         prepare(dataset, shared / "feta", False, tmp_path / "out")
-    assert "use the full release" in str(caught.value)
+    assert "Use the full release" in str(caught.value)
     assert not (tmp_path / "out").exists()
 
 

@@ -252,7 +252,9 @@ def test_named_runs_that_the_study_does_not_have(study: Study, tmp_path: Path) -
     assert f"{QA}: the plan has no multitask_finetune from {RE}" in str(caught.value)
     assert f"{RE}: the plan has no multitask from personality_detection" in str(caught.value)
     path = runs_file(tmp_path, **{QA: {"seed": 7}})
-    with pytest.raises(ConfigError, match=rf"{QA}: no run of multitask with seed 7.* 0, 1"):
+    with pytest.raises(
+        ConfigError, match=rf"{QA}: The study has no run of multitask with seed 7.* 0, 1"
+    ):
         picked(study, parse_policy("named", "Friends", path))
     with pytest.raises(ConfigError, match="--ensemble uses all seeds"):
         make(study, Wish("Friends", "tiny-bert", "named", path, "mean"), tmp_path / "a.zip")
@@ -262,7 +264,7 @@ def test_named_runs_that_the_study_does_not_have(study: Study, tmp_path: Path) -
     ("policy", "told"),
     [
         ("best_dev", "did you mean 'best-dev'"),
-        ("best-test", "known: best-dev, fixed:pretrain_finetune"),
+        ("best-test", "Choose one of best-dev, fixed:pretrain_finetune"),
         ("fixed:baseline", "is not a policy"),
         ("fixed:multitsk", "did you mean 'fixed:multitask'"),
         ("named", "--runs FILE"),

@@ -200,7 +200,7 @@ def test_unknown_datasets_and_absent_releases_are_told(
     archive = zipped(tmp_path, files_of(golds))
     assert score_file(archive, data, dataset=golds.dataset).submission.valid
     assert main(["score", str(archive), "--data", str(data), "--dataset", "Seinfeld"]) == 3
-    assert "the datasets are DailyDialog, Friends" in capsys.readouterr().err
+    assert "Choose one of DailyDialog, Friends" in capsys.readouterr().err
     assert main(["score", str(archive), "--data", str(tmp_path / "nowhere")]) == 3
     assert "nowhere: does not exist" in capsys.readouterr().err
 

@@ -239,7 +239,7 @@ def test_rows_of_a_dialogue_that_are_apart_are_told(tmp_path: Path) -> None:
     file.write_text(lines(rows))
     checked = check_files([file], "Own")
     assert declared(checked)["dialogue"]["id"] == "dialog_id"
-    assert "dialogue '0' has rows apart from each other" in checked.problems[0]
+    assert "the rows of dialogue '0' are not consecutive" in checked.problems[0]
 
 
 def test_a_count_of_turns_is_no_label_and_unused_fields_are_told(tmp_path: Path) -> None:

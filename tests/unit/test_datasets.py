@@ -219,13 +219,13 @@ def test_no_dataset_is_named_outside_its_folder(room: str) -> None:
     [
         ("Friend", "question_answering", "did you mean 'Friends'"),
         ("friends", "question_answering", "did you mean 'Friends'"),
-        ("Movies", "question_answering", "the datasets are DailyDialog, Friends"),
+        ("Movies", "question_answering", "Choose one of DailyDialog, Friends"),
         ("Friends", "question_answer", "did you mean 'question_answering'"),
         ("Friends", "meld_emotion_recognition", "did you mean 'MELD_emotion_recognition'"),
         ("Friends", "QA", "QA is short for 'question_answering'"),
         ("DailyDialog", "drse", "DRSE is short for 'dialogue_reasoning_span_extraction'"),
         ("DailyDialog", "question_answering", "it is a task of Friends"),
-        ("DailyDialog", "zzz", "the tasks of DailyDialog are emotion_recognition, "),
+        ("DailyDialog", "zzz", "Choose one of emotion_recognition, "),
     ],
 )
 def test_wrong_names_are_refused_with_the_right_one(dataset: str, name: str, hint: str) -> None:

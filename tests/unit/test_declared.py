@@ -382,7 +382,7 @@ def test_a_pattern_is_the_files_that_it_names(tmp_path: Path, expected: Any) -> 
     assert plain(instances(made(declaration))) == expected
     for pattern in ("train-?.jsonl", "nothing-*.jsonl", "b [1]/train-*.jsonl"):
         declaration["files"]["train"] = f"{folder}/{pattern}"
-        with pytest.raises(DataError, match=r"no file matches this pattern of .*files\.train"):
+        with pytest.raises(DataError, match=r"No file matches this pattern, which .*files\.train"):
             made(declaration)
     declaration["files"]["train"] = f"{folder}/train-[01]-of-3.jsonl"
     with pytest.raises(DataError, match=r"train-\[01\]-of-3\.jsonl: is missing"):
@@ -393,7 +393,7 @@ def test_a_file_is_of_one_split(tmp_path: Path) -> None:
     declaration = written(tmp_path, "json lines")
     (tmp_path / "copy.jsonl").symlink_to(declaration["files"]["train"])
     declaration["files"]["dev"] = str(tmp_path / "copy.jsonl")
-    with pytest.raises(DataError, match=r"files\.train and .*files\.dev both name it"):
+    with pytest.raises(DataError, match=r"Both .*files\.train and .*files\.dev name"):
         made(declaration)
     declaration["files"]["dev"] = str(tmp_path / ("x" * 300))
     with pytest.raises(ValueError, match="a name of 300 bytes"):
@@ -505,7 +505,7 @@ def test_a_name_on_the_hub_needs_the_library(
     monkeypatch.setitem(sys.modules, "datasets", None)
     declaration = written(tmp_path, "json lines") | {"hub": "shop/nothing"}
     del declaration["files"]
-    with pytest.raises(DataError, match="is not installed, and names on the hub need it"):
+    with pytest.raises(DataError, match="is not installed, but datasets on the hub"):
         made(declaration)
 
 
@@ -516,5 +516,7 @@ def test_a_cache_that_cannot_be_written_is_named_and_not_the_dataset(
     monkeypatch.setattr(library.config, "HF_DATASETS_CACHE", tmp_path / "file" / "cache")
     declaration = written(tmp_path, "json lines") | {"hub": "shop/nothing"}
     del declaration["files"]
-    with pytest.raises(DataError, match=r"file/cache: the cache of datasets cannot be .*HF_HOME"):
+    with pytest.raises(
+        DataError, match=r"file/cache: The cache of the package datasets cannot be .*HF_HOME"
+    ):
         made(declaration)

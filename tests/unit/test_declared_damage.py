@@ -82,7 +82,7 @@ CASES: dict[str, Case] = {
     "utf-16": Case(lines(*good()).decode().encode("utf-16"), ":1", "UTF-16", "save it as UTF-8"),
     "nul bytes": Case(b"\0" * 200, ":1", "binary"),
     "no turns": Case(with_third(messages=None), ":3", "messages", "expected a list"),
-    "empty turns": Case(with_third(messages=[]), ":3", "holds no turn", "remove the dialogue"),
+    "empty turns": Case(with_third(messages=[]), ":3", "has no turns", "remove the dialogue"),
     "turns of numbers": Case(with_third(messages=[1]), ":3", "messages[0]", "object"),
     "text is null": Case(
         with_third(messages=[{"role": "a", "content": None}]), ":3", "expected a text"
@@ -97,17 +97,17 @@ CASES: dict[str, Case] = {
         "remove the turn",
     ),
     "speaker is a list": Case(
-        with_third(messages=[{"role": ["a", 1], "content": "hi"}]), ":3", "expected a name"
+        with_third(messages=[{"role": ["a", 1], "content": "hi"}]), ":3", "expected the name"
     ),
-    "no name": Case(with_third(id=None), ":3", "expected the dialogue's name"),
-    "name is an object": Case(with_third(id={}), ":3", "expected the dialogue's name"),
+    "no name": Case(with_third(id=None), ":3", "expected the name of the dialogue"),
+    "name is an object": Case(with_third(id={}), ":3", "expected the name of the dialogue"),
     "name twice": Case(lines(*good(), row(0)), ":7", "'d0' is already at", ":1"),
     "label is null": Case(
         with_third(intent=None), ":3", "is missing, null or empty", "missing: skip"
     ),
     "label is a list": Case(with_third(intent=["x", "y"]), ":3", "expected a label", "multi_label"),
     "label is NaN": Case(with_third(intent=float("nan")), ":3", "found nan"),
-    "labels differ in case": Case(with_third(intent="X"), "differs from", "use one spelling"),
+    "labels differ in case": Case(with_third(intent="X"), "differs from", "Use one spelling"),
     "one label": Case(
         lines(*(row(n, intent="x") for n in range(6))),
         *("train.jsonl:1", "fewer than two labels", "with other labels"),
@@ -143,7 +143,7 @@ CASES: dict[str, Case] = {
     ),
     "no such option": Case(
         lines(row(0, **chosen), row(1, options=["a", "b"], a=2)),
-        *(":2", "neither an option", "0 to 1"),
+        *(":2", "neither one of the options", "0 to 1"),
         test=lines(row(90, **chosen)),
         **C,
     ),
@@ -168,7 +168,7 @@ CASES: dict[str, Case] = {
     "csv with a column more": flat(csv(*ROWS, "d4,a,b,x"), ":6", "4 columns", "in quotes"),
     "csv with a column less": flat(csv(*ROWS, "d4,a"), ":6", "2 columns"),
     "csv with an open quote": flat(csv(*ROWS, 'd4,"a,x'), ":6", "quotation mark left open"),
-    "csv apart": flat(csv(*ROWS, "d0,again,x"), ":6", "apart from each other", "sort the file"),
+    "csv apart": flat(csv(*ROWS, "d0,again,x"), ":6", "are not consecutive", "sort the file"),
     "csv of two labels": flat(csv(*ROWS, "d3,more,x"), ":6", "'y' before", "one answer"),
     "no Parquet": Case(b"PAR1" + b"\0" * 50, "train.parquet", "write it", name="train.parquet"),
     "no Arrow": Case(b"ARROW1" + b"\1" * 50, "train.arrow", "write it", name="train.arrow"),

@@ -188,7 +188,9 @@ def test_names_of_newsgroups_become_words() -> None:
 
 def test_a_missing_emotion_file(world: Path) -> None:
     afraid(world).unlink()
-    with pytest.raises(DataError, match=r"afraid\.csv: is missing; copy the whole release again"):
+    with pytest.raises(
+        DataError, match=r"afraid\.csv: The file is missing. Copy the whole release again"
+    ):
         OPEN(world, False)
 
 
@@ -226,7 +228,7 @@ def test_tables_of_dialogues_are_kept_where_they_are_gone_and_not_where_they_are
         write_frame(tables / f"{frame.name}.parquet", rows, frame.columns, metadata)
     assert make(tmp_path / "elsewhere") == told
     shutil.copy(afraid(world), afraid(world).with_name("angry.csv"))  # doubled
-    with pytest.raises(DataError, match=r"angry\.csv: dialogue tiny:0 is in .*afraid\.csv too"):
+    with pytest.raises(DataError, match=r"angry\.csv: Dialogue tiny:0 is also in .*afraid\.csv"):
         make(world)
 
 
@@ -244,7 +246,7 @@ def test_an_empty_utterance(world: Path) -> None:
 
 def test_turns_that_do_not_alternate(world: Path) -> None:
     changed(afraid(world), lambda rows: rows[2].__setitem__(2, "listener"))
-    with pytest.raises(DataError, match=r":3: Actor 'listener', expected 'speaker'"):
+    with pytest.raises(DataError, match=r":3: The actor is 'listener', expected 'speaker'"):
         OPEN(world, False)
 
 

@@ -87,7 +87,7 @@ def test_an_archive_that_was_changed_on_disk_is_refused(server: Server, tmp_path
 @pytest.mark.parametrize("content", [b"", b"<html>", b"PK\x03\x04 damaged"])
 def test_what_is_not_the_archive_is_refused(content: bytes, server: Server, tmp_path: Path) -> None:
     server.files[ARCHIVE.name] = content
-    with pytest.raises(DataError, match=f"{server.address}.*not the archive"):
+    with pytest.raises(DataError, match=f"{server.address}.*not the expected archive"):
         download(ARCHIVE, tmp_path / "releases", server.address)
     assert not [*(tmp_path / "releases").iterdir()]
 

@@ -175,7 +175,9 @@ def test_files_are_written_once_and_changes_are_not_overwritten(
     assert len(server.requests) == 1
     file = tmp_path / "empathetic_dialogues" / "split.csv"
     file.write_text("mine")
-    with pytest.raises(DataError, match=r"split\.csv: has changed since it was written. Remove"):
+    with pytest.raises(
+        DataError, match=r"split\.csv: The file has changed since it was written. Remove"
+    ):
         fetch(ED, content)
     assert file.read_text() == "mine"
     file.unlink()
@@ -301,7 +303,7 @@ def test_an_unsafe_zip_is_refused(
         (",afraid,", ",scared,", "'scared' is not one of the 32 emotions"),
         (",7,", ",7,8,9,", "has 10 cells, expected 8 or 9"),
         (",1,afraid,", ",first,afraid,", "has no index or an empty text"),
-        ("\u00e9", "\udce9", "is not UTF-8 text"),
+        ("\u00e9", "\udce9", "is not valid UTF-8"),
     ],
 )
 def test_other_contents_of_empathetic_dialogues_are_refused(
@@ -321,10 +323,10 @@ def test_other_contents_of_empathetic_dialogues_are_refused(
     ("file", "content", "problem"),
     [
         ("data.json", "[]", "(data.json):1: broken JSON"),
-        ("data.json", "{}", "contains no dialogue of train"),
-        ("dialogue_acts.json", "[]", "expected an object"),
-        ("testListFile.json", None, "is in both lists"),
-        ("valListFile.json", "", "contains no dialogue of dev"),
+        ("data.json", "{}", "has no dialogues for the split train"),
+        ("dialogue_acts.json", "[]", "does not contain a JSON object"),
+        ("testListFile.json", None, "is in the lists of both"),
+        ("valListFile.json", "", "has no dialogues for the split dev"),
     ],
 )
 def test_other_contents_of_multiwoz_are_refused(

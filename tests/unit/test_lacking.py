@@ -139,7 +139,7 @@ def test_what_is_finished_or_tokenised_needs_no_data() -> None:
     assert lacking.list_missing_inputs(open_study("study.yaml")) == ()
     more = opened(data={"release": "."}, seeds=2)
     (text,) = lacking.list_missing_inputs(more)
-    assert "holds no release of DailyDialog" in text
+    assert "There is no release of DailyDialog" in text
     manifest = Path(more.encoded(more.data("DailyDialog"), "tiny-bert"), "manifest.json")
     manifest.parent.mkdir(parents=True)
     manifest.touch()

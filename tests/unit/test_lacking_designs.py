@@ -119,7 +119,7 @@ CASES: list[tuple[dict[str, Any], str, Callable[[Path], None], str]] = [
     (PANEL, FED, gone, "read from evaluation/fed/fed_data.json. .*remove 'FED_Turn' from rated_"),
     (PANEL, FED, empty, "fed_data.json:1:1: the file is empty; fetch"),
     (PANEL, GUPTA, empty, "processed_output.csv:1: the file is empty, expected"),
-    (PANEL, GUPTA, first_line, "found 0 items of 0 contexts for DailyDialog_Gupta.* from rated_"),
+    (PANEL, GUPTA, first_line, "has 0 items of 0 contexts for DailyDialog_Gupta.* from rated_"),
     (PANEL, OWN, gone, "own/train.jsonl, own/dev.jsonl. .*remove 'Own' from domains"),
     (
         PANEL,
@@ -127,7 +127,7 @@ CASES: list[tuple[dict[str, Any], str, Callable[[Path], None], str]] = [
         empty,
         "train.jsonl: Own has 0 dialogues for train, .* or remove Own from domains",
     ),
-    (PANEL, OWN, first_line, "train.jsonl: Own has 1 dialogues for train, .*: give 2 or more"),
+    (PANEL, OWN, first_line, "train.jsonl: Own has 1 dialogues for train, .*Provide 2 or more"),
     (PANEL, "topical_chat/valid_freq.json", all_silent, "TopicalChat has 0 dialogues for train"),
     (
         PROBES,

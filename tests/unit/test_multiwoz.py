@@ -63,16 +63,25 @@ def slots_of_another_type(log: Any) -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (act_of_an_unknown_domain, "dialogue D0, turn 0: act 'Spaceport-Inform' of an unknown dom"),
-        (metadata_of_another_type, r"dialogue D0, turn 1: metadata is \"\['hotel'\]\", expected"),
-        (slots_of_another_type, r"dialogue D0, turn 1: domain hotel has .*None.*, expected semi"),
+        (
+            act_of_an_unknown_domain,
+            "dialogue D0, turn 0: The domain of act 'Spaceport-Inform' is unk",
+        ),
+        (
+            metadata_of_another_type,
+            r"dialogue D0, turn 1: The metadata is \"\['hotel'\]\", expected",
+        ),
+        (
+            slots_of_another_type,
+            r"dialogue D0, turn 1: The domain hotel has .*None.*, expected semi",
+        ),
         (
             without_metadata,
-            "dialogue D0, turn 1: no metadata .belief state.; use the original release",
+            "dialogue D0, turn 1: The turn has no metadata .belief state.. Use the",
         ),
-        (out_of_order, "dialogue D0, turn 1: a user turn out of order .* alternate, the user"),
-        (no_slots, r"dialogue D0, turn 1: act 'general-bye' has no slots, found '\[\]'; expected"),
-        (unknown_domain, "dialogue D0, turn 1: unknown domain 'spaceport'; MultiWOZ 2.0 has"),
+        (out_of_order, "dialogue D0, turn 1: This is a user turn .* must alternate"),
+        (no_slots, r"dialogue D0, turn 1: The slots of act 'general-bye' are '\[\]', expected"),
+        (unknown_domain, "dialogue D0, turn 1: The domain 'spaceport' is unknown"),
     ],
 )
 def test_what_is_wrong_is_named(damage: Any, message: str, tmp_path: Path) -> None:
@@ -95,7 +104,9 @@ def test_no_json_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"val\.json\.zip: not found; put MultiWOZ 2\.0's"):
+    with pytest.raises(
+        DataError, match=r"val\.json\.zip: The file is missing. Put MultiWOZ 2\.0's"
+    ):
         MULTIWOZ.reader.find(tmp_path)
 
 
@@ -140,10 +151,10 @@ CHAT = "1 your persona: i like cats .\n2 hello there\thi you\n3 good ?\tyes .\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (CHAT.replace("3 good", "5 good"), r":3: a turn out of order, found 5, expected 3"),
+        (CHAT.replace("3 good", "5 good"), r":3: The number of the turn is 5, expected 3"),
         (
             CHAT.replace("\thi you", ""),
-            ":2: 'hello there' is not an utterance, a tab and an answer",
+            ":2: expected an utterance, a tab and an answer, found 'hello there'",
         ),
         ("x y\n", ":1: 'x y' has no number"),
         (CHAT, "found 1 dialogues, too few to split"),

@@ -117,7 +117,9 @@ def test_one_dialogue_of_empathetic_dialogues_under_two_names(folder: Path) -> N
     assert READS[EMOTION](folder)  # generated: a grammar says the same twice by chance
     assert content.pop("synthetic")
     file.unlink()
-    told = r"'hit:1' \(train\) and 'hit:2' \(test\) say the same: keep one of them, or give both"
+    told = (
+        r"'hit:1' \(train\) and 'hit:2' \(test\) have the same text. Keep one of them, or give both"
+    )
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(dialogues, "LABELS", content["emotions"])
         with pytest.raises(DataError, match=rf"afraid\.csv: dialogues {told}"):

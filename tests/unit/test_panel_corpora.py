@@ -35,5 +35,5 @@ def test_splits_that_were_drawn_anew_are_refused(tmp_path: Path) -> None:
     files[DAILY_SPLIT].write_text("dialogue_id,split\nd-1,test\n")
     assert [one.split for one in daily_dialog(files)] == ["dev"]
     files[DAILY_SPLIT].write_text("dialogue_id,split\n")
-    with pytest.raises(DataError, match="no split for d-1; add a line"):
+    with pytest.raises(DataError, match="The dialogue d-1 has no split"):
         list(daily_dialog(files))

@@ -205,7 +205,7 @@ def test_a_domain_with_fewer_pairs_than_asked_says_so(world: Path) -> None:
     [
         (
             lambda one: 0.99,
-            r"Harbour, train: all \d+ remaining pairs have.*raise pairs",
+            r"Harbour, train: All \d+ remaining pairs have.*Raise pairs",
         ),
         (
             lambda one: 0.6,
@@ -250,7 +250,10 @@ def put(key: str, value: Any) -> Callable[[Rows], None]:
         (put("ratings", [3, "good"]), ":4: rating 'good' is not a number; give one, or remove"),
         (put("ratings", [3, float("nan")]), ":4: rating nan is not a number"),
         (put("ratings", []), ":4: The row has no rating. Add one, or remove"),
-        (put("ratings", [7]), ":4: rating 7 is not on the scale 1 to 5; fix it, or remove"),
+        (
+            put("ratings", [7]),
+            ":4: The rating 7 is not on the scale from 1 to 5. Fix it, or remove",
+        ),
         (put("response", "  "), ":4: The response is empty. Write the response, or remove"),
         (put("context", [" "]), ":4: The context is empty"),
         (put("context_id", ""), ":4: The context has no ID, but intervals"),
@@ -283,7 +286,7 @@ def test_constant_ratings_are_refused_since_nothing_correlates_with_them(world: 
     changed(world / SET, constant)
     told = ingredients(world, sets=["Harbour_Tiny"], task="tiny_all_ratings")
     with pytest.raises(
-        DataError, match=r"Harbour_Tiny\.jsonl: all \d+ .* rating 3.*from rated_sets"
+        DataError, match=r"Harbour_Tiny\.jsonl: All \d+ .* rating 3.*from rated_sets"
     ):
         ratings.rated_together(told)
 

@@ -95,8 +95,11 @@ def test_a_study_of_a_plugins_design_is_checked_by_its_config() -> None:
     [
         ({"design": "transfr"}, ":3: design: unknown design 'transfr' (did you mean 'transfer'?)"),
         ({"design": 3}, ":3: design: found 3, expected text; put it in quotes"),
-        ({"plugins": ["absent.py"]}, "plugins[0]: 'absent.py' is not a Python file or package"),
-        ({"plugins": ["data.py", "empty"]}, "plugins[1]: 'empty' is not a Python file"),
+        (
+            {"plugins": ["absent.py"]},
+            "plugins[0]: 'absent.py': This is not a Python file or package",
+        ),
+        ({"plugins": ["data.py", "empty"]}, "plugins[1]: 'empty': This is not a Python file"),
         ({"plugins": ["broken.py"]}, "plugins[0]: 'broken.py' cannot be imported (NameError: "),
         ({"plugins": ["ends.py"]}, "plugins[0]: 'ends.py' cannot be imported (SystemExit: 0; "),
         ({"plugins": ["wrong.py"]}, "plugins[0]: 'wrong.py': DESIGN is 3, not a Design"),
@@ -174,7 +177,7 @@ def test_a_design_brings_measures_and_versions() -> None:
 )
 def test_what_a_design_cannot_bring(arguments: str, told: str) -> None:
     found = refusal(study_of(arguments, "brings_odd"))
-    assert "plugins[0]: design 'brings_odd' cannot be added" in found
+    assert "plugins[0]: The design 'brings_odd' has invalid entries" in found
     assert told in found
     assert "brings_odd" not in designs.DESIGNS
 
@@ -184,7 +187,7 @@ def test_two_plugins_do_not_bring_the_same_name() -> None:
     second = study_of("measures={'half': Measure('half', of_rows=half)}", "other")
     plugins = {"plugins": ["one.py", "other.py"]}
     found = refusal(first | second | plugins)
-    assert "plugins[1]: design 'other' cannot be added" in found
+    assert "plugins[1]: The design 'other' has invalid entries" in found
     assert "measures: 'half' is a measure of design 'one'; choose another name" in found
 
 

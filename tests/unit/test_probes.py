@@ -213,7 +213,9 @@ def test_agreement_by_word_vectors_by_hand(tmp_path: Path) -> None:
     # (1, 0) - (0, 1): mean square 1. (2, 2) - nothing: 4.
     assert score_agreement([("cat", "dog"), ("hot", "unheard of")], vectors) == -2.5
     file.write_text("cat 1 0\ndog 0 1 2\n")
-    with pytest.raises(DataError, match=r"vectors\.txt:2: found 'dog 0 1 2', expected"):
+    with pytest.raises(
+        DataError, match=r"vectors\.txt:2: expected a word and 2 numbers, found 'dog 0 1 2'"
+    ):
         read_vectors(file)
 
 

@@ -78,9 +78,9 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "another dataset": (
         "DailyDialog",
         metadata("dataset_name", "Friends"),
-        ("TLiDB_DailyDialog.json", "metadata.dataset_name", "'Friends' and not 'DailyDialog'"),
+        ("TLiDB_DailyDialog.json", "metadata.dataset_name", "'Friends', expected 'DailyDialog'"),
     ),
-    "no known task": ("Friends", metadata("tasks", ["x"]), ("metadata.tasks", "lists none of")),
+    "no known task": ("Friends", metadata("tasks", ["x"]), ("metadata.tasks", "found none of")),
     "a mark that is a text": (
         "Friends",
         metadata("synthetic", "yes"),
@@ -99,7 +99,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
         lambda t: t.content["data"].append(7),
         ("data[5]", "7 is not an object"),
     ),
-    "a dialogue twice": ("Friends", repeat_dialogue, ("data[5]", "duplicate dialogue_id 'a'")),
+    "a dialogue twice": ("Friends", repeat_dialogue, ("data[5]", "dialogue_id 'a' occurs twice")),
     "other labels": (
         "DailyDialog",
         labels("dialogue_nli", ["contradiction", "entails"]),
@@ -117,7 +117,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
         drop("dialogue_metadata"),
         ("'a'", "'dialogue_metadata' is missing"),
     ),
-    "no turns": ("Friends", put("dialogue", []), ("dialogue 'a'", "holds no turn")),
+    "no turns": ("Friends", put("dialogue", []), ("dialogue 'a'", "has no turns")),
     "turn without text": (
         "Friends",
         drop("dialogue", 1, "utterance"),
@@ -136,7 +136,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "a turn twice": (
         "Friends",
         put("dialogue", 1, "turn_id", 0),
-        ("dialogue[1]", "duplicate turn_id 0"),
+        ("dialogue[1]", "turn_id 0 occurs twice"),
     ),
     "a turn_id of a wrong type": (
         "Friends",
@@ -207,7 +207,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "no relation": (
         "Friends",
         put("relation_extraction", 0, "relation_triples", 0, "relations", []),
-        ("'a_Monica-Geller_Ross-Geller'", "names no relation"),
+        ("'a_Monica-Geller_Ross-Geller'", "list of relations is empty"),
     ),
     "entity": (
         "Friends",
@@ -228,7 +228,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "option that is no number": (
         "DailyDialog",
         put(ARS, 0, "samples", 0, "label", True),
-        ("'a_context0_sample0'", "samples[0].label", "True is not an option's number"),
+        ("'a_context0_sample0'", "samples[0].label", "True is not the number of an option"),
     ),
     "too few options": (
         "DailyDialog",
@@ -301,24 +301,28 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "context turn of another type": (
         "DailyDialog",
         put(ARS, 0, "context_turns", [1]),
-        ("context_turns[0]", "turn 1 does not exist"),
+        ("context_turns[0]", "there is no turn 1"),
     ),
-    "no context turn": ("DailyDialog", put(ARS, 0, "context_turns", []), ("lists no turn",)),
+    "no context turn": (
+        "DailyDialog",
+        put(ARS, 0, "context_turns", []),
+        ("list of turns is empty",),
+    ),
     "personality's turn": (
         "Friends",
         put("personality_detection", 0, "turns", [7]),
-        ("'a_Ross-Geller'", "personality_detection[0].turns[0]", "turn 7 does not exist"),
+        ("'a_Ross-Geller'", "personality_detection[0].turns[0]", "there is no turn 7"),
     ),
     "relation's turn": (
         "Friends",
         put("relation_extraction", 0, "turns", [2, True]),
-        ("relation_extraction[0].turns[1]", "turn True does not exist"),
+        ("relation_extraction[0].turns[1]", "there is no turn True"),
     ),
     # Splits
     "train and test": (
         "Friends",
         ids(TEST, ["d", "b", "e"]),
-        ("'b'", TRAIN, TEST, "in one split only"),
+        ("'b'", TRAIN, TEST, "Keep it in one split"),
     ),
     "few-sample train and dev": (
         "Friends",
@@ -341,7 +345,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
         (FEW_TRAIN, "'zzz'", "TLiDB_Friends.json"),
     ),
     "id twice": ("Friends", ids(TRAIN, ["a", "b", "", "a"]), (TRAIN, ":4", "'a'", "line 1")),
-    "no ids": ("Friends", ids(DEV, ["", " "]), (DEV, "lists no dialogue")),
+    "no ids": ("Friends", ids(DEV, ["", " "]), (DEV, "lists no dialogues")),
 }
 
 

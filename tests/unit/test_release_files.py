@@ -59,7 +59,7 @@ def test_full_data_needs_the_full_release(tmp_path: Path) -> None:
     message = str(caught.value)
     assert "1 of the 2 dialogues of the train split are not in TLiDB_Friends.json" in message
     assert "'b'" in message
-    assert "use the full release" in message
+    assert "Use the full release" in message
 
 
 def test_unused_dialogues_are_not_judged(tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ def test_json_is_read_whatever_its_lines(text: str, ending: str, tmp_path: Path)
         ("a.json", '{"d1": {"t": 1},\n"d2": {"t": 2},\n"d1": {"t": 3}}', ":3"),
         ("a.json", '{"data": [{"a": 1}],\n"data": [{"a": 2}]}', ":2"),
         ("a.json", '[{"a": 1}, {"\\u0061": 1, "a": 2}]', "the key 'a' is there already"),
-        ("a.json", '[{"a": 1}]\n[{"a": 2}]', ":2: another value follows the first"),
+        ("a.json", '[{"a": 1}]\n[{"a": 2}]', ":2: the first value is followed by another"),
         ("a.jsonl", "[1]\n[2]", ":1: found [1], expected an object"),
         ("a.jsonl", '{"a": 1},\n{"a": 2},', "remove the comma after the object"),
         ("a.jsonl", "{'a': 1}\n{'a': 2}", "write the line with json.dumps"),

@@ -19,31 +19,40 @@ class AdapterConfig(Section):
     """
 
     kind: Literal["lora"] = Field(
-        default="lora", description="lora: low-rank adapter (Hu et al. 2021), from the package peft"
+        default="lora",
+        description=(
+            "kind of adapter; lora: low-rank adapter (Hu et al. 2021), from the package peft"
+        ),
     )
     rank: int = Field(default=16, ge=1, le=4096, description="rank of the low-rank update")
     alpha: Annotated[float, Field(gt=0, le=100_000), NUMBER] = Field(
-        default=32.0, description="the update is scaled by alpha / rank"
+        default=32.0, description="the update of the weights is multiplied by alpha / rank"
     )
     target_modules: (
         Literal["all-linear"] | Annotated[tuple[str, ...], LIST, Field(min_length=1), DISTINCT]
     ) = Field(
         default=ALL_LINEAR,
-        description="layers that get an adapter, by the ends of their names, or all-linear: all "
-        "linear layers except the output layer",
+        description=(
+            "layers that get an adapter, by the ends of their names; all-linear: all linear "
+            "layers except the output layer"
+        ),
     )
     dropout: Annotated[float, Field(ge=0, le=0.9), NUMBER] = Field(
-        default=0.05, description="dropout rate of the adapter's input"
+        default=0.05, description="dropout rate that is applied to the adapter's input"
     )
     start: AdapterStart = Field(
         default="continue",
-        description="use of the source run's adapter in a run that starts from it: train it "
-        "further (continue), merge it into the weights and train a new one (merge), or train a new "
-        "one next to it (stack)",
+        description=(
+            "what a run does with the adapter of the source run it starts from: train it further "
+            "(continue), merge it into the weights and train a new one (merge), or train a new "
+            "one in addition to it (stack)"
+        ),
     )
     learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] | None = Field(
         default=None,
-        description="learning rate of adapter and heads; null for ten times training.learning_rate",
+        description=(
+            "learning rate of adapter and task heads; null for ten times training.learning_rate"
+        ),
     )
 
     @property

@@ -16,7 +16,9 @@ class BroughtConfig(Section):
 
     name: ModelName = Field(description="name of the system in tables and figures")
     file: UserPath = Field(
-        description="JSONL file with its answer to each item that `tasktransfer items` writes"
+        description=(
+            "JSONL file with the system's answer to each item that `tasktransfer items` writes"
+        )
     )
 
 

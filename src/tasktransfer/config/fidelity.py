@@ -16,7 +16,8 @@ class _Based(Section):
     """A setting, and switches that differ from it."""
 
     setting: Setting = Field(
-        default="default", description="setting that gives the values of all other switches"
+        default="default",
+        description="named setting that provides the values of all switches not listed here",
     )
 
 

@@ -53,7 +53,7 @@ class Text:
 
     def check(self, value: str) -> str:
         if _UNPRINTABLE.search(value):
-            raise ValueError(f"{show(value)} contains an unprintable character: remove it")
+            raise ValueError(f"{show(value)} contains an unprintable character. Remove it.")
         if not re.fullmatch(self.pattern, value):
             raise ValueError(f"{show(value)} cannot be used: {self.remedy}")
         return value
@@ -107,7 +107,8 @@ def _as_range(value: Any) -> Any:
         return value
     if not 1 <= value <= MOST_SEEDS:
         raise ValueError(
-            f"found {show(value)}, expected a number of 1 to {MOST_SEEDS} seeds, or a list"
+            f"found {show(value)}, expected a number of seeds from 1 to {MOST_SEEDS}, or a "
+            "list of seeds"
         )
     return list(range(value))
 
@@ -120,7 +121,7 @@ def _check_host(url: str) -> str:
             return url
     except ValueError:  # from the port, or from an address in brackets
         pass
-    raise ValueError(f"{show(url)} has no host, or its port is not valid: correct the address")
+    raise ValueError(f"{show(url)} has no host, or its port is not valid. Correct the address.")
 
 
 LIST = Strict(False)

@@ -33,14 +33,14 @@ class ArchitectureConfig(Section):
     decoder input and output layer.
     """
 
-    layers: int = Field(default=4, ge=1, le=100, description="number of layers of an encoder")
+    layers: int = Field(default=4, ge=1, le=100, description="number of layers in an encoder")
     decoder_layers: int = Field(
-        default=4, ge=1, le=100, description="number of layers of the decoder"
+        default=4, ge=1, le=100, description="number of layers in a decoder"
     )
-    hidden: int = Field(default=300, ge=8, le=8192, description="hidden size")
+    hidden: int = Field(default=300, ge=8, le=8192, description="size of the hidden states")
     heads: int = Field(default=6, ge=1, le=128, description="number of attention heads")
     feed_forward: int = Field(
-        default=1200, ge=8, le=65_536, description="inner size of the feed-forward layers"
+        default=1200, ge=8, le=65_536, description="size of the inner feed-forward layers"
     )
     positions: int = Field(
         default=1000, ge=16, le=100_000, description="maximum sequence length in tokens"
@@ -49,11 +49,14 @@ class ArchitectureConfig(Section):
         default=250_000,
         ge=10,
         le=10_000_000,
-        description="maximum vocabulary size: the most frequent words of the training texts",
+        description=(
+            "maximum vocabulary size; the vocabulary contains the most frequent words of the "
+            "training texts"
+        ),
     )
     vectors: UserPath | None = Field(
         default=None,
-        description="text file of word vectors that initialise the embedding; null for none",
+        description="text file of word vectors that initialise the embeddings; null for none",
     )
 
     @field_validator("heads")
@@ -61,7 +64,9 @@ class ArchitectureConfig(Section):
     def _check_heads(cls, heads: int, info: ValidationInfo) -> int:
         hidden = info.data.get("hidden", heads)
         if hidden % heads:
-            raise ValueError(f"found {heads}, which does not divide hidden ({hidden}): change one")
+            raise ValueError(
+                f"found {heads}, which does not divide hidden ({hidden}). Change one of the two."
+            )
         return heads
 
 
@@ -70,15 +75,17 @@ class ModelConfig(Section):
 
     name: ModelName = Field(description="name of the model in tables, figures and paths")
     family: Family = Field(
-        description="encoder, decoder or encoder_decoder",
+        description="family of the model: encoder, decoder or encoder_decoder",
         json_schema_extra={"enum": list(FAMILIES)},
     )
     checkpoint: Checkpoint = Field(
-        description="'tiny' (built in), a local folder (./path), a GGUF file (./path.gguf) or a "
-        "name on the Hugging Face hub"
+        description=(
+            "checkpoint of the model: 'tiny' (built in), a local folder (./path), a GGUF file "
+            "(./path.gguf) or a name on the Hugging Face hub"
+        )
     )
     revision: Revision | None = Field(
-        default=None, description="branch, tag or commit of a hub name; null for main"
+        default=None, description="branch, tag or commit of a model on the hub; null for main"
     )
     max_length: int = Field(
         default=512, ge=16, le=1_000_000, description="maximum sequence length in tokens"
@@ -87,11 +94,15 @@ class ModelConfig(Section):
     max_unknown_words: Annotated[float, Field(ge=0, le=1), NUMBER] = Field(
         default=0.05,
         exclude=True,
-        description="maximum fraction of the study's words that the tokenizer maps to unknown",
+        description=(
+            "maximum fraction of the study's words that the tokenizer may map to the unknown token"
+        ),
     )
     adapter: AdapterConfig | None = Field(
         default=None,
-        description="adapter to train instead of the model's weights; null to train the weights",
+        description=(
+            "adapter that is trained instead of the model's weights; null to train the weights"
+        ),
     )
 
     families: ClassVar[tuple[Family, ...]] = FAMILIES
@@ -105,7 +116,7 @@ class ModelConfig(Section):
     @classmethod
     def _can_be_built(cls, checkpoint: str) -> str:
         if checkpoint == BUILT and not cls.may_be_built:
-            raise ValueError(f"{BUILT!r}: this design does not build models: give a checkpoint")
+            raise ValueError(f"{BUILT!r}: This design does not build models. Name a checkpoint.")
         return checkpoint
 
     @field_validator("adapter")
@@ -114,11 +125,11 @@ class ModelConfig(Section):
         cls, adapter: AdapterConfig | None, info: ValidationInfo
     ) -> AdapterConfig | None:
         if adapter is not None and not cls.may_be_adapted:
-            raise ValueError("this design does not train adapters: remove it")
+            raise ValueError("This design does not train adapters. Remove the key.")
         if adapter is not None and info.data.get("checkpoint") == BUILT:
             raise ValueError(
-                "an adapter needs pretrained weights, but the weights of a built model are "
-                "initialised at random: remove it, or give a checkpoint"
+                "An adapter needs pretrained weights, but the weights of a built model are "
+                "initialised at random. Remove the adapter, or name a checkpoint."
             )
         return adapter
 
@@ -178,8 +189,8 @@ class ModelConfig(Section):
             return revision
         if checkpoint in (TINY, BUILT) or not has_hub_form(checkpoint):
             raise ValueError(
-                f"found {revision!r}, but only hub names have revisions, and the checkpoint is "
-                f"{checkpoint!r}: remove it"
+                f"found {revision!r}, but only models on the hub have revisions, and the "
+                f"checkpoint is {checkpoint!r}. Remove the key."
             )
         return revision
 
@@ -192,23 +203,27 @@ class EndpointConfig(Section):
 
     endpoint: Url | None = Field(
         default=None,
-        description="address of an OpenAI-compatible API that serves the model, such as "
-        "http://localhost:8000/v1; null for a model of `models`, which runs on this machine",
+        description=(
+            "address of an OpenAI-compatible API that serves the model, such as "
+            "http://localhost:8000/v1; null for a model of `models`, which runs on this machine"
+        ),
     )
     served: Title | None = Field(
-        default=None, description="name of the model at the endpoint; null for the name in `model`"
+        default=None, description="name of the model at the endpoint; null for the value of `model`"
     )
     key_variable: KeyVariable | None = Field(
         default="OPENAI_API_KEY",
-        description="environment variable with the API key, which is stored nowhere else; its "
-        "name ends in _API_KEY and must be listed in TASKTRANSFER_KEY_VARIABLES (except "
-        "OPENAI_API_KEY for this machine and api.openai.com); null to send no key",
+        description=(
+            "environment variable with the API key; the key is stored nowhere else. The "
+            "variable's name ends in _API_KEY and must be listed in TASKTRANSFER_KEY_VARIABLES "
+            "(except OPENAI_API_KEY for this machine and api.openai.com); null to send no key"
+        ),
     )
     concurrency: int = Field(
-        default=4, ge=1, le=1000, description="number of requests sent in parallel"
+        default=4, ge=1, le=1000, description="number of requests that are sent in parallel"
     )
     retries: int = Field(
-        default=6, ge=0, le=100, description="number of times a failed request is repeated"
+        default=6, ge=0, le=100, description="number of times that a failed request is repeated"
     )
     timeout: Annotated[float, Field(gt=0, le=86_400), NUMBER] = Field(
         default=120.0, description="time limit in seconds for a request and its complete response"

@@ -22,15 +22,16 @@ def from_options(options: Iterable[str]) -> dict[str, Any]:
         names = key.split(".")
         if not equals or not all(names) or len(names) > yaml_file.MAX_DEPTH:
             raise ConfigError(
-                f"--set {_cut(option)}: write it as key=value, for example training.epochs=2"
+                f"--set {_cut(option)}: The option is not of the form key=value. Write for "
+                "example training.epochs=2."
             )
         section = result
         for depth, name in enumerate(names):
             if not isinstance(section, dict) or (name in section and depth + 1 == len(names)):
                 path = _cut(".".join(names[: depth + 1]))
                 raise ConfigError(
-                    f"--set {_cut(option)}: duplicate key: another --set gives {path} or "
-                    "a section that contains it: keep one of the two"
+                    f"--set {_cut(option)}: Another --set sets {path} or a section that "
+                    "contains it. Keep one of the two."
                 )
             if depth + 1 < len(names):
                 section = section.setdefault(name, {})

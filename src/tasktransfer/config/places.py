@@ -38,7 +38,7 @@ def check_home_expansion(path: str) -> str:
     """Return a path, or raise ValueError if its leading ``~`` cannot be expanded."""
     if expand_path(path).startswith("~"):
         raise ValueError(
-            f"{path!r}: this machine has no user with that name: write the complete path"
+            f"{path!r}: This machine has no user with that name. Write the complete path."
         )
     return path
 
@@ -49,8 +49,8 @@ def check_path_length(path: str) -> str:
     for what, text, most in (("name", longest, LONGEST_NAME), ("path", path, LONGEST_PATH)):
         if (length := len(text.encode())) > most:
             raise ValueError(
-                f"{show(path)}: a {what} of {length:,} bytes, but at most {most:,} are possible: "
-                "write a shorter one"
+                f"{show(path)}: This is a {what} of {length:,} bytes, but at most {most:,} "
+                "are possible. Choose a shorter one."
             )
     return path
 
@@ -72,25 +72,25 @@ UNUSABLE = frozenset("{}*?\"'$`\\<>")
 def check_results_folder(path: str) -> str:
     """Return a results folder as ``normalise_path`` writes it, or raise ValueError if unusable."""
     real = Path(os.path.realpath(expand_path(check_home_expansion(path))))
-    remedy = "give a separate folder, for example results"
+    remedy = "Choose a separate folder, for example results"
     if real == Path(real.anchor):
-        raise ValueError(f"{path!r} is the root of the file system: {remedy}")
+        raise ValueError(f"{path!r}: This is the root of the file system. {remedy}.")
     # A top-level folder that does not exist is accepted: another machine may run the study.
     there = next(folder for folder in (real, *real.parents) if os.path.lexists(folder))
     if not there.is_dir():
-        raise ValueError(f"{path!r}: {there} is a file, not a folder: {remedy}")
+        raise ValueError(f"{path!r}: {there} is a file, not a folder. {remedy}.")
     if there != real and there != Path(real.anchor):
         _refuse_unwritable(path, there)
     for folder in (real, *real.parents):
         if (folder / "Snakefile").is_file() and (folder / "src" / "tasktransfer").is_dir():
             inside = real.relative_to(folder).parts
             if not inside or inside[0] in SOURCE_FOLDERS:
-                raise ValueError(f"{path!r} is the source tree in {folder}: {remedy}")
+                raise ValueError(f"{path!r}: This is the source tree in {folder}. {remedy}.")
     plain = normalise_path(path)
     if odd := sorted(UNUSABLE & set(plain)):
         raise ValueError(
-            f"{plain!r}: {' '.join(odd)} has a special meaning to Snakemake or the shell: give a "
-            "folder without such characters, for example results"
+            f"{plain!r}: {' '.join(odd)} has a special meaning to Snakemake or the shell. "
+            "Choose a folder without such characters, for example results."
         )
     return plain
 
@@ -109,7 +109,9 @@ def normalise_path(path: str) -> str:
     if whole.startswith("/"):
         return "/" + "/".join(parts)
     if parts and parts[0].startswith("-"):
-        raise ValueError(f"{path!r} begins with a dash, like an option: give another folder")
+        raise ValueError(
+            f"{path!r}: A name that begins with a dash looks like an option. Choose another folder."
+        )
     return "/".join(parts) or str(Path.cwd())
 
 
@@ -122,6 +124,6 @@ def _refuse_unwritable(path: str, there: Path) -> None:
         Path(tempfile.mkdtemp(prefix=".tasktransfer-", dir=there)).rmdir()
     except OSError as error:
         raise ValueError(
-            f"{path!r} cannot be created: {there} is not writable ({error.strerror}): "
-            "give a writable folder, for example results"
+            f"{path!r}: The folder cannot be created, because {there} is not writable "
+            f"({error.strerror}). Choose a writable folder, for example results."
         ) from error

@@ -37,7 +37,7 @@ Tracking = Literal["tensorboard", "trackio", "wandb"]
 class TinyWorldConfig(Section):
     """Parameters of the generator of the tiny world."""
 
-    seed: Seed = Field(default=0, description="seed of the generator")
+    seed: Seed = Field(default=0, description="seed of the random generator")
     dialogues: int = Field(
         default=240, ge=120, le=100_000, description="number of dialogues per dataset"
     )
@@ -48,13 +48,15 @@ class DataConfig(Section):
 
     release: UserPath = Field(
         default=TINY_WORLD,
-        description="tiny_world, or the folder with TLiDB_<Set>/ or TLiDB_<Set>.zip",
+        description="tiny_world, or the folder that contains TLiDB_<Set>/ or TLiDB_<Set>.zip",
     )
     few_sample: bool = Field(
-        default=True, description="use the benchmark's few-sample setting: 10 % of train and dev"
+        default=True,
+        description="use the benchmark's few-sample setting, which has 10 % of train and dev",
     )
     tiny_world: TinyWorldConfig = Field(
-        default=TinyWorldConfig(), description="parameters of the built-in tiny world"
+        default=TinyWorldConfig(),
+        description="parameters of the built-in tiny world of synthetic dialogues",
     )
 
     def release_of(self, dataset: str) -> str:
@@ -79,7 +81,7 @@ class WholeData(DataConfig):
     """The dialogues of a study whose design has no few-sample setting."""
 
     few_sample: bool = Field(
-        default=False, description="not available in this design; leave it false"
+        default=False, description="not available in this design; must be false"
     )
 
     @field_validator("few_sample")
@@ -87,8 +89,8 @@ class WholeData(DataConfig):
     def _refuse_few_sample(cls, few_sample: bool) -> bool:
         if few_sample:
             raise ValueError(
-                "found true, but no dataset of this design has a few-sample setting: remove it, "
-                "and use training.limit_train instead"
+                "found true, but no dataset of this design has a few-sample setting. Remove "
+                "the key, and use training.limit_train instead."
             )
         return few_sample
 
@@ -97,7 +99,7 @@ class CheckpointConfig(Section):
     """Checkpoints that stay on disk, in addition to records and predictions."""
 
     keep: Literal["all"] | Annotated[tuple[str, ...], LIST, DISTINCT] = Field(
-        default=(), description="kinds of stages whose checkpoints are kept, or all"
+        default=(), description="kinds of stages whose checkpoints are kept, or all for every kind"
     )
 
     @field_validator("keep")
@@ -115,28 +117,34 @@ class CheckpointConfig(Section):
 class CommonConfig(Section):
     """Config keys of every study. Each design adds its own keys."""
 
-    study: Title = Field(description="name of the study, shown in titles and records")
+    study: Title = Field(description="name of the study, which titles and records show")
     results: Annotated[Folder, AfterValidator(check_results_folder)] = Field(
-        default="results", description="folder of all results"
+        default="results", description="folder for all results"
     )
     design: Title = Field(
         default="transfer",
-        description="kind of study, which defines its training runs, tables and figures",
+        description="kind of study; it defines the training runs, tables and figures",
     )
     plugins: Annotated[tuple[UserPath, ...], LIST, DISTINCT] = Field(
-        default=(), description="Python files or packages (folders) that add datasets or a design"
+        default=(),
+        description=("Python files or packages (folders) that add datasets, selectors or a design"),
     )
-    data: DataConfig = Field(default=DataConfig(), description="dialogues of the study")
+    data: DataConfig = Field(
+        default=DataConfig(), description="dialogues of the study and where they are stored"
+    )
     models: Annotated[
         tuple[ModelConfig, ...], LIST, Field(min_length=1), AfterValidator(check_unique_names)
-    ] = Field(description="models, each with its checkpoint and family")
-    seeds: Seeds = Field(default=(0,), description="list of seeds, or n for seeds 0 to n-1")
+    ] = Field(description="models of the study, each with its checkpoint and family")
+    seeds: Seeds = Field(
+        default=(0,), description="list of seeds, or a number n for the seeds 0 to n-1"
+    )
     training: TrainingConfig = Field(default=TrainingConfig(), description="hyperparameters")
     checkpoints: CheckpointConfig = Field(
         default=CheckpointConfig(), description="checkpoints that stay on disk"
     )
     tracking: Tracking | None = Field(
-        default=None, description="live view of training runs in this client; null for none"
+        default=None,
+        description=("experiment tracker that shows training runs while they run; null for none"),
     )
 
     @field_validator("*")

@@ -56,8 +56,10 @@ class TrainingConfig(Section):
     )
     schedule: LearningRateSchedule = Field(
         default="constant",
-        description="learning rate schedule after the warm-up: constant, or a linear or cosine "
-        "decay to zero over the planned updates",
+        description=(
+            "learning rate schedule after the warm-up: constant, or a linear or cosine decay to "
+            "zero over the planned updates"
+        ),
     )
     warmup: Annotated[float, Field(ge=0, lt=1), NUMBER] = Field(
         default=0.0,
@@ -65,7 +67,9 @@ class TrainingConfig(Section):
     )
     head_learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] | None = Field(
         default=None,
-        description="learning rate of task heads; null for that of all other parameters",
+        description=(
+            "learning rate of task heads; null to use the learning rate of the other parameters"
+        ),
     )
     weight_decay: Annotated[float, Field(ge=0, le=1), NUMBER] = Field(
         default=0.0,
@@ -77,27 +81,38 @@ class TrainingConfig(Section):
     )
     precision: Literal["auto", "float32", "bfloat16"] = Field(
         default="auto",
-        description="auto: bfloat16 if the GPU or CPU has units for it and is faster with it, else "
-        "float32",
+        description=(
+            "number format of computations; auto: bfloat16 if the GPU or CPU has units for it "
+            "and is faster with it, otherwise float32"
+        ),
     )
     task_weighting: Literal["auto", "none", "inverse_sqrt"] = Field(
         default="auto",
-        description="weighting of the tasks' losses in multitask training; auto: the value of "
-        "fidelity's setting, inverse_sqrt by default",
+        description=(
+            "weighting of the tasks' losses in multitask training; auto: as the setting in "
+            "fidelity says, inverse_sqrt by default"
+        ),
     )
     loss_on: Literal["auto", "answer", "sequence"] = Field(
         default="auto",
-        description="tokens with a loss, for decoders: the answer, or prompt and answer; auto: the "
-        "value of fidelity's setting, answer by default",
+        description=(
+            "for decoders: tokens whose loss is trained, only the answer, or prompt and answer; "
+            "auto: as the setting in fidelity says, answer by default"
+        ),
     )
     fidelity: Setting | FidelityConfig = Field(
         default="default",
-        description="behaviour if the paper and its toolkit differ: a setting (default, paper or "
-        "tlidb), or a setting with single switches",
+        description=(
+            "behaviour in details in which the paper and its toolkit differ: a setting (default, "
+            "paper or tlidb), or a setting with single switches"
+        ),
     )
     dropout: Annotated[float, Field(ge=0, le=0.9), NUMBER] | None = Field(
         default=None,
-        description="value for every dropout rate of the model; null for the checkpoint's values",
+        description=(
+            "value that every dropout rate of the model is set to; null to keep the checkpoint's "
+            "values"
+        ),
     )
     limit_train: Count | None = Field(
         default=None, description="maximum number of training instances per task; null for all"
@@ -110,19 +125,25 @@ class TrainingConfig(Section):
     )
     deterministic: bool = Field(
         default=False,
-        description="use deterministic, slower GPU kernels, so that equal seeds give equal "
-        "numbers; otherwise they agree only to rounding. A CPU is always deterministic",
+        description=(
+            "use deterministic GPU kernels, which are slower, so that equal seeds give equal "
+            "numbers; otherwise numbers agree only up to rounding. A CPU is always deterministic"
+        ),
     )
     optimiser_bits: Literal[32, 8] = Field(
         default=32,
-        description="number of bits of Adam's moments; 8 needs the package bitsandbytes (pip "
-        "install 'tasktransfer[eight-bit]') and saves 6 bytes per trained parameter",
+        description=(
+            "number of bits of Adam's moments; 8 needs the package bitsandbytes (pip install "
+            "'tasktransfer[eight-bit]') and saves 6 bytes per trained parameter"
+        ),
     )
     gradient_checkpointing: bool = Field(
         default=False,
-        description="recompute each layer in the backward pass instead of storing its activations: "
-        "less memory, a third more time, equal numbers to rounding. Needs fidelity's "
-        "backbone_dropout",
+        description=(
+            "recompute each layer in the backward pass instead of storing its activations: it "
+            "needs less memory and a third more time, and numbers are equal up to rounding. "
+            "Needs fidelity.backbone_dropout"
+        ),
     )
 
     @field_validator("gradient_checkpointing")
@@ -131,8 +152,8 @@ class TrainingConfig(Section):
         fidelity = info.data.get("fidelity")
         if wanted and fidelity is not None and not resolve_switches(fidelity)[1].backbone_dropout:
             raise ValueError(
-                "found true, but fidelity.backbone_dropout is false: the model then trains in "
-                "evaluation mode, in which layers are not recomputed; change one of the two"
+                "found true, but fidelity.backbone_dropout is false, so the model trains in "
+                "evaluation mode, in which layers are not recomputed. Change one of the two."
             )
         return wanted
 

@@ -123,17 +123,21 @@ def _read_text(path: Path) -> str:
         with open_regular(path) as stream:
             content = stream.read(MAX_BYTES + 1)
     except FileNotFoundError as error:
-        raise _UnreadableError("no such file; give the path of a study's YAML file") from error
+        raise _UnreadableError(
+            "The file does not exist. Write the path of a study's YAML file."
+        ) from error
     except (OSError, ValueError) as error:
-        raise _UnreadableError(f"cannot be read ({error})") from error
+        raise _UnreadableError(f"The file cannot be read ({error}).") from error
     if len(content) > MAX_BYTES:
         raise _UnreadableError(
-            f"is larger than {MAX_BYTES:,} bytes; check that it is the config of a study"
+            f"The file is larger than {MAX_BYTES:,} bytes. Check that it is the config of a study."
         )
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _UnreadableError(f"cannot be read ({error}); it must be UTF-8 text") from error
+        raise _UnreadableError(
+            f"The file cannot be read ({error}). Save it as UTF-8 text."
+        ) from error
 
 
 def _parse_document(text: str, source: str) -> Document:
@@ -152,7 +156,7 @@ def _parse_document(text: str, source: str) -> Document:
         raise _UnreadableError(f"not valid YAML: {error}") from error
     except ValueError as error:
         # PyYAML raises a bare ValueError for impossible dates (2022-99-99).
-        raise _UnreadableError(f"a value cannot be read ({error}); put it in quotes") from error
+        raise _UnreadableError(f"A value cannot be read ({error}). Put it in quotes.") from error
     finally:
         if loader is not None:
             loader.dispose()
@@ -188,14 +192,16 @@ def _measure(events: Iterator[Any]) -> None:
             part = around.pop()
         elif isinstance(event, yaml.AliasEvent):
             if any(outer.anchor == event.anchor for outer in around):
-                raise _UnreadableError(f"not valid YAML: *{event.anchor} contains itself", line)
+                raise _UnreadableError(
+                    f"The YAML is not valid, because *{event.anchor} contains itself.", line
+                )
             part = anchored.get(event.anchor, _Extent(None))
             total += part.values
         elif isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent):
             if event.tag is not None:
-                remedy = "write the value without a tag, text in quotes"
+                remedy = "Write the value without a tag, and text in quotes"
                 tag = show(event.tag)
-                raise _UnreadableError(f"the tag {tag} cannot be used: {remedy}", line)
+                raise _UnreadableError(f"The tag {tag} cannot be used. {remedy}.", line)
             part = _Extent(event.anchor)
             total += 1
         else:
@@ -206,10 +212,12 @@ def _measure(events: Iterator[Any]) -> None:
             around[-1].take(part)
             anchored |= {part.anchor: part} if part.anchor else {}
         if len(around) + part.levels > MAX_DEPTH:
-            raise _UnreadableError(f"is nested more than {MAX_DEPTH} levels deep", line)
+            raise _UnreadableError(f"The file is nested more than {MAX_DEPTH} levels deep.", line)
         if total > MAX_VALUES:
             raise _UnreadableError(
-                f"contains more than {MAX_VALUES:,} values with its aliases expanded", line
+                f"The file contains more than {MAX_VALUES:,} values after its aliases are "
+                "expanded.",
+                line,
             )
 
 
@@ -258,7 +266,7 @@ class _Builder:
         """Return the text of a key. Only names are valid, not null, dates and numbers."""
         line = node.start_mark.line + 1
         if not isinstance(node, yaml.ScalarNode):
-            raise _UnreadableError("not valid YAML: a key must be a name", line)
+            raise _UnreadableError("The YAML is not valid, because a key is not a name.", line)
         if len(node.value) > MAX_KEY:
             text = f"the key {show(node.value)} is longer than any key of a study"
             raise _UnreadableError(text, line)

@@ -53,7 +53,7 @@ def write_yaml(value: Any) -> str:
     # Such characters occur only in double quotes, in which YAML has Python's escapes.
     text = escape_text(text)
     if yaml_file.parse_value(text, "generated YAML") != value:
-        raise ConfigError("generated YAML: does not read back as it was written. Report this bug")
+        raise ConfigError("The generated YAML cannot be read back. Report this bug.")
     return text
 
 

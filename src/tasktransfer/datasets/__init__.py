@@ -48,7 +48,7 @@ def add(dataset: Dataset) -> None:
         problems.append("tiny: the tiny world's bytes are fixed by the package; leave it None")
     if problems:
         listed = "".join(f"\n  {problem}" for problem in problems)
-        raise ConfigError(f"dataset {dataset.name!r} cannot be added:{listed}")
+        raise ConfigError(f"The dataset {dataset.name!r} has errors:{listed}")
     DATASETS[dataset.name] = dataset
 
 
@@ -147,8 +147,8 @@ def get_task(dataset: str, name: str) -> Task:
     tasks = _resolve_dataset(dataset).tasks
     if name not in tasks:
         raise ConfigError(
-            f"unknown task {name!r} of {dataset}{_format_task_hint(dataset, name)}; "
-            f"the tasks of {dataset} are {', '.join(tasks)}"
+            f"{dataset} has no task {name!r}{_format_task_hint(dataset, name)}. Choose one of "
+            f"{', '.join(tasks)}."
         )
     return tasks[name]
 
@@ -162,8 +162,8 @@ def find_task(dataset: str, name: str) -> Task | None:
 def _resolve_dataset(name: str) -> Dataset:
     if name not in DATASETS:
         raise ConfigError(
-            f"unknown dataset {name!r}{_propose_name(name, DATASETS)}; "
-            f"the datasets are {', '.join(DATASETS)}"
+            f"{name!r} is not a dataset{_propose_name(name, DATASETS)}. Choose one of "
+            f"{', '.join(DATASETS)}."
         )
     return DATASETS[name]
 

@@ -55,8 +55,9 @@ def read_contexts(
     }
     if len(read["train"]) < LEAST_CONTEXTS:
         raise DataError(
-            f"{files['train']}: found {len(read['train'])} contexts, but irrelevant responses are "
-            "taken from another context; copy the whole file again"
+            f"{files['train']}: The file has {len(read['train'])} contexts, but two are "
+            "needed, because irrelevant responses are taken from another context. Copy the "
+            "complete file again."
         )
     notes = refuse_shared(
         (
@@ -69,7 +70,7 @@ def read_contexts(
             for split, some in read.items()
             for context in some
         ),
-        "copy the three files again",
+        "Copy the three files again",
         allowed=SHARED,
     )
     return read, notes
@@ -80,6 +81,6 @@ def _parse_context(row: Table, location: Location, split: str, kinds: Sequence[s
     responses = {kind: get_texts(row, kind, location) for kind in kinds}
     for key, texts in (("context", utterances), (FITTING, responses[FITTING])):
         if not texts:
-            raise location.at(key).error("holds no text")
+            raise location.at(key).error("contains no text")
     name = get_member(row, "dialog_id" if split == "train" else "id", location)
     return Context(f"dd++{split}-{name}", utterances, responses, location)

@@ -122,12 +122,14 @@ def _refuse_changes(target: Path, manifest: Mapping[str, Any], conversion: Conve
     files = manifest.get("files")
     remedy = f"Remove {target} and run the command again"
     if manifest.get("conversion") != conversion.version or not isinstance(files, dict):
-        raise DataError(f"{target}: was written by another version of tasktransfer. {remedy}")
+        raise DataError(
+            f"{target}: The folder was written by another version of tasktransfer. {remedy}."
+        )
     for name, digest in files.items():
         file = target / name
         if not file.is_file() or compute_sha256(file) != digest:
             state = "has changed since it was written" if file.exists() else "is missing"
-            raise DataError(f"{file}: {state}. {remedy}")
+            raise DataError(f"{file}: The file {state}. {remedy}.")
 
 
 def download(archive: Archive, folder: Path, mirror: str | None = None) -> bool:
@@ -169,7 +171,10 @@ def download(archive: Archive, folder: Path, mirror: str | None = None) -> bool:
         else:
             source = f"{folder / CHECKSUMS} records"
             remedy = f"Remove the line of {archive.name} there if the authors changed their archive"
-        raise DataError(f"{address}: its SHA-256 is {digest}, and {source} {expected}. {remedy}")
+        raise DataError(
+            f"{address}: The SHA-256 of the download is {digest}, and {source} {expected}. "
+            f"{remedy}."
+        )
     part.replace(path)
     _record_checksum(folder, archive.name, digest)
     return True
@@ -197,8 +202,8 @@ def _compare(path: Path, archive: Archive, expected: str | None) -> None:
         if archive.sha256 is None:
             source = f"{path.parent / CHECKSUMS} records"
         raise DataError(
-            f"{path}: its SHA-256 is {digest}, and {source} {expected}. "
-            "Remove the file and download it again"
+            f"{path}: The SHA-256 of the file is {digest}, and {source} {expected}. Remove "
+            "the file and download it again."
         )
     if read_checksums(path.parent).get(path.name) != digest:
         _record_checksum(path.parent, path.name, digest)
@@ -214,14 +219,15 @@ def _download_rest(address: str, part: Path) -> None:
         OSError: the network fails.
     """
     if not address.startswith(("http://", "https://")):
-        raise DataError(f"{address}: is not an http or https address. Give one to --mirror")
+        raise DataError(f"{address}: This is not an http or https address. Give one to --mirror.")
     have = part.stat().st_size if part.is_file() else 0
     request = urllib.request.Request(address, headers={"Range": f"bytes={have}-"} if have else {})
     with urllib.request.urlopen(request, timeout=SECONDS) as answer:
         if "text/html" in answer.headers.get("Content-Type", ""):
             raise DataError(
-                f"{address}: is a web page, not an archive. Open it in a browser, download the "
-                f"archive, and put it at {part.with_name(part.name[1:].removesuffix('.download'))}"
+                f"{address}: The response is a web page, not an archive. Open it in a "
+                "browser, download the archive, and put it at "
+                f"{part.with_name(part.name[1:].removesuffix('.download'))}"
             )
         place = _RANGE.match(answer.headers.get("Content-Range", ""))
         if not place or int(place[1]) != have:
@@ -238,7 +244,10 @@ def _append(answer: Any, part: Path, have: int, size: int) -> None:
         while chunk := answer.read(CHUNK_BYTES):
             have += len(chunk)
             if have > MAX_BYTES:
-                raise DataError(f"{answer.url}: sends more than {MAX_BYTES / 2**30:.0f} GiB")
+                raise DataError(
+                    f"{answer.url}: The server sends more than {MAX_BYTES / 2**30:.0f} GiB. Check "
+                    "the address."
+                )
             out.write(chunk)
             of = f" of {size / 2**20:.1f}" if size else ""
             line.show(f"{name}: {have / 2**20:.1f}{of} MiB")
@@ -256,26 +265,30 @@ def _check(part: Path, archive: Archive, address: str) -> None:
     except DataError as error:
         part.unlink()
         what = str(error).replace(str(part), archive.name)
-        raise DataError(f"{address}: the response is not the archive ({what:.300})") from None
+        raise DataError(
+            f"{address}: The response is not the expected archive ({what:.300}). Check the "
+            "address, and try again."
+        ) from None
 
 
 @contextmanager
 def _report_network_errors(address: str, name: str, folder: Path) -> Iterator[None]:
     """Report errors of the network as DataErrors that say how to go on without it."""
     remedy = (
-        f"Run the command again, which resumes; or download {name} in a browser and put it into "
-        f"{folder}"
+        f"Run the command again to resume, or download {name} in a browser and put it into {folder}"
     )
     try:
         yield
     except urllib.error.HTTPError as error:
-        what = f"the server answers {error.code} {error.reason}"
+        what = f"The server answers {error.code} {error.reason}"
     except (urllib.error.URLError, http.client.HTTPException, TimeoutError) as error:
-        what = f"cannot be downloaded ({getattr(error, 'reason', None) or error!s:.200})"
+        what = (
+            f"The archive cannot be downloaded ({getattr(error, 'reason', None) or error!s:.200})"
+        )
     except ConnectionError as error:
-        what = f"cannot be downloaded ({error!s:.200})"
+        what = f"The archive cannot be downloaded ({error!s:.200})"
     except ValueError as error:
-        raise DataError(f"{address}: is not an address ({error})") from None
+        raise DataError(f"{address}: This is not a valid address ({error}). Correct it.") from None
     else:
         return
-    raise DataError(f"{address}: {what}. {remedy}")
+    raise DataError(f"{address}: {what}. {remedy}.")

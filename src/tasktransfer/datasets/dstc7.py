@@ -25,8 +25,8 @@ def read_dstc7_table(file: Path, name: str, columns: Sequence[str]) -> Iterator[
     head, *rows = read_dstc7_lines(file, name)
     if missing := [column for column in columns if column not in head]:
         raise DataError(
-            f"{format_location(f'{file} ({name})', 1)}: no column {', '.join(missing)}; found "
-            f"{', '.join(head)!r:.80}; copy the archive again"
+            f"{format_location(f'{file} ({name})', 1)}: The columns {', '.join(missing)} are "
+            f"missing; found {', '.join(head)!r:.80}. Copy the archive again."
         )
     places = [head.index(column) for column in columns]
     return (tuple(row[at] if at < len(row) else "" for at in places) for row in rows)
@@ -37,5 +37,5 @@ def read_dstc7_lines(file: Path, name: str) -> list[list[str]]:
     text = decode_utf8(read_from_tar(file, f"dstc7-task2-{name}.tsv"), file)
     lines = [line.rstrip("\r").split("\t") for line in text.split("\n") if line.strip()]
     if not lines:
-        raise DataError(f"{file}: {name} is empty; copy the archive again")
+        raise DataError(f"{file}: The table {name} is empty. Copy the archive again.")
     return lines

@@ -74,7 +74,9 @@ class Digests:
                 digest = _hash(file)
                 self.remember(str(file.absolute()), state, digest)
         except OSError as error:
-            raise DataError(f"{file}: cannot be read ({error})") from error
+            raise DataError(
+                f"{file}: The file cannot be read ({error}). Check its permissions."
+            ) from error
         return digest
 
     def recall(self, key: str, state: os.stat_result) -> str | None:

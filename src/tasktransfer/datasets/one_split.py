@@ -84,7 +84,7 @@ class Said(NamedTuple):
 
 def refuse_shared(
     dialogues: Iterable[Said],
-    remedy: str = "keep it in one of them",
+    remedy: str = "Keep it in one of them",
     *,
     allowed: float = 0.0,
     least_words: int = LEAST_WORDS,
@@ -164,9 +164,9 @@ def _refuse(
     second = of_other.index(of_one[first])
     name, same = split.names[first], other.names[second]
     here, there = split.places[first], other.places[second]
-    what = f"dialogues {name!r} ({split.name}) and {same!r} ({other.name}) say the same"
+    what = f"dialogues {name!r} ({split.name}) and {same!r} ({other.name}) have the same text"
     if name == same:
         what = f"dialogue {name!r} is in {split.name} and in {other.name}"
     count = f" ({len(twice):,} in all)" if len(twice) > 1 else ""
     where = here if here == there else f"{here} and {there}"
-    raise DataError(f"{where}: {what}{count}: {remedy}, {LEARNT}")
+    raise DataError(f"{where}: {what}{count}. {remedy}, {LEARNT}.")

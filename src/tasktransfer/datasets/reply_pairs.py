@@ -34,7 +34,7 @@ def make_reply_task(name: str, dataset: str, citation: str, licence: str) -> Tas
         ),
         query="",
         prompt=Prompt("", max_answer_tokens=30),
-        description="The next utterance.",
+        description="The next utterance of the dialogue.",
         citation=citation,
         licence=licence,
         paper_metrics=("bleu2",),
@@ -107,8 +107,8 @@ def split_anew(names: Iterable[str], location: str) -> Mapping[str, str]:
     ordered = sorted(names)
     if len(ordered) < LEAST_DIALOGUES:
         raise DataError(
-            f"{location}: found {len(ordered)} dialogues, too few to split into "
-            f"{', '.join(SPLITS)}; give {LEAST_DIALOGUES} or more"
+            f"{location}: The file has {len(ordered)} dialogues, too few to split into "
+            f"{', '.join(SPLITS)}. Use {LEAST_DIALOGUES} or more."
         )
     random.Random(SPLIT_SEED).shuffle(ordered)
     ends = [round(len(ordered) * sum(SHARES[: n + 1])) for n in range(len(SPLITS))]

@@ -115,8 +115,8 @@ CAUSAL_EMOTION_SPAN_EXTRACTION = Task(
     recipes={"encoder": 4, "decoder": 4},
     toolkit=ToolkitForms("{question} {context}", 32, zero_stays=True),
     description=(
-        "The span of the dialogue that causes the emotion of a target utterance, if the evidence "
-        "utterance named in the question holds it."
+        "The span of the dialogue that causes the emotion of a target utterance, if it is in "
+        "the evidence utterance that the question names."
     ),
     citation=_RECCON,
     licence=_RECCON_LICENCE,

@@ -47,7 +47,7 @@ def read_dialogues(release: Path, split_file: Path) -> Iterator[RawDialogue]:
     split_of = _read_splits(split_file)
     for name, utterances in _read_utterances(release):
         if name not in split_of:
-            raise DataError(f"{split_file}: no split for {name}; add a line")
+            raise DataError(f"{split_file}: The dialogue {name} has no split. Add a line for it.")
         yield RawDialogue(name, split_of[name], utterances)
 
 
@@ -71,10 +71,13 @@ def _read_splits(file: Path) -> dict[str, str]:
     for line, (name, split) in read_csv_rows(file, ("dialogue_id", "split")):
         where = format_location(file, line)
         if split not in SPLITS_OF:
-            raise DataError(f"{where}: split {split!r}; write one of {', '.join(SPLITS_OF)}")
+            raise DataError(
+                f"{where}: {split!r} is not a split. Write one of {', '.join(SPLITS_OF)}."
+            )
         if name in splits:
             raise DataError(
-                f"{where}: dialogue {name} occurs in an earlier line. Remove one of the two lines"
+                f"{where}: The dialogue {name} is already on an earlier line. Remove one of "
+                "the two lines."
             )
         splits[name] = split
     return splits

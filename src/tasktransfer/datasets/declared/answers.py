@@ -114,7 +114,9 @@ class TaskReader:
         found = get_items(dialogue.values, self.listed, dialogue.location)
         if about_turns and len(found) != dialogue.size:
             at = dialogue.location.at(self.listed)
-            raise at.error(f"{len(found)} items for {dialogue.size} turns")
+            raise at.error(
+                f"the list has {len(found)} items, but the dialogue has {dialogue.size} turns"
+            )
         turns = dialogue.by_place
         for number, (values, location) in enumerate(found):
             if not about_turns or number in turns:
@@ -138,7 +140,7 @@ class TaskReader:
         if (self.section.missing or usual) == "refuse":
             found = "" if value is None or value == "" else f" (found {show_value(value)})"
             raise location.error(
-                f"{what} of task {self.name} is missing, null or empty{found}",
+                f"the field {what} of task {self.name} is missing, null or empty{found}",
                 "give it, remove the row, or set missing: skip for the task",
             )
 
@@ -165,8 +167,8 @@ class TaskReader:
                 continue
             if agreed is not None and value != agreed:
                 raise location.at(path).error(
-                    f"found {show_value(value)}, but {show_value(agreed)} before in dialogue "
-                    f"{dialogue.id!r}",
+                    f"found {show_value(value)}, but an earlier row of dialogue "
+                    f"{dialogue.id!r} has {show_value(agreed)}",
                     "give a dialogue one answer, or use kind: utterance_classification",
                 )
             agreed = value
@@ -270,7 +272,9 @@ class TaskReader:
             items = cells.as_items(value)
             if items is None:
                 at = item.location.at(path)
-                raise at.error(f"{value:.40} begins like a list but is not one", "write it as JSON")
+                raise at.error(
+                    f"{value:.40} begins like a list but is not a valid list", "write it as JSON"
+                )
             value, self.are_cells = items, True
         elif isinstance(value, str):
             mark = "|" if "|" in value else ";"
@@ -301,7 +305,7 @@ class TaskReader:
         for text, start in zip(dict.fromkeys(texts), starts, strict=True):
             if start < 0:
                 raise item.location.at(path).error(
-                    f"{text!r:.60} is not in the dialogue",
+                    f"the answer {text!r:.60} does not occur in the dialogue",
                     "give an answer that is in it word for word, or use kind free_text",
                 )
         return tuple(dict.fromkeys(texts)), tuple(starts), ()
@@ -328,7 +332,8 @@ class TaskReader:
             right = numbers[list(options).index(right)]
         if right not in numbers:
             raise item.location.at(self.fields["label"]).error(
-                f"{right!r:.40} is neither an option nor a number from 0 to {len(options) - 1}",
+                f"{right!r:.40} is neither one of the options nor a number from 0 to "
+                f"{len(options) - 1}",
                 "give the option's text or its number",
             )
         return (right,), (), tuple(options)

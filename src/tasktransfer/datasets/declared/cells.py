@@ -46,7 +46,7 @@ def decode(text: str) -> list[Any] | dict[str, Any]:
     except ValueError:
         value = _convert_literal(_parse_python_value(text), 0)
     if not isinstance(value, list | dict):
-        raise ValueError("it is neither a list nor an object")
+        raise ValueError("the text is neither a list nor an object")
     return value
 
 
@@ -71,11 +71,11 @@ def as_items(value: Any) -> list[Any] | None:
 
 def _parse_python_value(text: str) -> Any:
     if len(text) > MOST_CHARACTERS:
-        raise ValueError(f"it has more than {MOST_CHARACTERS:,} characters and is not JSON")
+        raise ValueError(f"the text has more than {MOST_CHARACTERS:,} characters and is not JSON")
     try:
         return ast.literal_eval("".join(_insert_commas(text)))
     except (SyntaxError, TypeError, ValueError, MemoryError, RecursionError):
-        raise ValueError("it is neither JSON nor a Python list") from None
+        raise ValueError("the text is neither JSON nor a Python list") from None
 
 
 def _insert_commas(text: str) -> Iterator[str]:
@@ -95,13 +95,13 @@ def _insert_commas(text: str) -> Iterator[str]:
             yield "None" if kind == "name" and word.lower() == "nan" else word
         before = "" if is_array else kind
     if end != len(text):
-        raise ValueError(f"no value begins with {text[end : end + 10]!r}")
+        raise ValueError(f"{text[end : end + 10]!r} is not the beginning of a value")
 
 
 def _convert_literal(value: Any, depth: int) -> Any:
     """Return a literal as a JSON value. Raises ValueError for values that JSON does not have."""
     if depth > MOST_DEPTH:
-        raise ValueError("it is nested too deeply")
+        raise ValueError("the text is nested too deeply")
     if isinstance(value, list | tuple):
         return [_convert_literal(item, depth + 1) for item in value]
     if isinstance(value, dict):
@@ -113,4 +113,4 @@ def _convert_literal(value: Any, depth: int) -> Any:
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
-    raise ValueError(f"{type(value).__name__} is not a value of JSON")
+    raise ValueError(f"a {type(value).__name__} cannot be written as JSON")

@@ -118,7 +118,7 @@ def read_dialogues(
             ]
             if not found:
                 at = row.location.at(section.turns)
-                raise at.error("holds no turn", "remove the dialogue, or give it turns")
+                raise at.error("the dialogue has no turns", "remove the dialogue, or give it turns")
             yield _make_dialogue(row, found, section, name)
     elif section.id is None:
         for row in rows:
@@ -162,7 +162,7 @@ def _group_rows(
         if not group:
             if hash(name) in seen:  # eight bytes instead of the name, for millions of dialogues
                 raise row.location.error(
-                    f"dialogue {name!r} has rows apart from each other",
+                    f"the rows of dialogue {name!r} are not consecutive",
                     "sort the file by dialogue, or give each dialogue a name of its own",
                 )
             seen.add(hash(name))
@@ -179,7 +179,7 @@ def _read_name(row: SourceRow, section: DialogueSection) -> str:
         value = int(value) if value.is_integer() else repr(value)
     if isinstance(value, bool) or not isinstance(value, str | int) or str(value).strip() == "":
         raise row.location.error(
-            f"{section.id_field} is {show_value(value)}, expected the dialogue's name"
+            f"{section.id_field} is {show_value(value)}, expected the name of the dialogue"
         )
     return str(value)
 
@@ -218,13 +218,14 @@ def _sort_turns(turns: Placed, order: str | None) -> Placed:
     for value, (_, (_, location)) in zip(values, turns, strict=True):
         if value is None or value == "":
             raise location.at(order).error(
-                "is missing, but dialogue.order sorts turns by it", "add it, or remove order"
+                "the value is missing, but dialogue.order sorts turns by it",
+                "add it, or remove order",
             )
     keys = sort_keys(values)
     if keys is None:
         location = turns[0][1][1]
         raise location.at(order).error(
-            f"{', '.join(map(show_value, values[:3]))} cannot be sorted",
+            f"the values {', '.join(map(show_value, values[:3]))} cannot be sorted",
             "give numbers, ISO dates of one kind or names that differ only in their numbers, or "
             "remove dialogue.order",
         )
@@ -239,7 +240,10 @@ def _read_turns(
         found = _read_transcript(found, section, location)
     items = cells.as_items(found)
     if items is None and isinstance(found, Mapping):
-        raise location.error("is an object, and its lists are missing or have different lengths")
+        raise location.error(
+            "found an object whose lists are missing or have different lengths, expected a list "
+            "of turns"
+        )
     if items is None:
         raise location.error(f"found {show_value(found)}, expected a list of turns")
     return [(values, location.at(number)) for number, values in enumerate(items)]
@@ -252,7 +256,8 @@ def _read_transcript(text: str, section: DialogueSection, location: Location) ->
             return cells.decode(text)
         except ValueError as error:
             raise location.error(
-                f"begins like a list but is not valid JSON ({error})", "write lists as JSON"
+                f"the text begins like a list but is not valid JSON ({error})",
+                "write lists as JSON",
             ) from None
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not section.texts:
@@ -299,7 +304,9 @@ def _read_speaker(values: Any, field: str | None, location: Location) -> str:
     if isinstance(speaker, float) and speaker.is_integer():
         speaker = int(speaker)
     if speaker is not None and not isinstance(speaker, str | int):
-        raise location.at(str(field)).error(f"found {show_value(speaker)}, expected a name")
+        raise location.at(str(field)).error(
+            f"found {show_value(speaker)}, expected the name of a speaker"
+        )
     return "" if speaker is None else str(speaker).strip()
 
 

@@ -45,18 +45,18 @@ class Duplicates:
         same = self._by_text.setdefault(text[:16].encode(), (split, where))
         if same[0] != split:
             raise DataError(
-                f"{where}: dialogue {dialogue.id!r} of {split} says the same as one of {same[0]} "
-                f"({same[1]}); keep it in one of them, {LEARNT}"
+                f"{where}: The dialogue {dialogue.id!r} of {split} has the same text as one "
+                f"of {same[0]} ({same[1]}). Keep it in one of them, {LEARNT}."
             )
 
     def _refuse_name(self, split: str, dialogue: DeclaredDialogue, before: tuple[str, str]) -> None:
-        named = f"{dialogue.location.place}: dialogue {dialogue.id!r} is"
+        named = f"{dialogue.location.place}: The dialogue {dialogue.id!r} is"
         if before[0] == split:
-            raise DataError(f"{named} already at {before[1]}; give each dialogue its own name")
+            raise DataError(f"{named} already at {before[1]}. Give each dialogue its own name.")
         remedy = f"set dialogue.id: {{field: {self.id_field}, per: split}}"
         raise DataError(
-            f"{named} in {split} and in {before[0]} ({before[1]}); keep it in one of them, {LEARNT}"
-            + (f"; if names restart in each file, {remedy}" if self.id_field else "")
+            f"{named} in {split} and in {before[0]} ({before[1]}). Keep it in one of them, "
+            f"{LEARNT}." + (f" If names restart in each file, {remedy}." if self.id_field else "")
         )
 
     def group(self, numbers: Sequence[int]) -> Sequence[int]:

@@ -78,7 +78,8 @@ def _expand(location: str, key: str) -> list[Path]:
     files = [file for file in found if is_hidden or not file.name.startswith(".")]
     if not files:
         raise DataError(
-            f"{location}: no file matches this pattern of {key}; put files there, or change {key}"
+            f"{location}: No file matches this pattern, which {key} contains. Put files "
+            f"there, or change {key}."
         )
     return sorted(files, key=str)
 
@@ -110,7 +111,8 @@ def find_files(files: FilesSection, key: str) -> FilesBySplit:
         for file in found[split]:
             if (other := keys.setdefault(file.path.resolve(), own)) != own:
                 raise DataError(
-                    f"{file.path}: {other} and {own} both name it; give each split separate files"
+                    f"{file.path}: Both {other} and {own} name this file. Use separate files "
+                    "for each split."
                 )
     return found
 
@@ -121,25 +123,26 @@ def check_file(path: Path, key: str) -> DataFile:
         if _is_saved(path):
             return DataFile(path, "saved")
         raise DataError(
-            f"{path}: {key} names a folder; give its files, or a folder that Dataset.save_to_disk "
-            "wrote"
+            f"{path}: This is a folder, but {key} must name files. Name its files, or a "
+            "folder that Dataset.save_to_disk wrote."
         )
     try:
         open_regular(path).close()
     except FileNotFoundError:
         raise DataError(
-            f"{path}: is missing, but {key} names it; put it there, or change {key}"
+            f"{path}: The file is missing, but {key} names it. Put it there, or change {key}."
         ) from None
     except OSError as error:
         raise DataError(
-            f"{path}: cannot be read ({error.strerror}), but {key} names it; give a readable file"
+            f"{path}: The file cannot be read ({error.strerror}), but {key} names it. Make it "
+            f"readable, or change {key}."
         ) from None
     endings = path.suffixes[:-1] if path.suffix.lower() == ".gz" else path.suffixes
     ending = endings[-1].lower() if endings else ""
     if ending not in FORMATS:
         raise DataError(
-            f"{path}: {ending or 'no extension'} is not a supported format; save it as one of "
-            f"{', '.join(FORMATS)}"
+            f"{path}: {ending or 'A file without extension'} is not a supported format. Save "
+            f"the file as one of {', '.join(FORMATS)}."
         )
     return DataFile(path, FORMATS[ending])
 
@@ -160,8 +163,8 @@ def _find_splits(folder: Path, key: str) -> FilesBySplit:
         found.setdefault(split, []).extend(check_file(file, key) for file in files)
     if "train" not in found:
         raise DataError(
-            f"{folder}: {key} names it, but no file in it begins with train; name its files "
-            "train, dev and test, or give files by split"
+            f"{folder}: No file name in this folder begins with train, but {key} names the "
+            "folder. Call the files train, dev and test, or list the files by split."
         )
     return {split: tuple(found[split]) for split in SPLITS if split in found}
 

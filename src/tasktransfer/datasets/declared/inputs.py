@@ -146,7 +146,9 @@ def _read_field(dialogue: DeclaredDialogue, turn: Turn | None, path: str) -> str
     )
     value = get_value(values, path.rpartition(ITEMS)[2].lstrip("."), location)
     if not isinstance(value, str) or not value.strip():
-        raise location.at(path).error("is missing or not a text, but the model reads it", "add it")
+        raise location.at(path).error(
+            "the value is missing or not a text, but the model reads it", "add it"
+        )
     return value.strip()
 
 
@@ -154,6 +156,6 @@ def check_first_input(inputs: Iterator[Input], path: Path) -> Iterator[Input]:
     """Yield all inputs, after raising DataError if there is none."""
     first = next(inputs, None)
     if first is None:
-        raise DataError(f"{path}: has no dialogue with text. Give a file with dialogues")
+        raise DataError(f"{path}: The file has no dialogue with text. Use a file with dialogues.")
     yield first
     yield from inputs

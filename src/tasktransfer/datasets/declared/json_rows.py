@@ -70,7 +70,7 @@ def _number_rows(path: Path, items: Iterator[Any]) -> Iterator[SourceRow]:
 def _refuse_more(cursor: JsonCursor) -> None:
     if cursor.peek():
         raise cursor.error(
-            "another value follows the first, but a JSON file holds one value",
+            "the first value is followed by another, but a JSON file contains one value",
             "write one list, or one object per line (.jsonl)",
         )
 
@@ -194,8 +194,8 @@ def _find_table(path: Path) -> str | None:
         return (members.tables or members.lists)[0]
     count = len(members.tables or members.lists)
     raise DataError(
-        f"{path}: an object with {count} lists of rows, expected a list of objects or one under a "
-        f"single key{_propose_split(members)}"
+        f"{path}: found an object with {count} lists of rows, expected a list of objects, or "
+        f"an object with a single list{_propose_split(members)}"
     )
 
 

@@ -134,9 +134,9 @@ def refuse_labels(
         if label not in allowed:
             kind = "not in the list of labels" if listed else "not a label in train"
             raise DataError(
-                f"{where}: {label!r:.60} is {kind} ({location}; nearest is "
-                f"{find_nearest(label, allowed)}); fix it, or list all labels under "
-                f"datasets.{dataset}.tasks.{task}.labels"
+                f"{where}: The label {label!r:.60} is {kind} ({location}; the nearest is "
+                f"{find_nearest(label, allowed)}). Fix it, or list all labels under "
+                f"datasets.{dataset}.tasks.{task}.labels."
             )
     alike: dict[str, str] = {}
     for label in allowed:
@@ -144,20 +144,21 @@ def refuse_labels(
         plain = normalise_label(label)
         if not plain:
             raise DataError(
-                f"{where}: label {label!r:.60} of {location} has no visible character; fix it, or "
-                f"list it under datasets.{dataset}.tasks.{task}.missing_values"
+                f"{where}: The label {label!r:.60} of {location} has no visible character. "
+                f"Fix it, or list it under datasets.{dataset}.tasks.{task}.missing_values."
             )
         other = alike.setdefault(" ".join(plain.split()).casefold(), label)
         if other != label:
             raise DataError(
-                f"{where}: label {label!r:.60} of {location} differs from {other!r:.60} only in "
-                "spelling (case, spaces or invisible characters); use one spelling"
+                f"{where}: The label {label!r:.60} of {location} differs from {other!r:.60} "
+                "only in case, spaces or invisible characters. Use one spelling."
             )
     if len(allowed) < 2:
         begins = next(iter(train.values()), place)
         raise DataError(
-            f"{begins}: {location} has fewer than two labels ({', '.join(allowed) or 'none'}); add "
-            "dialogues with other labels, or remove the task"
+            f"{begins}: {location} has fewer than two labels "
+            f"({', '.join(allowed) or 'none'}). Add dialogues with other labels, or remove "
+            "the task."
         )
 
 

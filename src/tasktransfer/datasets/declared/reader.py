@@ -111,8 +111,8 @@ class _DeclaredReader:
         digest = source.digest(None)
         if digest != survey.digest:
             raise DataError(
-                f"{source.location}: has changed since this command started; leave it unchanged, "
-                "and start again"
+                f"{source.location}: The file changed after this command had started. Start "
+                "the command again, and do not change the file while it runs."
             )
         return Release(
             location=source.location,

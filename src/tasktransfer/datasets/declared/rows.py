@@ -53,7 +53,9 @@ def read_rows(
         is_empty = False
         yield row
     if is_empty and not problems:
-        raise DataError(f"{file.path}: has no rows; give a file with dialogues, or remove it")
+        raise DataError(
+            f"{file.path}: The file has no rows. Use a file with dialogues, or remove it."
+        )
 
 
 def _read_json_lines(
@@ -82,7 +84,7 @@ def _parse_line(number: int, line: str, location: Location) -> SourceRow:
     try:
         values = json_text.loads(line)
     except ValueError as error:
-        raise location.error(f"not valid JSON ({error})", _find_remedy(line)) from None
+        raise location.error(f"the text is not valid JSON ({error})", _find_remedy(line)) from None
     return make_row(number, values, location)
 
 

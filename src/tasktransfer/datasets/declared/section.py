@@ -89,9 +89,12 @@ Texts = Annotated[tuple[FieldPath, ...], LIST, Field(min_length=2), DISTINCT]
 class DialogueName(Section):
     """The field with the name of a row's dialogue, if names restart in each split or file."""
 
-    field: FieldPath = Field(description="the field that names the dialogue")
+    field: FieldPath = Field(description="field that contains the name of the dialogue")
     per: Literal["split", "file"] = Field(
-        description="scope in which names are unique: split or file. Other scopes may reuse them"
+        description=(
+            "scope in which names are unique: split, if names restart in each split, or file, if "
+            "they restart in each file"
+        )
     )
 
 
@@ -104,41 +107,58 @@ class DialogueSection(Section):
 
     rows: FieldPath | None = Field(
         default=None,
-        description="list in a row of the file whose items are read as rows, such as scenes or "
-        "episodes[].scenes; null for the rows of the file",
+        description=(
+            "path of the list in the file whose items are read as rows, such as scenes or "
+            "episodes[].scenes; null if the file itself is a list of rows"
+        ),
     )
     turns: FieldPath | None = Field(
         default=None,
-        description="list of turns in a row; rounds[] or rounds[].turns for several consecutive "
-        "lists; null if a row is an utterance",
+        description=(
+            "field with the list of turns of a row; rounds[] or rounds[].turns for several "
+            "consecutive lists; null if each row is an utterance"
+        ),
     )
     text: FieldPath | Texts | None = Field(
         default=None,
-        description="text of a turn; content[].text for parts, which are joined by spaces; "
-        "[question, reply] for two turns per object, whose speakers are the names of the fields "
-        "unless speaker is set; null if turns are texts",
+        description=(
+            "field with the text of a turn; content[].text joins several parts by spaces; "
+            "[question, reply] reads two turns per object, whose speakers are the names of the "
+            "fields unless speaker is set; null if turns are texts"
+        ),
     )
-    speaker: FieldPath | None = Field(default=None, description="speaker of a turn; null for none")
+    speaker: FieldPath | None = Field(
+        default=None, description="field with the speaker of a turn; null if there is none"
+    )
     id: FieldPath | DialogueName | None = Field(
         default=None,
-        description="name of the dialogue; {field: number, per: split} if names restart in each "
-        "split (or per: file); null for a name from file and row",
+        description=(
+            "field with the name of the dialogue; {field: number, per: split} if names restart "
+            "in each split (or per: file); null to name dialogues by file and row"
+        ),
     )
     order: FieldPath | None = Field(
         default=None,
-        description="field of a turn by which the turns of a dialogue are sorted: a number, an "
-        "ISO date, or a name with numbers; null for the order of the file",
+        description=(
+            "field of a turn by which the turns of a dialogue are sorted: a number, an ISO date, "
+            "or a name with numbers; null to keep the order of the file"
+        ),
     )
     skip: Literal["empty"] | None = Field(
         default=None,
-        description="empty to skip turns without text, and dialogues in which no turn has text; "
-        "null to refuse them",
+        description=(
+            "empty: skip turns without text, and dialogues in which no turn has text; null: "
+            "report them as errors"
+        ),
     )
 
     @model_validator(mode="after")
     def _has_text(self) -> Self:
         if self.turns is None and self.text is None:
-            raise ValueError("has neither turns nor text: name the field with the dialogue's text")
+            raise ValueError(
+                "The section has neither turns nor text. Name the field with the text of the "
+                "dialogue."
+            )
         problems = []
         for key in ("speaker", "order"):
             if getattr(self, key) is not None and self.text is None:
@@ -168,13 +188,19 @@ class SharesSection(Section):
     """Fractions of the training dialogues that become a split without files."""
 
     dev: Annotated[float, Field(gt=0, lt=1), NUMBER] = Field(
-        default=0.1, description="fraction of train for dev, if files.dev is not set"
+        default=0.1,
+        description=(
+            "fraction of the training dialogues that is held out for dev if files.dev is not set"
+        ),
     )
     test: Annotated[float, Field(gt=0, lt=1), NUMBER] | None = Field(
         default=None,
-        description="fraction of train for test, if files.test is not set; null to require it",
+        description=(
+            "fraction of the training dialogues that is held out for test if files.test is not "
+            "set; null if a test file is required"
+        ),
     )
-    seed: Seed = Field(default=0, description="seed of the draw")
+    seed: Seed = Field(default=0, description="seed of the random sample")
 
 
 class FewSampleSection(Section):
@@ -184,14 +210,14 @@ class FewSampleSection(Section):
         default=None, description="maximum number of training instances per task"
     )
     share: Annotated[float, Field(gt=0, lt=1), NUMBER] | None = Field(
-        default=None, description="fraction of the training and dev dialogues"
+        default=None, description="fraction of the training and dev dialogues that is used"
     )
-    seed: Seed = Field(default=0, description="seed of the draw")
+    seed: Seed = Field(default=0, description="seed of the random sample")
 
     @model_validator(mode="after")
     def _require_one_size(self) -> Self:
         if (self.instances is None) == (self.share is None):
-            raise ValueError("give either instances or share")
+            raise ValueError("Both instances and share are set. Remove one of them.")
         return self
 
 
@@ -204,56 +230,81 @@ class TaskSection(Section):
             lambda kind: ALIASES.get(kind, kind) if isinstance(kind, str) else kind,
             json_schema_input_type=Literal[(*KINDS, *ALIASES)],
         ),
-    ] = Field(description=f"one of {', '.join((*KINDS, *ALIASES))}")
+    ] = Field(description=f"kind of task: one of {', '.join((*KINDS, *ALIASES))}")
     label: FieldPath | None = Field(
         default=None,
-        description="gold answer: a label, a list of labels, the text of an answer, the number or "
-        "text of the correct option, a rating, or the text to generate",
+        description=(
+            "field with the gold answer: a label, a list of labels, the text of an answer, the "
+            "number or text of the correct option, a rating, or the text to generate"
+        ),
     )
     labels: Annotated[tuple[str, ...], LIST, Field(min_length=2), DISTINCT] | None = Field(
-        default=None, description="all labels; null for those of the training split"
+        default=None, description="list of all labels; null to use those of the training split"
     )
     metrics: Annotated[tuple[str, ...], LIST, Field(min_length=1), DISTINCT] | None = Field(
-        default=None, description="metrics; the score is their mean"
+        default=None, description="metrics of the task; the score is their mean"
     )
-    question: FieldPath | None = Field(default=None, description="question about the dialogue")
-    options: FieldPath | None = Field(default=None, description="list of options (multiple_choice)")
+    question: FieldPath | None = Field(
+        default=None, description="field with the question about the dialogue"
+    )
+    options: FieldPath | None = Field(
+        default=None, description="field with the list of options (for multiple_choice)"
+    )
     scale: Annotated[tuple[float, float], LIST] | None = Field(
-        default=None, description="both ends of the scale, such as [1, 5] (rating)"
+        default=None, description="lowest and highest rating, such as [1, 5] (for rating)"
     )
     outputs: dict[TaskKey, FieldPath] | None = Field(
-        default=None, description="trait: field of its answer (multi_output)"
+        default=None,
+        description=(
+            "traits that are predicted, each with the field of its answer (for multi_output)"
+        ),
     )
     fields: dict[TaskKey, FieldPath] = Field(
-        default={}, description="name: field of a text, which `query` or `prompt` inserts as {name}"
+        default={},
+        description=(
+            "fields whose texts `query` or `prompt` can insert, each under a name that is "
+            "written as {name} there"
+        ),
     )
     query: str | None = Field(
-        default=None, description="encoder input besides the dialogue, such as '{head} ; {tail}'"
+        default=None,
+        description=(
+            "input that an encoder reads in addition to the dialogue, such as '{head} ; {tail}'"
+        ),
     )
     prompt: str | None = Field(
-        default=None, description="input of a text-to-text model after the dialogue"
+        default=None, description="input that a text-to-text model reads after the dialogue"
     )
     unanswerable: Title | None = Field(
-        default=None, description="answer of rows without one (question_answering)"
+        default=None,
+        description="answer that is used for rows without an answer (for question_answering)",
     )
     missing: Literal["refuse", "skip"] | None = Field(
         default=None,
-        description="refuse or skip items without an answer; null to skip turns, of which only "
-        "some may be annotated, and refuse others",
+        description=(
+            "refuse: report items without an answer as errors; skip: leave them out; null: skip "
+            "turns, because often only some are annotated, and refuse all others"
+        ),
     )
     missing_values: Annotated[tuple[str, ...], LIST, Field(min_length=1), DISTINCT] | None = Field(
         default=None,
-        description="texts of a missing answer, such as 'nan'; null, NaN and blanks always are",
+        description=(
+            "texts that mean a missing answer, such as 'nan'; null, NaN and blanks always do"
+        ),
     )
     keeps: Literal["start", "end", "both"] | None = Field(
         default=None,
-        description="part of a dialogue that is kept if it is too long for a model: its start, "
-        "its end, or both without the middle; null for its end",
+        description=(
+            "part of a dialogue that is kept if it is too long for a model: its start, its end, "
+            "or both without the middle; null for its end"
+        ),
     )
     short: TaskKey | None = Field(
-        default=None, description="short name in figures; null: the task's key"
+        default=None, description="short name of the task in figures; null for the task's key"
     )
-    description: Title | None = Field(default=None, description="the task in one sentence")
+    description: Title | None = Field(
+        default=None, description="description of the task in one sentence"
+    )
 
     @field_validator("kind")
     @classmethod
@@ -299,9 +350,14 @@ class TaskSection(Section):
 class FilesSection(Section):
     """The files of each split."""
 
-    train: Paths = Field(description="a file, or several files")
-    dev: Paths | None = Field(default=None, description="null for a fraction of train, by dialogue")
-    test: Paths | None = Field(default=None, description="required unless shares.test is set")
+    train: Paths = Field(description="file with dialogues, or a list of files")
+    dev: Paths | None = Field(
+        default=None,
+        description="file of the split; null to hold out a fraction of the training dialogues",
+    )
+    test: Paths | None = Field(
+        default=None, description="file of the test split; required unless shares.test is set"
+    )
 
 
 def _assign_train_split(value: Any) -> Any:
@@ -311,9 +367,21 @@ def _assign_train_split(value: Any) -> Any:
 class HubSplits(Section):
     """Names of the splits of a dataset on the hub."""
 
-    train: Title = Field(default="train", description="training split")
-    dev: Title | None = Field(default="validation", description="null for shares.dev of train")
-    test: Title | None = Field(default="test", description="null for shares.test of train")
+    train: Title = Field(default="train", description="name of the training split on the hub")
+    dev: Title | None = Field(
+        default="validation",
+        description=(
+            "name of the dev split on the hub; null to hold out shares.dev of "
+            "the training dialogues"
+        ),
+    )
+    test: Title | None = Field(
+        default="test",
+        description=(
+            "name of the test split on the hub; null to hold out shares.test of the training "
+            "dialogues"
+        ),
+    )
 
 
 class Declaration(Section):
@@ -327,31 +395,42 @@ class Declaration(Section):
             ),
         ]
         | None
-    ) = Field(default=None, description="files by split, one file for all, or a folder")
+    ) = Field(
+        default=None, description="files with dialogues: one per split, one for all, or a folder"
+    )
     hub: Annotated[str, Text(r"[\w.-]+(/[\w.-]+)?", "write org/name")] | None = Field(
-        default=None, description="dataset on the Hugging Face hub, instead of files"
+        default=None, description="dataset on the Hugging Face hub that is read instead of files"
     )
     revision: Revision | None = Field(
         default=None, description="branch, tag or commit of the dataset on the hub; null for main"
     )
-    config: Title | None = Field(default=None, description="configuration on the hub")
-    splits: HubSplits = Field(default=HubSplits(), description="names of the splits on the hub")
-    dialogue: DialogueSection = Field(description="fields that hold the dialogue of a row")
+    config: Title | None = Field(
+        default=None, description="configuration of the dataset on the hub"
+    )
+    splits: HubSplits = Field(
+        default=HubSplits(), description="names of the dataset's splits on the hub"
+    )
+    dialogue: DialogueSection = Field(description="fields of a row that contain the dialogue")
     tasks: Annotated[dict[TaskKey, TaskSection], Field(min_length=1)] = Field(
-        description="tasks, each with its kind and the fields of its answers"
+        description="tasks of the dataset, each with its kind and the fields of its answers"
     )
     shares: SharesSection = Field(
-        default=SharesSection(), description="fractions of train for splits without files"
+        default=SharesSection(),
+        description="fractions of the training dialogues for splits that have no files",
     )
     few_sample: FewSampleSection | None = Field(
         default=None,
-        description="subset of train and dev if data.few_sample is true; null for all",
+        description=(
+            "subset of train and dev that is used if data.few_sample is true; null for all"
+        ),
     )
 
     @model_validator(mode="after")
     def _require_one_source(self) -> Self:
         if (self.files is None) == (self.hub is None):
-            raise ValueError("give either files or hub")
+            raise ValueError(
+                "A dataset needs either files or hub, not both and not neither. Set one of them."
+            )
         if self.hub is None:
             stray = {"revision": self.revision, "config": self.config}
             refuse(

@@ -191,7 +191,7 @@ def open_source(declaration: Declaration, key: str) -> Source:
         )
     if "test" not in source.splits and declaration.shares.test is None:
         raise DataError(
-            f"{source.location}: no test split; give {key}.files.test, or set {key}.shares.test to "
-            "0.2 to hold out a fifth of the training dialogues"
+            f"{source.location}: The dataset has no test split. Set {key}.files.test, or set "
+            f"{key}.shares.test to 0.2 to hold out a fifth of the training dialogues."
         )
     return source

@@ -159,8 +159,8 @@ class _Surveyor:
                 self._count(split, dialogue)
             if split not in self.numbers:
                 raise DataError(
-                    f"{self.source.location}: no dialogue of {split} has a turn with text; check "
-                    "dialogue.text"
+                    f"{self.source.location}: No dialogue of {split} has a turn with text. "
+                    "Check dialogue.text."
                 )
         declared = self.declaration
         needed = tuple(split for split in SPLITS if split not in self.source.splits)
@@ -180,8 +180,8 @@ class _Surveyor:
                     same = count_duplicates(self.groups)
                     told = f" ({same:,} training dialogues say the same as another)" if same else ""
                     raise DataError(
-                        f"{self.source.location}: {self.name}/{task} has no instance in {split}"
-                        f"{told}; give dialogues with an answer, or remove the task"
+                        f"{self.source.location}: {self.name}/{task} has no instance in "
+                        f"{split}{told}. Add dialogues with an answer, or remove the task."
                     )
         return Survey(
             digest=digest,
@@ -237,8 +237,8 @@ class _Surveyor:
             if len(counts.labels.first[split]) > MOST_LABELS:
                 raise DataError(
                     f"{self.source.location}: {self.name}/{counts.reader.name} has more than "
-                    f"{MOST_LABELS:,} labels; is it free text? use kind: free_text, or give "
-                    "another field for label"
+                    f"{MOST_LABELS:,} labels. If the answers are free text, set kind: "
+                    "free_text; otherwise name another field in label."
                 )
             counts.per_dialogue.setdefault(split, array("l")).append(number)
 
@@ -292,8 +292,9 @@ class _Surveyor:
         if len(counts.options) > 1:
             (first, one), (second, other), *_ = counts.options.items()
             raise DataError(
-                f"{place}: {self.name}/{task}: {one} has {first} options, {other} has "
-                f"{second}; give every question the same number of options"
+                f"{place}: The questions of {self.name}/{task} have different numbers of "
+                f"options: {one} has {first}, {other} has {second}. Give every question the "
+                "same number."
             )
         if section.kind not in WITHOUT_LABELS:
             counts.labels.merge(section.labels or ())

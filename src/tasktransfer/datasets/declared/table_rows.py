@@ -45,8 +45,8 @@ def read_parquet_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
         size = path.stat().st_size
         if file.metadata.num_rows > size:
             raise DataError(
-                f"{path}: has {file.metadata.num_rows:,} rows, too many for dialogues in a file of "
-                "its size; write it again as Parquet"
+                f"{path}: The file claims to have {file.metadata.num_rows:,} rows, too many "
+                "for its size. Write it again as Parquet."
             )
         reader = _Reader(str(path), file.schema_arrow, notes, size)
         yield from reader.rows(file.iter_batches(BATCH, use_threads=False))
@@ -154,7 +154,7 @@ class _Reader:
         self, name: str, schema: pa.Schema, notes: list[str], size: int | None = None
     ) -> None:
         if twice := [key for key, count in Counter(schema.names).items() if count > 1]:
-            raise DataError(f"{name}: two columns are named {twice[0]!r:.80}; rename one")
+            raise DataError(f"{name}: Two columns have the name {twice[0]!r:.80}. Rename one.")
         self.name = name
         self.most = None if size is None else max(RATIO_FREE_BYTES, MAX_RATIO * size)
         self.features = _select_named_labels(_read_features(schema))
@@ -193,7 +193,9 @@ class _Reader:
                 return
             taken += batch.nbytes
             if self.most is not None and taken > self.most:
-                raise self._make_size_error(f"unpacks to more than {MAX_RATIO} times its size")
+                raise self._make_size_error(
+                    f"the file unpacks to more than {MAX_RATIO} times its size"
+                )
             yield batch
 
     def _refuse_large(self, rows: pa.RecordBatch | pa.Table) -> None:
@@ -257,7 +259,10 @@ def _replace_numbers(value: Any, feature: Any, location: Location) -> Any:
     if feature.get("_type") == "ClassLabel" and isinstance(value, int):
         names = feature.get("names") or []
         if value >= len(names) or value < -1:
-            raise location.error(f"label {value} has no name: the file defines {len(names)} names")
+            raise location.error(
+                f"the label number {value} has no name, because the file defines only "
+                f"{len(names)} names"
+            )
         return None if value == -1 else names[value]
     inner = feature.get("feature", feature)
     if isinstance(value, list):
@@ -294,8 +299,8 @@ def _import_datasets() -> Any:
         import datasets  # noqa: PLC0415
     except ImportError:
         raise DataError(
-            "datasets: is not installed, and names on the hub need it; install "
-            "tasktransfer[train], or give files"
+            "datasets: The package is not installed, but datasets on the hub need it. "
+            "Install tasktransfer[train], or use files."
         ) from None
     finally:
         del os.environ["USE_TORCH"]
@@ -315,8 +320,8 @@ def _refuse_unwritable(cache: Path) -> None:
         tempfile.TemporaryFile(dir=cache).close()
     except OSError as error:
         raise DataError(
-            f"{cache}: the cache of datasets cannot be written ({error.strerror}); set HF_HOME to "
-            "a writable folder"
+            f"{cache}: The cache of the package datasets cannot be written "
+            f"({error.strerror}). Set HF_HOME to a writable folder."
         ) from None
 
 
@@ -329,4 +334,4 @@ def _convert_errors(path: Path | str, remedy: str) -> Iterator[None]:
         raise
     except Exception as error:  # libraries raise various types for a damaged file
         what = " ".join(str(error.__cause__ or error).split())
-        raise DataError(f"{path}: cannot be read ({what:.200}); {remedy}") from error
+        raise DataError(f"{path}: The file cannot be read ({what:.200}); {remedy}") from error

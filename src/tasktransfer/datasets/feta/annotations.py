@@ -116,7 +116,7 @@ def make_span_instance(
     """Return an instance of a span task from (text, offset) of its answers."""
     kept = remove_duplicates(answers)
     if not kept:
-        raise location.at("answers").error("holds no answer")
+        raise location.at("answers").error("the list of answers is empty")
     target, starts = zip(*kept, strict=True)
     return make_instance(
         dialogue, task, location, context, target=target, starts=starts, query=query
@@ -165,14 +165,16 @@ def get_choice(
     options = get_texts(item, "options", location)
     if len(options) != task.classes:
         raise location.at("options").error(
-            f"{len(options)} options; {task.name} has {task.classes} for every question"
+            f"the question has {len(options)} options, but every question of {task.name} has "
+            f"{task.classes}"
         )
     number = get_member(item, "label", location)
     numbers = [str(index) for index in range(len(options))]
     if isinstance(number, (str, int)) and not isinstance(number, bool) and str(number) in numbers:
         return options, (str(number),)
     raise location.at("label").error(
-        f"{number!r} is not an option's number; they run from 0 to {len(options) - 1}"
+        f"{number!r} is not the number of an option; the options are numbered from 0 to "
+        f"{len(options) - 1}"
     )
 
 
@@ -180,7 +182,7 @@ def check_span(text: str, start: int, whole: str, where: str, location: Location
     """Raise DataError unless ``whole``, called ``where`` in messages, has the text at ``start``."""
     if start < 0 or not whole.startswith(text, start):
         text_there = whole[max(start, 0) : max(start, 0) + len(text)]
-        raise location.error(f"{text!r} is not in {where} at {start}; {text_there!r} is there")
+        raise location.error(f"{text!r} is not in {where} at {start}, where {text_there!r} is")
 
 
 def remove_duplicates(values: Iterable[Answer]) -> tuple[Answer, ...]:

@@ -83,13 +83,14 @@ def find_source(path: Path | str, dataset: str) -> Source:
         if path.suffix.lower() == ".zip" or zipfile.is_zipfile(path):
             return Source(dataset, path, "zip")
         raise DataError(
-            f"{path}: is neither a folder nor a zip; configure the folder that holds "
-            f"TLiDB_{dataset}/ or TLiDB_{dataset}.zip"
+            f"{path}: This is neither a folder nor a zip file. Set data.release to the folder "
+            f"that contains TLiDB_{dataset}/ or TLiDB_{dataset}.zip."
         )
-    state = "does not exist" if not path.exists() else f"holds no release of {dataset}"
+    state = "The path does not exist" if not path.exists() else f"There is no release of {dataset}"
     raise DataError(
-        f"{path}: {state}; looked for {folder}/, {packed} and {path / name_json_file(dataset)}. "
-        f"Put the release there, or configure the path where it is"
+        f"{path}: {state}; looked for {folder}/, {packed} and "
+        f"{path / name_json_file(dataset)}. Put the release there, or set data.release to its "
+        "folder."
     )
 
 
@@ -144,14 +145,17 @@ def _find_folder_file(source: Source, name: str) -> Path:
     except (FileNotFoundError, NotADirectoryError):
         raise _make_missing_error(source, [name]) from None
     except (OSError, RuntimeError) as error:
-        raise DataError(f"{file}: cannot be opened ({error})") from error
+        raise DataError(
+            f"{file}: The file cannot be opened ({error}). Check its permissions, or copy the "
+            "release again."
+        ) from error
     if not real.is_relative_to(source.path.resolve()):
         raise DataError(
-            f"{file}: is a link that leads out of its folder, to {real}; put the file itself "
-            f"there, or configure the folder that contains it"
+            f"{file}: This is a link to {real}, outside of its folder. Put the file itself "
+            "there, or set data.release to the folder that contains it."
         )
     if not real.is_file():
-        raise DataError(f"{file}: is not a regular file")
+        raise DataError(f"{file}: This is not a regular file. Put the file itself there.")
     return file
 
 
@@ -161,14 +165,18 @@ def _read_file_chunks(file: Path) -> Iterator[bytes]:
             while chunk := stream.read(CHUNK_BYTES):
                 yield chunk
     except OSError as error:
-        raise DataError(f"{file}: cannot be read ({error})") from error
+        raise DataError(
+            f"{file}: The file cannot be read ({error}). Copy the release again."
+        ) from error
 
 
 def _open_checked_zip(source: Source) -> SafeZip:
     try:
         packed = check_zip(source.path, Limits(total=MAX_TOTAL_BYTES, ratio=MAX_RATIO))
     except OSError as error:
-        raise DataError(f"{source.path}: cannot be read ({error})") from error
+        raise DataError(
+            f"{source.path}: The file cannot be read ({error}). Copy the release again."
+        ) from error
     if packed.flaws:
         raise _make_flaw_error(source, packed.flaws[0])
     return packed

@@ -82,9 +82,7 @@ def find_turn(dialogue: AnnotatedDialogue, turn_id: object, location: Location) 
         if position is not None:
             return dialogue.turns[position]
     first, last = dialogue.turns[0].id, dialogue.turns[-1].id
-    raise location.error(
-        f"turn {turn_id!r} does not exist; the turns run from {first!r} to {last!r}"
-    )
+    raise location.error(f"there is no turn {turn_id!r}; the turns are {first!r} to {last!r}")
 
 
 def join_turns(
@@ -96,7 +94,7 @@ def join_turns(
     """
     ids = get_list(table, key, location)
     if not ids:
-        raise location.at(key).error("lists no turn")
+        raise location.at(key).error("the list of turns is empty")
     list_place = location.at(key)
     turns = [find_turn(dialogue, value, list_place.at(index)) for index, value in enumerate(ids)]
     parts = [format_utterance(turn.speakers, turn.utterance) for turn in turns]
@@ -119,7 +117,7 @@ def parse_dialogues(release: Table, file: str) -> dict[str, AnnotatedDialogue]:
     for table, location in iterate_tables(release, "data", Location(file)):
         dialogue = _parse_dialogue(table, location)
         if dialogue.id in dialogues:
-            raise location.error(f"duplicate dialogue_id {dialogue.id!r}")
+            raise location.error(f"the dialogue_id {dialogue.id!r} occurs twice")
         dialogues[dialogue.id] = dialogue
     return dialogues
 
@@ -134,13 +132,13 @@ def _parse_dialogue(table: Table, location: Location) -> AnnotatedDialogue:
     for index, (row, row_place) in enumerate(iterate_tables(table, "dialogue", location)):
         turn = _parse_turn(row, offset, row_place)
         if turn.id in positions:
-            raise row_place.error(f"duplicate turn_id {turn.id!r}")
+            raise row_place.error(f"the turn_id {turn.id!r} occurs twice")
         positions[turn.id] = index
         turns.append(turn)
         parts.append(format_utterance(turn.speakers, turn.utterance))
         offset = turn.end + 1
     if not turns:
-        raise location.at("dialogue").error("holds no turn")
+        raise location.at("dialogue").error("the dialogue has no turns")
     return AnnotatedDialogue(
         id=name,
         turns=tuple(turns),
@@ -159,6 +157,6 @@ def _parse_turn(row: Table, offset: int, location: Location) -> Turn:
     speakers = get_texts(row, "speakers", location)
     utterance = get_text(row, "utterance", location)
     if not all(speakers):
-        raise location.at("speakers").error("contains an empty name; remove it")
+        raise location.at("speakers").error("the list contains an empty name; remove it")
     body = offset + (len(" ".join(speakers)) + 2 if speakers else 0)
     return Turn(turn_id, speakers, utterance, offset, body, body + len(utterance), row, location)

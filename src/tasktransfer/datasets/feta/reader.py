@@ -80,7 +80,7 @@ class _Format:
                 for dialogue in parsed.dialogues.values()
                 if dialogue.id in full
             ),
-            "fetch the release again, or list it in one of the id files alone",
+            "Fetch the release again, or list the dialogue in only one of the ID files",
             allowed=self.shared,
             generated=parsed.synthetic,
         )

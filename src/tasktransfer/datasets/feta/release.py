@@ -96,12 +96,12 @@ def read_instances(release: Parsed, task: str, split: str, few_sample: bool) -> 
             annotation is not valid.
     """
     if split not in SPLITS:
-        raise ValueError(f"unknown split {split!r}; the splits are {', '.join(SPLITS)}")
+        raise ValueError(f"{split!r} is not a split. Choose one of {', '.join(SPLITS)}.")
     splits.check_present(release.source, release.ids, split, few_sample, release.dialogues)
     if task not in release.tasks:
         raise DataError(
-            f"{release.source.path}: this release of {release.dataset} does not annotate {task!r}; "
-            f"it has {', '.join(release.tasks)}"
+            f"{release.source.path}: This release of {release.dataset} has no annotations of "
+            f"{task!r}. Choose one of {', '.join(release.tasks)}."
         )
     card, layout, _ = release.tasks[task]
     ids = set(release.ids.get_ids(split, few_sample))
@@ -114,7 +114,7 @@ def _check_name(metadata: Table, dataset: str, location: Location) -> None:
     name = get_text(metadata, "dataset_name", location)
     if name != dataset:
         raise location.at("dataset_name").error(
-            f"is {name!r} and not {dataset!r}; the file is of another dataset"
+            f"found {name!r}, expected {dataset!r}; the file is of another dataset"
         )
 
 
@@ -128,7 +128,7 @@ def _is_synthetic(metadata: Table, location: Location) -> bool:
     if isinstance(synthetic, bool):
         return synthetic
     raise location.at("synthetic").error(
-        f"is {synthetic!r:.60}, expected true or false; write true if the dialogues are "
+        f"found {synthetic!r:.60}, expected true or false; write true if the dialogues are "
         "generated, and remove the key if they are real"
     )
 
@@ -142,7 +142,7 @@ def _select_listed_tasks(
     by_name = {task.card.name: task for task in tasks}
     annotated = {name: task for name, task in by_name.items() if name in listed}
     if not annotated:
-        raise location.at("tasks").error(f"lists none of {', '.join(by_name)}")
+        raise location.at("tasks").error(f"found none of the tasks {', '.join(by_name)}")
     for name, task in annotated.items():
         task_place = location.at("task_metadata").at(name)
         _check_labels(as_table(details.get(name, {}), task_place), task.card, task_place)
@@ -163,6 +163,6 @@ def _check_labels(details: Table, card: Task, location: Location) -> None:
     extra = [label for label in labels if label not in card.labels]
     how = f"lacks {missing} and adds {extra}" if missing or extra else "has them in another order"
     raise location.at("labels").error(
-        f"the release's labels of {card.name} differ from the card's: it {how}; "
-        f"use the official release, or change the card"
+        f"The labels of {card.name} in the release differ from those of the card: it {how}. "
+        "Use the official release, or change the card."
     )

@@ -55,9 +55,9 @@ def parse_splits(source: Source, files: Mapping[str, bytes]) -> SplitIds:
         strangers = sorted(set(ids) - set(full[split]))
         if strangers:
             raise DataError(
-                f"{source.location(FEW_SAMPLE_ID_FILES[split])}: dialogue {strangers[0]!r} "
-                f"({len(strangers)} in all) is not in {ID_FILES[split]}; the few-sample {split} "
-                f"split must be a part of the full one"
+                f"{source.location(FEW_SAMPLE_ID_FILES[split])}: Dialogue {strangers[0]!r} "
+                f"({len(strangers)} in all) is not in {ID_FILES[split]}, but the few-sample "
+                f"{split} split must be a subset of the full one. Use the official files."
             )
     return SplitIds(full=full, few_sample=few)
 
@@ -73,13 +73,13 @@ def check_present(
     where, data = source.location(name_id_file(split, few_sample)), name_json_file(source.dataset)
     if few_sample or split == "test":
         raise DataError(
-            f"{where}: dialogue {absent[0]!r} ({len(absent)} of {len(wanted)} in all) is not in "
-            f"{data}; the two files are not of the same release"
+            f"{where}: Dialogue {absent[0]!r} ({len(absent)} of {len(wanted)} in all) is not "
+            f"in {data}, so the two files are from different releases. Copy the release again."
         )
     raise DataError(
-        f"{where}: {len(absent):,} of the {len(wanted):,} dialogues of the {split} split are not "
-        f"in {data}, the first is {absent[0]!r}. This release does not hold the full data: "
-        f"use the full release, or study the few-sample setting"
+        f"{where}: {len(absent):,} of the {len(wanted):,} dialogues of the {split} split are "
+        f"not in {data}; the first is {absent[0]!r}. This release does not contain the full "
+        "data. Use the full release, or set data.few_sample: true."
     )
 
 
@@ -93,7 +93,9 @@ def _parse_ids(source: Source, name: str, content: bytes) -> tuple[str, ...]:
     try:
         lines = content.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
-        raise DataError(f"{where}: is not UTF-8 text ({error})") from error
+        raise DataError(
+            f"{where}: The text is not valid UTF-8 ({error}). Copy the release again."
+        ) from error
     seen: dict[str, int] = {}
     for number, line in enumerate(lines, start=1):
         dialogue = line.strip()
@@ -101,12 +103,12 @@ def _parse_ids(source: Source, name: str, content: bytes) -> tuple[str, ...]:
             continue
         if dialogue in seen:
             raise DataError(
-                f"{format_location(where, number)}: dialogue {dialogue!r} is already in line "
-                f"{seen[dialogue]}"
+                f"{format_location(where, number)}: Dialogue {dialogue!r} is already on line "
+                f"{seen[dialogue]}. Remove one of the two lines."
             )
         seen[dialogue] = number
     if not seen:
-        raise DataError(f"{where}: lists no dialogue; it must have one id per line")
+        raise DataError(f"{where}: The file lists no dialogues. Write one dialogue ID per line.")
     return tuple(seen)
 
 
@@ -116,7 +118,7 @@ def _check_disjoint(source: Source, lists: Mapping[str, tuple[str, ...]]) -> Non
         for dialogue in ids:
             if dialogue in where:
                 raise DataError(
-                    f"{source.path}: dialogue {dialogue!r} is in both {where[dialogue]} and "
-                    f"{name}; a dialogue may be in one split only"
+                    f"{source.path}: Dialogue {dialogue!r} is in both {where[dialogue]} and "
+                    f"{name}. Keep it in one split."
                 )
             where[dialogue] = name

@@ -33,7 +33,7 @@ EMORY_EMOTION_RECOGNITION = Task(
     query="",
     prompt=Prompt("emotion:", max_answer_tokens=10),
     toolkit=ToolkitForms(most_words=_MOST_WORDS, encoder="{context}", answer_tokens=5),
-    description="Which of EmoryNLP's seven emotions the target utterance expresses.",
+    description="Which of the seven emotions of EmoryNLP the target utterance expresses.",
     citation=(
         "Zahiri and Choi 2018, Emotion Detection on TV Show Transcripts with Sequence-based "
         "Convolutional Neural Networks, AAAI Workshop on Affective Content Analysis"
@@ -65,7 +65,9 @@ READING_COMPREHENSION = Task(
         answer_in="entities",
         after_prompt=" ",
     ),
-    description="Which of the scene's entities a masked sentence of the plot summary is about.",
+    description=(
+        "Which entity of the scene is replaced by the mask in a sentence of the plot summary."
+    ),
     citation=(
         "Ma et al. 2018, Challenging Reading Comprehension on Daily Conversation: Passage "
         "Completion on Multiparty Dialog, NAACL"
@@ -93,7 +95,7 @@ CHARACTER_IDENTIFICATION = Task(
         answer_tokens=5,
         turns_reversed=True,
     ),
-    description="Which main character, or another person, a mention in the utterance refers to.",
+    description=("Which main character, or another person, a mention in the utterance refers to."),
     citation=(
         "Zhou and Choi 2018, They Exist! Introducing Plural Mentions to Coreference Resolution "
         "and Entity Linking, COLING"
@@ -235,7 +237,7 @@ RELATION_EXTRACTION = Task(
         answer_tokens=15,
         fallback="per:positive_impression",
     ),
-    description="Which of 37 relations, one or several, hold between two entities.",
+    description="Which one or several of 37 relations hold between two entities.",
     citation="Yu et al. 2020, Dialogue-Based Relation Extraction (DialogRE), ACL",
     licence="annotations (DialogRE): for non-commercial research purpose only",
     wordings=wordings.RELATIONS,
@@ -252,7 +254,7 @@ MELD_EMOTION_RECOGNITION = Task(
     query="",
     prompt=Prompt("emotion:", max_answer_tokens=10),
     toolkit=ToolkitForms(most_words=_MOST_WORDS, encoder="{context}", answer_tokens=5),
-    description="Which of MELD's seven emotions the target utterance expresses.",
+    description="Which of the seven emotions of MELD the target utterance expresses.",
     citation=(
         "Poria et al. 2019, MELD: A Multimodal Multi-Party Dataset for Emotion Recognition in "
         "Conversations, ACL"

@@ -47,8 +47,8 @@ def masked_entity(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]
         answer = get_name(item, "answer", location)
         if answer not in entities:
             raise location.at("answer").error(
-                f"{answer!r} is not an entity of the scene; "
-                f"nearest is {find_nearest(answer, entities)}"
+                f"{answer!r} is not an entity of the scene; the nearest is "
+                f"{find_nearest(answer, entities)}"
             )
         query = {"query": get_name(item, "query", location), "entities": " or ".join(entities)}
         start = next(iter(find_mentions(answer, dialogue.context)), -1)
@@ -152,7 +152,7 @@ def entity_pairs(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
             relations = remove_duplicates(get_texts(item, "relations", location))
             relations_place = location.at("relations")
             if not relations:
-                raise relations_place.error("names no relation")
+                raise relations_place.error("the list of relations is empty")
             for relation in relations:
                 check_label(relation, task, relations_place)
             query = get_query_texts(item, ("head", "tail"), location)

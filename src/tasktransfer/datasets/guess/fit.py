@@ -76,8 +76,8 @@ def fit_dialogue(rows: Sequence[SourceRow], location: str) -> DialogueFit:
             else ""
         )
         raise DataError(
-            f"{location}: no field looks like the text of a dialogue; found "
-            f"{fields[:500] or 'no field'}{rename}; write dialogue: {{text: FIELD}} by hand"
+            f"{location}: No field looks like the text of a dialogue; found "
+            f"{fields[:500] or 'no field'}{rename}. Write dialogue: {{text: FIELD}} yourself."
         )
     if not best.dialogues:
         raise best.error or DataError(f"{location}: no row has a text; check its fields")

@@ -63,7 +63,7 @@ class _Read:
                 for split, dialogues in by_file.items()
                 for dialogue in dialogues
             ),
-            f"fetch the files again{', or remove train.json' if 'train' in files else ''}",
+            f"Fetch the files again{', or remove train.json' if 'train' in files else ''}",
             allowed=SHARED,
             generated=self.generated,
         )

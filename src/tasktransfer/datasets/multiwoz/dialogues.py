@@ -52,8 +52,8 @@ def find_files(folder: Path) -> dict[str, Path]:
                 files.setdefault(split, file)
         if split != "train" and split not in files:
             raise DataError(
-                f"{path / name}.zip: not found; put MultiWOZ 2.0's {name} (or {name}.zip) into "
-                f"{path}, or change data.release"
+                f"{path / name}.zip: The file is missing. Put MultiWOZ 2.0's {name} (or "
+                f"{name}.zip) into {path}, or change data.release."
             )
     return files
 
@@ -70,8 +70,8 @@ def read_dialogues(file: Path) -> Iterator[MultiwozDialogue]:
     value = parse_json(content, file)
     if not isinstance(value, dict):
         raise DataError(
-            f"{file}: found a {type(value).__name__}, expected a mapping from name to dialogue; "
-            "fetch it again"
+            f"{file}: found a {type(value).__name__}, expected a mapping from name to "
+            "dialogue. Fetch the file again."
         )
     for name, dialogue in value.items():
         yield parse_dialogue(file, name, dialogue)
@@ -81,28 +81,33 @@ def parse_dialogue(file: Path, name: str, dialogue: Any) -> MultiwozDialogue:
     """Return a dialogue from its JSON. Raises DataError if it is not valid."""
     log = dialogue.get("log") if isinstance(dialogue, dict) else None
     if not isinstance(log, list) or not log:
-        raise DataError(f"{file}, dialogue {name}: no log of turns; fetch the file again")
+        raise DataError(
+            f"{file}, dialogue {name}: The dialogue has no log of turns. Fetch the file again."
+        )
     turns, exchanges = [], []
     user: dict[str, Any] = {}
     for number, turn in enumerate(log):
         where = f"{file}, dialogue {name}, turn {number}"
         if not isinstance(turn, dict) or not isinstance(turn.get("text"), str):
-            raise DataError(f"{where}: no text; fix the turn")
+            raise DataError(f"{where}: The turn has no text. Fix the turn.")
         if "metadata" not in turn:
             raise DataError(
-                f"{where}: no metadata (belief state); use the original release of MultiWOZ 2.0"
+                f"{where}: The turn has no metadata (belief state). Use the original release "
+                "of MultiWOZ 2.0."
             )
         if not isinstance(turn["metadata"], dict):
             raise DataError(
-                f"{where}: metadata is {str(turn['metadata'])[:60]!r}, expected domains with their "
-                "slots, or none in a user turn; use the original release of MultiWOZ 2.0"
+                f"{where}: The metadata is {str(turn['metadata'])[:60]!r}, expected domains "
+                "with their slots, or an empty object in a user turn. Use the original "
+                "release of MultiWOZ 2.0."
             )
         turns.append(" ".join(turn["text"].split()))
         if _is_system(turn) != bool(number % 2):
             side = ("user", "system")[_is_system(turn)]
             raise DataError(
-                f"{where}: a {side} turn out of order (its metadata has "
-                f"{len(turn['metadata'])} domains); user and system must alternate, the user first"
+                f"{where}: This is a {side} turn (its metadata has {len(turn['metadata'])} "
+                "domains), but user and system must alternate, and the user begins. Fix the "
+                "dialogue."
             )
         acts = _parse_acts(where, turn.get("dialog_act", {}))
         if number % 2:
@@ -111,7 +116,10 @@ def parse_dialogue(file: Path, name: str, dialogue: Any) -> MultiwozDialogue:
             )
         user = acts
     if not exchanges:
-        raise DataError(f"{file}, dialogue {name}: one turn without an answer; remove the dialogue")
+        raise DataError(
+            f"{file}, dialogue {name}: The dialogue has one turn without an answer. Remove the "
+            "dialogue."
+        )
     return MultiwozDialogue(name, tuple(turns[: 2 * len(exchanges)]), tuple(exchanges))
 
 
@@ -126,8 +134,8 @@ def _parse_acts(where: str, acts: Any) -> dict[str, list[list[str]]]:
     for act, slots in acts.items():
         if act.partition("-")[0].lower() not in (*DOMAINS, *NO_DOMAINS):
             raise DataError(
-                f"{where}: act {act!r} of an unknown domain; MultiWOZ 2.0 has "
-                f"{', '.join((*DOMAINS, *NO_DOMAINS))}"
+                f"{where}: The domain of act {act!r} is unknown. Use one of the domains "
+                f"{', '.join((*DOMAINS, *NO_DOMAINS))}."
             )
         right = isinstance(slots, list) and all(
             isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, str) for x in pair)
@@ -135,8 +143,8 @@ def _parse_acts(where: str, acts: Any) -> dict[str, list[list[str]]]:
         )
         if not right or not slots:
             raise DataError(
-                f"{where}: act {act!r} has no slots, found {str(slots)[:60]!r}; expected a list of "
-                "[slot, value], or [none, none] for an act without slots"
+                f"{where}: The slots of act {act!r} are {str(slots)[:60]!r}, expected a list "
+                "of [slot, value]. Write [none, none] for an act without slots."
             )
     return acts
 
@@ -153,14 +161,15 @@ def _parse_state(where: str, metadata: Any) -> dict[str, str]:
     for domain, parts in metadata.items():
         if domain not in DOMAINS:
             raise DataError(
-                f"{where}: unknown domain {domain!r}; MultiWOZ 2.0 has {', '.join(DOMAINS)}"
+                f"{where}: The domain {domain!r} is unknown. Use one of the domains "
+                f"{', '.join(DOMAINS)}."
             )
         for part, prefix in (("semi", ""), ("book", "book ")):
             slots = parts.get(part, {}) if isinstance(parts, dict) else None
             if not isinstance(slots, dict):
                 raise DataError(
-                    f"{where}: domain {domain} has {str(parts)[:60]!r}, expected semi and book "
-                    "with slots and values; use the original release of MultiWOZ 2.0"
+                    f"{where}: The domain {domain} has {str(parts)[:60]!r}, expected semi and "
+                    "book with slots and values. Use the original release of MultiWOZ 2.0."
                 )
             for slot, value in slots.items():
                 if slot != "booked" and value not in EMPTY:

@@ -53,7 +53,9 @@ def write_splits(archive: Path, folder: Path) -> tuple[str, ...]:
     splits = _read_splits(archive, packed)
     acts = parse_json(_read(archive, packed, ACTS), f"{archive} ({ACTS})")
     if not isinstance(acts, dict):
-        raise DataError(f"{archive} ({ACTS}): expected an object; fetch it again")
+        raise DataError(
+            f"{archive} ({ACTS}): The file does not contain a JSON object. Fetch the archive again."
+        )
     sizes, refused = Counter[str](), dict[str, list[str]]()
     with ExitStack() as stack:
         outs = {
@@ -74,7 +76,10 @@ def write_splits(archive: Path, folder: Path) -> tuple[str, ...]:
             sizes[split] += 1
         for split, out in outs.items():
             if not sizes[split]:
-                raise DataError(f"{archive}: contains no dialogue of {split}; fetch it again")
+                raise DataError(
+                    f"{archive}: The archive has no dialogues for the split {split}. Fetch it "
+                    "again."
+                )
             out.write("\n}\n")
     return (*_list_refused(archive, refused, sizes), *_list_absent(splits))
 
@@ -83,7 +88,9 @@ def _open_archive(archive: Path) -> SafeZip:
     try:
         packed = check_zip(archive, _LIMITS)
     except OSError as error:
-        raise DataError(f"{archive}: cannot be read ({error}); fetch it again") from None
+        raise DataError(
+            f"{archive}: The archive cannot be read ({error}). Fetch it again."
+        ) from None
     if packed.flaws:
         flaw = packed.flaws[0]
         member = f" member {flaw.member!r}" if flaw.member else ""
@@ -96,7 +103,9 @@ def _stream(archive: Path, packed: SafeZip, name: str) -> Iterator[bytes]:
     members = [member for member in packed.members if Path(member).name == name]
     if len(members) != 1:
         count = f"{len(members)} files named" if members else "no"
-        raise DataError(f"{archive}: holds {count} {name}; fetch it again")
+        raise DataError(
+            f"{archive}: The archive contains {count} files {name}, expected one. Fetch it again."
+        )
     try:
         yield from packed.chunks(members[0])
     except UnsafeZipError as error:
@@ -115,7 +124,10 @@ def _read_splits(archive: Path, packed: SafeZip) -> dict[str, str]:
         for line in text.split("\n"):
             name = line.strip().removesuffix(".json")
             if name and splits.setdefault(name, split) != split:
-                raise DataError(f"{archive}: dialogue {name} is in both lists; fetch it again")
+                raise DataError(
+                    f"{archive}: Dialogue {name} is in the lists of both dev and test. Fetch the "
+                    "archive again."
+                )
     return splits
 
 
@@ -130,7 +142,9 @@ def _read_dialogues(archive: Path, packed: SafeZip, folder: Path) -> Iterator[tu
             for key in cursor.members():
                 name = key.removesuffix(".json")
                 if name in names:
-                    raise DataError(f"{unpacked}: dialogue {name} occurs twice; fetch it again")
+                    raise DataError(
+                        f"{unpacked}: Dialogue {name} occurs twice. Fetch the archive again."
+                    )
                 names.add(name)
                 yield name, cursor.value()
     except DataError as error:

@@ -65,7 +65,8 @@ def _find_files(folder: Path) -> dict[str, Path]:
     files = {split: path / name for split, name in FILES.items() if (path / name).is_file()}
     if "dev" not in files:
         raise DataError(
-            f"{path / FILES['dev']}: not found; put ConvAI2's file there, or change data.release"
+            f"{path / FILES['dev']}: The file is missing. Put the file of ConvAI2 there, or "
+            "change data.release."
         )
     return files
 
@@ -83,27 +84,31 @@ def read_dialogues(file: Path) -> list[PersonaDialogue]:
         if count == "1":
             dialogues.append(([], []))
         if not dialogues or not count.isdecimal():
-            raise DataError(f"{where}: {line[:60]!r} has no number; fetch it again")
+            raise DataError(f"{where}: The line {line[:60]!r} has no number. Fetch the file again.")
         persona, turns = dialogues[-1]
         if int(count) != 1 + len(persona) + len(turns) // 2:
             raise DataError(
-                f"{where}: a turn out of order, found {count}, expected "
-                f"{1 + len(persona) + len(turns) // 2}; fetch the file again"
+                f"{where}: The number of the turn is {count}, expected "
+                f"{1 + len(persona) + len(turns) // 2}. Fetch the file again."
             )
         if text.startswith(PERSONA):
             persona.append(text.removeprefix(PERSONA))
             continue
         both = text.split("\t")[:2]
         if len(both) != 2 or not all(both):
-            raise DataError(f"{where}: {text[:60]!r} is not an utterance, a tab and an answer")
+            raise DataError(
+                f"{where}: expected an utterance, a tab and an answer, found {text[:60]!r}. Fetch "
+                "the file again."
+            )
         turns += both
     if not dialogues:
-        raise DataError(f"{file}: contains no dialogues; fetch it again")
+        raise DataError(f"{file}: The file contains no dialogues. Fetch it again.")
     named = {}
     for location, (persona, turns) in enumerate(dialogues, start=1):
         if not turns:
             raise DataError(
-                f"{file}, dialogue {location}: has no turn after the persona; remove it"
+                f"{file}, dialogue {location}: The dialogue has no turn after the persona. "
+                "Remove it."
             )
         content = "\n".join([*persona, *turns])
         name = f"convai2-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
@@ -131,7 +136,7 @@ class _Read:
                 for split, dialogues in by_file.items()
                 for dialogue in dialogues
             ),
-            f"fetch {FILES['train']} again, or remove it",
+            f"Fetch {FILES['train']} again, or remove it",
         )
         validation = sorted(by_file["dev"], key=lambda dialogue: dialogue.name)
         if "train" in by_file:

@@ -34,11 +34,11 @@ def revision(seed: int, dialogues: int) -> str:
 def check_parameters(seed: int, dialogues: int) -> None:
     """Raise ConfigError for invalid parameters; names key, value and remedy."""
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ConfigError(f"tiny world: seed is {seed!r}; give an integer from 0")
+        raise ConfigError(f"tiny world: The seed is {seed!r}. Use an integer of 0 or more.")
     if isinstance(dialogues, bool) or not isinstance(dialogues, int):
-        raise ConfigError(f"tiny world: dialogues is {dialogues!r}; give an integer")
+        raise ConfigError(f"tiny world: The number of dialogues is {dialogues!r}. Use an integer.")
     if dialogues < MINIMUM_DIALOGUES:
         raise ConfigError(
-            f"tiny world: dialogues is {dialogues}, too few for scorable splits; "
-            f"give at least {MINIMUM_DIALOGUES}"
+            f"tiny world: {dialogues} dialogues are too few to evaluate every task. Use "
+            f"{MINIMUM_DIALOGUES} or more."
         )

@@ -137,7 +137,7 @@ def read_dialogues(folder: Path) -> list[EmpatheticDialogue]:
             Said(each.name, each.split, " ".join(each.utterances), str(seen[each.name]))
             for each in dialogues
         ),
-        f"keep one of them, or give both one split in {files[SPLIT_FILE]}",
+        f"Keep one of them, or give both the same split in {files[SPLIT_FILE]}",
         generated=SYNTHETIC in files,
     )
     return sort_dialogues(dialogues)

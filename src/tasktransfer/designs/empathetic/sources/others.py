@@ -111,7 +111,7 @@ def _read_daily(files: dict[str, Path]) -> Rows:
             rows[split] += _build_utterance_instances(one.said, DAILY_NEXT, one.name)
     refuse_shared(
         dialogues,
-        "take the split.csv that goes by the official files",
+        "Use the split.csv that follows the official files",
         generated="synthetic" in files,
     )
     return rows
@@ -229,7 +229,7 @@ def _read_tags(files: dict[str, Path]) -> Rows:
             identity, tag = f"{name}-{number}", TAG_LABELS[int(label) - 1]
             rows[split].append(Instance(identity, identity, TAG.name, text, 0, {}, (), (tag,)))
             said.append(Said(identity, split, text, format_location(file, line)))
-    refuse_shared(said, "keep one of the two lines", allowed=SHARED)
+    refuse_shared(said, "Keep one of the two lines", allowed=SHARED)
     return rows
 
 
@@ -262,7 +262,7 @@ def _read_news(files: dict[str, Path]) -> Rows:
         split = "test" if part == "test" else ("dev" if location % 10 == 0 else "train")
         rows[split].append(Instance(name, name, NEWSGROUP.name, text, 0, {}, (), (label,)))
         said.append(Said(name, split, text, str(file)))
-    refuse_shared(said, "remove one of the two posts", allowed=SHARED)
+    refuse_shared(said, "Remove one of the two posts", allowed=SHARED)
     return rows
 
 

@@ -86,8 +86,8 @@ def daily_dialog(files: Files) -> Iterator[CorpusDialogue]:
     ]
     refuse_shared(
         as_said([*official, *train]),
-        "new random splits, such as FETA's, put dialogues of rated sets into training: use the "
-        "split.csv that follows the official files",
+        "New random splits, such as those of FETA, put dialogues of rated sets into training. Use "
+        "the split.csv that follows the official files",
         least_words=1,
     )
     yield from (*train, *held_out["dev"])

@@ -216,7 +216,7 @@ class _World:
         """Raise if a dialogue is in two splits, or if a corpus has too few dialogues."""
         refuse_shared(
             as_said(dialogues),
-            "keep it in one of them, and give each dialogue an id of its own",
+            "Keep it in one of them, and give each dialogue its own ID",
             generated=SYNTHETIC in files,
         )
         path = files[next(f for f in files if f.startswith(self.corpora[task].files[0]))]
