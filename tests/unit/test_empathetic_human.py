@@ -37,7 +37,7 @@ def test_choices_become_ratios(tmp_path: Path) -> None:
     sum_up(None, file, tmp_path / "out")
     assert (tmp_path / "out" / "choices.csv").read_text().splitlines()[1] == "A,,inf,"
     file.write_text("first,second,instance,rater,choice\nA,B,1,r,both\n")
-    with pytest.raises(DataError, match=":2: 'both' is not a choice. Write first, second"):
+    with pytest.raises(DataError, match=r":2: 'both' is not a choice\. Write first, second"):
         read_choices(file)
 
 

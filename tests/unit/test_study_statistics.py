@@ -164,7 +164,7 @@ def test_damaged_input_is_named(study: Study, tables: Path) -> None:
     with pytest.raises(RecordError, match=r"overlap_data\.parquet: cannot be read"):
         write_statistics(study)
     pd.DataFrame({"dataset": ["DailyDialog"]}).to_parquet(tables / "overlap_data.parquet")
-    with pytest.raises(RecordError, match="columns few_sample, .* are missing"):
+    with pytest.raises(RecordError, match=r"columns few_sample, .* are missing"):
         write_statistics(study)
     (tables / "overlap_data.parquet").unlink()
     (tables / "transfer_runs.parquet").write_bytes(b"PAR1")
