@@ -23,7 +23,7 @@ from checkpoint_damage import (
     words,
 )
 
-FIT = r"the weights do not fit config\.json"
+FIT = r"The weights do not match config\.json"
 CASES = [
     Bad(
         "no tokenizer, BERT",
@@ -134,7 +134,7 @@ CASES = [
     Bad(
         "of images",
         "bert",
-        "has no token embeddings",
+        "have no token embeddings",
         with_json("config.json", model_type="vit"),
     ),
     Bad("tokenizer.json a folder", "bert", r"no tokenizer\.json", tokenizer_a_folder),
@@ -255,17 +255,21 @@ CASES = [
     Bad(
         "too few positions, BERT",
         "bert",
-        r"positions for 256 tokens.*max_length.*257.*set max_length: 256",
+        r"positions for 256 tokens.*max_length.*257.*Set max_length to 256",
         max_length=257,
     ),
     Bad(
         "too few positions, RoBERTa",
         "roberta",
-        r"positions for 255 tokens.*set max_length: 255",
+        r"positions for 255 tokens.*Set max_length to 255",
         max_length=256,
     ),
     Bad(
-        "too few positions, GPT-2", "gpt2", r"set max_length: 256", family="decoder", max_length=300
+        "too few positions, GPT-2",
+        "gpt2",
+        r"Set max_length to 256",
+        family="decoder",
+        max_length=300,
     ),
     Bad("no padding token", "bert", r"no padding token; set pad_token", no_padding),
     Bad(

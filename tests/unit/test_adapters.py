@@ -103,7 +103,7 @@ def test_adapters_of_another_size_are_refused(tmp_path: Path, reduction: int, la
 
 def test_architectures_without_known_places_are_refused() -> None:
     other = DistilBertModel(DistilBertConfig(vocab_size=30, dim=16, n_layers=1, n_heads=2))
-    with pytest.raises(ModelError, match=r"not supported for distilbert.*bert.*roberta"):
+    with pytest.raises(ModelError, match=r"type distilbert are not supported.*bert.*roberta"):
         AdapterBank(other, ("first",), 4, seed=0)
-    with pytest.raises(ModelError, match="a reduction of 17 is larger than the hidden size 16"):
+    with pytest.raises(ModelError, match="The reduction 17 is larger than the hidden size 16"):
         AdapterBank(small_bert(), ("first",), 17, seed=0)

@@ -81,7 +81,7 @@ def test_best_dev_is_the_best_mean_over_seeds_and_then_the_best_seed(study: Stud
 
 
 def test_a_selector_names_the_source_and_dev_the_algorithm(study: Study) -> None:
-    with pytest.raises(RecordError, match="add selectors to the config and run snakemake"):
+    with pytest.raises(RecordError, match="Add selectors to the config and run snakemake"):
         picked(study, parse_policy("selector:size", "Friends", None))
     rows = [
         ("Friends", "tiny-bert", "", "size", source, target, seed, float(source == QA), None, 0, 0)
@@ -353,7 +353,7 @@ def test_a_free_study_cannot_be_submitted(tmp_path: Path) -> None:
     [
         (Wish("friends", "tiny-bert"), "did you mean 'Friends'"),
         (Wish("DailyDialog", "tiny-bert"), "'DailyDialog' is not a dataset of this study"),
-        (Wish("Friends", "bert"), "no model is named 'bert'; give one of: tiny-bert"),
+        (Wish("Friends", "bert"), "has no model 'bert'. Name one of tiny-bert"),
     ],
 )
 def test_names_that_the_study_does_not_have(study: Study, wish: Wish, told: str) -> None:

@@ -150,8 +150,8 @@ KINDS: dict[str, tuple[Damage, str]] = {
     "no UTF-8": (no_utf8, "not valid JSON"),
     "folder": (a_folder, "not a file"),
     "broken link": (a_broken_link, "a link to a missing file"),
-    "schema": (edited(schema=5), "schema: found 5"),
-    "no object": (lambda record: record.write_text("[1]"), "a record is a JSON object"),
+    "schema": (edited(schema=5), "found schema 5"),
+    "no object": (lambda record: record.write_text("[1]"), "a record, which is a JSON object"),
     "NaN": (
         edited(training__selections__0__dev_score=float("nan")),
         "training.selections[0].dev_score: found nan",
@@ -167,7 +167,7 @@ KINDS: dict[str, tuple[Damage, str]] = {
     "altered predictions": (altered_predictions, "SHA-256"),
     "fewer predictions": (fewer_predictions, "SHA-256"),
     "fewer predictions, owned to": (fewer_predictions_that_the_record_owns_to, "30 instances"),
-    "predictions of another run": (predictions_of_another_run, "contains rows of node"),
+    "predictions of another run": (predictions_of_another_run, "The rows belong to node"),
     "torn predictions": (torn_predictions, "SHA-256"),
     "predictions folder": (predictions_folder, "no such file"),
 }

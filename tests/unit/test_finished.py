@@ -91,9 +91,9 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "truncated": (written("metrics.json", b'{"schema": 3, "node'), "not valid JSON"),
     "binary": (written("metrics.json", bytes(range(256))), "not valid JSON"),
     "deep": (written("metrics.json", b"[" * 100_000), "not valid JSON"),
-    "no object": (written("metrics.json", b"[]"), "a record is a JSON object"),
-    "schema": (edited(schema=5), "schema: found 5"),
-    "a schema that is gone": (edited(schema=1), "schema: found 1"),
+    "no object": (written("metrics.json", b"[]"), "a record, which is a JSON object"),
+    "schema": (edited(schema=5), "found schema 5"),
+    "a schema that is gone": (edited(schema=1), "found schema 1"),
     "forged": (
         edited(training__selections__0__dev_score=99.0),
         "training.selections[0].dev_score: 99.0, but",

@@ -336,7 +336,7 @@ def test_a_measurement_that_fails_says_why_where_it_was_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(rates.sys, "executable", "/nowhere/python")
-    with pytest.raises(TaskTransferError, match="--calibrate: the measurement failed"):
+    with pytest.raises(TaskTransferError, match="--calibrate: The measurement failed"):
         measure_machine_rates("cpu", again=True)
     assert measure_machine_rates("cpu").basis == "reference values"
 

@@ -67,7 +67,8 @@ def test_a_file_that_is_cut_off_is_refused(tmp_path: Path, kept: float) -> None:
     content = file.read_bytes()
     file.write_bytes(content[: int(kept if kept > 1 else kept * len(content))])
     with pytest.raises(
-        ModelError, match=r"small.gguf: damaged or not in GGUF, .* download it again"
+        ModelError,
+        match=r"small.gguf: The file is damaged or not in GGUF format .* download it again",
     ):
         load_pretrained("decoder", str(file), None)
 
@@ -95,7 +96,7 @@ def test_validate_reads_it_and_says_what_does_not_fit(
     for changes, told in (
         ({}, "ok, study gguf"),
         ({"family": "encoder"}, "set family: decoder"),
-        ({"max_length": 500}, "set max_length: 128 or less"),
+        ({"max_length": 500}, "Set max_length to 128 or less"),
         ({"checkpoint": str(tmp_path / "none.gguf")}, "no file "),
     ):
         config.write_text(

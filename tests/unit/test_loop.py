@@ -298,6 +298,7 @@ def test_a_part_of_any_family_moves_alone(family: Family, part: str, load: Loade
 def test_an_unknown_part_is_named_with_those_that_there_are(load: Loader) -> None:
     model, split = load("encoder", "DailyDialog", TASK.name)
     with pytest.raises(
-        ConfigError, match=r"trains: no part 'adapter'; .*encoder, head.emotion_recognition"
+        ConfigError,
+        match=r"trains: The model has no part 'adapter'.*encoder, head.emotion_recognition",
     ):
         trained_on(model, split, trains=("adapter",))

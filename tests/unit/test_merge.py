@@ -170,7 +170,7 @@ def test_equal_predictions_in_another_file_are_no_conflict(
 
 SPOILED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "a key is missing": (lambda r: r["training"].pop("selections"), "selections"),
-    "another schema": (lambda r: r.update(schema=5), "schema: found 5"),
+    "another schema": (lambda r: r.update(schema=5), "found schema 5"),
     "digest and identity disagree": (
         lambda r: r["node"]["identity"].update(seed=7),
         "node.identity has digest",

@@ -54,7 +54,7 @@ def test_what_ran_in_another_precision_is_refused(study: Study) -> None:
     said = str(refusal.value)
     assert "provenance.host.precision of DailyDialog tiny-bert, stages (auto) is 'float32'" in said
     assert said.count("metrics.json") == 2
-    assert "set the precision in the config" in said
+    assert "Set the precision in the config" in said
 
 
 def test_another_recipe_is_refused(study: Study) -> None:

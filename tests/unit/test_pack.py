@@ -182,7 +182,7 @@ def test_what_is_not_finished_is_left_out_and_said(theirs: Study) -> None:
 
 
 def test_nothing_finished_is_refused() -> None:
-    with pytest.raises(RecordError, match=r"no node of study\.yaml is finished"):
+    with pytest.raises(RecordError, match=r"No node of study\.yaml is finished"):
         pack_results(opened(), FILE)
 
 
@@ -199,7 +199,7 @@ def test_a_damaged_record_is_not_packed(theirs: Study) -> None:
         (lambda row: row.update(path="../../escaped"), "is outside the results folder"),
         (lambda row: row.update(path="/tmp/escaped"), "is outside the results folder"),
         (lambda row: row.update(record="{"), "not valid JSON"),
-        (lambda row: row["rows"].pop(0), "expected instance 0"),
+        (lambda row: row["rows"].pop(0), "in place of instance 0"),
     ],
 )
 def test_a_damaged_row_is_named(

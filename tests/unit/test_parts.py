@@ -119,15 +119,18 @@ def test_starts_into_the_same_part_are_merged_element_by_element(
 @pytest.mark.parametrize(
     ("starts", "said"),
     [
-        ([Start(STAGES[0], parts=("adapter",))], r"starts.parts: no part 'adapter'; .*encoder"),
+        (
+            [Start(STAGES[0], parts=("adapter",))],
+            r"starts.parts: The model has no part 'adapter'.*encoder",
+        ),
         (
             [Start(STAGES[0], parts=("encoder",), into=("body",))],
-            r"starts.into: no part 'body'; the model has encoder, head.emotion_recognition",
+            r"starts.into: The model has no part 'body'. Choose one of encoder, head",
         ),
         ([Start(STAGES[0], parts=("encoder",), into=("a", "b"))], r"found 2 names \(a, b\) for 1"),
         (
             [Start(STAGES[0], parts=("encoder",)), Start(STAGES[1], parts=("encoder",))],
-            "2 are copied into encoder .* merged: None; set merged to one of mean, max, min",
+            "2 parts are copied into encoder .* merged is None.*one of mean, max, min",
         ),
         (
             [

@@ -143,7 +143,7 @@ def test_output_without_one_job_number_is_refused(
     )
     assert pilot("--submit") == 2
     said = capsys.readouterr().err
-    assert "does not name one job" in said and "submitted already: nothing" in said
+    assert "does not name one job" in said and "Jobs submitted before: nothing" in said
     assert len((checkout / "calls.txt").read_text().splitlines()) == 1
 
 
@@ -161,7 +161,7 @@ def test_no_sbatch_is_said(
 ) -> None:
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
     assert pilot("--submit") != 0
-    assert "no sbatch on this machine" in capsys.readouterr().err
+    assert "This machine has no sbatch" in capsys.readouterr().err
 
 
 def test_away_from_the_snakefile_it_refuses(

@@ -61,7 +61,9 @@ def test_all_layers_come_from_one_pass(load: Loader, models_folder: Path, family
     assert np.allclose(states[0][6], expected.mean(0).numpy(), atol=1e-5)
     last = compute_layer_representations(*own, "last", [0], device=CPU, together=3)
     assert np.allclose(last[0][6], expected[-1].numpy(), atol=1e-5)
-    with pytest.raises(ModelError, match=r"no layer 9, only 0 to 2; change models\[\]\.layers"):
+    with pytest.raises(
+        ModelError, match=r"no layer 9, only the layers 0 to 2. Change models\[\]\.layers"
+    ):
         compute_layer_representations(*own, "mean", [0, 9], device=CPU)
 
 

@@ -378,5 +378,5 @@ def test_encoders_of_other_studies_plan_without_a_training(
     for corpus in ("MultiWOZ", "PersonaChat"):
         assert study.data(corpus).recipe == ""
         assert study.instances(corpus)
-    with pytest.raises(ConfigError, match="the study does not read a dataset 'Nowhere'"):
+    with pytest.raises(ConfigError, match="The study does not read the dataset 'Nowhere'"):
         study.data("Nowhere")

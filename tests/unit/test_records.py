@@ -95,7 +95,7 @@ def test_rounds_may_begin_with_the_untrained_model_and_scores_lie_below_0(
         ("node.sed", 3, "node.sed: unknown key 'sed' (did you mean 'seed'?)"),
         ("extra", 1, "extra: unknown key"),
         ("run", None, "run: unknown key"),
-        ("schema", 5, "schema: found 5"),
+        ("schema", 5, "found schema 5"),
         ("training.selections.0.round", 3, "selections[0].round: 3, but the rounds are 1 to 2"),
         ("training.selections.0.round", 1, "dev_score: 61.25, but the score of its round is 30.6"),
         ("training.selections", [], "training.selections: "),
@@ -146,9 +146,9 @@ def test_a_record_of_another_schema_is_refused_with_its_remedy(
     with pytest.raises(RecordError) as refusal:
         read_record(path)
     assert str(refusal.value) == (
-        f"{path}: schema: found {schema!r}, expected 4: the record was written by another version "
-        "of tasktransfer; run its study again with snakemake, which sets it aside and computes its "
-        "node again"
+        f"{path}: found schema {schema!r}, expected 4, because another version of tasktransfer "
+        "wrote the record. Run its study again with snakemake, which sets it aside and computes "
+        "its node again."
     )
 
 
@@ -315,12 +315,13 @@ def test_rows_of_another_schema_are_refused(tmp_path: Path) -> None:
     table = read_rows(path)
     pq.write_table(table.replace_schema_metadata({b"schema": b"2"}), path)
     with pytest.raises(
-        RecordError, match=r"does not have the columns of schema 3: footer schema b'2'"
+        RecordError, match=r"does not have the columns of schema 3, but schema b'2'"
     ):
         read_rows(path)
     pq.write_table(table.drop_columns(["rank"]), path)
     with pytest.raises(
-        RecordError, match=r"does not have the columns of schema 3: footer schema b'3', columns"
+        RecordError,
+        match=r"does not have the columns of schema 3, but schema b'3' with the columns",
     ):
         read_rows(path)
 
@@ -335,7 +336,7 @@ def test_damaged_rows_are_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(RecordError, match="cannot be read as Parquet"):
         read_rows(path)
-    with pytest.raises(RecordError, match="cannot be read: no such file"):
+    with pytest.raises(RecordError, match="does not exist, but its record names it"):
         read_rows(tmp_path / "absent.parquet")
 
 

@@ -144,7 +144,7 @@ def test_a_folder_that_is_no_checkpoint(checkpoint: Path, name: str) -> None:
     (checkpoint / name).unlink()
     with pytest.raises(ModelError, match=name.removeprefix("model")):
         compute_folder_digest(checkpoint)
-    with pytest.raises(ModelError, match="no such checkpoint"):
+    with pytest.raises(ModelError, match="The checkpoint folder does not exist"):
         compute_folder_digest(checkpoint / "absent")
 
 

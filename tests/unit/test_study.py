@@ -110,7 +110,7 @@ def test_where_stages_start() -> None:
     assert study.base_revision(base) is None
     assert study.node(base.digest[:12]) is base
     assert fine in study.users(parent)
-    with pytest.raises(ConfigError, match="no training, fit or evaluation of this study has the"):
+    with pytest.raises(ConfigError, match="The study has no training, fit or evaluation with the"):
         study.node("0" * 12)
 
 

@@ -69,14 +69,14 @@ class AdapterBank(nn.Module):
         config = backbone.config
         if config.model_type not in ARCHITECTURES:
             raise ModelError(
-                f"adapters: not supported for {config.model_type}; use a model of "
-                f"{', '.join(sorted(ARCHITECTURES))}"
+                f"adapters: Models of type {config.model_type} are not supported. Use a model "
+                f"of type {', '.join(sorted(ARCHITECTURES))}."
             )
         width = int(config.hidden_size)
         if not 1 <= reduction <= width:
             raise ModelError(
-                f"adapters: a reduction of {reduction} is larger than the hidden size {width}; "
-                f"choose 1 to {width}"
+                f"adapters: The reduction {reduction} is larger than the hidden size {width}. "
+                f"Choose a value from 1 to {width}."
             )
         places = [
             module.dropout
@@ -144,8 +144,9 @@ class AdapterBank(nn.Module):
             shapes = [list(of[name].shape) if name in of else None for of in (read, own)]
             if shapes[0] != shapes[1]:
                 raise ModelError(
-                    f"{file}: {name} is {shapes[0] or 'missing'}, the model's is "
-                    f"{shapes[1] or 'missing'}; use adapters of the same encoder and reduction"
+                    f"{file}: The shape of {name} is {shapes[0] or 'missing'}, but that of "
+                    f"the model is {shapes[1] or 'missing'}. Use adapters of the same encoder "
+                    "and reduction."
                 )
         for name, tensor in read.items():
             own[name].copy_(tensor)

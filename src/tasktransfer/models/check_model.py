@@ -43,8 +43,8 @@ def check_length(model: Any, checkpoint: str, max_length: int) -> None:
     limit = count_positions(model)
     if limit is not None and max_length > limit:
         raise ModelError(
-            f"{checkpoint}: the model has positions for {limit} tokens, but its max_length in the "
-            f"study is {max_length}; set max_length: {limit} or less"
+            f"{checkpoint}: The model has positions for {limit} tokens, but its max_length in "
+            f"the study is {max_length}. Set max_length to {limit} or less."
         )
 
 
@@ -74,7 +74,8 @@ def _check_token_types(model: Any, checkpoint: str) -> None:
             model.eval()(input_ids=ids, token_type_ids=types)
     except (TypeError, IndexError) as error:
         raise ModelError(
-            f"{checkpoint}: the tokenizer gives token types (model_input_names in "
-            "tokenizer_config.json has token_type_ids), but the model has none or only one; "
-            "use tokenizer and weights from the same checkpoint, or remove token_type_ids there"
+            f"{checkpoint}: The tokenizer returns token types (token_type_ids in "
+            "model_input_names of tokenizer_config.json), but the model has none or only "
+            "one. Use tokenizer and weights from the same checkpoint, or remove "
+            "token_type_ids there."
         ) from error

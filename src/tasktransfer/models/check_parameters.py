@@ -62,7 +62,7 @@ def check_parameters(
         ),
     ]
     raise ModelError(
-        f"{start}: the weights do not fit config.json ({model.config.model_type}): "
+        f"{start}: The weights do not match config.json ({model.config.model_type}): "
         f"{'; '.join(part for part in parts if part)}. "
         f"{_describe_likely_cause(model, missing, unexpected)}"
     )
@@ -147,6 +147,7 @@ def check_finite(model: Any, start: str) -> None:
     bad = [n for n, p in model.state_dict().items() if not torch.isfinite(p).all()]
     if bad:
         raise ModelError(
-            f"{start}: {_format_items('weights that are NaN or infinite', bad)}. The file is "
-            "damaged, or the training that wrote it diverged; use an earlier or another checkpoint"
+            f"{start}: The checkpoint has "
+            f"{_format_items('weights that are NaN or infinite', bad)}. It is damaged, or the "
+            "training that wrote it diverged. Use an earlier or another checkpoint."
         )

@@ -96,8 +96,8 @@ def load_with_drawn(
         report["missing_keys"] = {p for p in report["missing_keys"] if not _is_pooler_parameter(p)}
     elif pooler == "needed" and any(_is_pooler_parameter(p) for p in report["missing_keys"]):
         raise ModelError(
-            f"{start}: the checkpoint has no pooler, which models[].reads requires; set "
-            "models[].reads: first_token, or use a checkpoint with a pooler"
+            f"{start}: The checkpoint has no pooler, but models[].reads requires one. Set "
+            "models[].reads: first_token, or use a checkpoint with a pooler."
         )
     check_parameters(family, model, report, start, note)
     modules = {name.partition(".")[0] for name in report["missing_keys"] if "." in name}
@@ -126,14 +126,14 @@ def _check_files(start: str) -> tuple[int, int]:
         return _check_gguf(Path(start))
     if Path(start).is_file():
         raise ModelError(
-            f"{start}: a file, not a folder; give the folder that contains it, with config.json "
-            "and the tokenizer's files"
+            f"{start}: This is a file, not a folder. Name the folder that contains it, with "
+            "config.json and the tokenizer's files."
         )
     if is_adapter(start):
         raise ModelError(
-            f"{start}: contains an adapter ({CONFIG_FILE}) without its base model; set the "
-            "checkpoint to the base model (and models[].adapter to train a new adapter), or merge "
-            "the adapter into the base model and save the result"
+            f"{start}: The folder contains an adapter ({CONFIG_FILE}) without its base model. "
+            "Set the checkpoint to the base model (and models[].adapter to train a new "
+            "adapter), or merge the adapter into the base model and save the result."
         )
     shapes: list[list[int]] = []
     for file in sorted(Path(start).glob("*.safetensors")):
@@ -144,7 +144,8 @@ def _check_files(start: str) -> tuple[int, int]:
                 shapes += [opened.get_slice(name).get_shape() for name in names]
         except (SafetensorError, OSError) as error:
             raise ModelError(
-                f"{file}: damaged, {file.stat().st_size} bytes ({error}); copy or download it again"
+                f"{file}: The file is damaged ({file.stat().st_size} bytes, {error}). Copy or "
+                "download it again."
             ) from error
     return len(shapes), sum(map(math.prod, shapes))
 
@@ -152,7 +153,7 @@ def _check_files(start: str) -> tuple[int, int]:
 def _refuse_irregular(file: Path) -> None:
     """Raise ModelError for pipes and devices, on which libraries would wait forever."""
     if not file.is_file():
-        raise ModelError(f"{file}: does not exist, or is a pipe or device; give a file")
+        raise ModelError(f"{file}: The file does not exist, or is a pipe or device. Name a file.")
 
 
 def _check_gguf(file: Path) -> tuple[int, int]:
@@ -163,8 +164,8 @@ def _check_gguf(file: Path) -> tuple[int, int]:
         from gguf import GGUFReader
     except ImportError as error:
         raise ModelError(
-            f"{file}: reading a GGUF checkpoint needs the packages gguf and accelerate, but "
-            f"{error.name} is not installed; pip install 'tasktransfer[gguf]'"
+            f"{file}: Reading a GGUF checkpoint needs the packages gguf and accelerate, but "
+            f"{error.name} is not installed. Run pip install 'tasktransfer[gguf]'."
         ) from error
     try:
         tensors = GGUFReader(file).tensors
@@ -172,7 +173,8 @@ def _check_gguf(file: Path) -> tuple[int, int]:
     except (OSError, ValueError, IndexError, KeyError, UnicodeDecodeError) as error:
         size = file.stat().st_size if file.is_file() else 0
         raise ModelError(
-            f"{file}: damaged or not in GGUF, {size} bytes ({error}); copy or download it again"
+            f"{file}: The file is damaged or not in GGUF format ({size} bytes, {error}). Copy "
+            "or download it again."
         ) from error
     return len(tensors), sum(int(tensor.n_elements) for tensor in tensors)
 
@@ -212,8 +214,8 @@ def _check_size(config: Any, start: str, tensors: int, elements: int) -> None:
 
 def _refuse_size(start: str, asked: str, held: str) -> NoReturn:
     raise ModelError(
-        f"{start}: config.json specifies {asked}, but its files contain {held}; use config.json "
-        "and weights from the same checkpoint"
+        f"{start}: config.json specifies {asked}, but its files contain {held}. Use "
+        "config.json and weights from the same checkpoint."
     )
 
 
@@ -257,7 +259,10 @@ def _check_class(family: Family, config: Any, start: str, revision: str | None) 
     if two_parts:
         raise _build_family_error(family, "encoder_decoder", config, start)
     if type(config) not in transformers.MODEL_MAPPING:
-        raise ModelError(f"{start}: {config.model_type!r} is not a language model architecture")
+        raise ModelError(
+            f"{start}: {config.model_type!r} is not the architecture of a language model. Use a "
+            "language model."
+        )
     backbone, _ = _from_pretrained(_select_auto_class("encoder"), config, start, revision, None)
     raise _build_family_error(family, _measure_direction(backbone, start), config, start)
 
@@ -286,7 +291,9 @@ def _measure_direction(model: Any, start: str) -> Family:
     padding = getattr(model.config, "pad_token_id", None)
     ids = [i for i in range(max(0, words - 10), words) if i != padding]
     if len(ids) < 3:
-        raise ModelError(f"{start}: its vocabulary has {words} tokens; use a trained checkpoint")
+        raise ModelError(
+            f"{start}: The vocabulary has only {words} tokens. Use a trained checkpoint."
+        )
     outputs = []
     with (
         torch.random.fork_rng(devices=[]),
@@ -299,8 +306,8 @@ def _measure_direction(model: Any, start: str) -> Family:
     change = float((outputs[0] - outputs[1]).abs().max() / outputs[0].abs().max())
     if not math.isfinite(change):
         raise ModelError(
-            f"{start}: the model's outputs are NaN or infinite, although its weights are finite; "
-            "they are damaged or of another architecture; use another checkpoint"
+            f"{start}: The model's outputs are NaN or infinite, although its weights are "
+            "finite, so they are damaged or of another architecture. Use another checkpoint."
         )
     return "encoder" if change > 1e-6 else "decoder"
 
@@ -311,8 +318,8 @@ def _count_embeddings(model: Any, start: str) -> int:
         return int(model.get_input_embeddings().weight.shape[0])
     except (NotImplementedError, AttributeError) as error:  # characters (CANINE), images (ViT)
         raise ModelError(
-            f"{start}: {model.config.model_type} has no token embeddings; use a language model "
-            "whose tokenizer gives token ids"
+            f"{start}: Models of type {model.config.model_type} have no token embeddings. Use "
+            "a language model whose tokenizer returns token IDs."
         ) from error
 
 

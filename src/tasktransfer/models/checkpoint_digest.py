@@ -50,7 +50,10 @@ def compute_folder_digest(
     names = CHECKPOINT_FILES | ({TEMPLATE_FILE} if prompted else set())
     folder = Path(path).expanduser()
     if not folder.is_dir():
-        raise ModelError(f"{folder}: no such checkpoint folder; give a folder or a model's name")
+        raise ModelError(
+            f"{folder}: The checkpoint folder does not exist. Name a folder, or a model on the "
+            "Hugging Face hub."
+        )
     files = {
         file.name: file
         for file in folder.iterdir()
@@ -58,15 +61,15 @@ def compute_folder_digest(
     }
     if "config.json" not in files:
         raise ModelError(
-            f"{folder}: config.json is missing; give a folder with config.json, the tokenizer's "
-            "files and *.safetensors, as save_pretrained writes them"
+            f"{folder}: config.json is missing. Name a folder with config.json, the "
+            "tokenizer's files and *.safetensors, as save_pretrained writes them."
         )
     if not any(name.endswith(".safetensors") for name in files):
         others = sorted(f.name for f in folder.iterdir() if f.suffix in OTHER_WEIGHTS)
         only = f", only {', '.join(others)}, which may hold code and are not read" if others else ""
         raise ModelError(
-            f"{folder}: no *.safetensors{only}; load the model once with transformers and save it "
-            "with save_pretrained"
+            f"{folder}: There is no *.safetensors file{only}. Load the model once with "
+            "transformers and save it with save_pretrained."
         )
     return _digest_of(files, memo)
 

@@ -75,8 +75,9 @@ def write_encoder(
     if encoder.adapters is not None or encoder.reads == "pair":
         what = "compares two segments" if encoder.reads == "pair" else "has bottleneck adapters"
         raise ModelError(
-            f"models[].{'reads' if encoder.reads == 'pair' else 'adapter_reduction'}: the model "
-            f"{what}, which no folder of transformers can express. Export another model"
+            f"models[].{'reads' if encoder.reads == 'pair' else 'adapter_reduction'}: The "
+            f"model {what}, which the model formats of transformers cannot represent. Export "
+            "another model."
         )
     encoder.module.eval()
     head = encoder.heads[task]
@@ -90,8 +91,9 @@ def write_encoder(
             return EncoderFormat("transformers", "pooler")
         if _has_pooler(backbone):
             raise ModelError(
-                f"{config.model_type}: transformers has no classifier that reads this pooler. Set "
-                "models[].reads: mean and train again, or export another model"
+                f"{config.model_type}: The package transformers has no classifier that reads "
+                "this pooler. Set models[].reads: mean and train again, or export another "
+                "model."
             )
     pooling: Literal["first_token", "mean"] = "mean" if encoder.reads == "mean" else "first_token"
     backbone.config = config

@@ -27,7 +27,7 @@ from tasktransfer.models.family import pad
 from tasktransfer.models.representation import pool_texts
 from tasktransfer.models.weights import read_weights
 
-_REMEDY = "export the model again with `tasktransfer export-model`"
+_REMEDY = "Export the model again with `tasktransfer export-model`"
 
 
 def choose_device() -> torch.device:
@@ -63,8 +63,8 @@ class ExportedEncoder:
             outputs = model.config.num_labels
         if outputs != labels:
             raise ModelError(
-                f"{folder}: the head has {outputs} outputs for {labels} labels. The folder is "
-                f"damaged: {_REMEDY}"
+                f"{folder}: The head has {outputs} outputs for {labels} labels, so the folder "
+                f"is damaged. {_REMEDY}."
             )
         self.model = model.eval().to(self.device)
 
@@ -112,7 +112,7 @@ def _load(folder: Path, *, is_classifier: bool) -> Any:
     missing = [name for name in report["missing_keys"] if not name.startswith("pooler.")]
     if missing:
         raise ModelError(
-            f"{folder}: the weights lack {missing[0]}. The folder is damaged: {_REMEDY}"
+            f"{folder}: The weights {missing[0]} are missing, so the folder is damaged. {_REMEDY}."
         )
     check_finite(model, str(folder))
     return model

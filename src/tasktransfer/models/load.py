@@ -223,8 +223,9 @@ def _find_base(loading: Loading, start: str) -> tuple[str, str | None]:
     """Return the base model of an adapter's checkpoint, and its revision."""
     if loading.model.adapter is None:
         raise ModelError(
-            f"{start}: contains an adapter ({CONFIG_FILE}) without its base model, but "
-            f"{loading.model.name} has no adapter; use a checkpoint of a training without adapters"
+            f"{start}: The folder contains an adapter ({CONFIG_FILE}) without its base model, "
+            f"but {loading.model.name} has no adapter. Use a checkpoint of a training without "
+            "adapters."
         )
     if loading.base is not None:
         return loading.base, loading.base_revision

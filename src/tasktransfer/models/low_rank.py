@@ -95,8 +95,8 @@ def find_base(folder: str | Path) -> tuple[str, str | None]:
     base, revision = content.get("base_model_name_or_path"), content.get("revision")
     if not isinstance(base, str) or not (Path(base).is_dir() or has_hub_form(base)):
         raise ModelError(
-            f"{file}: the adapter's base model {base!r} is missing; restore the base model, or "
-            "train again"
+            f"{file}: The adapter's base model {base!r} is missing. Restore the base model, "
+            "or train again."
         )
     return base, revision if isinstance(revision, str) else None
 
@@ -155,8 +155,8 @@ def add_adapter(
     """
     if find_spec("peft") is None:
         raise ConfigError(
-            "models[].adapter needs the package peft: pip install 'tasktransfer[adapters]', or set "
-            "models[].adapter to null"
+            "models[].adapter: The package peft is not installed. Run pip install "
+            "'tasktransfer[adapters]', or set models[].adapter to null."
         )
     there = [] if folder is None else _list_adapter_folders(folder)
     own = None if begins and adapter.start != "continue" else there[-1] if there else None
@@ -303,8 +303,8 @@ def _put(peft: Any, tensors: Tensors, name: str, source: str) -> None:
         shapes = [list(of[key].shape) if key in of else None for of in (tensors, own)]
         if shapes[0] != shapes[1]:
             raise ModelError(
-                f"{source}: {key} is {shapes[0] or 'missing'}, the model's is "
-                f"{shapes[1] or 'missing'}; use an adapter of the same model, rank and "
-                "target_modules"
+                f"{source}: The shape of {key} is {shapes[0] or 'missing'}, but that of the "
+                f"model is {shapes[1] or 'missing'}. Use an adapter of the same model, rank "
+                "and target_modules."
             )
     set_peft_model_state_dict(peft, tensors, adapter_name=name)

@@ -218,7 +218,7 @@ def _fill(network: Network, file: Path) -> None:
     except RuntimeError as error:
         first = str(error).splitlines()[-1].strip()
         raise ModelError(
-            f"{file}: its weights do not match its architecture ({first}); train it again"
+            f"{file}: The weights do not match the architecture ({first}). Train the model again."
         ) from error
 
 

@@ -38,8 +38,9 @@ def split_pairs(sequences: Ragged, second_starts: Ints) -> Ragged:
     rows = [sequences[index] for index in range(len(second_starts))]
     if any(start >= len(row) for row, start in zip(rows, second_starts, strict=True)):
         raise ModelError(
-            "a sequence has only one segment, but this model compares two: use it for tasks with a "
-            "question about a context (delete data/encoded if an earlier version wrote it)"
+            "A sequence has only one segment, but this model compares two. Use it for tasks "
+            "with a question about a context. Delete data/encoded if an earlier version "
+            "wrote it."
         )
     both = list(zip(rows, second_starts, strict=True))
     first = [row[:start] for row, start in both]

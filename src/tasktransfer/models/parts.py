@@ -114,14 +114,16 @@ def _match_parts(
     if len(into) != len(start.parts):
         raise ConfigError(
             f"starts.into: found {len(into)} names ({', '.join(into)}) for {len(start.parts)} "
-            f"parts ({', '.join(start.parts)}); give one name per part"
+            f"parts ({', '.join(start.parts)}). Give one name per part."
         )
     return list(zip(start.parts, into, strict=True))
 
 
 def _select_part(parts: Mapping[str, Parameters], name: str, key: str) -> Parameters:
     if name not in parts:
-        raise ConfigError(f"{key}: no part {name!r}; the model has {', '.join(parts)}")
+        raise ConfigError(
+            f"{key}: The model has no part {name!r}. Choose one of {', '.join(parts)}."
+        )
     return parts[name]
 
 
@@ -135,10 +137,10 @@ def _merge_sources(sources: Sequence[_Source], target: str, base: Tensors) -> Te
     (way, *others) = ways
     if others or (len(sources) > 1 and way is None):
         raise ConfigError(
-            f"starts: {len(sources)} are copied into {target} "
-            f"({', '.join(s.part for s in sources)}) with merged: "
-            f"{', '.join(sorted(map(str, ways)))}; set merged to one of "
-            f"{', '.join(MERGED)} or ties in all of them"
+            f"starts: {len(sources)} parts are copied into {target} "
+            f"({', '.join(s.part for s in sources)}), but merged is "
+            f"{', '.join(sorted(map(str, ways)))}. Set merged to the same method in all of "
+            f"them: one of {', '.join(MERGED)} or ties."
         )
     first = sources[0]
     if way is None or len(sources) == 1:
@@ -184,15 +186,17 @@ def _refuse_different(first: _Source, other: _Source) -> None:
     problem = _describe_difference(first.parameters, other.parameters)
     if problem:
         raise ModelError(
-            f"starts: {first.part} and {other.part} cannot be merged: {problem}; merge parts of "
-            "the same architecture"
+            f"starts: The parts {first.part} and {other.part} cannot be merged ({problem}). "
+            "Merge parts of the same architecture."
         )
 
 
 def _replace_parameters(part: Parameters, tensors: Tensors, way: str) -> None:
     problem = _describe_difference(tensors, part)
     if problem:
-        raise ModelError(f"starts: {way}: {problem}; use a part of the same architecture")
+        raise ModelError(
+            f"starts: {way} is not possible ({problem}). Use a part of the same architecture."
+        )
     for name, parameter in part.items():
         parameter.copy_(tensors[name])
 

@@ -38,8 +38,8 @@ def compute_layers_again(module: nn.Module, name: str) -> None:
     models = list(_iterate_pretrained_models(module))
     if not models or not all(model.supports_gradient_checkpointing for model in models):
         raise ModelError(
-            f"training.gradient_checkpointing: true, but {name} does not support it; set it to "
-            "false"
+            f"training.gradient_checkpointing: The value is true, but {name} does not support "
+            "it. Set it to false."
         )
     for model in models:
         with warnings.catch_warnings():

@@ -108,8 +108,8 @@ def compute_layer_representations(
         states = [*output.hidden_states[:-1], output.last_hidden_state]
         if max(layers) >= len(states):
             raise ModelError(
-                f"{checkpoint}: has no layer {max(layers)}, only 0 to {len(states) - 1}; change "
-                "models[].layers"
+                f"{checkpoint}: The model has no layer {max(layers)}, only the layers 0 to "
+                f"{len(states) - 1}. Change models[].layers."
             )
         pooled = [_pool_states(states[layer].float(), mask, pooling).cpu() for layer in layers]
         parts.append(torch.stack(pooled))

@@ -23,15 +23,17 @@ def read_weights(file: Path) -> dict[str, Tensor]:
         weights = load_file(file)
     except (OSError, ValueError, SafetensorError) as error:
         size = f"{file.stat().st_size:,} bytes" if file.exists() else "no such file"
-        raise ModelError(f"{file}: damaged, {size} ({error}); {_describe_remedy(file)}") from error
+        raise ModelError(
+            f"{file}: The file is damaged ({size}, {error}). {_describe_remedy(file)}."
+        ) from error
     bad = [n for n, w in weights.items() if w.is_floating_point() and not torch.isfinite(w).all()]
     if bad:
         raise ModelError(
-            f"{file}: {bad[0]} is NaN or infinite: the file is damaged, or the training that wrote "
-            f"it diverged; {_describe_remedy(file)}"
+            f"{file}: The weights {bad[0]} are NaN or infinite, because the file is damaged, "
+            f"or the training that wrote it diverged. {_describe_remedy(file)}."
         )
     return weights
 
 
 def _describe_remedy(file: Path) -> str:
-    return f"copy {file.parent} again, or run the training that wrote it again"
+    return f"Copy {file.parent} again, or run the training that wrote it again"

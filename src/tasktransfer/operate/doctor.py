@@ -261,7 +261,7 @@ def check_kernel_locks(results: Path) -> Check:
         try:
             with TemporaryFile(dir=folder) as file:
                 if not locks.try_lock(file.fileno()):
-                    raise OSError("a new file is locked already")
+                    raise OSError("the file system reports a lock on a new file")
         except OSError as error:
             remedy = (
                 "make it writable, or put `results` (and TASKTRANSFER_LOCKS) on a file system with "

@@ -167,7 +167,8 @@ def _resolve_shared_folder(studies: Sequence[Study]) -> Path:
     if len(folders) > 1:
         named = ", ".join(f"{s.config_file}: {s.config.results}" for s in studies)
         raise ConfigError(
-            f"--config: the studies have different results folders ({named}); give them one by one"
+            f"--config: The studies have different results folders ({named}). Run the command "
+            "once per folder."
         )
     return Path(studies[0].config.results)
 

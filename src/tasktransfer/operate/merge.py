@@ -180,12 +180,13 @@ def _check_other(study: Study, other: Path) -> None:
     rooms = [room for room in LAYOUT if (other / room).is_dir()]
     if not rooms:
         raise ConfigError(
-            f"{other}: not a results folder, because it contains none of {', '.join(LAYOUT)}; give "
-            "the folder under `results` in the other study's config"
+            f"{other}: This is not a results folder, because it contains none of "
+            f"{', '.join(LAYOUT)}. Name the folder under `results` in the other study's "
+            "config."
         )
     if any((other / room).resolve() == (own / room).resolve() for room in rooms):
         raise ConfigError(
-            f"{other}: is the results folder of {study.config_file} itself; give another one"
+            f"{other}: This is the results folder of {study.config_file} itself. Name another one."
         )
 
 
@@ -369,7 +370,9 @@ def _copy_file(source: Path, out: Path, sha256: str | None = None) -> None:
     with replace_file(out) as part:
         shutil.copyfile(source, part)
         if sha256 not in (None, compute_sha256(part)):
-            raise RecordError(f"{source}: changed or was damaged while it was copied; merge again")
+            raise RecordError(
+                f"{source}: The file was changed or damaged while it was copied. Merge again."
+            )
 
 
 def _copy_folder(source: Path, out: Path) -> None:

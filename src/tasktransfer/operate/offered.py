@@ -41,7 +41,7 @@ def read_offered_record(node_folder: NodeFolder, node: Node | None) -> Record:
     try:
         path, _ = compute_path(record), list_parts(record)
     except (KeyError, TypeError, AttributeError) as error:
-        raise RecordError(f"{file}: node.identity: does not describe a node ({error!r})") from error
+        raise RecordError(f"{file}: node.identity does not describe a node ({error!r})") from error
     digest, problem = record["node"]["digest"], None
     if path != node_folder.path:
         problem = f"is the record of {path}, but is in {node_folder.path}"
@@ -78,7 +78,8 @@ def check_files(node_folder: NodeFolder, record: Record) -> None:
         maker = read_maker(read_rows(file, rows))
         if maker != digest:
             raise RecordError(
-                f"{file}: belongs to node {maker or '?'}, but its record belongs to {digest}"
+                f"{file}: The file belongs to node {maker or '?'}, but its record belongs to "
+                f"{digest}"
             )
 
 

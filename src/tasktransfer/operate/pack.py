@@ -44,7 +44,7 @@ SCHEMA = pa.schema(
     ]
 )
 """Schema of a pack. ``digest`` and ``record`` are empty if the row is a table, not a node."""
-AGAIN = "get the file again from its author"
+AGAIN = "Get the file again from its author"
 """Remedy for a damaged pack."""
 SMALL = (PROJECTION,)
 """Files beside a record that tables are built from."""
@@ -97,7 +97,10 @@ def pack_results(
         kind = record["node"]["kind"]
         packed[kind] = packed.get(kind, 0) + 1
     if not rows:
-        raise RecordError(f"{study.config.results}: no node of {study.config_file} is finished")
+        raise RecordError(
+            f"{study.config.results}: No node of {study.config_file} is finished. Run the study "
+            "first."
+        )
     lacking = len(study.plan.nodes) - len(rows)
     if lacking:
         say(f"left out: {format_quantity(lacking, 'unfinished node')} of {study.config_file}")

@@ -102,8 +102,8 @@ def build_scripts(
     """
     if not (Path("Snakefile").exists() and Path(PROFILE).is_dir()):
         raise ConfigError(
-            f"{Path.cwd()}: no Snakefile with {PROFILE} in this folder, where the jobs would run; "
-            "run the command in the folder of the Snakefile"
+            f"{Path.cwd()}: The folder in which the jobs would run has no Snakefile with "
+            f"{PROFILE}. Run the command in the folder of the Snakefile."
         )
     targets, listings = {PREPARE: "data"}, {}
     for model, seed in chosen:
@@ -214,20 +214,21 @@ def _submit_script(path: Path, after: list[str], before: Mapping[str, str]) -> s
         )
     except FileNotFoundError as error:
         raise ConfigError(
-            f"{path}: no sbatch on this machine; submit the scripts on a machine that has it"
+            f"{path}: This machine has no sbatch. Submit the scripts on a machine that has it."
         ) from error
     except (OSError, subprocess.SubprocessError) as error:
         message = getattr(error, "stderr", None) or str(error)
         raise ConfigError(
-            f"{path}: sbatch refused it: {message.strip()}; submitted already: {submitted}"
+            f"{path}: sbatch rejected the script: {message.strip()}. Jobs submitted before: "
+            f"{submitted}."
         ) from error
     number = read_job_number(done.stdout)
     if number is None:
         raise ConfigError(
             f"{path}: sbatch printed {done.stdout.strip()!r}, which does not name one job, so "
-            "that no later job can wait for it. Look for the job with squeue, cancel it with "
-            "scancel, and call sbatch itself instead of a wrapper, or submit the scripts by hand; "
-            f"submitted already: {submitted}"
+            "no later job can wait for it. Look for the job with squeue, cancel it with "
+            "scancel, and call sbatch itself instead of a wrapper, or submit the scripts by "
+            f"hand. Jobs submitted before: {submitted}."
         )
     return number
 

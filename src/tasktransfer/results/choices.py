@@ -24,7 +24,8 @@ def read_choice(results: str | Path, name: str) -> Any | None:
         return json_text.read(path)
     except (OSError, ValueError) as error:
         raise RecordError(
-            f"{path}: damaged ({error!r}); delete it, and run snakemake to make the choice again"
+            f"{path}: The file is damaged ({error!r}). Delete it, and run snakemake to choose "
+            "again."
         ) from error
 
 

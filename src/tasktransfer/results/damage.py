@@ -130,8 +130,8 @@ def _read_content(file: Path) -> bytes:
         raise
     except OSError as error:
         raise RecordError(
-            f"{file}: cannot be read ({error.strerror}), so the state of its node is unknown; make "
-            "it readable, or move it away to have its node computed again"
+            f"{file}: The file cannot be read ({error.strerror}), so the state of its node is "
+            "unknown. Make it readable, or move it away to compute its node again."
         ) from error
 
 

@@ -25,7 +25,7 @@ VERSION = 1
 Layout = Literal["transformers", "sentence_transformers", "tasktransfer"]
 Reader = Literal["encoder", "embeddings", "neighbours", "words"]
 Scope = Literal["dialogue", "turn", "last_turn"]
-_REMEDY = "export the model again with `tasktransfer export-model`"
+_REMEDY = "Export the model again with `tasktransfer export-model`"
 
 
 @dataclass(frozen=True)
@@ -147,27 +147,29 @@ def read_exported(folder: Path) -> Exported:
         value = json_text.read(file)
     except OSError as error:
         raise ModelError(
-            f"{file}: cannot be read ({error.strerror}). Give a folder that "
-            "`tasktransfer export-model` wrote"
+            f"{file}: The file cannot be read ({error.strerror}). Name a folder that "
+            "`tasktransfer export-model` wrote."
         ) from None
     except ValueError as error:
-        raise ModelError(f"{file}: not valid JSON ({error}). {_REMEDY.capitalize()}") from None
+        raise ModelError(f"{file}: The file is not valid JSON ({error}). {_REMEDY}.") from None
     version = value.get("exported") if isinstance(value, dict) else None
     if version != VERSION or isinstance(version, bool):
         raise ModelError(
-            f"{file}: exported: found {version!r}, expected {VERSION}. Use the version of "
-            f"tasktransfer that wrote it, or {_REMEDY}"
+            f"{file}: The version of the export is {version!r}, expected {VERSION}. Use the "
+            "version of tasktransfer that wrote it, or export the model again."
         )
     try:
         read: Exported = _build_adapter().validate_json(json.dumps(value), strict=True)
     except ValidationError as error:
         problem = error.errors()[0]
         key = ".".join(map(str, problem["loc"]))
-        raise ModelError(f"{file}: {key}: {problem['msg']}. {_REMEDY.capitalize()}") from None
+        raise ModelError(
+            f"{file}: The value of {key} is not valid ({problem['msg']}). {_REMEDY}."
+        ) from None
     if len(set(read.labels)) < max(2, len(read.labels)) or not read.temperature > 0:
         raise ModelError(
-            f"{file}: labels must be distinct and at least two, and temperature above 0. "
-            f"{_REMEDY.capitalize()}"
+            f"{file}: There must be two or more distinct labels, and a temperature above 0. "
+            f"{_REMEDY}."
         )
     return read
 

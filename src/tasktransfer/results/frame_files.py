@@ -155,7 +155,9 @@ def _read(study: Study, frame: Frame, metadata: Metadata) -> pd.DataFrame:
         return read_brought_frame(path, frame)
     found, written = read_frame(path, frame.columns, _remedy(study))
     if written != metadata:
-        raise RecordError(f"{path}: the tables come from several collections; {_remedy(study)}")
+        raise RecordError(
+            f"{path}: The tables were not all collected at the same time. {_remedy(study)}."
+        )
     return found
 
 
@@ -167,10 +169,13 @@ def read_brought_frame(path: Path, frame: Frame) -> pd.DataFrame:
     """
     if not path.exists():
         return build_frame([], frame.columns) if frame.columns else pd.DataFrame()
-    remedy = "run `tasktransfer data stats` again, or delete the file"
+    remedy = "Run `tasktransfer data stats` again, or delete the file"
     found = read_statistic_frame(path, remedy)
     if frame.columns and list(found) != list_names(frame.columns):
-        raise RecordError(f"{path}: was written by another version; delete it to create it again")
+        raise RecordError(
+            f"{path}: The table was written by another version of tasktransfer. Delete it to "
+            "create it again."
+        )
     return found
 
 
@@ -184,7 +189,7 @@ def _locate(study: Study, name: str) -> Path:
 
 def _remedy(study: Study) -> str:
     steps = (f"`tasktransfer {step} {study.arguments()}`" for step in ("collect", "statistics"))
-    return f"run {' and '.join(steps)} again"
+    return f"Run {' and '.join(steps)} again"
 
 
 def read_earlier_rows(study: Study, name: str, columns: Columns) -> list[tuple[Any, ...]]:
@@ -193,6 +198,6 @@ def read_earlier_rows(study: Study, name: str, columns: Columns) -> list[tuple[A
     Raises:
         RecordError: the earlier table is missing or damaged.
     """
-    remedy = "give the dialogues, or a pack that has the table"
+    remedy = "Provide the dialogues, or merge a pack that has the table"
     found, _ = read_frame(_locate(study, name), columns, remedy)
     return list(found.itertuples(index=False, name=None))

@@ -17,11 +17,11 @@ from tasktransfer.results.records import list_selections
 from tasktransfer.results.schema import Record
 from tasktransfer.results.tallies import get_fidelity
 
-_REMEDY = "keep them in separate results folders, or collect with the plan of one study"
+_REMEDY = "Keep the records in separate results folders, or collect with the plan of one study"
 PRECISION = "provenance.host.precision"
 _REMEDIES = {
-    PRECISION: "training.precision: auto resolved to different precisions on different machines: "
-    "set the precision in the config, or delete the folders of one machine and compute them again "
+    PRECISION: "training.precision: auto chose different precisions on different machines. "
+    "Set the precision in the config, or delete the folders of one machine and compute them again "
     "on the other"
 }
 
@@ -49,8 +49,9 @@ class Comparison:
             what, *of = aspect
             for name, left, right in iterate_differences(first, value, what):
                 raise RecordError(
-                    f"records that cannot be compared: {' of '.join([name, *of])} is {left!r} in "
-                    f"{where} and {right!r} in {path}; {_REMEDIES.get(what, _REMEDY)}"
+                    f"The records cannot be compared, because {' of '.join([name, *of])} is "
+                    f"{left!r} in {where} and {right!r} in {path}. "
+                    f"{_REMEDIES.get(what, _REMEDY)}."
                 )
 
 

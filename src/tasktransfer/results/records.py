@@ -34,7 +34,7 @@ from tasktransfer.results.schema import (
 )
 from tasktransfer.tasks.card import SPLITS
 
-REMEDY = "run its study again with snakemake, which sets it aside and computes its node again"
+REMEDY = "Run its study again with snakemake, which sets it aside and computes its node again"
 """Remedy for a damaged record or damaged rows (see ``damage``)."""
 
 NOUNS: dict[type[Node], str] = {
@@ -143,9 +143,9 @@ def get_selected_round(record: Record, select_on: Sequence[str]) -> Chosen:
             dev = {task: best["dev"][task] for task in select_on if task in best["dev"]}
             return Chosen(best["round"], selection["dev_score"], dev)
     raise RecordError(
-        f"{record['node']['label']}: the best round was selected on "
-        f"{', '.join('+'.join(tasks) for tasks in list_selections(record))}, not on "
-        f"{'+'.join(select_on)}"
+        f"{record['node']['label']}: The best round was selected on "
+        f"{', '.join('+'.join(tasks) for tasks in list_selections(record))}, expected "
+        f"{'+'.join(select_on)}."
     )
 
 
@@ -243,11 +243,15 @@ def read_record(path: Path) -> Record:
     try:
         return parse_record(path, json_text.read_bytes(path))
     except OSError as error:
-        raise RecordError(f"{path}: cannot be read: {error.strerror}") from error
+        raise RecordError(
+            f"{path}: The record cannot be read ({error.strerror}). Check its permissions."
+        ) from error
     except ValueError as error:
-        raise RecordError(f"{path}: not a record ({error}); it is damaged: {REMEDY}") from error
+        raise RecordError(
+            f"{path}: The file is not a record ({error}), so it is damaged. {REMEDY}."
+        ) from error
     except RecordError as error:
-        raise RecordError(f"{error}; {REMEDY}") from error
+        raise RecordError(f"{error}. {REMEDY}.") from error
 
 
 def parse_record(path: Path, content: bytes) -> Record:
@@ -259,14 +263,16 @@ def parse_record(path: Path, content: bytes) -> Record:
     try:
         value = json_text.loads(content)
     except ValueError as error:
-        raise RecordError(f"{path}: not valid JSON ({error})") from error
+        raise RecordError(f"{path}: The record is not valid JSON ({error})") from error
     if not isinstance(value, dict):
-        raise RecordError(f"{path}: a record is a JSON object, found {type(value).__name__}")
+        raise RecordError(
+            f"{path}: found {type(value).__name__}, expected a record, which is a JSON object"
+        )
     schema = value.get("schema")
     if schema != SCHEMA_VERSION or isinstance(schema, bool):
         raise RecordError(
-            f"{path}: schema: found {schema!r}, expected {SCHEMA_VERSION}: the record was written "
-            "by another version of tasktransfer"
+            f"{path}: found schema {schema!r}, expected {SCHEMA_VERSION}, because another "
+            "version of tasktransfer wrote the record"
         )
     _validate(path, value)
     return cast(Record, value)

@@ -70,8 +70,8 @@ def find_round_folder(folder: str) -> str:
     numbers = list_kept_rounds(path.parent.parent)
     kept = f"kept rounds: {', '.join(map(str, numbers))}" if numbers else "no round was kept"
     raise ModelError(
-        f"{path}: no such round ({kept}); start from a kept round, or let the stage keep all "
-        "rounds (selection.keep: every)"
+        f"{path}: This round was not kept ({kept}). Start from a kept round, or let the stage "
+        "keep all rounds (selection.keep: every)."
     )
 
 
@@ -110,7 +110,7 @@ def read_last_round(stage_folder: Path) -> int:
         return int(read_record(file)["training"]["rounds"][-1]["round"])
     except (RecordError, LookupError) as error:
         raise RecordError(
-            f"{file}: the last round is unknown ({error}); train the stage again"
+            f"{file}: The number of the last round is unknown ({error}). Train the stage again."
         ) from None
 
 

@@ -162,7 +162,8 @@ def read_rows(
     if expected is not None:
         if table.num_rows != expected["rows"]:
             raise RecordError(
-                f"{path}: {table.num_rows} rows, but {expected['rows']} in the record beside it"
+                f"{path}: The table has {table.num_rows} rows, but its record says "
+                f"{expected['rows']}"
             )
         _check_sha256(path, content, expected)
     _check_order(path, table)
@@ -180,8 +181,8 @@ def _as_columns(path: Path, table: pa.Table, wanted: Sequence[str]) -> pa.Table:
         except (ValueError, pa.ArrowException):
             pass
     raise RecordError(
-        f"{path}: does not have the columns of schema {SCHEMA_VERSION}: footer schema "
-        f"{version!r}, columns {', '.join(names)}"
+        f"{path}: The table does not have the columns of schema {SCHEMA_VERSION}, but schema "
+        f"{version!r} with the columns {', '.join(names)}"
     )
 
 
@@ -247,10 +248,12 @@ def _read_content(path: Path) -> bytes:
         return read_regular(path)
     except FileNotFoundError as error:
         raise RecordError(
-            f"{path}: cannot be read: no such file, but its record names it; {REMEDY}"
+            f"{path}: The file does not exist, but its record names it. {REMEDY}."
         ) from error
     except OSError as error:
-        raise RecordError(f"{path}: cannot be read: {error.strerror}") from error
+        raise RecordError(
+            f"{path}: The file cannot be read ({error.strerror}). Check its permissions."
+        ) from error
 
 
 def _parse_table(path: Path, content: bytes, columns: Sequence[str] | None = None) -> pa.Table:
@@ -259,12 +262,14 @@ def _parse_table(path: Path, content: bytes, columns: Sequence[str] | None = Non
         file = pq.ParquetFile(pa.BufferReader(content))
         return file.read(columns=columns and list(columns), use_threads=False)
     except (OSError, pa.ArrowException) as error:
-        raise RecordError(f"{path}: cannot be read as Parquet: {error}") from error
+        raise RecordError(f"{path}: The file cannot be read as Parquet ({error})") from error
 
 
 def _check_sha256(path: Path, content: bytes, expected: RowsFile) -> None:
     if hashlib.sha256(content).hexdigest() != expected["sha256"]:
-        raise RecordError(f"{path}: its SHA-256 is not the one in the record beside it; {REMEDY}")
+        raise RecordError(
+            f"{path}: The SHA-256 of the file is not the one in its record. {REMEDY}."
+        )
 
 
 def _check_order(path: Path, table: pa.Table) -> None:
@@ -276,8 +281,8 @@ def _check_order(path: Path, table: pa.Table) -> None:
         wrong = np.flatnonzero(of_task != np.arange(len(of_task)))
         if wrong.size:
             raise RecordError(
-                f"{path}: {task}: expected instance {wrong[0]} of the split, found "
-                f"{of_task[wrong[0]]}; rows are missing, repeated or out of order"
+                f"{path}: Task {task} has instance {of_task[wrong[0]]} in place of instance "
+                f"{wrong[0]} of the split, because rows are missing, repeated or out of order"
             )
 
 
@@ -298,7 +303,9 @@ def _check_values(path: Path, table: pa.Table) -> None:
             for name, score in names
             if score is not None and not 0 <= score <= _HIGHEST
         )
-        raise RecordError(f"{path}: instance {name}: score {wrong}, expected between 0 and 100")
+        raise RecordError(
+            f"{path}: Instance {name} has score {wrong}, expected a number from 0 to 100"
+        )
     for column in _NEVER_NULL:
         values = table[column]
         lists = pa.types.is_list(values.type)
@@ -306,4 +313,4 @@ def _check_values(path: Path, table: pa.Table) -> None:
             sum(chunk.flatten().null_count for chunk in values.chunks) if lists else 0
         )
         if nulls:
-            raise RecordError(f"{path}: {column}: a value is null; compute the node again")
+            raise RecordError(f"{path}: The column {column} contains null. Compute the node again.")

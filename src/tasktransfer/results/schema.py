@@ -46,7 +46,7 @@ Amount = Annotated[float, Field(ge=0)]
 Identity = Annotated[
     dict[str, JsonValue],
     AfterValidator(_refuse_not_finite),
-    Field(description="everything that changes the node's numbers"),
+    Field(description="all values that affect the node's numbers"),
 ]
 NodeDigest = Annotated[Digest, Field(description="SHA-256 of the canonical JSON of `identity`")]
 
@@ -56,17 +56,27 @@ class StageNode(TypedDict):
 
     kind: Literal["stage"]
     digest: NodeDigest
-    label: Annotated[Name, Field(description="readable name, for example DNLI_from_CRE")]
+    label: Annotated[
+        Name, Field(description="readable name of the node, for example DNLI_from_CRE")
+    ]
     dataset: Name
     identity: Identity
-    step: Annotated[Name, Field(description="which step of a method: the kind of stage in paths")]
+    step: Annotated[
+        Name, Field(description="kind of stage, as in paths: the step of a method that it computes")
+    ]
     model: Name
     family: Family
-    train_tasks: Annotated[list[Name], Field(description="tasks trained on, sorted")]
+    train_tasks: Annotated[
+        list[Name], Field(description="names of the tasks that are trained on, sorted")
+    ]
     seed: int
     parents: Annotated[
         list[Digest],
-        Field(description="digests of the stages that it starts from; empty for the base model"),
+        Field(
+            description=(
+                "digests of the stages whose weights it starts from; empty for the base model"
+            )
+        ),
     ]
 
 
@@ -88,17 +98,21 @@ class Round(TypedDict):
     """One round of training: an epoch or a number of updates. Round 0 is the untrained model."""
 
     round: Count
-    train_loss: Annotated[dict[str, float], Field(description="task: mean training loss")]
+    train_loss: Annotated[dict[str, float], Field(description="mean training loss of each task")]
     dev: Annotated[
-        dict[str, dict[str, float]], Field(description="task: measure: value on the dev split")
+        dict[str, dict[str, float]],
+        Field(description="value on the dev split for each task and measure"),
     ]
     seconds: Amount
     mixing: NotRequired[
         Annotated[
             dict[str, float],
             Field(
-                description="source: mean probability, over the round's updates, of being trained "
-                "on with the target; absent if the sampler learns no probabilities"
+                description=(
+                    "mean probability, over the round's updates, with which each source was "
+                    "trained together with the target; absent if the sampler learns no "
+                    "probabilities"
+                )
             ),
         ]
     ]
@@ -108,11 +122,11 @@ class Selected(TypedDict):
     """The best round on the dev splits of some tasks. It is tested if a single task selected it."""
 
     select_on: Annotated[
-        list[Name], Field(description="tasks whose dev splits select the round, sorted")
+        list[Name], Field(description="tasks whose dev splits are used to select the round, sorted")
     ]
     round: Count
-    dev_score: Annotated[float, Field(description="selection score of that round")]
-    scores: Annotated[list[float], Field(description="selection score of every round, in order")]
+    dev_score: Annotated[float, Field(description="selection score of the selected round")]
+    scores: Annotated[list[float], Field(description="selection scores of all rounds, in order")]
 
 
 class TrainingResult(TypedDict):
@@ -128,10 +142,12 @@ class TaskResult(TypedDict):
     For a training it is the test split, with the model of the round that the task selected.
     """
 
-    measures: Annotated[dict[str, float], Field(description="measure: value, in its own unit")]
+    measures: Annotated[
+        dict[str, float], Field(description="value of each measure, in the measure's own unit")
+    ]
     score: Annotated[
         float | None,
-        Field(description="mean of the task's official measures; null if not requested"),
+        Field(description="mean of the task's official measures; null if they were not requested"),
     ]
     instances: Count
 
@@ -150,7 +166,7 @@ class Host(TypedDict):
     platform: str
     cpu: str
     cores: Positive
-    gpu: Annotated[str | None, Field(description="name of the GPU; null if none was used")]
+    gpu: Annotated[str | None, Field(description="name of the GPU; null if the CPU was used")]
     device: Literal["cpu", "cuda", "mps"]
     precision: Name
     threads: Positive
@@ -159,27 +175,31 @@ class Host(TypedDict):
 class Parameters(TypedDict):
     """Numbers of parameters of the model."""
 
-    all: Annotated[Positive, Field(description="all parameters, including task heads")]
-    learnable: Annotated[Positive, Field(description="without fixed parameters (positions)")]
-    trained: Annotated[Positive, Field(description="parameters that the stage trains")]
+    all: Annotated[Positive, Field(description="number of all parameters, including task heads")]
+    learnable: Annotated[
+        Positive, Field(description="number of parameters without fixed ones (positions)")
+    ]
+    trained: Annotated[Positive, Field(description="number of parameters that the stage trains")]
 
 
 class Cost(TypedDict):
     """Cost of a training."""
 
-    tokens: Annotated[Count, Field(description="tokens trained on, without padding")]
-    samples: Annotated[Count, Field(description="instances trained on, over all rounds")]
+    tokens: Annotated[Count, Field(description="number of tokens in training, without padding")]
+    samples: Annotated[Count, Field(description="number of instances in training, over all rounds")]
     samples_per_second: Amount
     tokens_per_second: Amount
     parameters: NotRequired[Parameters]
-    peak_memory_mb: Annotated[Amount, Field(description="peak resident memory, MiB")]
-    peak_gpu_memory_mb: Annotated[Amount | None, Field(description="peak GPU memory, MiB")]
+    peak_memory_mb: Annotated[Amount, Field(description="peak resident memory in MiB")]
+    peak_gpu_memory_mb: Annotated[Amount | None, Field(description="peak GPU memory in MiB")]
     paths: NotRequired[
         Annotated[
             list[Name],
             Field(
-                description="optimized code paths in use: packed, attention, dropout, trees, "
-                "first_tokens, workers; float32_heads: logits are not rounded to bfloat16"
+                description=(
+                    "optimized code paths that were used: packed, attention, dropout, trees, "
+                    "first_tokens, workers; float32_heads: logits are not rounded to bfloat16"
+                )
             ),
         ]
     ]
@@ -187,8 +207,10 @@ class Cost(TypedDict):
         Annotated[
             Amount | None,
             Field(
-                description="this training's share of the device's energy, in the process that "
-                "finished it; null if the device does not report it; absent in old records"
+                description=(
+                    "part of the device's energy that this training used, in the process that "
+                    "finished it; null if the device does not report it; absent in old records"
+                )
             ),
         ]
     ]
@@ -197,22 +219,30 @@ class Cost(TypedDict):
 class Provenance(TypedDict):
     """Provenance of the numbers. Equal nodes differ only in it and in the rounds' times."""
 
-    tasktransfer: Annotated[Name, Field(description="version of this package")]
+    tasktransfer: Annotated[
+        Name, Field(description="version of tasktransfer that wrote the record")
+    ]
     recipe: Annotated[
-        Positive, Field(description="version of the code that computes this kind of node")
+        Positive, Field(description="version of the algorithm that computes this kind of node")
     ]
     versions: Annotated[
-        dict[str, str], Field(description="package: version, with python, torch, transformers")
+        dict[str, str],
+        Field(description="installed version of each package, with python, torch and transformers"),
     ]
     commit: Annotated[
-        str | None, Field(description="git commit of the code; null if not in a checkout")
+        str | None,
+        Field(description="git commit of the code; null if the code was not in a git checkout"),
     ]
     dirty: Annotated[
-        bool | None, Field(description="whether there were uncommitted changes; null if unknown")
+        bool | None, Field(description="whether the code had uncommitted changes; null if unknown")
     ]
     config_digest: str
     study: str
-    made_by: NotRequired[Annotated[Name, Field(description="lab or person named in a shared pack")]]
+    made_by: NotRequired[
+        Annotated[
+            Name, Field(description="lab or person who is named as the author in a shared pack")
+        ]
+    ]
     rules: NotRequired[
         Annotated[
             Literal["challenge", "free"],
@@ -222,29 +252,35 @@ class Provenance(TypedDict):
     stand_ins: NotRequired[
         Annotated[
             dict[str, str],
-            Field(description="unavailable input or omitted rule: its substitute"),
+            Field(description="unavailable inputs or omitted rules, each with its substitute"),
         ]
     ]
     cuts: NotRequired[
         Annotated[
-            dict[str, int], Field(description="config key: limit in force; absent if none is")
+            dict[str, int],
+            Field(
+                description="limits that were in force, by config key; absent if there were none"
+            ),
         ]
     ]
     host: NotRequired[
-        Annotated[Host, Field(description="absent if unknown, in old records and fits")]
+        Annotated[Host, Field(description="present only if known; absent in old records and fits")]
     ]
     started: Annotated[
         str,
         Field(
             pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$",
-            description="ISO 8601, UTC",
+            description="time in UTC, in the format ISO 8601",
         ),
     ]
     seconds: Annotated[
-        dict[str, Amount], Field(description="phase: wall time in seconds; `total`: all phases")
+        dict[str, Amount],
+        Field(description="wall time of each phase in seconds; `total` is their sum"),
     ]
     notes: list[str]
-    training: NotRequired[Annotated[Cost, Field(description="cost, for a training")]]
+    training: NotRequired[
+        Annotated[Cost, Field(description="cost of a training; present only for trainings")]
+    ]
 
 
 @with_config(STRICT)
@@ -254,32 +290,42 @@ class Record(TypedDict):
     schema: Literal[4]
     node: Annotated[StageNode | OtherNode, Field(discriminator="kind")]
     synthetic: Annotated[
-        bool, Field(description="whether the dialogues are generated, not real ones")
+        bool, Field(description="whether the dialogues are generated instead of real")
     ]
     data_revision: Name
     few_sample: bool
-    sizes: Annotated[dict[str, Sizes], Field(description="task: instances per split")]
-    training: NotRequired[Annotated[TrainingResult, Field(description="only for a stage")]]
+    sizes: Annotated[
+        dict[str, Sizes], Field(description="number of instances per split of each task")
+    ]
+    training: NotRequired[Annotated[TrainingResult, Field(description="present only for a stage")]]
     results: Annotated[
-        dict[str, TaskResult], Field(description="task: result; empty if none is evaluated")
+        dict[str, TaskResult],
+        Field(description="result of each evaluated task; empty if none is evaluated"),
     ]
     report: NotRequired[
         Annotated[
             dict[str, dict[str, float]],
             Field(
-                description="for derived data: counts from its recipe, by name; for a prompted "
-                "model: prompts, answers that are not a choice, tokens, requests; for a source "
-                "selector: target: source: value"
+                description=(
+                    "for derived data: counts of its recipe, by name; for a prompted model: "
+                    "numbers of prompts, of answers that match no choice, of tokens and of "
+                    "requests; for a source selector: its value for each target and source"
+                )
             ),
         ]
     ]
-    rows: Annotated[RowsFile | None, Field(description="null if no task is evaluated")]
+    rows: Annotated[
+        RowsFile | None,
+        Field(description="file with one row per instance; null if no task is evaluated"),
+    ]
     artefacts: NotRequired[
         Annotated[
             dict[FileName, Artefact],
             Field(
-                description="files that other nodes read: size and SHA-256; absent if there are "
-                "none, and in old records"
+                description=(
+                    "files that other nodes read, with size and SHA-256; absent if there are "
+                    "none, and in old records"
+                )
             ),
         ]
     ]

@@ -28,7 +28,7 @@ from tasktransfer.files import json_text, replace_file
 from tasktransfer.results.frames import Columns
 from tasktransfer.results.metadata import Metadata
 
-REMEDY = "run `tasktransfer collect` and `tasktransfer statistics` again"
+REMEDY = "Run `tasktransfer collect` and `tasktransfer statistics` again"
 """Remedy for a table that cannot be read, unless a caller gives its own."""
 
 _FOOTER_KEY = b"tasktransfer"
@@ -106,16 +106,17 @@ def read_frame(path: Path, columns: Columns, remedy: str = REMEDY) -> tuple[pd.D
     table = _read_arrow(path, remedy)
     footer = (table.schema.metadata or {}).get(_FOOTER_KEY)
     if footer is None:
-        raise RecordError(f"{path}: not a table of tasktransfer; {remedy}")
+        raise RecordError(f"{path}: This is not a table of tasktransfer. {remedy}.")
     names = [name for name, _, _ in columns]
     if table.schema.names != names:
         raise RecordError(
-            f"{path}: columns {table.schema.names}, but this version has {names}; {remedy}"
+            f"{path}: The columns are {table.schema.names}, but this version expects {names}. "
+            f"{remedy}."
         )
     try:
         return to_frame(table), Metadata(**json_text.loads(footer))
     except (TypeError, ValueError) as error:
-        raise RecordError(f"{path}: its footer is damaged: {error}; {remedy}") from error
+        raise RecordError(f"{path}: The footer is damaged ({error}). {remedy}.") from error
 
 
 def read_statistic_frame(path: Path, remedy: str = REMEDY) -> pd.DataFrame:
@@ -131,4 +132,4 @@ def _read_arrow(path: Path, remedy: str) -> pa.Table:
     try:
         return pq.ParquetFile(path).read()
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise RecordError(f"{path}: cannot be read: {error}; {remedy}") from error
+        raise RecordError(f"{path}: The table cannot be read ({error}). {remedy}.") from error

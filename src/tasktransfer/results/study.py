@@ -112,7 +112,10 @@ class Study(PlannedStudy):
                 return data
         if named:  # the plan contains only derived data: return their source
             return replace(named[0], settings={}, recipe="", uses=())
-        raise ConfigError(f"{self.config_file}: the study does not read a dataset {dataset!r}")
+        raise ConfigError(
+            f"{self.config_file}: The study does not read the dataset {dataset!r}. Name one of "
+            "its datasets."
+        )
 
     def instances(self, dataset: str) -> str:
         """Return the folder of a dataset's cached instances.
@@ -123,7 +126,7 @@ class Study(PlannedStudy):
         if dataset not in self.revisions.data:
             datasets = ", ".join(self.revisions.data)
             raise ConfigError(
-                f"{self.config_file}: no dataset is named {dataset!r}; give one of: {datasets}"
+                f"{self.config_file}: The study has no dataset {dataset!r}. Name one of {datasets}."
             )
         self.use_datasets()
         revision = self.revisions.data[dataset]
@@ -226,7 +229,9 @@ class Study(PlannedStudy):
             if model.name == name:
                 return model
         names = ", ".join(model.name for model in self.config.models)
-        raise ConfigError(f"{self.config_file}: no model is named {name!r}; give one of: {names}")
+        raise ConfigError(
+            f"{self.config_file}: The study has no model {name!r}. Name one of {names}."
+        )
 
     def tiny_model(self, name: str) -> str:
         """Return the folder of a model that the study creates (``ModelConfig.is_made``)."""
@@ -267,8 +272,8 @@ class Study(PlannedStudy):
             return self.plan.by_digest[digest]
         except KeyError:
             raise ConfigError(
-                f"{self.config_file}: no training, fit or evaluation of this study has the digest "
-                f"{digest}; check whether the config was changed"
+                f"{self.config_file}: The study has no training, fit or evaluation with the "
+                f"digest {digest}. Check whether the config was changed."
             ) from None
 
     def folder(self, node: Node) -> str:

@@ -120,8 +120,8 @@ def _check_all(
     digest, maker = record["node"]["digest"], read_maker(table)
     if maker != digest:
         raise RecordError(
-            f"{file}: contains rows of node {maker[:12] or '?'}, but its record belongs to "
-            f"{digest[:12]}; delete both and run snakemake again"
+            f"{file}: The rows belong to node {maker[:12] or '?'}, but the record belongs to "
+            f"{digest[:12]}. Delete both and run snakemake again."
         )
     return {
         task: _check_predictions(file, table, record, task, test_sets) for task in record["results"]
@@ -140,7 +140,8 @@ def _check_predictions(
     for key, wanted in wanted_by.items():
         if rows.num_rows != wanted:
             raise RecordError(
-                f"{file}: {rows.num_rows} instances of {name}, but its record's {key} is {wanted}"
+                f"{file}: The file has {rows.num_rows} instances of {name}, but {key} in its "
+                f"record is {wanted}. Delete both and run snakemake again."
             )
     task = get_task(record["node"]["dataset"], name)
     fidelity = get_fidelity(record["node"]["identity"])
@@ -162,9 +163,9 @@ def _check_result(
         recorded = recorded_measures.get(key)
         if recorded is None or not abs(recorded - value) <= _AGREE:
             raise RecordError(
-                f"{file}: its predictions have {key} {float(value):.6f} on {name}, but the record "
-                f"says {recorded}, so one of the two was changed; delete both and run snakemake "
-                "again"
+                f"{file}: The predictions for {name} have {key} {float(value):.6f}, but the "
+                f"record says {recorded}, so one of the two was changed. Delete both and run "
+                "snakemake again."
             )
 
 

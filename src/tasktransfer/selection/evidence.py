@@ -46,7 +46,7 @@ list."""
 
 def read_shipped_evidence() -> pd.DataFrame:
     """Read the evidence of the shipped matrix."""
-    return read_statistic_frame(SHIPPED, "install the package again")
+    return read_statistic_frame(SHIPPED, "Install the package again")
 
 
 def build_evidence(

@@ -21,7 +21,7 @@ def select_first_sources(study: Study, dataset: str, model: str, selector: str) 
         RecordError: their table is absent or damaged.
     """
     path = Path(study.tables, "selectors.parquet")
-    values, _ = read_frame(path, VALUES, "add selectors to the config and run snakemake")
+    values, _ = read_frame(path, VALUES, "Add selectors to the config and run snakemake")
     rows = values[(values["dataset"] == dataset) & (values["model"] == model)]
     rows = rows[(rows["selector"] == selector) & rows["value"].notna()]
     if rows.empty:

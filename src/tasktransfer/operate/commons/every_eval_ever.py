@@ -78,7 +78,10 @@ def export(
     """
     collected = gather(study)
     if not collected.runs:
-        raise RecordError(f"{study.config.results}: no run of {study.config_file} is finished")
+        raise RecordError(
+            f"{study.config.results}: No run of {study.config_file} is finished. Run the study "
+            "first."
+        )
     folder, instances, without = out / "data" / make_slug(collection), 0, 0
     for run in show_progress(collected.runs, "writing runs"):
         log = _Log(study, run, tuple(_collect_judged(collected, run)), by, make_slug(collection))

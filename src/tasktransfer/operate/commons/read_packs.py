@@ -92,7 +92,9 @@ def read_pack(file: Path, *, follow_links: bool = True) -> Pack:
     try:
         content = read_regular(file, MOST_BYTES, follow_links=follow_links)
     except OSError as error:
-        raise RecordError(f"{file}: cannot be read: {error.strerror}") from error
+        raise RecordError(
+            f"{file}: The pack cannot be read ({error.strerror}). Check its path and permissions."
+        ) from error
     try:
         parquet = pq.ParquetFile(
             pa.BufferReader(content),
@@ -103,7 +105,7 @@ def read_pack(file: Path, *, follow_links: bool = True) -> Pack:
         schema, metadata = parquet.schema_arrow, parquet.metadata
     except (OSError, ValueError, pa.ArrowException) as error:
         raise RecordError(
-            f"{file}: cannot be read as Parquet: {_extract_first_line(error)}"
+            f"{file}: The pack cannot be read as Parquet ({_extract_first_line(error)}). {AGAIN}."
         ) from error
     unpacked = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
     if metadata.num_rows > MOST_ROWS or unpacked > MOST_UNPACKED:
@@ -127,17 +129,19 @@ def _read_facts(file: Path, schema: pa.Schema) -> dict[str, Any]:
     try:
         facts = json_text.loads((schema.metadata or {})[FOOTER])
     except (KeyError, ValueError) as error:
-        raise RecordError(f"{file}: was not written by `tasktransfer pack`") from error
+        raise RecordError(
+            f"{file}: This file was not written by `tasktransfer pack`. Name a pack."
+        ) from error
     if not isinstance(facts, dict) or facts.get("schema") != SCHEMA_VERSION:
         version = facts.get("schema") if isinstance(facts, dict) else None
         raise RecordError(
-            f"{file}: schema {version!r:.40}, expected {SCHEMA_VERSION}; it was packed by "
-            "another version of tasktransfer"
+            f"{file}: The pack has schema {version!r:.40}, expected {SCHEMA_VERSION}, because "
+            "another version of tasktransfer wrote it. Use that version, or pack again."
         )
     known: dict[str, Any] = {key: facts.get(key, default) for key, (default, _) in _FACTS.items()}
     for key, (_, is_right) in _FACTS.items():
         if not is_right(known[key]):
-            raise RecordError(f"{file}: {key} in its footer is damaged; {AGAIN}")
+            raise RecordError(f"{file}: The entry {key} in the footer is damaged. {AGAIN}.")
     return {"schema": facts["schema"], **known}
 
 
@@ -181,7 +185,7 @@ _FACTS: dict[str, tuple[Any, Callable[[Any], bool]]] = {
 
 def _check_columns(file: Path, schema: pa.Schema) -> None:
     if not schema.remove_metadata().equals(SCHEMA):
-        raise RecordError(f"{file}: its columns are not those of schema {SCHEMA_VERSION}; {AGAIN}")
+        raise RecordError(f"{file}: The columns are not those of schema {SCHEMA_VERSION}. {AGAIN}.")
 
 
 # --- its nodes ----------------------------------------------------------------------------------
@@ -198,7 +202,7 @@ def write_nodes(pack: Pack, results: Path) -> None:
         for row in pack.rows():
             place = results / _check_inner_path(pack.file, row["path"])
             if row["path"] in seen:
-                raise RecordError(f"{pack.file}: {row['path']}: packed twice; {AGAIN}")
+                raise RecordError(f"{pack.file}: The file {row['path']} is packed twice. {AGAIN}.")
             seen.add(row["path"])
             _check_content(pack, row)
             if row["record"]:
@@ -207,7 +211,9 @@ def write_nodes(pack: Pack, results: Path) -> None:
                 _write_table(pack.file, place, row)
     lost = [path for path in pack.facts["sha256"] or () if path not in seen]
     if lost:
-        raise RecordError(f"{pack.file}: {lost[0]}: was packed but is missing now; {AGAIN}")
+        raise RecordError(
+            f"{pack.file}: The file {lost[0]} was packed but is missing now. {AGAIN}."
+        )
 
 
 def _check_content(pack: Pack, row: Mapping[str, Any]) -> None:
@@ -215,8 +221,8 @@ def _check_content(pack: Pack, row: Mapping[str, Any]) -> None:
     expected = pack.facts["sha256"]
     if expected is not None and expected.get(row["path"]) != compute_content_digest(row):
         raise RecordError(
-            f"{pack.file}: {row['path']}: its SHA-256 is not the one that was packed, so it is "
-            f"damaged or was changed; {AGAIN}"
+            f"{pack.file}: The SHA-256 of {row['path']} is not the packed one, so the file "
+            f"was damaged or changed. {AGAIN}."
         )
 
 
@@ -224,15 +230,18 @@ def _check_inner_path(file: Path, path: str) -> PurePosixPath:
     """Return a row's path after checking that it stays within the results folder."""
     inner = PurePosixPath(path)
     if inner.is_absolute() or not inner.parts or ".." in inner.parts or str(inner) != path:
-        raise RecordError(f"{file}: {path!r}: is outside the results folder; {AGAIN}")
+        raise RecordError(f"{file}: The path {path!r} is outside the results folder. {AGAIN}.")
     if not path.isprintable() or any(len(part.encode()) > 255 for part in inner.parts):
-        raise RecordError(f"{file}: {path!r:.80}: is not a path that `pack` writes; {AGAIN}")
+        raise RecordError(f"{file}: {path!r:.80} is not a path that `pack` writes. {AGAIN}.")
     return inner
 
 
 def _write_table(file: Path, place: Path, row: Mapping[str, Any]) -> None:
     if len(row["files"]) != 1:
-        raise RecordError(f"{file}: {row['path']}: a table is one file; {AGAIN}")
+        raise RecordError(
+            f"{file}: The table {row['path']} comes with other files, but a table is a single "
+            f"file. {AGAIN}."
+        )
     content = row["files"][0]["content"]
     if place.suffix == ".parquet":
         _check_table(f"{file}: {row['path']}", content)
@@ -248,7 +257,7 @@ def _check_table(where: str, content: bytes) -> None:
             pass
     except (OSError, ValueError, pa.ArrowException) as error:
         raise RecordError(
-            f"{where}: not a table ({_extract_first_line(error)}); {AGAIN}"
+            f"{where}: The content is not a table ({_extract_first_line(error)}). {AGAIN}."
         ) from error
 
 
@@ -258,7 +267,10 @@ def _write_node(file: Path, folder: Path, row: Mapping[str, Any]) -> None:
     folder.mkdir(parents=True)
     for beside in row["files"]:
         if beside["name"] not in SMALL:
-            raise RecordError(f"{file}: {row['path']}: contains {beside['name']!r:.40}; {AGAIN}")
+            raise RecordError(
+                f"{file}: The node {row['path']} has an unexpected file {beside['name']!r:.40}. "
+                f"{AGAIN}."
+            )
         _check_arrays(f"{file}: {row['path']}", beside["content"])
         (folder / beside["name"]).write_bytes(beside["content"])
     if record["rows"] is not None:
@@ -283,4 +295,4 @@ def _check_arrays(where: str, content: bytes) -> None:
                 _ = arrays[name]
     except (OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
         what = _extract_first_line(error)
-        raise RecordError(f"{where}: {PROJECTION} cannot be read ({what}); {AGAIN}") from error
+        raise RecordError(f"{where}: {PROJECTION} cannot be read ({what}). {AGAIN}.") from error

@@ -57,13 +57,14 @@ def find_shards(folder: Path, reader: PackReader) -> list[Shard]:
     """
     if not folder.is_dir():
         raise ConfigError(
-            f"{folder}: not a folder; clone the repository with the shards and give its folder "
-            "(for a single file, use `tasktransfer merge`)"
+            f"{folder}: This is not a folder. Clone the repository with the shards and name "
+            "its folder (for a single file, use `tasktransfer merge`)."
         )
     files = sorted(_iterate_parquet_files(folder))
     if not files:
         raise ConfigError(
-            f"{folder}: contains no shard (*.parquet); write one with `tasktransfer pack --by NAME`"
+            f"{folder}: The folder contains no shard (*.parquet). Write one with "
+            "`tasktransfer pack --by NAME`."
         )
     return [Shard(file, reader.read_facts(file)) for file in show_progress(files, "reading shards")]
 
@@ -79,7 +80,8 @@ def _iterate_parquet_files(folder: Path) -> Iterator[Path]:
             count += 1
             if count > MOST_SHARDS:
                 raise ConfigError(
-                    f"{folder}: contains more than {MOST_SHARDS:,} files; give the folder of shards"
+                    f"{folder}: The folder contains more than {MOST_SHARDS:,} files. Name the "
+                    "folder of the shards."
                 )
             if entry.name.endswith(".parquet"):
                 yield Path(entry.path)

@@ -94,8 +94,8 @@ def find_card_rates(name: str) -> Rates:
     cards = [card for card in DATASHEET if _is_named(card, name)]
     if not cards:
         raise ConfigError(
-            f"--card: {describe_unknown('card', name, tuple(DATASHEET))}. Give one of these names, "
-            f"or --on gpu without --card for the rates of an {USUAL_CARD}"
+            f"--card: {describe_unknown('card', name, tuple(DATASHEET))}. Choose one of these "
+            f"names, or use --on gpu without --card for the rates of an {USUAL_CARD}."
         )
     card = max(cards, key=len)
     float32, bfloat16 = DATASHEET[card]
@@ -197,7 +197,10 @@ def _cache_rates(rates: Rates) -> None:
 def _measure_rates(device: Device) -> Rates:
     """Measure the rates in a separate process, since torch is slow to import."""
     if find_spec("torch") is None:
-        raise TaskTransferError("--calibrate: torch is not installed here; leave --calibrate out")
+        raise TaskTransferError(
+            "--calibrate: The package torch is not installed here. Run the command without "
+            "--calibrate."
+        )
     command = [sys.executable, "-P", "-m", "tasktransfer.training.matrix_product", device]
     try:
         done = subprocess.run(
@@ -208,8 +211,11 @@ def _measure_rates(device: Device) -> Rates:
     except subprocess.CalledProcessError as error:
         last = (error.stderr.strip().splitlines() or ["no message"])[-1]
         raise TaskTransferError(
-            f"--calibrate: the measurement failed: {last}; it needs the environment that trains "
-            "(torch). Leave --calibrate out to estimate from reference values"
+            f"--calibrate: The measurement failed ({last}). Run the command in the "
+            "environment that trains (with torch), or without --calibrate to estimate from "
+            "reference values."
         ) from error
     except (OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError) as error:
-        raise TaskTransferError(f"--calibrate: the measurement failed: {error!r}") from error
+        raise TaskTransferError(
+            f"--calibrate: The measurement failed ({error!r}). Run the command without --calibrate."
+        ) from error
