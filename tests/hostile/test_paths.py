@@ -121,7 +121,7 @@ def test_a_folder_of_another_user_is_not_used(tmp_path: Path) -> None:
     open_to_all.mkdir()
     open_to_all.chmod(0o777)
     for name in ("link", "open"):
-        with pytest.raises(StorageError, match="others can write to it"):
+        with pytest.raises(StorageError, match="Other users can write to this folder"):
             create_private_folder(tmp_path / name, "look")
     if os.getuid() == 0:
         os.chown(tmp_path / "own", 12345, 12345)

@@ -199,7 +199,7 @@ def test_bfloat16_rounds_and_says_so(load: Loader, models_folder: Path) -> None:
 
 
 def test_what_cannot_be_asked_is_told(load: Loader, models_folder: Path) -> None:
-    with pytest.raises(ModelError, match="an encoder cannot generate"):
+    with pytest.raises(ModelError, match="An encoder cannot generate"):
         load_asked(
             ModelSpec("e", "encoder", "w", 64), str(models_folder / "encoder"), None, FLOAT32
         )

@@ -192,7 +192,7 @@ def test_a_wrong_line_is_told_with_its_item(
 def test_missing_items_are_told(tmp_path: Path) -> None:
     file = tmp_path / "ratings.jsonl"
     write_lines(file, RIGHT[:1])
-    with pytest.raises(DataError, match="no answer to 2 of 3 items, the first is 'Market_Tiny-1'"):
+    with pytest.raises(DataError, match="2 of 3 items have no answer, first 'Market_Tiny-1'"):
         read_ratings(file, ITEMS)
     write_lines(file, [{"item": row["item"], "reply": 3} for row in RIGHT])
     with pytest.raises(DataError, match="3 is not a text"):
@@ -220,7 +220,7 @@ def test_items_that_are_not_prepared_or_not_there(
     file, out = tmp_path / "study.yaml", str(tmp_path / "items.jsonl")
     file.write_text(yaml.safe_dump({**RATER, "results": str(tmp_path / "results")}))
     assert main(["items", "--config", str(file), "--out", out]) != 0
-    assert "the dialogues are not prepared yet; prepare them: snakemake" in capsys.readouterr().err
+    assert "The dialogues are not prepared yet. Prepare them: snakemake" in capsys.readouterr().err
     transfer = Path(__file__).resolve().parents[2] / "workflow" / "presets" / "demo.yaml"
     assert main(["items", "--config", str(transfer), "--out", out]) != 0
     assert "the design transfer has no items for your own systems" in capsys.readouterr().err

@@ -46,7 +46,7 @@ def test_damaged_records_are_all_named(own: tuple[Study, dict[str, Path]]) -> No
         make(study, Wish("Friends", "tiny-bert"))
     told = str(caught.value)
     assert told.startswith("2 records cannot be used")
-    assert f"{folders[QA]}/metrics.json: not valid JSON" in told
+    assert f"{folders[QA]}/metrics.json: The record is not valid JSON" in told
     assert f"{folders[OTHER]}/metrics.json: training.selections[0].dev_score" in told
 
 

@@ -158,7 +158,7 @@ def test_an_encoder_decoder_is_asked_in_plain_text(
     assert texts.text(FEW) == FEW.text
     note = "it has a chat template, but an encoder-decoder is prompted in plain text"
     assert texts.notes == (note,)
-    with pytest.raises(ModelError, match="prompted in plain text; set chat: auto"):
+    with pytest.raises(ModelError, match=r"prompted in plain text\. Set chat: auto"):
         texts_of(folder, "yes", "encoder_decoder")
 
 

@@ -149,7 +149,10 @@ def test_a_stage_is_told_a_folder_for_each_start(
     given = [word for folder in starts for word in ("--start", folder)]
     assert cli.main(["train", "--stage", "@stage.json", *where, *given]) == 2
     said = capsys.readouterr().err
-    assert f"--start: found {len(starts)} folders, the stage starts from 1 others" in said
+    assert (
+        f"--start: The option names {len(starts)} folders, but the stage starts from 1 other"
+        in said
+    )
 
 
 @pytest.mark.parametrize("stage", ["{", "@nowhere.json", "{}", "[]"])

@@ -140,14 +140,14 @@ def test_a_command_of_one_design_says_so(design: str, capsys: pytest.CaptureFixt
                 code, _, err = ends(capsys, [*command.split(), *study])
                 assert code == 2, err
                 assert f"design is {design}, and only " in err
-                assert f"give a config with design: {owner}" in err
+                assert f"Name a config with design: {owner}" in err
 
 
 def test_only_models_that_are_made_here_are_made(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["tiny-model", "--model", "LSTM", "--out", "out", *study_of("probes")]
     code, _, err = ends(capsys, asked)
     assert code == 2
-    assert "model LSTM: its checkpoint is 'recipe', but this command creates only 'tiny'" in err
+    assert "checkpoint of model LSTM is 'recipe', but this command creates only 'tiny'" in err
 
 
 def test_what_a_design_does_not_make_is_told(capsys: pytest.CaptureFixture[str]) -> None:

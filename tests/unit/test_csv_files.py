@@ -156,8 +156,8 @@ def test_between_tabs_quotation_marks_may_be_text(tmp_path: Path) -> None:
         ('hello, "x"', ":3:7: blanks before a quotation mark"),
         ("one, two,x", ":3: 3 columns, and line 1 names 2 ('text, label'; commas between"),
         ("alone", ":3: 1 columns"),
-        ("text,label", ":3: repeats the header of line 1"),
-        ("nul \0,x", ":3: is not UTF-8 text but UTF-16 or binary"),
+        ("text,label", ":3: The line repeats the header of line 1"),
+        ("nul \0,x", "is UTF-16 or binary"),
     ],
 )
 def test_a_row_that_does_not_fit_is_refused_with_its_place(
@@ -193,9 +193,11 @@ def test_another_column_without_a_name_is_refused_unless_it_is_empty(tmp_path: P
 
 
 def test_a_first_dialogue_is_no_header(tmp_path: Path) -> None:
-    assert "'weather' is in the same column below" in refusal(tmp_path, "it rains,weather", *MORE)
+    assert "'weather' is also in the column below it" in refusal(
+        tmp_path, "it rains,weather", *MORE
+    )
     numbers = refusal(tmp_path, "good,1", "bad,0", "fine,1", "worse,0", "best,1")
-    assert ":1: looks like data and no header: '1'" in numbers
+    assert ":1: The line looks like data instead of a header, because '1'" in numbers
 
 
 def test_a_columns_name_may_be_one_of_its_values(tmp_path: Path) -> None:
@@ -204,7 +206,7 @@ def test_a_columns_name_may_be_one_of_its_values(tmp_path: Path) -> None:
     assert open_csv(tmp_path / "a.csv").columns == ("dialogue_id", "speaker", "text")
     # Without another usual name, the first row may be a dialogue.
     (tmp_path / "b.csv").write_text(f"d,speaker,hello\n{rows}")
-    with pytest.raises(DataError, match="looks like data and no header: 'speaker'"):
+    with pytest.raises(DataError, match="looks like data instead of a header, because 'speaker'"):
         open_csv(tmp_path / "b.csv")
     long = opened(tmp_path, "this is a text of ten words and not a name,kind", *ROWS)
     assert any("is taken for a column's name" in note for note in long.notes)
@@ -214,7 +216,7 @@ def test_names_below_a_header_are_no_data(tmp_path: Path) -> None:
     """A text may be a column's name, and pandas numbers columns without names."""
     assert len(cells(opened(tmp_path, "text,label", *ROWS, "text,weather"))) == 4
     assert opened(tmp_path, "0,1", "a,1", "b,0", "c,1", "d,0").columns == ("0", "1")
-    with pytest.raises(DataError, match="two columns are named 'text'"):
+    with pytest.raises(DataError, match="Two columns have the name 'text'"):
         opened(tmp_path, "text, text", *ROWS)
     with pytest.raises(DataError, match=":1: the file is empty"):
         opened(tmp_path)

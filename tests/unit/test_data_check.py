@@ -153,7 +153,7 @@ def test_all_that_is_wrong_is_told_with_lines(tmp_path: Path) -> None:
     found = "\n".join(checked.problems)
     for words in (
         "train.jsonl:4, messages[0].content: found None, expected a text",
-        "train.jsonl:6: not valid JSON",
+        "train.jsonl:6: the text is not valid JSON",
         "train.jsonl:8: intent of task intent is missing, null or empty",
         "train.jsonl:21: dialogue 'all-0' is already at",
         "test.jsonl:1: label 'other' of intent is in test but not in train",
@@ -266,4 +266,4 @@ def test_the_command_ends_with_the_code_of_damaged_data(
     assert main(["data", "check", str(file)]) == 3
     printed = capsys.readouterr()
     assert yaml.safe_load(printed.out)["datasets"]["Own"]["dialogue"] == TURNS
-    assert "own.jsonl:13: not valid JSON" in printed.err
+    assert "own.jsonl:13: the text is not valid JSON" in printed.err

@@ -142,7 +142,7 @@ def test_an_instance_that_does_not_fit_is_named(
     with pytest.raises(DataError, match=re.escape(message)) as caught:
         prepare("Errands", tmp_path, True, tmp_path / "out")
     assert f"{tmp_path / 'Errands'}: {task.name}, dev, instance 'dev-0-" in str(caught.value)
-    assert "fix the release, or the reader or card of Errands" in str(caught.value)
+    assert "Fix the release, or the reader or card of Errands" in str(caught.value)
 
 
 # --- a dataset that says less -------------------------------------------------------------------

@@ -158,7 +158,7 @@ CASES: dict[str, Case] = {
     ),
     "json is cut off": Case(
         json.dumps(good(), indent=1).encode()[:-20],
-        "broken JSON",
+        "the JSON is broken",
         "train.json:96:1",
         name="train.json",
     ),

@@ -65,7 +65,7 @@ def test_a_wrong_config_is_one_of_the_findings(
     assert cli.main(["doctor", "--config", "other.yaml"]) == 2
     printed = capsys.readouterr()
     assert "wrong   study" in printed.out and "1 wrong" in printed.out
-    assert "failed checks: study" in printed.err
+    assert "The checks of study" in printed.err
 
 
 def test_torch_tells_of_its_devices(capsys: pytest.CaptureFixture[str]) -> None:

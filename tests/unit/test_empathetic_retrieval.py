@@ -113,7 +113,7 @@ def test_candidates_are_short_known_and_none_twice() -> None:
 
 def test_a_pool_that_its_filter_empties_is_refused() -> None:
     rows, split = pool("a b c d", "huh")
-    with pytest.raises(DataError, match=r"ED: the filter leaves none of 2 candidates \(at most 3"):
+    with pytest.raises(DataError, match=r"ED: The filter leaves none of 2 candidates \(at most 3"):
         select_candidates(rows, split, 1, None, 3, "ED")
 
 

@@ -49,7 +49,7 @@ def test_tokens_that_are_parts_of_characters_are_placed() -> None:
     before = ["So", " ", "\ufffd", "\ufffd", " then", "?", " yes", " x"]
     content = echo(before, text="So 😀 then? yes x", offsets=drifted[:8])
     assert read_echo(content, prompt, " yes")["total"] == -6
-    with pytest.raises(ValueError, match="position of the choice"):
+    with pytest.raises(ValueError, match="tokens that belong to the choice"):
         read_echo(echo(tokens, text=text, offsets=drifted), prompt, choice)
 
 

@@ -79,7 +79,7 @@ def test_an_answer_is_bounded(tmp_path: Path) -> None:
     large = Reply(b'{"choices": [' + b" " * 2_000_000, length=None)
     assert "larger than 1,310,720 bytes" in problem(large, tmp_path)
     cut_off = Reply(b'{"choices": [', length=999)
-    assert "in the middle" in problem(cut_off, tmp_path)
+    assert "before the response was complete" in problem(cut_off, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_an_answer_is_bounded(tmp_path: Path) -> None:
         (Reply(b"data: {}\n\ndata: [DONE]\n\n"), "data: {}"),
         (Reply(b"\x1b[2J\xff\x00"), r"\\x1b\[2J"),
         (Reply(chat_answer(7)), "type int"),
-        (Reply({"choices": []}), "it contains no choices"),
+        (Reply({"choices": []}), "the response contains no choices"),
         (Reply(b"", 301, {"Location": "http://127.0.0.1:1/v1"}), "moved to http://127.0.0.1:1/v1"),
         (Reply(b"", 418), "418: I'm a Teapot"),
         (Reply(b"", 402), "402: Payment Required"),

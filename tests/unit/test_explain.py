@@ -266,7 +266,7 @@ def test_a_damaged_record_is_no_number(study: Study, capsys: Any) -> None:
     (row,) = explanation["rows"]
     assert row["means"]["seeds"] == [1]
     lost = run_in(row, 0)
-    assert lost["reason"].startswith(f"damaged: {record}: not valid JSON")
+    assert lost["reason"].startswith(f"damaged: {record}: The record is not valid JSON")
     assert trainings(explanation, lost)[1]["state"] == "damaged"
 
 

@@ -353,7 +353,7 @@ def test_names_that_do_not_fit_are_refused(study: Any, tmp_path: Path) -> None:
         export(study, out, "baseline", model="big")
     out.mkdir()
     (out / "thesis.tex").write_text("")
-    with pytest.raises(DataError, match=r"exists without the tasktransfer\.json"):
+    with pytest.raises(DataError, match=r"The folder has no tasktransfer\.json"):
         export(study, out, "tfidf_logistic")
 
 
@@ -469,14 +469,14 @@ def test_fields_of_another_file_are_guessed(
     [
         (
             '{"id": "a", "messages": [{"text": "hi"}]}\n{"id": "b", messages}',
-            r"new\.jsonl:2: not valid",
+            r"new\.jsonl:2: the text is not valid",
         ),
         (
             '{"id": "a", "messages": [{"text": "hi"}]}\n{"id": "b"}',
             r"new\.jsonl:2, messages: found None",
         ),
         ('{"id": "a", "messages": [{"text": ""}]}', r"new\.jsonl:1, messages\[0\]\.text: is empty"),
-        ("no JSON\n", r"new\.jsonl:1: not valid JSON"),
+        ("no JSON\n", r"new\.jsonl:1: the text is not valid JSON"),
         ("", r"new\.jsonl: "),
     ],
 )

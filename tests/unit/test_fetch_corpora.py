@@ -193,7 +193,7 @@ def test_a_folder_of_the_user_is_not_replaced(fetch: Fetch, server: Server, tmp_
     mine = tmp_path / "multiwoz20" / "val.json"
     mine.parent.mkdir()
     mine.write_text("{}")
-    with pytest.raises(DataError, match=r"multiwoz20: exists without the fetched\.json"):
+    with pytest.raises(DataError, match=r"multiwoz20: The folder has no fetched\.json"):
         fetch(WOZ, b"")
     assert mine.read_text() == "{}"
     assert not server.requests
@@ -266,7 +266,7 @@ def test_bombs_are_refused(server: Server, tmp_path: Path) -> None:
     unwanted = pack_tar({"other.csv": bytes(2**25)})
     packed = pack_zip({"MULTIWOZ2 2/valListFile.json": "\n" * 2**25})
     for conversion, content, problem in (
-        (ED, long_line, r"unpacks to more than|has a line of more than"),
+        (ED, long_line, r"unpacks to more than|is longer than"),
         (ED, unwanted, "unpacks to more than"),
         (WOZ, packed, "times its packed size"),
     ):
@@ -322,7 +322,7 @@ def test_other_contents_of_empathetic_dialogues_are_refused(
 @pytest.mark.parametrize(
     ("file", "content", "problem"),
     [
-        ("data.json", "[]", "(data.json):1: broken JSON"),
+        ("data.json", "[]", "(data.json):1: the JSON is broken"),
         ("data.json", "{}", "has no dialogues for the split train"),
         ("dialogue_acts.json", "[]", "does not contain a JSON object"),
         ("testListFile.json", None, "is in the lists of both"),
@@ -349,7 +349,7 @@ def test_a_missing_file_of_multiwoz_is_named(
 ) -> None:
     files = multiwoz_files(tiny_woz)
     del files[f"MULTIWOZ2 2/{file}"]
-    assert f"holds no {file}" in refuse(fetch, WOZ, pack_zip(files), tmp_path)
+    assert f"does not contain {file}" in refuse(fetch, WOZ, pack_zip(files), tmp_path)
 
 
 # --- the command --------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ def test_unknown_names_say_which_there_are() -> None:
     with pytest.raises(ConfigError, match="unknown learner 'fasttxt'; choose one of logistic"):
         learner_named("fasttxt", {})
     with pytest.raises(
-        ConfigError, match="no recipe is named 'perturb'; available: prepend_labels"
+        ConfigError, match=r"'perturb' is not a recipe\. Choose one of prepend_labels"
     ):
         find_recipe("perturb", {})
 

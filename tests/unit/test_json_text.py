@@ -149,4 +149,4 @@ def test_a_training_is_told_as_many_folders_as_it_starts_from(
 ) -> None:
     words = ["--stage", json.dumps(stage_json()), "--base", "b", "--encoded", "e"]
     assert cli.main(["train", *words, "--out", str(tmp_path / "o"), "--config", DEMO]) == 2
-    assert "--start: found 0 folders" in capsys.readouterr().err
+    assert "--start: The option names 0 folders" in capsys.readouterr().err

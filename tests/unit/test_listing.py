@@ -45,7 +45,7 @@ def test_a_preset_is_copied_once(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "shares the folder results/demo" in capsys.readouterr().out
     file.write_text("mine")
     assert cli.main(["cp", "demo", str(file)]) == 2
-    assert "the file exists" in capsys.readouterr().err
+    assert "The file exists" in capsys.readouterr().err
     assert file.read_text() == "mine"
     assert cli.main(["cp", "papr", str(file)]) == 2
     assert "did you mean 'paper'" in capsys.readouterr().err

@@ -119,7 +119,9 @@ def test_a_damaged_parent_is_the_reason(study: Study) -> None:
     record.write_text("{")
     row = missing(study).loc[("multitask_finetune", DNLI, 1)]
     assert row["state"] == "damaged"
-    assert row["reason"].startswith(f"its parent DNLI+ER is damaged: {record}: not valid JSON")
+    assert row["reason"].startswith(
+        f"its parent DNLI+ER is damaged: {record}: The record is not valid JSON"
+    )
 
 
 def test_a_run_without_its_baseline_says_why(study: Study) -> None:
@@ -146,14 +148,14 @@ def test_the_command_counts_states_and_names_damage(
     assert main(["collect", "--config", "study.yaml"]) == 0
     said = capsys.readouterr().out
     assert "12 runs, 4 missing (1 failed, 1 damaged, 2 waiting)" in said
-    assert f"left out, damaged: {record}: not valid JSON" in said
+    assert f"left out, damaged: {record}: The record is not valid JSON" in said
     holes = Path(study.holes).read_text()
-    assert f"{record}: not valid JSON" in holes
+    assert f"{record}: The record is not valid JSON" in holes
     assert "failed: out of memory" in holes
     tables = Path(study.tables, "runs.parquet")
     tables.unlink()
     assert main(["collect", "--config", "study.yaml", "--complete"]) == 6
     said = capsys.readouterr().err
     assert "4 of 16 planned runs have no usable record, so no table was written" in said
-    assert f"{record}: not valid JSON" in said
+    assert f"{record}: The record is not valid JSON" in said
     assert not tables.exists()

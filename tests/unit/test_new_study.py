@@ -85,7 +85,7 @@ def test_what_is_given_is_not_asked_and_a_wrong_answer_is_refused(tmp_path: Path
         ("a: b", "--name 'a: b': the name is part of file names"),
         ("\x1b[1m", "--name '\\x1b[1m': the name is part of file names"),
         ("-x", "--name '-x': the name is part of file names"),
-        ("Friends", "--name Friends: the package has a dataset"),
+        ("Friends", "--name Friends: The package has a dataset"),
     ],
 )
 def test_a_name_that_no_dataset_can_have_is_refused(
@@ -113,7 +113,9 @@ def test_without_a_terminal_nothing_is_asked(
     file = tmp_path / "own.jsonl"
     file.write_text(lines([dialogue("a", number) for number in range(12)]))
     assert main(["init", "--file", str(file)]) == 2
-    assert "--label: missing, and there is no terminal to ask at" in capsys.readouterr().err
+    assert (
+        "--label: The option is missing, and there is no terminal to ask" in capsys.readouterr().err
+    )
 
 
 def test_every_size_has_seeds_to_test_and_none_shortens_the_training() -> None:
@@ -135,7 +137,7 @@ def test_hours_that_are_no_time_are_refused(
 def test_each_model_has_a_name_of_its_own() -> None:
     models = ["tiny", "./a/bert base", "./b/Bert-Base", "org/e5"]
     assert name_models(models) == ["tiny", "bert-base", "Bert-Base-3", "e5"]
-    with pytest.raises(ConfigError, match="--model tiny: it is given twice"):
+    with pytest.raises(ConfigError, match="--model tiny: The model is named twice"):
         name_models(["tiny", "e5", "tiny"])
 
 

@@ -90,7 +90,7 @@ def test_merging_by_minimum_leaves_no_label_before_another(places: Places) -> No
 
 def test_a_base_model_has_nothing_to_be_judged_by(places: Places) -> None:
     outcome = Outcome((Start(None),))
-    with pytest.raises(ConfigError, match="a base model has no head"):
+    with pytest.raises(ConfigError, match="A base model has no head"):
         predict_split(evaluation(outcome), outcome, places)
 
 
@@ -106,5 +106,5 @@ def test_measures_are_those_of_the_card_and_correlations() -> None:
         task, ("spearman",), reverse, golds, convert_to_numbers(task, reverse)
     )
     assert turned["spearman"] == pytest.approx(-1.0)
-    with pytest.raises(ConfigError, match=r"has no measure 'bleu'; choose among .*spearman"):
+    with pytest.raises(ConfigError, match=r"has no measure 'bleu'. Choose one of .*spearman"):
         compute_measures(task, ("bleu",), golds, golds, [])

@@ -257,7 +257,7 @@ def put(key: str, value: Any) -> Callable[[Rows], None]:
         (put("response", "  "), ":4: The response is empty. Write the response, or remove"),
         (put("context", [" "]), ":4: The context is empty"),
         (put("context_id", ""), ":4: The context has no ID, but intervals"),
-        (lambda rows: rows[3].pop("context_id"), ":4: key .context_id. is missing; give"),
+        (lambda rows: rows[3].pop("context_id"), ":4: the key .context_id. is missing"),
         (
             lambda rows: rows.append(rows[3]),
             r"context, response and ratings are the same as in .*\.jsonl:4. Keep",
@@ -274,7 +274,7 @@ def test_ratings_that_cannot_be(world: Path, change: Callable[[Rows], None], tol
 def test_a_line_that_is_no_json_is_named(world: Path) -> None:
     with (world / SET).open("a") as file:
         file.write("{oops\n")
-    with pytest.raises(DataError, match=r"Harbour_Tiny\.jsonl:\d+: not valid JSON"):
+    with pytest.raises(DataError, match=r"Harbour_Tiny\.jsonl:\d+: the text is not valid JSON"):
         rated(world)
 
 

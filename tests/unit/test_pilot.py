@@ -174,4 +174,4 @@ def test_away_from_the_snakefile_it_refuses(
 
 def test_unknown_names_are_refused(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert pilot("--seed", "7") != 0
-    assert "its seeds are 0, 1" in capsys.readouterr().err
+    assert "Choose one of 0, 1" in capsys.readouterr().err

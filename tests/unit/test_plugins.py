@@ -132,7 +132,7 @@ def test_a_design_brings_measures_and_versions() -> None:
     card = DATASETS["DailyDialog"].tasks["topic_classification"]
     answers = [(card.labels[0],), (card.labels[1],)]
     values = [0.0, 0.0]
-    with pytest.raises(ConfigError, match=r"no measure 'half'; choose among .* spearman"):
+    with pytest.raises(ConfigError, match=r"no measure 'half'. Choose one of .* spearman"):
         compute_measures(card, ["half"], answers, answers, values)
     study = study_of(
         "measures={'half': Measure('half', of_rows=half)}, versions={('measure', 'half'): 3}"

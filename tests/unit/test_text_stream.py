@@ -71,9 +71,9 @@ def test_pipes_and_devices_are_refused_at_once(
 @pytest.mark.parametrize(
     ("name", "before", "unit", "told"),
     [
-        ("a.jsonl", b"", b"\n", f":{MAX_EMPTY_RUN + 1}: 10,001 lines are empty"),
-        ("a.csv", b"text,label\n", b"\n", f":{MAX_EMPTY_RUN + 2}: 10,001 lines are empty"),
-        ("a.csv", b"text,label\n", b",\n", f":{MAX_EMPTY_RUN + 2}: 10,001 lines are empty"),
+        ("a.jsonl", b"", b"\n", f":{MAX_EMPTY_RUN + 1}: The file contains 10,001"),
+        ("a.csv", b"text,label\n", b"\n", f":{MAX_EMPTY_RUN + 2}: The file contains 10,001"),
+        ("a.csv", b"text,label\n", b",\n", f":{MAX_EMPTY_RUN + 2}: The file contains 10,001"),
         ("a.json", b"[", b"\n", "consecutive spaces and line breaks"),
         ("a.json", b'{"data": [', b" ", "consecutive spaces and line breaks"),
         ("a.jsonl", b"", b" ", f":1: is longer than {MAX_LENGTH:,} characters"),
@@ -171,9 +171,9 @@ def test_json_is_read_whatever_its_lines(text: str, ending: str, tmp_path: Path)
         (
             "a.jsonl",
             '{"a": 1}\n{"a": 1, "b": {"c": 1, "c": 2}}',
-            ":2: not valid JSON (the key 'c' is",
+            ":2: the text is not valid JSON (the key 'c' is",
         ),
-        ("a.json", '[{"a": 1},\n{"a": 1,\n"a": 2}]', ":3:1: broken JSON (the key 'a'"),
+        ("a.json", '[{"a": 1},\n{"a": 1,\n"a": 2}]', ":3:1: the JSON is broken (the key 'a'"),
         ("a.json", '{"d1": {"t": 1},\n"d2": {"t": 2},\n"d1": {"t": 3}}', ":3"),
         ("a.json", '{"data": [{"a": 1}],\n"data": [{"a": 2}]}', ":2"),
         ("a.json", '[{"a": 1}, {"\\u0061": 1, "a": 2}]', "the key 'a' is there already"),
@@ -215,7 +215,7 @@ def test_pieces_may_end_anywhere(
         (tmp_path / "a.json").write_text(text)
         assert rows(tmp_path / "a.json") == odd
     (tmp_path / "a.json").write_text("[\n{},\n{},\n\n  {]")
-    assert ":5:4: broken JSON" in refusal(tmp_path / "a.json")
+    assert ":5:4: the JSON is broken" in refusal(tmp_path / "a.json")
 
 
 @pytest.mark.parametrize("orient", ["columns", "split", "values", "records", "index", "table"])

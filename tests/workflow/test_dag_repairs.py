@@ -52,7 +52,7 @@ def test_a_damaged_record_is_trained_again_and_never_complete(study: Sandbox, ki
     for _ in range(2):  # whenever it fails
         done = study.call("--retries", "0", FAKE_FAIL=stage)
         assert done.returncode != 0
-        assert f"{record.relative_to(study.folder)}: not valid JSON" in done.stderr
+        assert f"{record.relative_to(study.folder)}: The record is not valid JSON" in done.stderr
     assert record.read_text() == content[:500]  # the trainer sets it aside
     assert study.run() == {kind: 1, "collect": 1}
     assert record.read_text() == content

@@ -93,4 +93,4 @@ def test_the_demo_of_the_wheel(program: Path, tmp_path: Path) -> None:
     # Existing files are left alone.
     again = call(program, "demo", "--folder", "new", "--dry-run", folder=tmp_path)
     assert again.returncode == 2
-    assert "new: the folder is not empty" in again.stderr
+    assert "new: The folder is not empty" in again.stderr

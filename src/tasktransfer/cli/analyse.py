@@ -66,8 +66,8 @@ def choose(chosen: argparse.Namespace) -> None:
     study, design = open_design(chosen)
     if not study.plan.choices or design.choose is None:
         raise ConfigError(
-            f"{study.config_file}: this study has no pending selection; continue with "
-            "`tasktransfer run`"
+            f"{study.config_file}: The study has no pending selection. Continue with "
+            "`tasktransfer run`."
         )
     first, *_ = (*study.pending_choices, *study.plan.choices)
     design.choose(study, study.choice(chosen.name or first.name).name)

@@ -23,8 +23,8 @@ def items(chosen: argparse.Namespace) -> None:
     study, design = open_design(chosen, need_inputs=False)
     if design.items is None:
         raise ConfigError(
-            f"{chosen.config}: the design {design.name} has no items for your own systems; give a "
-            "config of the design panel or empathetic"
+            f"{chosen.config}: The design {design.name} has no items for your own systems. "
+            "Name a config of the design panel or empathetic."
         )
     out: Path = chosen.out
     lines = [f"{json_text.encode(item, ensure_ascii=False)}\n" for item in design.items(study)]

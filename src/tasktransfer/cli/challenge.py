@@ -29,38 +29,50 @@ PRINTED = Path("-")
 def add_commands(commands: Any) -> None:
     """Add ``submit``, ``score`` and ``leaderboard``."""
     command = add_command(commands, "submit", submit)
-    command.add_argument("--dataset", metavar="NAME", required=True, help="DailyDialog or Friends")
-    command.add_argument("--model", metavar="NAME", required=True, help="a model of the study")
+    command.add_argument(
+        "--dataset", metavar="NAME", required=True, help="dataset to submit: DailyDialog or Friends"
+    )
+    command.add_argument(
+        "--model", metavar="NAME", required=True, help="name of a model of the study"
+    )
     command.add_argument(
         "--policy",
         metavar="POLICY",
         default="best-dev",
-        help="how to choose each task's transfer run: best-dev (default), fixed:ALGORITHM, "
-        "selector:NAME (a selector of the study), or named (with --runs); test scores are "
-        "never used",
+        help=(
+            "policy that chooses the transfer run of each task: best-dev (default), "
+            "fixed:ALGORITHM, selector:NAME (a selector of the study), or named (with --runs); "
+            "test scores are never used"
+        ),
     )
     command.add_argument(
         "--runs",
         metavar="FILE",
         type=Path,
-        help="YAML or JSON file for named: task: {algorithm: .., sources: [..], seed: ..}",
+        help=(
+            "YAML or JSON file with the runs of the policy named; each entry is task: "
+            "{algorithm: .., sources: [..], seed: ..}"
+        ),
     )
     command.add_argument(
         "--ensemble",
         choices=ENSEMBLES,
-        help="combine the answers of all seeds instead of using the best seed",
+        help="combine the answers of all seeds instead of using those of the best seed",
     )
     command.add_argument(
         "--strings",
         choices=STRINGS,
         default="csv",
-        help="csv quotes fields that need it (default), tlidb writes like the paper's toolkit",
+        help=(
+            "format of texts in CSV files: csv quotes fields that need it (default), tlidb "
+            "writes like the paper's toolkit"
+        ),
     )
     command.add_argument(
         "--out",
         metavar="FILE.zip",
         type=parse_file,
-        help="the archive (default: <results>/submissions/<dataset>-<model>.zip)",
+        help="zip file to write (default: <results>/submissions/<dataset>-<model>.zip)",
     )
     add_json(command)
 
@@ -69,7 +81,7 @@ def add_commands(commands: Any) -> None:
         "submission",
         metavar="SUBMISSION",
         type=Path,
-        help="zip file, or folder with the same layout",
+        help="submission to score: a zip file, or a folder with the same layout",
     )
     _add_scoring(command)
     what = "print the complete report as JSON, or write it to FILE"
@@ -79,11 +91,15 @@ def add_commands(commands: Any) -> None:
     command.add_argument(
         "--shared-ids",
         action="store_true",
-        help="score only the instances that the submission shares with this release, if it was "
-        "made with another version; these scores are not comparable with others",
+        help=(
+            "score only the instances that the submission shares with this release, if it was "
+            "made with another version; such scores are not comparable with others"
+        ),
     )
     command = add_command(commands, "leaderboard", leaderboard, config=False)
-    command.add_argument("folder", metavar="DIR", type=Path, help="folder with submissions (.zip)")
+    command.add_argument(
+        "folder", metavar="DIR", type=Path, help="folder with submissions (.zip files)"
+    )
     _add_scoring(command)
     add_out(command, "folder for the leaderboard as Markdown, HTML and CSV", required=False)
     command.add_argument(
@@ -102,18 +118,23 @@ def _add_scoring(command: argparse.ArgumentParser) -> None:
         metavar="DIR",
         type=Path,
         required=True,
-        help="folder of the release, with TLiDB_<dataset>/ or TLiDB_<dataset>.zip",
+        help=("folder of the release, which contains TLiDB_<dataset>/ or TLiDB_<dataset>.zip"),
     )
     command.add_argument(
         "--dataset",
         metavar="NAME",
-        help="DailyDialog or Friends (default: inferred from the task folders)",
+        help=(
+            "dataset of the submission, DailyDialog or Friends (default: inferred from the task "
+            "folders)"
+        ),
     )
     command.add_argument(
         "--fidelity",
         choices=FIDELITIES,
         default="default",
-        help="how metrics are computed: as in the paper (default), or as in its toolkit (tlidb)",
+        help=(
+            "implementation of the metrics: as in the paper (default), or as in its toolkit (tlidb)"
+        ),
     )
 
 

@@ -125,4 +125,6 @@ def _check_names(study: Study, chosen: argparse.Namespace) -> None:
         study.model(chosen.model)
     if chosen.seed is not None and chosen.seed not in study.config.seeds:
         seeds = ", ".join(map(str, study.config.seeds))
-        raise ConfigError(f"{study.config_file}: no seed {chosen.seed}; its seeds are {seeds}")
+        raise ConfigError(
+            f"{study.config_file}: The study has no seed {chosen.seed}. Choose one of {seeds}."
+        )

@@ -92,7 +92,9 @@ def export(chosen: argparse.Namespace) -> None:
     from tasktransfer.operate.commons import every_eval_ever
 
     if not chosen.by.strip() or not chosen.by.isprintable():
-        raise ConfigError(f"--by {chosen.by!r}: give the name of a lab or a person")
+        raise ConfigError(
+            f"--by {chosen.by!r}: This is not a name. Write the name of a lab or a person."
+        )
     study, _ = open_design(chosen, need_inputs=False)
     seen = every_eval_ever.export(
         study,

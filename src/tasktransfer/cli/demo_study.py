@@ -46,8 +46,8 @@ def write_demo(folder: Path) -> None:
     """
     if folder.exists() and any(folder.iterdir()):
         raise ConfigError(
-            f"{folder}: the folder is not empty, and files are not overwritten; give a new folder "
-            "(--folder), or resume the study in it with `snakemake --cores all`"
+            f"{folder}: The folder is not empty, and files are not overwritten. Choose a new "
+            "folder (--folder), or resume the study in it with `snakemake --cores all`."
         )
     copies = {
         "config.yaml": "presets/demo.yaml",
@@ -73,9 +73,8 @@ def run_demo(folder: Path, cores: int | None, *, dry_run: bool) -> None:
     """
     if not dry_run and find_spec("torch") is None:
         raise ModelError(
-            "torch: not installed, and the demo trains models; run "
-            "`pip install 'tasktransfer[train]'` and start "
-            f"`snakemake --cores all` in {folder}"
+            "torch: The package is not installed, but the demo trains models. Run `pip "
+            f"install 'tasktransfer[train]'` and start `snakemake --cores all` in {folder}"
         )
     words = ["--cores", str(cores or "all"), *(["--dry-run", "--quiet", "rules"] * dry_run)]
     # Jobs call `tasktransfer` from the PATH, and need nothing from the Hugging Face hub.
@@ -86,6 +85,6 @@ def run_demo(folder: Path, cores: int | None, *, dry_run: bool) -> None:
     )
     if done.returncode:
         raise TaskTransferError(
-            f"{folder}: snakemake ended with exit code {done.returncode}, see above; run it in "
-            "this folder again to resume"
+            f"{folder}: snakemake ended with exit code {done.returncode} (see above). Run it "
+            "in this folder again to resume."
         )

@@ -77,7 +77,9 @@ def plan(chosen: argparse.Namespace) -> None:
     card = None if chosen.card is None else find_card_rates(chosen.card)
     if card is not None and (chosen.on == "cpu" or chosen.calibrate):
         other = "--calibrate" if chosen.calibrate else "--on cpu"
-        raise ConfigError(f"--card {chosen.card}: contradicts {other}. Remove one of the two")
+        raise ConfigError(
+            f"--card {chosen.card}: The option contradicts {other}. Remove one of the two."
+        )
     study, design = open_design(chosen, need_inputs=False)
     device = "cuda" if card else DEVICES[chosen.on]
     estimates = Estimates(study, device)

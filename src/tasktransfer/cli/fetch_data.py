@@ -43,7 +43,8 @@ def data_fetch(chosen: argparse.Namespace) -> None:
             print(f"  {licence}")
     if not (chosen.accept_licences or _request_acceptance()):
         raise ConfigError(
-            "data fetch: the licences are not accepted. Add --accept-licences if you accept them"
+            "data fetch: The data is downloaded only after its licences have been accepted. "
+            "Add --accept-licences if you accept them."
         )
     if conversion is None:
         _fetch_archives(archives, chosen)

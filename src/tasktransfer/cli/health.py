@@ -25,7 +25,7 @@ def add_commands(commands: Any) -> None:
     add_set(command)
     add_json(command)
     command = add_command(commands, "completion", completion, config=False, light=True)
-    command.add_argument("shell", choices=SHELLS, help="name of the shell")
+    command.add_argument("shell", choices=SHELLS, help="name of the shell to complete commands in")
 
 
 class UnwellError(TaskTransferError):
@@ -59,7 +59,7 @@ def doctor(chosen: argparse.Namespace) -> None:
     )
     if code := health.find_exit_code(seen):
         names = ", ".join(check.name for check in seen if check.state == "wrong")
-        raise UnwellError(f"failed checks: {names}; see the remedies above", code)
+        raise UnwellError(f"The checks of {names} failed. Follow the remedies above.", code)
 
 
 def completion(chosen: argparse.Namespace) -> None:

@@ -25,7 +25,9 @@ def judgements(chosen: argparse.Namespace) -> None:
     from tasktransfer.designs.empathetic.human import sum_up
 
     if chosen.ratings is None and chosen.choices is None:
-        raise ConfigError("--ratings, --choices: both are missing; give at least one of them")
+        raise ConfigError(
+            "--ratings, --choices: At least one of the two options is required. Add one."
+        )
     files = sum_up(chosen.ratings, chosen.choices, chosen.out)
     for file in files:
         print(file)

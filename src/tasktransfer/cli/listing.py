@@ -22,7 +22,7 @@ Row = dict[str, Any]
 def add_commands(commands: Any) -> None:
     """Add ``ls`` and ``cp``."""
     command = add_command(commands, "ls", ls, config=False)
-    command.add_argument("kind", choices=tuple(LISTS), help="kind of thing to list")
+    command.add_argument("kind", choices=tuple(LISTS), help="kind of item to list")
     add_json(command)
     command = add_command(commands, "cp", cp, config=False)
     add_option(command, "preset", "PRESET", "name of a preset (see `tasktransfer ls presets`)")
@@ -43,12 +43,12 @@ def cp(chosen: argparse.Namespace) -> None:
     name = chosen.preset.removesuffix(".yaml")
     if name not in names:
         raise ConfigError(
-            f"{chosen.preset}: not a preset{suggest_name(name, names)}; the presets are "
-            f"{', '.join(names)}"
+            f"{chosen.preset}: This is not a preset{suggest_name(name, names)}. Choose one of "
+            f"{', '.join(names)}."
         )
     file = chosen.file / f"{name}.yaml" if chosen.file.is_dir() else chosen.file
     if file.exists():
-        raise ConfigError(f"{file}: the file exists and is not overwritten; give another name")
+        raise ConfigError(f"{file}: The file exists and is not overwritten. Choose another name.")
     file.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(PRESETS / f"{name}.yaml", file)
     results = yaml.safe_load(file.read_text("utf-8"))["results"]

@@ -117,8 +117,8 @@ def write_study(wish: Wish, declared: Mapping[str, Any]) -> Written:
     for name in (CONFIG, "Snakefile"):
         if (wish.folder / name).exists():
             raise ConfigError(
-                f"{wish.folder / name}: the file exists and is not overwritten; give another "
-                "folder (--out)"
+                f"{wish.folder / name}: The file exists and is not overwritten. Choose "
+                "another folder (--out)."
             )
     target = find_target(wish.label, declared)
     written = None
@@ -134,10 +134,11 @@ def write_study(wish: Wish, declared: Mapping[str, Any]) -> Written:
             return written
     assert written is not None
     raise ConfigError(
-        f"--hours: {wish.hours:g} h are too few: training {' and '.join(name_models(wish.models))} "
-        f"on {target} alone ({written.size}) is forecast to take {written.hours:.2g} h, and may "
-        f"take {FORECAST_MAY_MISS * written.hours:.2g} h; give more hours or "
-        f"{'a smaller model' if len(wish.models) == 1 else 'fewer or smaller models'}"
+        f"--hours: {wish.hours:g} h are too few, because training "
+        f"{' and '.join(name_models(wish.models))} on {target} alone ({written.size}) is "
+        f"forecast to take {written.hours:.2g} h, and may take "
+        f"{FORECAST_MAY_MISS * written.hours:.2g} h. Allow more hours, or choose "
+        f"{'a smaller model' if len(wish.models) == 1 else 'fewer or smaller models'}."
     )
 
 
@@ -149,8 +150,9 @@ def find_target(label: str, declared: Mapping[str, Any]) -> str:
             return str(task)
     listed = ", ".join(declared["tasks"])
     raise ConfigError(
-        f"--label {label}: no field with this name looks like a label; found {listed or 'none'}; "
-        "give one of them, or add a task to the declaration that `tasktransfer data check` prints"
+        f"--label {label}: No field with this name looks like a label; found "
+        f"{listed or 'none'}. Choose one of them, or add a task to the declaration that "
+        "`tasktransfer data check` prints."
     )
 
 
@@ -229,7 +231,7 @@ def name_models(models: Sequence[str]) -> list[str]:
     names: list[str] = []
     for number, model in enumerate(models):
         if model in models[:number]:
-            raise ConfigError(f"--model {model}: it is given twice. Remove one of the two")
+            raise ConfigError(f"--model {model}: The model is named twice. Remove one of the two.")
         stem = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(model).name).strip("._-") or "model"
         earlier = [name.casefold() for name in names]
         names.append(stem if stem.casefold() not in earlier else f"{stem}-{number + 1}")

@@ -64,8 +64,8 @@ def train(chosen: argparse.Namespace) -> None:
     others = sum(start.stage is not None for start in stage.starts)
     if len(chosen.start) != others:
         raise ConfigError(
-            f"--start: found {len(chosen.start)} folders, the stage starts from "
-            f"{others} others; give one per start, in the stage's order"
+            f"--start: The option names {len(chosen.start)} folders, but the stage starts "
+            f"from {others} other stages. Name one folder per start, in the stage's order."
         )
     job = Job(
         stage=stage,

@@ -161,7 +161,10 @@ def pack(chosen: argparse.Namespace) -> None:
         file = chosen.provenance
         provenance = read_regular(file, MOST_PROVENANCE).decode("utf-8") if file else ""
     except (OSError, ValueError) as error:
-        raise ConfigError(f"--provenance {chosen.provenance}: cannot be read: {error}") from error
+        raise ConfigError(
+            f"--provenance {chosen.provenance}: The file cannot be read ({error}). Check its path "
+            "and permissions."
+        ) from error
     seen = pack_results(
         study,
         chosen.out,

@@ -99,14 +99,14 @@ def parse_folder(text: str) -> Path:
         argparse.ArgumentTypeError: a part of the path is a file, or the folder is not writable.
     """
     if not text:
-        raise argparse.ArgumentTypeError("the name is empty; give the name of a folder")
+        raise argparse.ArgumentTypeError("The name of the folder is empty. Write a name.")
     with _refuse_unwritable(text):
         path = Path(text)
         nearest = (part for part in (path, *path.parents) if part.exists() or part.is_symlink())
         there = next(nearest, Path())
         if not there.is_dir():
             what = "is a file" if there.exists() else "is a broken link"
-            raise argparse.ArgumentTypeError(f"{there} {what}; give the name of a folder")
+            raise argparse.ArgumentTypeError(f"{there} {what}. Name a folder.")
         tempfile.TemporaryFile(dir=there).close()
     return path
 
@@ -118,16 +118,14 @@ def parse_file(text: str) -> Path:
         argparse.ArgumentTypeError: it is a folder or a device, or its folder is not writable.
     """
     if not text:
-        raise argparse.ArgumentTypeError("the name is empty; give the name of a file")
+        raise argparse.ArgumentTypeError("The name of the file is empty. Write a name.")
     with _refuse_unwritable(text):
         path = Path(text)
         if path.is_dir():
-            raise argparse.ArgumentTypeError(f"{path} is a folder; give the name of a file")
+            raise argparse.ArgumentTypeError(f"{path} is a folder. Name a file.")
         is_device = path.absolute().is_relative_to("/dev") and path.is_symlink()
         if is_device or (path.exists() and not path.is_file()):
-            raise argparse.ArgumentTypeError(
-                f"{path} is a device or a pipe; give the name of a regular file"
-            )
+            raise argparse.ArgumentTypeError(f"{path} is a device or a pipe. Name a regular file.")
     parse_folder(str(path.parent))
     return path
 
@@ -138,7 +136,7 @@ def _refuse_unwritable(text: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise argparse.ArgumentTypeError(
-            f"{text[:200]}: cannot be written ({error.strerror}); give another name"
+            f"{text[:200]} cannot be written ({error.strerror}). Choose another name."
         ) from error
 
 
@@ -180,7 +178,8 @@ def open_study_of(
     found = load_config(chosen.config, parse_overrides(chosen)).design
     if found != design:
         raise ConfigError(
-            f"{chosen.config}: design is {found}, and {why}; give a config with design: {design}"
+            f"{chosen.config}: The design is {found}, and {why}. Name a config with design: "
+            f"{design}."
         )
     return open_study(chosen, need_inputs=need_inputs)
 
@@ -205,7 +204,9 @@ def read_json(option: str, text: str) -> Any:
     try:
         return json_text.read(Path(text[1:])) if text.startswith("@") else json_text.loads(text)
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{option}: not JSON ({error}); give JSON text or @file") from error
+        raise ConfigError(
+            f"{option}: The value is not JSON ({error}). Write JSON text or @file."
+        ) from error
 
 
 def find_node(study: Study, digest: str, kind: type[Any]) -> Any:
@@ -218,6 +219,6 @@ def find_node(study: Study, digest: str, kind: type[Any]) -> Any:
     if not isinstance(node, kind):
         raise ConfigError(
             f"{digest}: expected a node of kind {kind.__name__.lower()}, found "
-            f"{type(node).__name__.lower()} ({node.label}); give the digest of another node"
+            f"{type(node).__name__.lower()} ({node.label}). Name the digest of another node."
         )
     return node

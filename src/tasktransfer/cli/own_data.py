@@ -76,11 +76,12 @@ def _name(chosen: str | None, files: Sequence[Path]) -> str:
         return f"Own{name}" if name in taken else name
     if not NAME.fullmatch(chosen):
         raise ConfigError(
-            f"--name {chosen!r}: the name is part of file names; use letters, digits, '_' and '-'"
+            f"--name {chosen!r}: The name becomes part of file names, but has unsuitable "
+            "characters. Use letters, digits, '_' and '-'."
         )
     if chosen in taken:
         raise ConfigError(
-            f"--name {chosen}: the package has a dataset with this name; give another name"
+            f"--name {chosen}: The package has a dataset with this name. Choose another name."
         )
     return chosen
 
@@ -184,10 +185,13 @@ def init(chosen: argparse.Namespace) -> None:
 def _request_answer(name: str, question: str) -> str:
     """Ask at the terminal and return the answer. Raises ConfigError if there is no terminal."""
     if not sys.stdin.isatty():
-        raise ConfigError(f"{name}: missing, and there is no terminal to ask at; give the option")
+        raise ConfigError(
+            f"{name}: The option is missing, and there is no terminal to ask for it. Add the "
+            "option."
+        )
     answer = input(f"{question}: ").strip()
     if not answer:
-        raise ConfigError(f"{name}: missing ({question.lower()}); give the option")
+        raise ConfigError(f"{name}: The option is missing ({question.lower()}). Add the option.")
     return answer
 
 

@@ -62,7 +62,7 @@ def add_commands(commands: Any) -> None:
     add_threads(command)
     command = add_command(commands, "encode", encode)
     data = command.add_mutually_exclusive_group(required=True)
-    data.add_argument("--dataset", metavar="NAME", help="name of a dataset in the config")
+    data.add_argument("--dataset", metavar="NAME", help="name of a dataset in the config file")
     what = "derived data, by the first 12 digits of the node's digest"
     data.add_argument("--node", metavar="DIGEST", help=what)
     add_option(command, "--model", "NAME", "name of a model in the config", required=True)
@@ -120,8 +120,8 @@ def data_prepare(chosen: argparse.Namespace) -> None:
     )
     if dataset not in offered:
         raise ConfigError(
-            f"--dataset {dataset}: not a dataset of {whose}"
-            f"{suggest_name(dataset, offered)}; give one of {', '.join(offered)}"
+            f"--dataset {dataset}: This is not a dataset of "
+            f"{whose}{suggest_name(dataset, offered)}. Choose one of {', '.join(offered)}."
         )
     reader = DATASETS[dataset].reader
     source = study.tiny_world if chosen.tiny_world else study.release_of(dataset)
@@ -203,9 +203,9 @@ def tiny_model(chosen: argparse.Namespace) -> None:
     model = study.model(chosen.model)
     if not model.is_made:
         raise ConfigError(
-            f"{chosen.config}: model {model.name}: its checkpoint is {model.checkpoint!r}, but "
-            f"this command creates only {TINY!r} and {BUILT!r} checkpoints and those of GGUF "
-            "files; give another model"
+            f"{chosen.config}: The checkpoint of model {model.name} is {model.checkpoint!r}, "
+            f"but this command creates only {TINY!r} and {BUILT!r} checkpoints and those of "
+            "GGUF files. Name another model."
         )
     named = study.tiny_model(model.name)
     instances = [Path(folder) for folder in study.texts_of_made(named)]

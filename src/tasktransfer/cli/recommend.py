@@ -92,6 +92,7 @@ def _make(study: Study, nodes: Sequence[Node], values: Any, cores: int | None) -
     )
     if done.returncode:
         raise TaskTransferError(
-            f"{study.config_file}: snakemake ended with exit code {done.returncode}, see above; "
-            "run `recommend` again to resume, or add --dry-run to use the available results"
+            f"{study.config_file}: snakemake ended with exit code {done.returncode} (see "
+            "above). Run `recommend` again to resume, or add --dry-run to use the available "
+            "results."
         )

@@ -83,7 +83,8 @@ def run(chosen: argparse.Namespace) -> None:
 
     if chosen.study and chosen.config and chosen.study != chosen.config:
         raise ConfigError(
-            f"--config {chosen.config}: the command already names {chosen.study}. Give one study"
+            f"--config {chosen.config}: The command already names the study {chosen.study}. "
+            "Name only one study."
         )
     config = chosen.study or chosen.config or "config.yaml"
     options, plain = chosen.snakemake_options, bool(PLAIN & set(chosen.snakemake_options))
@@ -122,8 +123,8 @@ def run_study(request: Request) -> Study:
     if code:
         listed = "".join(f"\n{line}" for line in failures)
         raise TaskTransferError(
-            f"{request.config}: Snakemake ended with exit code {code}. Finished results are kept: "
-            f"fix the cause and run the same command again{listed}"
+            f"{request.config}: Snakemake ended with exit code {code}. Finished results are "
+            f"kept. Fix the cause and run the same command again{listed}"
         )
     return study
 
@@ -138,8 +139,9 @@ def build_snakemake_arguments(request: Request) -> list[str]:
     profile = shipped if request.profile in PROFILES else Path(request.profile)
     if not profile.is_dir():
         raise ConfigError(
-            f"--profile {request.profile}: no such folder. Give {', '.join(PROFILES)}, or the "
-            "folder of a Snakemake profile, which contains a config.yaml"
+            f"--profile {request.profile}: The folder does not exist. Choose one of "
+            f"{', '.join(PROFILES)}, or name the folder of a Snakemake profile, which "
+            "contains a config.yaml."
         )
     # A Snakefile in the current folder may add rules to those of the package.
     words = [] if Path("Snakefile").is_file() else ["--snakefile", str(WORKFLOW / "Snakefile")]

@@ -87,7 +87,7 @@ def _read_answers(
     missing = [instance.id for instance in instances if instance.id not in answers]
     if missing:
         raise DataError(
-            f"{file}: no answer to {len(missing):,} of {format_quantity(len(known), 'item')}, the "
-            f"first is {missing[0]!r}; add a line for each; {ITEMS}"
+            f"{file}: {len(missing):,} of {format_quantity(len(known), 'item')} have no "
+            f"answer, first {missing[0]!r}. Add a line for each; {ITEMS}."
         )
     return [answers[instance.id] for instance in instances]

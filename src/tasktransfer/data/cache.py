@@ -153,8 +153,9 @@ class _Counted:
             problem = find_instance_problem(card, instance)
             if problem:
                 raise DataError(
-                    f"{release.location}: {card.name}, {self._split}, instance {instance.id!r}: "
-                    f"{problem}; fix the release, or the reader or card of {card.dataset}"
+                    f"{release.location}: {card.name}, {self._split}, instance "
+                    f"{instance.id!r}: {problem}. Fix the release, or the reader or card of "
+                    f"{card.dataset}."
                 )
             self._samples += 1
             self._dialogues.add(instance.dialogue_id)
@@ -207,12 +208,14 @@ def read_manifest(folder: Path | str) -> Manifest:
         if version == expected:
             return _parse_manifest(content)
     except FileNotFoundError:
-        raise DataError(f"{file}: not found; the data is not prepared there") from None
+        raise DataError(
+            f"{file}: The file does not exist, because the data is not prepared there"
+        ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{file}: damaged ({error!r}); {_remedy(folder)}") from error
+        raise DataError(f"{file}: The file is damaged ({error!r}). {_remedy(folder)}.") from error
     raise DataError(
-        f"{file}: reader_version is {version!r}, this version of tasktransfer reads "
-        f"{expected}; {_remedy(folder)}"
+        f"{file}: The reader_version is {version!r}, but this version of tasktransfer reads "
+        f"{expected}. {_remedy(folder)}."
     )
 
 
@@ -226,26 +229,28 @@ def read_instances(folder: Path | str, task: str, split: str) -> list[Instance]:
     manifest = read_manifest(folder)
     if task not in manifest.tasks or split not in manifest.tasks[task]:
         raise DataError(
-            f"{folder}: contains no instances of task {task!r}, split {split!r}; it has the splits "
-            f"{', '.join(SPLITS)} of {', '.join(manifest.tasks)}"
+            f"{folder}: The cache has no instances of task {task!r} in split {split!r}, only "
+            f"the splits {', '.join(SPLITS)} of {', '.join(manifest.tasks)}"
         )
     expected = manifest.tasks[task][split].samples
     if expected == 0:
         raise DataError(
-            f"{folder}: {task} has no instance in the {split} split of this release of "
-            f"{manifest.dataset}; leave the task out of the study"
+            f"{folder}: The {split} split of this release of {manifest.dataset} has no "
+            f"instance of {task}. Remove the task from the study."
         )
     file = Path(folder) / name_instance_file(task, split)
     rows = read_checked_table(folder, manifest, file.name).to_pylist()
     if len(rows) != expected:
         raise DataError(
-            f"{file}: contains {len(rows)} instances, but {MANIFEST} says {expected}; "
-            f"{_remedy(folder)}"
+            f"{file}: The file contains {len(rows)} instances, but {MANIFEST} says "
+            f"{expected}. {_remedy(folder)}."
         )
     try:
         return [_make_instance(row) for row in rows]
     except (KeyError, TypeError) as error:
-        raise DataError(f"{file}: damaged (column {error}); {_remedy(folder)}") from error
+        raise DataError(
+            f"{file}: The file is damaged (column {error}). {_remedy(folder)}."
+        ) from error
 
 
 def read_checked_table(folder: Path | str, manifest: Manifest, name: str) -> pa.Table:
@@ -257,7 +262,9 @@ def read_checked_table(folder: Path | str, manifest: Manifest, name: str) -> pa.
     file = Path(folder) / name
     table, recorded = read_table(file), manifest.sha256.get(name)
     if recorded is not None and compute_sha256(file) != recorded:
-        raise DataError(f"{file}: its SHA-256 is not the one in {MANIFEST}; {_remedy(folder)}")
+        raise DataError(
+            f"{file}: The SHA-256 of the file is not the one in {MANIFEST}. {_remedy(folder)}."
+        )
     return table
 
 
@@ -271,13 +278,15 @@ def read_table(file: Path) -> pa.Table:
         with pa.memory_map(str(file)) as source, pa.ipc.open_stream(source) as reader:
             return reader.read_all()
     except FileNotFoundError:
-        raise DataError(f"{file}: not found; {_remedy(file.parent)}") from None
+        raise DataError(f"{file}: The file does not exist. {_remedy(file.parent)}.") from None
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{file}: damaged ({error}); {_remedy(file.parent)}") from error
+        raise DataError(
+            f"{file}: The file is damaged ({error}). {_remedy(file.parent)}."
+        ) from error
 
 
 def _remedy(folder: Path | str) -> str:
-    return f"delete {folder} and prepare the data again"
+    return f"Delete {folder} and prepare the data again"
 
 
 def _make_row(instance: Instance) -> dict[str, object]:

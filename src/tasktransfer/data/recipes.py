@@ -102,5 +102,5 @@ def find_recipe(name: str, more: Mapping[str, Recipe]) -> Recipe:
     """
     recipes = {**RECIPES, **more}
     if name not in recipes:
-        raise ConfigError(f"no recipe is named {name!r}; available: {', '.join(recipes)}")
+        raise ConfigError(f"{name!r} is not a recipe. Choose one of {', '.join(recipes)}.")
     return recipes[name]

@@ -83,8 +83,8 @@ def predict_outcome_numbers(
     if not np.isfinite(values).all():
         folders = ", ".join(places.checkpoint(start) for start in outcome.starts) or spec.name
         raise ModelError(
-            f"{folders}: the model's predictions are NaN or infinite: its weights are damaged, or "
-            "its training diverged; train it again"
+            f"{folders}: The model's predictions are NaN or infinite, because its weights are "
+            "damaged or its training diverged. Train it again."
         )
     return values
 

@@ -155,7 +155,10 @@ def _attach_hook(module: nn.Module, keep: Callable[..., None]) -> Iterator[None]
 def losses(measuring: Measuring, task: Task) -> Arrays:
     """Return each instance's mean loss in a text-to-text model, ``losses`` (inputs,)."""
     if measuring.model.family == "encoder":
-        raise ConfigError(f"losses of {task.name}: an encoder has no head for it; use a decoder")
+        raise ConfigError(
+            f"{task.name}: The losses of this task cannot be computed, because an encoder has no "
+            "head for it. Use a decoder."
+        )
     model, _ = measuring.loaded(task)
     split = measuring.split(task.name)
     model.module.eval()

@@ -44,7 +44,7 @@ def compute_measures(
             numbers[name] = float(of_card[name])
         else:
             raise ConfigError(
-                f"{task.name} has no measure {name!r}; choose among "
-                f"{', '.join([*of_card, *list_row_measures()])}"
+                f"{task.name} has no measure {name!r}. Choose one of "
+                f"{', '.join([*of_card, *list_row_measures()])}."
             )
     return numbers

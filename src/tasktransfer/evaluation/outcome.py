@@ -89,8 +89,8 @@ def _select_domain_start(evaluation: Evaluation, outcome: Outcome) -> Start:
     domain = evaluation.settings.get("domain")
     if domain not in outcome.domains:
         raise ConfigError(
-            f"{evaluation.label}: settings.domain is {domain!r}; choose one of "
-            f"{', '.join(outcome.domains)}"
+            f"{evaluation.label}: settings.domain {domain!r} is not a domain of the outcome. "
+            f"Choose one of {', '.join(outcome.domains)}."
         )
     return outcome.starts[outcome.domains.index(domain)]
 
@@ -162,11 +162,14 @@ def _load_merged_model(
     """Load the first start's model and merge the named parts of all starts into it."""
     stages = [start.stage for start in starts if start.stage is not None]
     if len(stages) < len(starts):
-        raise ConfigError(f"{evaluation.label}: a base model has no head; evaluate a stage instead")
+        raise ConfigError(
+            f"{evaluation.label}: A base model has no head. Evaluate a stage instead."
+        )
     if any(start.merged == "ties" for start in starts):
         raise ConfigError(
-            f"{evaluation.label}: ties needs the base model, so it can only merge the starts of a "
-            "training; train a stage from the merged model and evaluate that stage"
+            f"{evaluation.label}: The method ties needs the base model, so it can only merge "
+            "the starts of a training. Train a stage from the merged model and evaluate that "
+            "stage."
         )
     folder = places.encoded[evaluation.data, stages[0].model.name]
 

@@ -53,8 +53,8 @@ def fit_regression(
     answers = [instance.target[0] for instance in train]
     if len(set(answers)) < 2:
         raise DataError(
-            f"{task.name}: all training instances have the label {answers[0]!r}. Give instances "
-            "of several labels"
+            f"{task.name}: All training instances have the label {answers[0]!r}. Provide "
+            "instances with several labels."
         )
     model = build_regression(strength, seed).fit(features, answers)
     weight, bias = np.asarray(model.coef_), np.asarray(model.intercept_)
@@ -113,8 +113,8 @@ class WordWeights:
                 vectorizers[part].idf_ = arrays[f"idf.{part}"]
         except (OSError, ValueError, KeyError, AttributeError) as error:
             raise ModelError(
-                f"{file}: damaged ({error}). Export the model again with `tasktransfer "
-                "export-model`"
+                f"{file}: The file is damaged ({error}). Export the model again with "
+                "`tasktransfer export-model`."
             ) from None
         return cls(vectorizers)
 
@@ -179,6 +179,6 @@ def read_arrays(file: Path) -> dict[str, npt.NDArray[Any]]:
         return load_file(file)
     except (OSError, ValueError, SafetensorError) as error:
         raise ModelError(
-            f"{file}: damaged or missing ({error}). Export the model again with `tasktransfer "
-            "export-model`"
+            f"{file}: The file is damaged or missing ({error}). Export the model again with "
+            "`tasktransfer export-model`."
         ) from error

@@ -131,8 +131,8 @@ def build_vectorizer() -> Any:
         from sklearn.feature_extraction.text import TfidfVectorizer
     except ImportError as error:
         raise DataError(
-            "this reference needs scikit-learn, which is not installed: "
-            "pip install 'tasktransfer[reference]'"
+            "references: The package scikit-learn is not installed. Run pip install "
+            "'tasktransfer[reference]'."
         ) from error
     return TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
 

@@ -111,8 +111,8 @@ def evaluate_replies(asked: Asked) -> tuple[Judged, Setup]:
     if (kind, first) not in ways:
         offered = [name for each, name in ways if each is kind]
         raise ConfigError(
-            f"{evaluation.label}: {first!r} is not available for this model; it offers "
-            f"{', '.join(offered) or 'no measure of replies'}"
+            f"{evaluation.label}: The measure {first!r} is not available for this model. "
+            f"Choose from {', '.join(offered) or 'no measure of replies'}."
         )
     released = asked.outcome.model
     family = released.family if released else asked.outcome.stages[0].model.family
@@ -289,8 +289,8 @@ def select_candidates(
             left.append(row)
     if not left:
         raise DataError(
-            f"{pool}: the filter leaves none of {len(rows):,} candidates (at most {most} words, "
-            "no unknown word); raise evaluation.pool_words, or give another pool"
+            f"{pool}: The filter leaves none of {len(rows):,} candidates (at most {most} "
+            "words, no unknown word). Raise evaluation.pool_words, or use another pool."
         )
     return left
 

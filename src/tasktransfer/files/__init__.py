@@ -79,8 +79,8 @@ def _refuse_others_work(folder: Path, maker: Maker) -> None:
     if folder.is_dir() and (not any(folder.iterdir()) or maker.read_object(folder) is not None):
         return
     raise DataError(
-        f"{folder}: exists without the {maker.file} of a {maker.what}, so it is not replaced; give "
-        "another folder, or remove this one"
+        f"{folder}: The folder has no {maker.file}, so it is not a {maker.what} and is not "
+        "replaced. Choose another folder, or remove this one."
     )
 
 
@@ -120,7 +120,7 @@ def replace_file(path: Path) -> Iterator[Path]:
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if path.exists() and not path.is_file():
-        raise StorageError(f"{path}: is a device or a pipe. Give the name of a file")
+        raise StorageError(f"{path}: This is a device or a pipe. Name a file.")
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -146,7 +146,9 @@ def create_private_folder(folder: Path, remedy: str) -> Path:
     folder.mkdir(mode=0o700, exist_ok=True)
     seen = folder.lstat()
     if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid() or seen.st_mode & 0o022:
-        raise StorageError(f"{folder}: others can write to it. Remove it, or {remedy}")
+        raise StorageError(
+            f"{folder}: Other users can write to this folder. Remove it, or {remedy}"
+        )
     return folder
 
 

@@ -75,7 +75,7 @@ class CsvFile:
                 cells = record.cells
                 if len(cells) != self.width:
                     where = format_location(self.path, record.line)
-                    raise DataError(f"{where}: has changed while it was read; start again")
+                    raise DataError(f"{where}: The file changed while it was read. Start again.")
                 if any(cells):
                     named = len(self.places) < self.width
                     yield record.line, [cells[i] for i in self.places] if named else cells
@@ -272,28 +272,31 @@ class _Look:
         listed = f"{', '.join(self.columns.header)!r:.80}"
         if not self.header:
             raise DataError(
-                f"{location}: the file is empty, expected the names of columns; fetch it again"
+                f"{location}: The file is empty, expected the names of columns. Fetch it again."
             )
         if not names:
             raise DataError(
-                f"{location}: no column is named; fix the first line, which names the columns"
+                f"{location}: No column has a name. Write the names of the columns on the "
+                "first line."
             )
         for number, name in enumerate(names):
             if not name:
                 raise DataError(
-                    f"{location}: an empty name among the columns {listed}; name every column"
+                    f"{location}: One of the columns {listed} has an empty name. Name every column."
                 )
             if name in names[:number]:
-                raise DataError(f"{location}: two columns are named {name!r}; rename one")
+                raise DataError(f"{location}: Two columns have the name {name!r}. Rename one.")
         if self.repeated.count:
             raise DataError(
-                f"{format_location(self.path, self.repeated.first[0])}: repeats the header "
-                f"of line {self.header_line}. Remove this line; files may have been concatenated"
+                f"{format_location(self.path, self.repeated.first[0])}: The line repeats the "
+                f"header of line {self.header_line}, perhaps because files were concatenated. "
+                "Remove this line."
             )
         if (value := self.columns.data_in_header()) is not None:
             raise DataError(
-                f"{location}: looks like data and no header: {value!r:.60} is in the same column "
-                "below; put a line with the columns' names before it, or rename that column"
+                f"{location}: The line looks like data instead of a header, because "
+                f"{value!r:.60} is also in the column below it. Add a line with the names of "
+                "the columns before it, or rename that column."
             )
 
     def _notes(self, index: int | None, passed: set[int]) -> Iterator[str]:

@@ -45,10 +45,13 @@ def read_content(file: Path) -> bytes:
                 size += len(chunk)
                 blank = blank + len(chunk) if chunk.isspace() else 0
                 if size > MAX_BYTES:
-                    raise DataError(f"{file}: is larger than {MAX_BYTES:,} bytes; fetch it again")
+                    raise DataError(
+                        f"{file}: The file is larger than {MAX_BYTES:,} bytes. Fetch it again."
+                    )
                 if blank > MAX_LENGTH:
                     raise DataError(
-                        f"{file}: contains {blank:,} consecutive blank bytes; fetch it again"
+                        f"{file}: The file contains {blank:,} consecutive blank bytes. Fetch "
+                        "it again."
                     )
                 chunks.append(chunk)
     except OSError as error:
@@ -75,11 +78,13 @@ def read_from_zip(file: Path, name: str) -> bytes:
         if member is not None:
             return b"".join(archive.chunks(member))
     except UnsafeZipError as error:
-        raise DataError(f"{file}: cannot be read ({error}); fetch it again") from None
+        raise DataError(f"{file}: The archive cannot be read ({error}). Fetch it again.") from None
     except OSError as error:
         raise _build_read_error(file, error) from None
     flaws = "; ".join(flaw.text for flaw in archive.flaws)
-    raise DataError(f"{file}: contains no valid {name} ({flaws or 'not found'}); fetch it again")
+    raise DataError(
+        f"{file}: The archive contains no valid {name} ({flaws or 'not found'}). Fetch it again."
+    )
 
 
 def read_from_tar(file: Path, name: str) -> bytes:
@@ -94,29 +99,31 @@ def read_from_tar(file: Path, name: str) -> bytes:
                 if Path(member.name).name == name and (stream := archive.extractfile(member)):
                     if member.size > max(RATIO_FREE_BYTES, MAX_RATIO * file.stat().st_size):
                         raise DataError(
-                            f"{file}: {name} is {member.size:,} bytes, more than {MAX_RATIO} times "
-                            "the archive's size; fetch it again"
+                            f"{file}: The size of {name} is {member.size:,} bytes, more than "
+                            f"{MAX_RATIO} times the size of the archive. Fetch the archive "
+                            "again."
                         )
                     return stream.read()
     except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, tarfile.TarError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise _build_read_error(file, error) from None
         what = str(error).partition("\n")[0]
-        raise DataError(f"{file}: cannot be read ({what}); fetch it again") from None
-    raise DataError(f"{file}: contains no {name}; fetch it again")
+        raise DataError(f"{file}: The archive cannot be read ({what}). Fetch it again.") from None
+    raise DataError(f"{file}: The archive contains no {name}. Fetch it again.")
 
 
 def decode_utf8(content: bytes, file: str | Path) -> str:
     """Decode UTF-8 without a byte order mark. Raises DataError for any other encoding."""
     if content.startswith(_WIDE) or b"\0" in content[:1000]:
-        raise DataError(f"{file}: is not UTF-8 text but UTF-16 or binary; save it as UTF-8")
+        raise DataError(f"{file}: The file is UTF-16 or binary, not UTF-8 text. Save it as UTF-8.")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise DataError(
-            f"{format_location(file, line)}: is not UTF-8 text (byte "
-            f"0x{content[error.start]:02x} at {error.start:,}; Latin-1?); save it as UTF-8"
+            f"{format_location(file, line)}: The text is not UTF-8 (byte "
+            f"0x{content[error.start]:02x} at {error.start:,}; Latin-1?). Save the file as "
+            "UTF-8."
         ) from None
 
 
@@ -149,7 +156,7 @@ def parse_json(content: bytes, file: str | Path, remedy: str = "fetch the file a
         location = format_location(file, error.lineno, error.colno)
         raise DataError(f"{location}: {what}; {remedy}") from None
     except ValueError as error:
-        raise DataError(f"{file}: not valid JSON: {error}; {remedy}") from None
+        raise DataError(f"{file}: The text is not valid JSON ({error}); {remedy}") from None
 
 
 def read_json_object(file: Path, remedy: str = AGAIN) -> tuple[Table, Location]:
@@ -190,7 +197,7 @@ def read_json_lines(
         try:
             value = json_text.loads(line)
         except ValueError as error:
-            raise location.error(f"not valid JSON ({error})") from None
+            raise location.error(f"the text is not valid JSON ({error})") from None
         yield number, _as_object(value, location), location
 
 
@@ -218,9 +225,9 @@ def read_csv_rows(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, lis
     csv = open_csv(file)
     if missing := [column for column in columns if column not in csv.columns]:
         raise DataError(
-            f"{format_location(file, csv.header_line)}: no column {', '.join(missing)}; columns "
-            f"{', '.join(csv.columns)!r:.80} ({csv.dialect}), expected {', '.join(columns)}; fix "
-            "the first line"
+            f"{format_location(file, csv.header_line)}: The columns {', '.join(missing)} are "
+            f"missing; found {', '.join(csv.columns)!r:.80} ({csv.dialect}), expected "
+            f"{', '.join(columns)}. Fix the first line."
         )
     places = [csv.columns.index(column) for column in columns]
     return ((line, [row[place] for place in places]) for line, row in csv.rows())

@@ -97,7 +97,7 @@ def find_nearest(value: str, valid: Iterable[str]) -> str:
 def get_member(table: Table, key: str, location: Location) -> object:
     """Return the value of ``key``. Raises DataError if the key is missing."""
     if key not in table:
-        raise location.error(f"key {key!r} is missing")
+        raise location.error(f"the key {key!r} is missing")
     return table[key]
 
 
@@ -130,7 +130,7 @@ def get_name(table: Table, key: str, location: Location) -> str:
     """Return a text that is not empty."""
     value = get_text(table, key, location)
     if not value.strip():
-        raise location.at(key).error("is empty")
+        raise location.at(key).error("the text is empty")
     return value
 
 

@@ -60,7 +60,8 @@ class JsonCursor:
                 return self._buffer[self._at : self._at + 1]
             if skipped > MAX_LENGTH:
                 raise self.error(
-                    f"more than {MAX_LENGTH:,} consecutive spaces and line breaks", "remove them"
+                    f"the file has more than {MAX_LENGTH:,} consecutive spaces and line breaks",
+                    "remove them",
                 )
             self._read_more()
 
@@ -70,7 +71,7 @@ class JsonCursor:
         if not found or found not in marks:
             expected = " or ".join(map(repr, marks))
             what = f"found {found!r}" if found else "the file ends"
-            raise self.error(f"broken JSON ({what}, expected {expected})", "fix it")
+            raise self.error(f"the JSON is broken ({what}, expected {expected})", "fix it")
         self._at += 1
         return found
 
@@ -81,7 +82,7 @@ class JsonCursor:
             DataError: the value is broken (with line and column), or too long (``TooLongError``).
         """
         if not self.peek():
-            raise self.error("broken JSON (the file ends, expected a value)", "fix it")
+            raise self.error("the JSON is broken (the file ends, expected a value)", "fix it")
         while True:
             try:
                 value, end = json_text.decode(self._buffer, self._at)
@@ -93,7 +94,7 @@ class JsonCursor:
                 if len(self._buffer) - self._at > MAX_LENGTH:
                     raise self._too_long() from None
             except ValueError as error:
-                raise self.error(f"not valid JSON ({error})", "fix it") from None
+                raise self.error(f"the text is not valid JSON ({error})", "fix it") from None
             else:
                 if end < len(self._buffer) or self._is_last:
                     self._at = end

@@ -54,7 +54,7 @@ def read_bytes(path: Path) -> bytes:
     with open_regular(path) as stream:
         content = stream.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise ValueError(f"it is larger than {MAX_BYTES:,} bytes")
+        raise ValueError(f"the text is larger than {MAX_BYTES:,} bytes")
     return content
 
 
@@ -94,13 +94,13 @@ def decode(text: str, start: int, *, keep_halves: bool = False) -> tuple[Any, in
     try:
         value, end = _DECODER.raw_decode(text, start)
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        raise ValueError("the text is nested too deeply") from None
     except _TwiceError:
         raise _locate_duplicate_key(text, start) from None
     except json.JSONDecodeError:
         raise
     except ValueError:
-        raise ValueError("a number in it has thousands of digits") from None
+        raise ValueError("the text contains a number with thousands of digits") from None
     if not keep_halves and _MAYBE_HALF.search(text, start, end):
         _refuse_halves(value)
     return value, end
@@ -136,7 +136,7 @@ def _locate_duplicate_key(text: str, start: int) -> DuplicateKeyError:
                 where = f", {lines:,} line{'s' if lines > 1 else ''} above" if lines else ""
                 message = f"the key {key!r:.60} is there already in this object{where}"
                 return DuplicateKeyError(message, text, mark.start())
-    raise AssertionError("no key is there twice")
+    raise AssertionError("no key occurs twice")
 
 
 def encode(value: Any, indent: int | None = None, *, ensure_ascii: bool = True) -> str:
@@ -161,8 +161,8 @@ def _refuse_halves(value: Any) -> None:
         path, value = left.pop()
         if isinstance(value, str) and _HALF.search(value):
             raise ValueError(
-                f"{path.lstrip('.')}: {ascii(value)[:60]} contains half of a surrogate pair, which "
-                "is not a character: write the whole character"
+                f"{path.lstrip('.')}: {ascii(value)[:60]} contains half of a surrogate pair, "
+                "which is not a character. Write the whole character."
             )
         if isinstance(value, dict):
             left += [(path, key) for key in value]

@@ -20,7 +20,7 @@ from tasktransfer.files.regular import open_regular
 from tasktransfer.files.safe_zip import CHUNK_BYTES, RATIO_FREE_BYTES, Limits, find_path_flaw
 from tasktransfer.files.text_stream import MAX_LENGTH
 
-_AGAIN = "fetch it again"
+_AGAIN = "Fetch it again"
 
 
 def read_tar_lines(
@@ -44,21 +44,27 @@ def read_tar_lines(
                 if not member.isfile() or name not in names:
                     continue
                 if name not in missing:
-                    raise DataError(f"{path}: holds {name} more than once; {_AGAIN}")
+                    raise DataError(
+                        f"{path}: The archive contains {name} more than once. {_AGAIN}."
+                    )
                 missing.discard(name)
                 if content := archive.extractfile(member):
                     yield name, _read_lines(path, name, content)
         while reader.read(CHUNK_BYTES):  # to the end, where gzip has a checksum
             pass
     if missing:
-        raise DataError(f"{path}: holds no {', '.join(sorted(missing))}; {_AGAIN}")
+        raise DataError(
+            f"{path}: The archive does not contain {', '.join(sorted(missing))}. {_AGAIN}."
+        )
 
 
 def _read_lines(path: Path, name: str, content: IO[bytes]) -> Iterator[bytes]:
     with _report_damage(path):
         while line := content.readline(MAX_LENGTH + 1):
             if len(line) > MAX_LENGTH:
-                raise DataError(f"{path}: {name} has a line of more than {MAX_LENGTH:,} bytes")
+                raise DataError(
+                    f"{path}: A line of {name} is longer than {MAX_LENGTH:,} bytes. {_AGAIN}."
+                )
             yield line
 
 
@@ -69,7 +75,7 @@ def _report_damage(path: Path) -> Iterator[None]:
         yield
     except (OSError, EOFError, ValueError, zlib.error, tarfile.TarError) as error:
         what = str(error).partition("\n")[0] or type(error).__name__
-        raise DataError(f"{path}: cannot be read ({what}); {_AGAIN}") from None
+        raise DataError(f"{path}: The archive cannot be read ({what}). {_AGAIN}.") from None
 
 
 class _LimitedReader:
@@ -85,7 +91,9 @@ class _LimitedReader:
         content = self._content.read(size)
         self._size += len(content)
         if self._size > self._most:
-            raise DataError(f"{self._path}: unpacks to more than {self._most:,} bytes; {_AGAIN}")
+            raise DataError(
+                f"{self._path}: The archive unpacks to more than {self._most:,} bytes. {_AGAIN}."
+            )
         return content
 
 
@@ -94,10 +102,10 @@ def _refuse_member(path: Path, number: int, member: tarfile.TarInfo, limits: Lim
     path_name = f"{member.name}/" if member.isdir() else member.name
     flaw = find_path_flaw(path_name, "tar")
     if flaw is None and (member.issparse() or not (member.isfile() or member.isdir())):
-        flaw = "is a link, a device or a sparse file; pack the file itself"
+        flaw = "is a link, a device or a sparse file. Pack the file itself."
     if flaw is None and member.size > min(limits.file, limits.total):
-        flaw = f"claims {member.size:,} bytes, more than is read; {_AGAIN}"
+        flaw = f"claims {member.size:,} bytes, more than is read. {_AGAIN}."
     if flaw is not None:
-        raise DataError(f"{path}: member {member.name!r} {flaw}")
+        raise DataError(f"{path}: The member {member.name!r} {flaw}")
     if number > limits.members:
-        raise DataError(f"{path}: has more than {limits.members:,} members; {_AGAIN}")
+        raise DataError(f"{path}: The archive has more than {limits.members:,} members. {_AGAIN}.")

@@ -93,7 +93,7 @@ class TextLines:
         if self._run > MAX_EMPTY_RUN or self._empty > MAX_EMPTY_LINES:
             count = self._run if self._run > MAX_EMPTY_RUN else self._empty
             where = format_location(self.path, line)
-            raise DataError(f"{where}: {count:,} lines are empty; remove them")
+            raise DataError(f"{where}: The file contains {count:,} empty lines. Remove them.")
 
     def notes(self) -> list[str]:
         """Return notes for the user about the lines that were read."""
@@ -172,8 +172,8 @@ class _Limited(io.RawIOBase):
         self.count += len(chunk)
         if self.count > max(RATIO_FREE_BYTES, MAX_RATIO * self.packed.tell()):
             raise DataError(
-                f"{self.path}: decompresses to more than {MAX_RATIO} times its size, unlike "
-                "dialogues; if it is valid, give the decompressed file"
+                f"{self.path}: The file decompresses to more than {MAX_RATIO} times its size, "
+                "which dialogues do not. If it is valid, use the decompressed file."
             )
         return len(chunk)
 
@@ -215,9 +215,9 @@ def refuse_encoding(path: Path) -> None:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
                 raise DataError(
-                    f"{format_location(path, number)}: is not UTF-8 text (byte "
-                    f"0x{line[error.start]:02x} at {error.start:,} of the line; Latin-1?); save it "
-                    "as UTF-8"
+                    f"{format_location(path, number)}: The text is not UTF-8 (byte "
+                    f"0x{line[error.start]:02x} at {error.start:,} of the line; Latin-1?). "
+                    "Save the file as UTF-8."
                 ) from None
 
 

@@ -77,12 +77,12 @@ def read_echo(content: Any, prompt: str, choice: str, *, whole: bool = False) ->
     answer = _extract_choice(content)
     scores = answer.get("logprobs")
     if not isinstance(scores, dict):
-        raise ValueError("it contains no logprobs")
+        raise ValueError("the response contains no logprobs")
     tokens, values = scores.get("tokens"), scores.get("token_logprobs")
     if not isinstance(tokens, list) or not isinstance(values, list) or len(tokens) != len(values):
-        raise ValueError("its logprobs contain no tokens with token_logprobs")
+        raise ValueError("the logprobs contain no tokens with token_logprobs")
     if not all(isinstance(token, str) for token in tokens):
-        raise ValueError("its tokens are not strings")
+        raise ValueError("the tokens are not strings")
     edges = len(prompt), len(prompt) + len(choice)
     offsets, text = scores.get("text_offset"), answer.get("text")
     spans = _locate(tokens, offsets, text, prompt + choice, edges)
@@ -90,16 +90,16 @@ def read_echo(content: Any, prompt: str, choice: str, *, whole: bool = False) ->
     counted = [value for (begin, end), value in placed if end > edges[0] and begin < edges[1]]
     before = [value for (_, end), value in placed if end <= edges[0]][1:]
     if not counted or not all(map(_is_log_probability, counted)):
-        raise ValueError(f"it contains no log-probabilities of {choice!r}")
+        raise ValueError(f"the response contains no log-probabilities of {choice!r}")
     if whole and not (before and all(map(_is_log_probability, before))):
-        raise ValueError("it contains no log-probabilities of the prompt")
+        raise ValueError("the response contains no log-probabilities of the prompt")
     return {"total": sum(counted), "tokens": len(counted), **_extract_usage(content)}
 
 
 def _extract_choice(content: Any) -> dict[str, Any]:
     choices = content.get("choices") if isinstance(content, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise ValueError("it contains no choices")
+        raise ValueError("the response contains no choices")
     return choices[0]
 
 
@@ -108,7 +108,9 @@ def _join_parts(content: Any) -> tuple[str | None, bool]:
     if content is None or isinstance(content, str):
         return content, False
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
-        raise ValueError(f"its content is of type {type(content).__name__}, not a text")
+        raise ValueError(
+            f"the content of the answer is of type {type(content).__name__}, not a text"
+        )
     texts = [part["text"] for part in content if isinstance(part.get("text"), str)]
     return "".join(texts), any(part.get("type") in ("thinking", "reasoning") for part in content)
 
@@ -159,7 +161,7 @@ def _locate(tokens: Sequence[str], offsets: Any, text: Any, sent: str, edges: Sp
             return _place_tokens(tokens, -first)
     # Tokens that cover only some bytes of a character cannot be joined to a text.
     if not isinstance(text, str) or not text.startswith(sent):
-        raise ValueError("it does not echo the prompt that was sent")
+        raise ValueError("the response does not repeat the prompt that was sent")
     if _fit(tokens, offsets, text):
         ends = [*offsets[1:], len(text)]
         return [(begin, max(end, begin + 1)) for begin, end in zip(offsets, ends, strict=True)]
@@ -203,7 +205,7 @@ def _match_from_both_ends(tokens: Sequence[str], text: str, edges: Span) -> list
         last -= 1
         end -= len(tokens[last])
     if any(begin < edge < end for edge in edges):
-        raise ValueError("the position of the choice among its tokens is unknown")
+        raise ValueError("the tokens that belong to the choice cannot be determined")
     if not any(mark in token for token in tokens[first:last] for mark in _NOT_DECODED):
         raise ValueError("the tokens of the answer do not match the prompt that was sent")
     shared = [(begin, end)] * (last - first)

@@ -94,10 +94,11 @@ class Asking:
         least = max(self.model.count_tokens(question.prompt) for question in bare)
         if least >= most:
             raise ModelError(
-                f"instance {instance.id} of {self.task.name}: instruction, {len(self.examples)} "
-                f"examples and question alone take {least} tokens of max_length "
-                f"{self.model.max_length}, of which {self.model.max_length - most} are reserved "
-                "for the answer: raise the model's max_length, or use fewer shots"
+                f"instance {instance.id} of {self.task.name}: The instruction, "
+                f"{len(self.examples)} examples and the question alone take {least} tokens of "
+                f"max_length {self.model.max_length}, of which {self.model.max_length - most} "
+                "are reserved for the answer. Raise the model's max_length, or use fewer "
+                "shots."
             )
         context = self.model.cut(instance.context, most - least, self.task.keeps)
         return self._questions(replace(instance, context=context))

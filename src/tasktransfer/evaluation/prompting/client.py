@@ -200,8 +200,8 @@ class Client:
             raise _PassingError("connection", self.hide(str(error))) from None
         except TooLargeError:
             raise EndpointError(
-                f"{url}: an answer is larger than {self.most_bytes:,} bytes, the limit for this "
-                "request; check endpoint of this prompted model"
+                f"{url}: A response is larger than {self.most_bytes:,} bytes, the limit for "
+                "this request. Check the endpoint of this prompted model."
             ) from None
         value = _as_json(response)
         status = _find_error_status(response, value)
@@ -263,7 +263,9 @@ class Client:
                 f"{self.url}: {failure.words}; pausing {pause:.0f} s", file=sys.stderr, flush=True
             )
         if self._stopped.wait(pause):
-            raise EndpointError(f"{self.url}: stopped because another request failed")
+            raise EndpointError(
+                f"{self.url}: The request was cancelled because another request failed"
+            )
 
     def _build_final_error(self, url: str, last: _PassingError) -> Exception:
         if last.reason in ("unreadable", "not_json"):

@@ -140,8 +140,9 @@ class EndpointModel:
             )
         except UnreadableError as error:
             raise EndpointError(
-                f"{error}; its probe gave log-probabilities ({self.probes.file}). If the endpoint "
-                "has changed, repeat the probe: tasktransfer validate --probe-again"
+                f"{error}, but the probe of the endpoint returned log-probabilities "
+                f"({self.probes.file}). If the endpoint has changed, repeat the probe: "
+                "tasktransfer validate --probe-again"
             ) from error
         return (
             answer if isinstance(answer, Unread) else Likelihood(answer["total"], answer["tokens"])

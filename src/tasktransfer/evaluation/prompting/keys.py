@@ -64,8 +64,8 @@ def read_key(variable: str | None) -> Key | None:
     strange = next((n for n, c in enumerate(value) if not (c.isascii() and c.isprintable())), None)
     if strange is not None:
         raise ConfigError(
-            f"{variable}: character {strange + 1} of {len(value)} in this environment variable is "
-            "a line end, a control character or outside ASCII, so the value is not a key. Set it "
-            "again, without anything around the key"
+            f"{variable}: Character {strange + 1} of {len(value)} in this environment "
+            "variable is a line end, a control character or outside ASCII, so the value is "
+            "not a key. Set it to the key alone."
         )
     return Key(value)

@@ -45,15 +45,17 @@ def load_texts(model: ModelSpec, start: str, revision: str | None, chat: Chat = 
             requires one, or its tokenizer cannot be read.
     """
     if model.family not in ("decoder", "encoder_decoder"):
-        raise ModelError(f"{start}: an encoder cannot generate text; prompt a decoder instead")
+        raise ModelError(f"{start}: An encoder cannot generate text. Prompt a decoder instead.")
     tokenizer = load_tokenizer(start, revision, model.family)
     if model.family == "encoder_decoder":
         if chat == "yes":
-            raise ModelError(f"{start}: {PLAIN}; set chat: auto for this prompted model")
+            raise ModelError(f"{start}: {PLAIN}. Set chat: auto for this prompted model.")
         notes = (f"it has a chat template, but {PLAIN}",) if tokenizer.chat_template else ()
         return Texts(tokenizer, model.max_length, notes=notes)
     if chat == "yes" and not tokenizer.chat_template:
-        raise ModelError(f"{start}: has no chat template; set chat: auto for this prompted model")
+        raise ModelError(
+            f"{start}: The model has no chat template. Set chat: auto for this prompted model."
+        )
     if chat == "no" or not tokenizer.chat_template:
         return Texts(tokenizer, model.max_length)
     template = open_template(tokenizer, start)

@@ -88,7 +88,7 @@ class Probe:
             other = self._try(COMPLETIONS)
         except RefusedError as error:
             raise EndpointError(
-                f"{refusal}; {error}; check endpoint and served of this prompted model"
+                f"{refusal}; {error}. Check endpoint and served of this prompted model."
             ) from error
         try:
             return self._try(CHAT)
@@ -121,9 +121,9 @@ class Probe:
                 answer = self._ask(way, FEW + allowed)
         if "unread" in answer:
             raise EndpointError(
-                f"{self.client.url}: {self.served} gives no answer: {answer['unread']}; "
-                f"{allowed:,} tokens were allowed for its thoughts. Raise "
-                "thinking_tokens of this prompted model, or switch thinking off at the server"
+                f"{self.client.url}: {self.served} returns no answer: {answer['unread']}. It "
+                f"was allowed {allowed:,} tokens for its reasoning. Raise thinking_tokens of "
+                "this prompted model, or switch reasoning off at the server."
             )
         return {**way.as_facts(), "saw": self.client.hide(answer["text"])}
 

@@ -71,7 +71,7 @@ def post(
     if len(read) > most:
         raise TooLargeError
     if cut_off:
-        raise TransportError("the connection ended in the middle of the response")
+        raise TransportError("the connection was closed before the response was complete")
     return Response(response.status, response.headers, read)
 
 
