@@ -219,13 +219,13 @@ CASES = [
     Bad(
         "truncated weights",
         "bert",
-        r"model\.safetensors: damaged, \d+ bytes.*again",
+        r"model\.safetensors: The file is damaged \(\d+ bytes.*again",
         with_bytes(WEIGHTS, lambda b: b[: len(b) // 2]),
     ),
     Bad(
         "empty weights",
         "bert",
-        r"model\.safetensors: damaged, 0 bytes",
+        r"model\.safetensors: The file is damaged \(0 bytes",
         with_bytes(WEIGHTS, lambda b: b""),
     ),
     Bad(
@@ -271,7 +271,7 @@ CASES = [
         family="decoder",
         max_length=300,
     ),
-    Bad("no padding token", "bert", r"no padding token; set pad_token", no_padding),
+    Bad("no padding token", "bert", r"no padding token. Set pad_token", no_padding),
     Bad(
         "token types for a model without",
         "roberta",

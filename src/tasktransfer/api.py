@@ -108,8 +108,8 @@ class Results(Mapping[str, pd.DataFrame]):
                 self._frames[table] = pq.read_table(file).to_pandas()
             except (OSError, pa.ArrowException) as error:
                 raise RecordError(
-                    f"{file}: the table cannot be read ({error}). Run `tasktransfer collect` and "
-                    "`tasktransfer statistics` again"
+                    f"{file}: The table cannot be read ({error}). Run `tasktransfer collect` "
+                    "and `tasktransfer statistics` again."
                 ) from error
         return self._frames[table]
 
@@ -117,7 +117,7 @@ class Results(Mapping[str, pd.DataFrame]):
         file = self.folder / f"{table}.parquet"
         if not file.is_file():
             raise KeyError(
-                f"{table!r} is not a table of {self.folder}{suggest_name(table, list(self))}"
+                f"{self.folder}: There is no table {table!r}{suggest_name(table, list(self))}"
             )
         return file
 
@@ -158,14 +158,14 @@ def load_results(path: str | Path) -> Results:
     runs = folder / "runs.parquet"
     if not runs.is_file():
         raise RecordError(
-            f"{path}: contains no tables of a study. Pass its results folder, or write the tables "
-            "with `tasktransfer collect` and `tasktransfer statistics`"
+            f"{path}: The folder contains no tables of a study. Pass its results folder, or "
+            "write the tables with `tasktransfer collect` and `tasktransfer statistics`."
         )
     try:
         footer = (pq.read_schema(runs).metadata or {}).get(b"tasktransfer", b"{}")
         return Results(folder, json_text.loads(footer))
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise RecordError(f"{runs}: the table cannot be read ({error}). Write it again") from error
+        raise RecordError(f"{runs}: The table cannot be read ({error}). Write it again.") from error
 
 
 def load_model(folder: str | Path) -> Predictor:
@@ -261,6 +261,8 @@ def run(
     from tasktransfer.cli.run_study import Request, run_study  # noqa: PLC0415
 
     if not Path(config).is_file():
-        raise ConfigError(f"{config}: no such file. Give the path of a study's YAML file")
+        raise ConfigError(
+            f"{config}: The file does not exist. Pass the path of a study's YAML file."
+        )
     study = run_study(Request(str(config), changes or {}, cores, gpus, profile))
     return load_results(study.config.results)

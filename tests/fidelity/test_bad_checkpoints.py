@@ -84,7 +84,7 @@ def test_a_tokenizer_that_does_not_know_the_studys_words_is_refused(
     capsys.readouterr()
     assert encode() == 4
     told = capsys.readouterr().err
-    assert re.search(r"turns \d+\.\d% of the study's words into unknown tokens", told)
+    assert re.search(r"maps \d+\.\d% of the study's words to the unknown token", told)
     assert "models.max_unknown_words allows 5.0%" in told
     assert not (tmp_path / "ids").exists()
     model = f"name: m, family: encoder, checkpoint: {folder}, max_length: 128, max_unknown_words: 1"

@@ -58,7 +58,7 @@ def test_what_is_not_there_is_refused(results: tt.Results, tmp_path: Path) -> No
     with pytest.raises(RecordError, match="no tables of a study"):
         tt.load_results(tmp_path / "nowhere")
     (tmp_path / "tables" / "runs.parquet").write_bytes(b"no Parquet")
-    with pytest.raises(RecordError, match=r"runs\.parquet: the table cannot be read"):
+    with pytest.raises(RecordError, match=r"runs\.parquet: The table cannot be read"):
         tt.load_results(tmp_path)
 
 

@@ -167,7 +167,9 @@ def test_bad_input_is_not_tried_again(
     trainings += [failing(error), succeeding]
     with pytest.raises(type(error)):
         train_if_needed(job(tmp_path))
-    with pytest.raises(type(error), match=f"{error} .*it failed before") as again:
+    with pytest.raises(
+        type(error), match=f"{error} .*earlier attempt with the same input"
+    ) as again:
         train_if_needed(job(tmp_path))
     assert again.value.exit_code == error.exit_code
     assert len(trainings) == 1

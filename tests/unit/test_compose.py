@@ -83,9 +83,9 @@ def test_encoder_reads_each_option_with_the_question() -> None:
 
 
 def test_encoder_functions_refuse_the_wrong_kind() -> None:
-    with pytest.raises(ValueError, match="use build_option_texts"):
+    with pytest.raises(ValueError, match="Use build_option_texts"):
         build_encoder_text(RESPONSE, instance(RESPONSE, question="Best?"))
-    with pytest.raises(ValueError, match="use build_encoder_text"):
+    with pytest.raises(ValueError, match="Use build_encoder_text"):
         build_option_texts(EMOTION, instance(EMOTION))
 
 
@@ -153,7 +153,7 @@ def test_multi_output_needs_a_trait(output: int | None) -> None:
 
 
 def test_other_kinds_take_no_trait() -> None:
-    with pytest.raises(ValueError, match="takes no output"):
+    with pytest.raises(ValueError, match="has a single output"):
         prompt_parts(EMOTION, instance(EMOTION), 0)
 
 

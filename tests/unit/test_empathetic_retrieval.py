@@ -118,9 +118,11 @@ def test_a_pool_that_its_filter_empties_is_refused() -> None:
 
 
 def test_fewer_rows_than_a_block_are_refused() -> None:
-    with pytest.raises(DataError, match=r"P@1,6: 5 rows are fewer than a block; give a larger"):
+    with pytest.raises(
+        DataError, match=r"P@1,6: 5 rows are too few for a block of this size. Use a larger"
+    ):
         rows_of_blocks(5, 6)
     assert rows_of_blocks(5, 5).tolist() == [0, 1, 2, 3, 4]
-    told = r"P@1,5: 5 rows are fewer than a block, and release_compat leaves the last 5 out; give"
+    told = r"P@1,5: 5 rows are too few .*, and release_compat leaves the last 5 out\. Use"
     with pytest.raises(DataError, match=told):
         rows_of_blocks(5, 5, drop_last=True)

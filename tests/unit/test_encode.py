@@ -140,7 +140,7 @@ def test_text_to_text_keeps_prompt_and_target_utterance(
 def test_a_prompt_that_cannot_fit_is_refused(tokenizers: dict[Family, Any]) -> None:
     task = get_task("DailyDialog", "dialogue_reasoning_span_extraction")
     row = instance(task.name, query={"question": OLD}, target=("old",), starts=(10,))
-    with pytest.raises(ModelError, match=r"i1.*raise the model's max_length"):
+    with pytest.raises(ModelError, match=r"i1.*Raise the model's max_length"):
         next(text_to_text_examples(tokenizers["decoder"], task, [row], 40, "decoder", 8))
 
 

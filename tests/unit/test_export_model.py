@@ -343,13 +343,16 @@ def test_a_training_is_repeated_if_its_checkpoint_was_not_kept(
 
 def test_names_that_do_not_fit_are_refused(study: Any, tmp_path: Path) -> None:
     out = tmp_path / "model"
-    with pytest.raises(ConfigError, match=r"--task: models for 2 tasks can be exported\. Give one"):
+    with pytest.raises(
+        ConfigError,
+        match=r"--task: The study has 2 tasks whose models can be exported\. Choose one",
+    ):
         export_model(study, design_of(study.config), out, ExportRequest())
     with pytest.raises(ConfigError, match=r"--task intents: is not .*did you mean"):
         export(study, out, None, "intents")
     with pytest.raises(ConfigError, match=r"--method sequential: not a finished method of intent"):
         export(study, out, "sequential")
-    with pytest.raises(ConfigError, match=r"--model big: not a model of this method"):
+    with pytest.raises(ConfigError, match=r"--model big: The method has no such model"):
         export(study, out, "baseline", model="big")
     out.mkdir()
     (out / "thesis.tex").write_text("")
@@ -368,7 +371,9 @@ def test_tasks_without_a_model_for_export_are_named(
     )
     keys = {"study": "all", "datasets": {"DailyDialog": {"tasks": tasks}}, "algorithms": []}
     Path("study.yaml").write_text(yaml.safe_dump({**keys, "models": [bert, gpt]}))
-    with pytest.raises(ConfigError, match="--task: models for 2 tasks can be exported") as found:
+    with pytest.raises(
+        ConfigError, match="--task: The study has 2 tasks whose models can"
+    ) as found:
         list_candidates(open_study("study.yaml"), None)
     assert "causal_emotion_span_extraction (its kind is span)" in str(found.value)
     assert list_other_models(open_study("study.yaml"), "DailyDialog", TASK) == ["gpt (decoder)"]
@@ -508,8 +513,8 @@ def test_options_that_do_not_fit_are_refused(folders: Path, tmp_path: Path) -> N
     [
         ("one text", "found one dialogue"),
         ([3], r"dialogues\[0\]: found a int"),
-        (["hi", []], r"dialogues\[1\]: has no text"),
-        ([[{"text": 3}]], r"dialogues\[0\]: a turn is a dict"),
+        (["hi", []], r"dialogues\[1\]: The dialogue has no text"),
+        ([[{"text": 3}]], r"dialogues\[0\]: A turn is a dict"),
     ],
 )
 def test_bad_dialogues_are_refused_with_their_index(
@@ -533,7 +538,7 @@ def damage_json(folder: Path, **changes: Any) -> None:
         (
             "intent",
             lambda folder: damage_json(folder, labels=["a", "b"]),
-            "do not fit the 2 labels",
+            "do not match the 2 labels",
         ),
         ("intent", lambda folder: damage_json(folder, temperature=0.0), "temperature above 0"),
         ("intent", lambda folder: damage_json(folder, more=1), "more: "),

@@ -60,5 +60,5 @@ def test_where_not_one_text_fits_it_is_said(
         raise torch.OutOfMemoryError("out of memory")
 
     monkeypatch.setattr(evaluation, "compute_representations", never)
-    with pytest.raises(MemoryShortageError, match="out of memory in representation"):
+    with pytest.raises(MemoryShortageError, match="memory is not sufficient for representation"):
         compute_features(*small, MODEL, TEXTS, "mean", Hardware())

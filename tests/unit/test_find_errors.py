@@ -131,6 +131,6 @@ def test_the_command_writes_texts_only_if_asked(
 
 def test_unknown_tasks_and_methods_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["errors", "study.yaml"]) != 0
-    assert "Give one of Tickets/intent, Tickets/mood" in capsys.readouterr().err
+    assert "Choose one of Tickets/intent, Tickets/mood" in capsys.readouterr().err
     assert cli.main(["errors", "study.yaml", "--task", "mood", "--method", "frozen_logistic"]) != 0
-    assert "the study has no such reference" in capsys.readouterr().err
+    assert "The study has no such reference" in capsys.readouterr().err

@@ -80,7 +80,7 @@ def test_logistic_regression_on_two_classes_of_representations() -> None:
     ("task", "instances", "part"),
     [
         ("causal_emotion_span_extraction", INSTANCES, "is span, but logistic regression needs"),
-        (TASK.name, INSTANCES[:1], "all training instances have the same label"),
+        (TASK.name, INSTANCES[:1], "All training instances have the same label"),
     ],
 )
 def test_what_cannot_be_learnt_is_refused(task: str, instances: list[Instance], part: str) -> None:
@@ -89,7 +89,7 @@ def test_what_cannot_be_learnt_is_refused(task: str, instances: list[Instance], 
 
 
 def test_unknown_names_say_which_there_are() -> None:
-    with pytest.raises(ConfigError, match="unknown learner 'fasttxt'; choose one of logistic"):
+    with pytest.raises(ConfigError, match=r"'fasttxt' is not a learner\. Choose one of logistic"):
         learner_named("fasttxt", {})
     with pytest.raises(
         ConfigError, match=r"'perturb' is not a recipe\. Choose one of prepend_labels"

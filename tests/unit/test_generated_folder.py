@@ -159,7 +159,9 @@ def test_token_ids_that_do_not_say_it_ask_the_instances(trained: Trained, tmp_pa
     manifest = read_manifest(Path(trained.encoded))
     assert manifest.pop("synthetic") is True
     assert is_synthetic(Path(trained.encoded), manifest)
-    with pytest.raises(DataError, match=r"manifest.json: synthetic is None.* encode again"):
+    with pytest.raises(
+        DataError, match=r"manifest.json: The value of synthetic is None.* encode again"
+    ):
         is_synthetic(tmp_path / "elsewhere" / "bert", manifest)
 
 

@@ -212,7 +212,7 @@ def test_an_instance_that_cannot_fit_is_named(capsys: pytest.CaptureFixture[str]
     error = capsys.readouterr().err
     assert code == 4
     assert "instance a_cause0 of causal_emotion_span_extraction" in error
-    assert "more than max_length 64: raise the model's max_length to" in error
+    assert "more than max_length 64. Raise the model's max_length to" in error
     assert not out.exists()
 
 

@@ -173,12 +173,12 @@ def test_missing_metric_is_named() -> None:
         (ACT, [], [], "no instances to score"),
         (ACT, [("inform",)], [("inform",)] * 2, "1 predictions for 2 instances"),
         (ACT, [()], [("inform",)], "prediction 0 has 0 answers"),
-        (ACT, [("inform",)] * 2, [("inform",), ("chat",)], r"gold 1 is \('chat',\)"),
+        (ACT, [("inform",)] * 2, [("inform",), ("chat",)], r"Gold answer 1 is \('chat',\)"),
         (ACT, [("inform",)], [("inform", "question")], "gold 0 has 2 answers"),
         (PERSONALITY, [("1",) * 4], [("1",) * 5], "prediction 0 has 4 answers"),
         (QUESTIONS, [("a", "b")], [("a",)], "prediction 0 has 2 answers"),
-        (QUESTIONS, [("a",)], [()], "gold 0 has no gold answer"),
-        (RELATIONS, [()], [("boss",)], r"gold 0 is \('boss',\)"),
+        (QUESTIONS, [("a",)], [()], "Instance 0 has no gold answer"),
+        (RELATIONS, [()], [("boss",)], r"Gold answer 0 is \('boss',\)"),
     ],
 )
 def test_answers_of_a_wrong_shape_are_refused(

@@ -255,7 +255,7 @@ def test_a_stage_with_several_selections() -> None:
     assert (every.measured_on, every.tested) == ((B, A), (B, A))
     assert [number for number in range(4) if every.keeps(number)] == [0, 2]
     assert with_all_selections(every, [BASE]) is every
-    with pytest.raises(ConfigError, match="undefined which of them is tested"):
+    with pytest.raises(ConfigError, match="undefined which round is tested"):
         with_all_selections(replace(BASE, tests=(A,)), [other])
 
 

@@ -123,7 +123,7 @@ def test_one_class_in_training_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=told):
         fit_probes(inputs)
     inputs, _ = given(tmp_path, [instance(n, ()) for n in range(3)], rows[3:], np.zeros((5, 2)))
-    with pytest.raises(DataError, match="have no label: nothing can be learnt; leave it out of"):
+    with pytest.raises(DataError, match=r"have no label\. Remove the task from"):
         fit_probes(inputs)
 
 
@@ -131,7 +131,7 @@ def test_a_representation_that_is_no_number_is_refused(tmp_path: Path) -> None:
     rows, matrix = some(30, np.random.default_rng(0))
     matrix[7, 2] = np.nan
     inputs, _ = given(tmp_path, rows[:20], rows[20:], matrix)
-    with pytest.raises(DataError, match="instance d7-1, dialogue d7, contains nan; train the"):
+    with pytest.raises(DataError, match=r"instance d7-1, dialogue d7, contains nan\. Train the"):
         fit_probes(inputs)
 
 
@@ -198,7 +198,7 @@ def test_ties_of_a_users_judgements(tmp_path: Path) -> None:
     assert read_judgements(file).tolist() == [True, False, True, False]
     file.write_text("id,answer\n1,tie\n")
     with pytest.raises(
-        DataError, match=r"judgements\.csv:1: no column choice; columns .id, answer"
+        DataError, match=r"judgements\.csv:1: The columns choice are missing; found .id, answer"
     ):
         read_judgements(file)
     with pytest.raises(DataError, match=r"none\.csv: is missing; put"):

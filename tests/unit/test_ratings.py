@@ -43,7 +43,7 @@ def test_what_is_no_number_on_the_scale_is_told(text: str) -> None:
     assert np.isnan(compute_fraction(STARS, text))
     problem = find_instance_problem(STARS, replace(ONE, target=(text,)))
     assert problem is not None and "is not a number from 1 to 5" in problem
-    with pytest.raises(DataError, match=r"gold 1 is .* and the scale is 1 to 5"):
+    with pytest.raises(DataError, match=r"Gold answer 1 is .* scale from 1 to 5"):
         metrics.evaluate(STARS, [("2",), ("2",)], [("2",), (text,)])
 
 

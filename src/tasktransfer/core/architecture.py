@@ -106,7 +106,10 @@ def read_saved(folder: Path) -> dict[str, object] | None:
         return None
     content = json_text.read_object(file)
     if "architecture" not in content:
-        raise ModelError(f"{file}: damaged, no architecture; train the stage again")
+        raise ModelError(
+            f"{file}: The file is damaged, because it does not describe an architecture. Train "
+            "the stage again."
+        )
     return content
 
 
@@ -117,8 +120,8 @@ def refuse_other(folder: Path, weights: str) -> None:
     if saved is None or saved["architecture"] != wanted:
         found = "no architecture" if saved is None else canonical_json(saved["architecture"])
         raise ModelError(
-            f"{folder / FILE}: found {found}, expected {canonical_json(wanted)}: the snapshot has "
-            "another architecture; remove the folder and train the stage again"
+            f"{folder / FILE}: The snapshot has another architecture (found {found}, expected "
+            f"{canonical_json(wanted)}). Remove the folder and train the stage again."
         )
 
 

@@ -21,7 +21,7 @@ from tasktransfer.errors import ConfigError
 MOST_LEVELS = 40
 """Maximum nesting of nodes and their parts. No method has as many steps."""
 
-_REMEDY = "give JSON that node_json.to_json has written"
+_REMEDY = "Pass JSON that node_json.to_json has written"
 
 AnyNode = TypeVar("AnyNode", Data, Stage, Fit, Evaluation)
 
@@ -77,11 +77,13 @@ def from_json(
     noun = _NOUNS[kind]
     if not isinstance(value, dict):
         raise ConfigError(
-            f"{source}: not a {noun}: found a {type(value).__name__}, expected an object; {_REMEDY}"
+            f"{source}: This is not a {noun} (found a {type(value).__name__}, expected an "
+            f"object). {_REMEDY}."
         )
     if _measure_depth(value) > MOST_LEVELS:
         raise ConfigError(
-            f"{source}: not a {noun}: nested more than {MOST_LEVELS} levels deep; {_REMEDY}"
+            f"{source}: This is not a {noun} (nested more than {MOST_LEVELS} levels deep). "
+            f"{_REMEDY}."
         )
     try:
         node: AnyNode = _build_adapter(noun).validate_json(json.dumps(value), strict=True)
@@ -89,12 +91,12 @@ def from_json(
         problem = error.errors()[0]
         key = ".".join(str(part) for part in problem["loc"])
         raise ConfigError(
-            f"{source}: not a {noun}: {key}: {problem['msg']}, found "
-            f"{str(problem['input'])[:80]!r}; {_REMEDY}"
+            f"{source}: This is not a {noun} ({key}: {problem['msg']}, found "
+            f"{str(problem['input'])[:80]!r}). {_REMEDY}."
         ) from error
     for stage in add_ancestors((node,)):
         if isinstance(stage, Stage) and (impossible := _find_impossible_value(stage)):
-            raise ConfigError(f"{source}: not a {noun}: {impossible}; {_REMEDY}")
+            raise ConfigError(f"{source}: This is not a {noun} ({impossible}). {_REMEDY}.")
     return node if cards_of is None else replace_cards((node,), cards_of)[0]
 
 

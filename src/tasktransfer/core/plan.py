@@ -129,7 +129,8 @@ def refuse_large(count: int) -> None:
     """
     if count > MOST_NODES:
         raise PlanTooLargeError(
-            f"asks for {count:,} runs or more, but the maximum of a plan is {MOST_NODES:,}"
+            f"The study requests {count:,} runs or more, but the maximum of a plan is "
+            f"{MOST_NODES:,}"
         )
 
 

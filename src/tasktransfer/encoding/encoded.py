@@ -247,10 +247,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest: dict[str, Any] = json_text.read(path)
     except FileNotFoundError:
-        raise DataError(f"{path} is missing: run `tasktransfer encode` for this folder") from None
+        raise DataError(
+            f"{path}: The file is missing. Run `tasktransfer encode` for this folder."
+        ) from None
     except (OSError, ValueError) as error:
         raise DataError(
-            f"{path} is damaged ({error}): remove the folder and encode again"
+            f"{path}: The file is damaged ({error}). Remove the folder and encode again."
         ) from None
     return manifest
 
@@ -268,8 +270,9 @@ def is_synthetic(folder: Path, manifest: Mapping[str, Any]) -> bool:
     if isinstance(synthetic, bool):
         return synthetic
     raise DataError(
-        f"{folder / 'manifest.json'}: synthetic is {synthetic!r}, and {instances} does not say "
-        "whether the dialogues are synthetic; remove the folder and encode again"
+        f"{folder / 'manifest.json'}: The value of synthetic is {synthetic!r}, but "
+        f"{instances} does not say whether the dialogues are synthetic. Remove the folder and "
+        "encode again."
     )
 
 
@@ -316,15 +319,17 @@ def _read_arrow(path: Path, sha256: str | None) -> pa.Table:
         with pa.memory_map(str(path)) as source:
             table = pa.ipc.open_stream(source).read_all()
     except FileNotFoundError:
-        raise DataError(f"{path} is missing: remove its folder and encode again") from None
+        raise DataError(
+            f"{path}: The file is missing. Remove its folder and encode again."
+        ) from None
     except pa.ArrowInvalid as error:
         raise DataError(
-            f"{path} is damaged ({error}): remove its folder and encode again"
+            f"{path}: The file is damaged ({error}). Remove its folder and encode again."
         ) from None
     if sha256 is not None and compute_sha256(path) != sha256:
         raise DataError(
-            f"{path}: its SHA-256 is not the one in manifest.json: remove its folder and encode "
-            "again"
+            f"{path}: The SHA-256 of the file is not the one in manifest.json. Remove its "
+            "folder and encode again."
         )
     return table
 

@@ -48,7 +48,7 @@ def translate_errors(start: str, what: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
-        raise ModelError(f"{start}: {what} cannot be read: {_explain_error(error)}") from error
+        raise ModelError(f"{start}: The {what} cannot be read ({_explain_error(error)})") from error
 
 
 def _explain_error(error: Exception) -> str:

@@ -70,9 +70,10 @@ def _cut_context(
         needed = len(ids) - len(cuttable)
         answer = f", and {reserved} are reserved for the answer" if reserved else ""
         raise ModelError(
-            f"instance {row.id} of {row.task}: its question and options alone take {needed} tokens"
-            f"{answer}, more than max_length {max_length}: raise the model's max_length to "
-            f"{needed + reserved} or more (models[].max_length), or leave the task out of the study"
+            f"instance {row.id} of {row.task}: The question and options alone take {needed} "
+            f"tokens{answer}, more than max_length {max_length}. Raise the model's max_length "
+            f"to {needed + reserved} or more (models[].max_length), or remove the task from "
+            "the study."
         )
     head = {"end": 0, "both": keep_both_ends(len(cuttable), len(cuttable) - excess)[0]}.get(
         keeps, len(cuttable) - excess

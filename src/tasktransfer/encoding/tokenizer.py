@@ -41,19 +41,21 @@ def load_tokenizer(checkpoint: str, revision: str | None, family: Family) -> Any
         tokenizer = AutoTokenizer.from_pretrained(**build_source_arguments(checkpoint, revision))
     _check_vocabulary_file_of_class(Path(checkpoint), tokenizer)
     if not tokenizer.is_fast:
-        raise ModelError(f"{checkpoint}: no fast tokenizer; its folder needs tokenizer.json")
+        raise ModelError(
+            f"{checkpoint}: There is no fast tokenizer. Add tokenizer.json to the folder."
+        )
     if family in ("decoder", "encoder_decoder") and tokenizer.eos_token_id is None:
         raise ModelError(
-            f"{checkpoint}: the tokenizer has no end-of-sequence token, which ends the answers "
-            f"that family: {family} generates; set eos_token in tokenizer_config.json"
+            f"{checkpoint}: The tokenizer has no end-of-sequence token, which models of "
+            f"family: {family} need to end an answer. Set eos_token in tokenizer_config.json."
         )
     if tokenizer.pad_token_id is None:
         # GPT-2 and similar models have none; padding is masked, so any token can be used.
         tokenizer.pad_token = tokenizer.eos_token
     if tokenizer.pad_token_id is None:
         raise ModelError(
-            f"{checkpoint}: the tokenizer has no padding token; set pad_token in "
-            "tokenizer_config.json"
+            f"{checkpoint}: The tokenizer has no padding token. Set pad_token in "
+            "tokenizer_config.json."
         )
     tokenizer.truncation_side = "left"
     tokenizer.model_max_length = 1 << 30  # no warnings: the study checks lengths
@@ -107,8 +109,8 @@ def check_vocabulary(tokenizer: Any, rows: int, checkpoint: str) -> None:
         return
     problem = "more than" if tokens > rows else f"less than {LEAST_SHARE_OF_ROWS:.0%} of"
     raise ModelError(
-        f"{checkpoint}: the tokenizer has {tokens} tokens, {problem} the number of embeddings in "
-        f"the weights ({rows}); use both from the same checkpoint"
+        f"{checkpoint}: The tokenizer has {tokens} tokens, {problem} the number of embeddings "
+        f"in the weights ({rows}). Use both from the same checkpoint."
     )
 
 
@@ -160,7 +162,8 @@ def check_words(tokenizer: Any, words: Counter[str], limit: float, checkpoint: s
     if share > limit:
         examples = ", ".join(repr(word) for word, _ in unknown.most_common(EXAMPLES))
         raise ModelError(
-            f"{checkpoint}: the tokenizer turns {share:.1%} of the study's words into unknown "
-            f"tokens ({examples}, ...), but models.max_unknown_words allows {limit:.1%}; use a "
-            "checkpoint for the study's language with its own tokenizer, or raise the limit"
+            f"{checkpoint}: The tokenizer maps {share:.1%} of the study's words to the "
+            f"unknown token ({examples}, ...), but models.max_unknown_words allows "
+            f"{limit:.1%}. Use a checkpoint for the study's language with its own tokenizer, "
+            "or raise the limit."
         )

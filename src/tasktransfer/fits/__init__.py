@@ -82,7 +82,7 @@ def learner_named(name: str, more: Mapping[str, Learner]) -> Learner:
     """
     learners = {**LEARNERS, **more}
     if name not in learners:
-        raise ConfigError(f"unknown learner {name!r}; choose one of {', '.join(learners)}")
+        raise ConfigError(f"{name!r} is not a learner. Choose one of {', '.join(learners)}.")
     return learners[name]
 
 
@@ -98,9 +98,9 @@ def fitted_on(learner: Learner, folder: Path, card: Task) -> Classifier:
     if names != card.labels:
         odd = sorted({*names} ^ {*card.labels} or {"their order"})[0]
         raise DataError(
-            f"{folder}: the classifier has {len(names)} labels, but {card.name} has "
-            f"{len(card.labels)}; the first difference is {odd!r}: delete {folder.parent} to fit "
-            "it again"
+            f"{folder}: The classifier has {len(names)} labels, but {card.name} has "
+            f"{len(card.labels)}; the first difference is {odd!r}. Delete {folder.parent} to "
+            "fit it again."
         )
     return classifier
 

@@ -83,7 +83,10 @@ def fit(
         TrainingError: the weights became NaN.
     """
     if len({instance.target for instance in instances}) < 2:
-        raise DataError(f"{card.name}: all training instances have the same label; give several")
+        raise DataError(
+            f"{card.name}: All training instances have the same label. Provide instances with "
+            "several labels."
+        )
     chosen = {name: settings.get(name, value) for name, value in DEFAULTS.items()}
     texts = [tokens(instance.context) for instance in instances]
     vocabulary = {w: i for i, w in enumerate(sorted({w for text in texts for w in text}))}
@@ -102,8 +105,8 @@ def fit(
                 done += 1
     if not np.isfinite(output).all():
         raise TrainingError(
-            f"{card.name}: fastText's loss became NaN with lr {chosen['lr']}: lower lr (settings "
-            "of the fit); nothing was written"
+            f"{card.name}: The loss of fastText became NaN with lr {chosen['lr']}, and "
+            "nothing was written. Lower lr in the settings of the fit."
         )
     return FastText(vectors, output, vocabulary, card.labels)
 
@@ -134,7 +137,9 @@ def load(folder: Path) -> FastText:
 
         weights = load_file(folder / WEIGHTS)
     except (OSError, ValueError, KeyError) as error:
-        raise DataError(f"{folder}: no classifier ({error}); delete it and fit again") from error
+        raise DataError(
+            f"{folder}: There is no valid classifier ({error}). Delete the folder and fit again."
+        ) from error
     vocabulary = {word: number for number, word in enumerate(content["words"])}
     return FastText(weights["vectors"], weights["output"], vocabulary, tuple(content["names"]))
 

@@ -143,17 +143,19 @@ def _fit_logistic(
 def _refuse_other_kinds(card: Task, instances: Sequence[Instance]) -> None:
     if card.kind not in KINDS:
         raise DataError(
-            f"{card.name}: is {card.kind}, but logistic regression needs {' or '.join(KINDS)}"
+            f"{card.name}: The kind of the task is {card.kind}, but logistic regression needs "
+            f"{' or '.join(KINDS)}. Choose another task."
         )
     if len({instance.target for instance in instances}) < 2:
         raise DataError(
-            f"{card.name}: all training instances have the same label; give several labels"
+            f"{card.name}: All training instances have the same label. Provide instances with "
+            "several labels."
         )
 
 
 def _require_features(features: Features | None) -> Features:
     if features is None:
-        raise DataError("this classifier needs a model's representations, but got none")
+        raise DataError("This classifier needs the representations of a model, but got none.")
     return features
 
 

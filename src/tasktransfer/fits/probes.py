@@ -209,10 +209,10 @@ def _require_finite_features(given: Given, task: str, instances: Sequence[Instan
         row = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
         instance = instances[row]
         raise DataError(
-            f"{given.folder}: {task}: the representation of instance {instance.id}, dialogue "
-            f"{instance.dialogue_id}, contains "
-            f"{features[row][~np.isfinite(features[row])][0]}; train the stage again with a lower "
-            "training.learning_rate, or leave this snapshot out"
+            f"{given.folder}: For {task}, the representation of instance {instance.id}, "
+            f"dialogue {instance.dialogue_id}, contains "
+            f"{features[row][~np.isfinite(features[row])][0]}. Train the stage again with a "
+            "lower training.learning_rate, or leave this snapshot out."
         )
     return features
 
@@ -223,9 +223,10 @@ def _refuse_one_class(task: str, train: Sequence[Instance]) -> None:
     if len(golds) < 2:
         only = " and ".join(map(repr, train[0].target)) or "no label"
         raise DataError(
-            f"{task}: all {len(train)} training instances, {train[0].id} of dialogue "
-            f"{train[0].dialogue_id} to {train[-1].id} of {train[-1].dialogue_id}, have {only}: "
-            "nothing can be learnt; leave it out of probes.tasks, or give more dialogues"
+            f"{task}: Nothing can be learnt, because all {len(train)} training instances, "
+            f"from {train[0].id} of dialogue {train[0].dialogue_id} to {train[-1].id} of "
+            f"{train[-1].dialogue_id}, have {only}. Remove the task from probes.tasks, or "
+            "provide more dialogues."
         )
 
 

@@ -127,9 +127,9 @@ def note_unreadable(given: Given, node: Evaluation, study: Study) -> list[str]:
     if fraction > MOST_UNREADABLE:
         raise EndpointError(
             f"{node.label}: {message}. A score would not measure the model. Change the prompt "
-            "(chat, thinking_tokens, other wordings, more shots), use another model, or remove "
-            f"the task. Answers are cached in {_locate_answers(study, node)}: remove this folder "
-            "to request them again"
+            "(chat, thinking_tokens, other wordings, more shots), use another model, or "
+            f"remove the task. Answers are cached in {_locate_answers(study, node)}. Remove "
+            "this folder to request them again."
         )
     return [message]
 
@@ -183,8 +183,8 @@ def render_prompts(study: Study, node: Evaluation, number: int) -> RenderedPromp
     instances = judged_instances(study, node)
     if not 0 <= number < len(instances):
         raise ConfigError(
-            f"instance {number}: {node.label} has no such instance; give one from 0 to "
-            f"{len(instances) - 1}"
+            f"instance {number}: {node.label} has no such instance. Choose a number from 0 to "
+            f"{len(instances) - 1}."
         )
     instance = instances[number]
     reader = reader_of(study, node)
@@ -233,7 +233,7 @@ def model_of(study: Study, node: Evaluation, threads: int, *, sends: bool = True
     at = study.config.endpoints.get(model.name)
     if at is None:
         raise ConfigError(
-            f"{study.config_file}: model {model.name} has no endpoint; add the key `endpoint`"
+            f"{study.config_file}: The model {model.name} has no endpoint. Add the key `endpoint`."
         )
     return open_endpoint(
         at,

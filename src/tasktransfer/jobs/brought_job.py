@@ -37,7 +37,9 @@ def evaluate_answers(
     name = node.brought["name"]
     file = Path(expand_path(study.config.brought_files[name]))
     if compute_files_digest({ANSWERS: file}) != node.brought["revision"]:
-        raise DataError(f"{file}: has changed since the study was started; run it again")
+        raise DataError(
+            f"{file}: The file changed after the study had started. Run the study again."
+        )
     kept = select_instances(instances, node.settings.get("limit"))
     if task.kind == "reply":
         _add_replies(node, task, kept, read_replies(file, kept), made)

@@ -115,8 +115,8 @@ def list_candidates(study: Study, task: str | None) -> list[ExportCandidate]:
     finished = [each for each in those if is_whole(study, each.node)]
     if not finished:
         raise RecordError(
-            f"{study.config_file}: none of the {len(those)} planned models of {dataset}/{name} is "
-            "finished. Run the study with `tasktransfer run`"
+            f"{study.config_file}: None of the {len(those)} planned models of "
+            f"{dataset}/{name} is finished. Run the study with `tasktransfer run`."
         )
     return finished
 
@@ -180,24 +180,24 @@ def _choose_task(
     names = [f"{dataset}/{name}" for dataset, name in tasks]
     if not tasks:
         raise ConfigError(
-            f"{study.config_file}: the study trains no encoder and fits no reference for a task "
-            f"with one label per input ({', '.join(SINGLE_LABEL)}). Give another study"
-            f"{_describe_unexported_tasks(study, ())}"
+            f"{study.config_file}: The study trains no encoder and fits no reference for a "
+            f"task with one label per input ({', '.join(SINGLE_LABEL)}). Choose another "
+            f"study{_describe_unexported_tasks(study, ())}"
         )
     if task is None:
         own = [pair for pair in tasks if DATASETS[pair[0]].has_own_files]
         if len(tasks) == 1 or len(own) == 1:
             return tasks[0] if len(tasks) == 1 else own[0]
         raise ConfigError(
-            f"--task: models for {len(tasks)} tasks can be exported. Give one of "
-            f"{', '.join(names)}{_describe_unexported_tasks(study, tasks)}"
+            f"--task: The study has {len(tasks)} tasks whose models can be exported. Choose "
+            f"one of {', '.join(names)}{_describe_unexported_tasks(study, tasks)}"
         )
     fitting = [pair for pair, name in zip(tasks, names, strict=True) if task in (name, pair[1])]
     if len(fitting) != 1:
         problem = "names several tasks" if fitting else "is not a task with a model for export"
         raise ConfigError(
-            f"--task {task}: {problem}{suggest_name(task, names)}. Give one of {', '.join(names)}"
-            f"{_describe_unexported_tasks(study, tasks)}"
+            f"--task {task}: {problem}{suggest_name(task, names)}. Choose one of "
+            f"{', '.join(names)}{_describe_unexported_tasks(study, tasks)}"
         )
     return fitting[0]
 
@@ -282,15 +282,16 @@ def select_method(
     some = [c for c in candidates if method in (None, c.method, c.method.partition(":")[0])]
     if not some:
         raise ConfigError(
-            f"--method {method}: not a finished method of {candidates[0].task}"
-            f"{suggest_name(str(method), names)}. Give one of {', '.join(names)}"
+            f"--method {method}: This is not a finished method of "
+            f"{candidates[0].task}{suggest_name(str(method), names)}. Choose one of "
+            f"{', '.join(names)}."
         )
     models = list(dict.fromkeys(each.model for each in some if each.model))
     some = [each for each in some if model in (None, each.model)]
     if not some:
         raise ConfigError(
-            f"--model {model}: not a model of this method. Give one of "
-            f"{', '.join(models) or 'its models (it has none)'}"
+            f"--model {model}: The method has no such model. Choose one of "
+            f"{', '.join(models) or 'its models (it has none)'}."
         )
     groups = group_candidates(some)
     if len(groups) == 1 and len(next(iter(groups.values()))) == 1:

@@ -112,7 +112,7 @@ def find_errors(study: Study, task: str | None, method: str | None) -> FoundErro
     folder = inputs.cache(study, study.data(dataset))
     if not (folder / MANIFEST).exists():
         raise RecordError(
-            f"{folder}: the dialogues are not prepared. Run the study with `tasktransfer run`"
+            f"{folder}: The dialogues are not prepared. Run the study with `tasktransfer run`."
         )
     of_split = {split: list(read_instances(folder, name, split)) for split in SPLITS}
     instances = [instance for some in of_split.values() for instance in some]
@@ -155,13 +155,13 @@ def _list_methods(study: Study, dataset: str, task: str, method: str | None) -> 
     ]
     if method not in (None, *METHODS):
         raise ConfigError(
-            f"--method {method}: not a method of this command{suggest_name(str(method), METHODS)}. "
-            f"Give one of {', '.join(METHODS)}"
+            f"--method {method}: The command does not support this "
+            f"method{suggest_name(str(method), METHODS)}. Choose one of {', '.join(METHODS)}."
         )
     if method == FROZEN and not fits:
         raise ConfigError(
-            f"--method {FROZEN}: the study has no such reference. Add it to references, or give "
-            f"{TFIDF}"
+            f"--method {FROZEN}: The study has no such reference. Add it to references, or "
+            f"choose {TFIDF}."
         )
     if method == TFIDF:
         return [None]
@@ -174,7 +174,10 @@ def _crossfit(study: Study, card: Task, instances: Sequence[Instance], fit: Fit 
 
     clusters = [instance.dialogue_id for instance in instances]
     if len(set(clusters)) < 2:
-        raise DataError(f"{card.name}: all labels are in one dialogue. Give more dialogues")
+        raise DataError(
+            f"{card.name}: All labels are in one dialogue, but two are needed to hold one out. "
+            "Provide more dialogues."
+        )
     features: Any = None
     if fit is not None:
         embed = create_embedder(study, fit)

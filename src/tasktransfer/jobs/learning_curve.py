@@ -70,7 +70,8 @@ def compute_learning_curves(
     learning = [fit for fit in fits.values() if fit.learner != MOST_FREQUENT]
     if not learning:
         raise ConfigError(
-            f"{study.config_file}: references: none of them learns from dialogues. Add {TFIDF}"
+            f"{study.config_file}: None of the references learns from dialogues. Add {TFIDF} "
+            "to references."
         )
     rows: list[CurveRow] = []
     for fit in show_progress(learning, "learning curves"):
@@ -86,7 +87,7 @@ def _compute_curve(study: Study, fit: Fit, task: Task, seeds: int) -> Iterator[C
     folder = inputs.cache(study, fit.data)
     if not (folder / MANIFEST).exists():
         raise RecordError(
-            f"{folder}: the dialogues are not prepared. Run the study with `tasktransfer run`"
+            f"{folder}: The dialogues are not prepared. Run the study with `tasktransfer run`."
         )
     limits = {"train": fit.settings.get(LIMIT_TRAIN), "test": fit.settings.get(LIMIT_TEST)}
     train, test = (
@@ -116,8 +117,8 @@ def score_samples(
     dialogues = sorted({instance.dialogue_id for instance in train})
     if len(dialogues) < 1 / FRACTIONS[0]:
         raise DataError(
-            f"{task.name}: {len(dialogues)} training dialogues are too few for a learning curve. "
-            "Give more"
+            f"{task.name}: {len(dialogues)} training dialogues are too few for a learning "
+            "curve. Provide more dialogues."
         )
     score = partial(_score, task, test, scoring)
     scored = [((f"{1.0}",), NO_SEED, score(predict(task, train, test, 0)))]  # first: all texts

@@ -216,8 +216,8 @@ def model_of(study: Study, fit: Fit) -> ModelSpec:
     found = _find_model(study, fit.settings.get("model"))
     if found is None:
         raise ConfigError(
-            f"{fit.label}: the study does not have the fit's model; check whether the config "
-            "changed"
+            f"{fit.label}: The study does not have the fit's model. Check whether the config "
+            "changed."
         )
     return found
 

@@ -239,7 +239,10 @@ def _compute_features(
     if not learner.features:
         return None
     if node.on is None or node.on.stage is None:
-        raise ConfigError(f"{node.label}: {node.learner} reads representations; give a stage (on)")
+        raise ConfigError(
+            f"{node.label}: The learner {node.learner} reads representations, but the fit names "
+            "no model for them. Name a stage (on)."
+        )
     from tasktransfer.evaluation.features import compute_features  # noqa: PLC0415  # imports torch
 
     model = node.on.stage.model

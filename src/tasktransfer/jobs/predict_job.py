@@ -49,18 +49,20 @@ def predict_file(folder: Path, file: Path, out: Path | None, request: Prediction
     from tasktransfer.jobs.predictor import load_predictor  # noqa: PLC0415  # imports torch
 
     if out is not None and out.resolve() == file.resolve():
-        raise ConfigError(f"--out {out}: names the file of dialogues. Give another file")
+        raise ConfigError(
+            f"--out {out}: This is the file of dialogues itself. Choose another file."
+        )
     predictor = load_predictor(folder)
     if request.top_k > len(predictor.labels):
         raise ConfigError(
-            f"--top-k {request.top_k}: the model has {len(predictor.labels)} labels. Give at most "
-            "this number"
+            f"--top-k {request.top_k}: The model has only {len(predictor.labels)} labels. "
+            "Choose this number or a smaller one."
         )
     of, notes = predictor.exported.inputs, list[str]()
     if missing := [name for name in of.query_fields if name not in of.fields]:
         raise ConfigError(
-            f"{folder}: the model also reads {', '.join(missing)}, but their fields are unknown. "
-            "Use tasktransfer.load_model, and give objects with these fields"
+            f"{folder}: The model also reads {', '.join(missing)}, but their fields are "
+            "unknown. Use tasktransfer.load_model, and pass objects with these fields."
         )
     inputs = open_inputs(file, of.scope, of.dialogue, of.fields, notes)
     with ExitStack() as stack:

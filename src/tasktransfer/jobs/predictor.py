@@ -86,7 +86,9 @@ class Predictor:
             DataError: a dialogue has no text or another type; the message has its index.
         """
         if isinstance(dialogues, str | Mapping):
-            raise DataError("dialogues: found one dialogue. Give a list of dialogues")
+            raise DataError(
+                "dialogues: found one dialogue, expected a list. Pass a list of dialogues."
+            )
         instances = [self._read_dialogue(n, each) for n, each in enumerate(dialogues)]
         return self.predict_instances(
             instances, top_k=top_k, min_probability=min_probability, batch_size=batch_size
@@ -120,19 +122,21 @@ class Predictor:
         some = [turns] if isinstance(turns, str) else turns
         if not isinstance(some, list | tuple):
             raise DataError(
-                f"dialogues[{number}]: found a {type(dialogue).__name__}. Give a text, a list of "
-                "turns, or an object with turns"
+                f"dialogues[{number}]: found a {type(dialogue).__name__}. Pass a text, a list "
+                "of turns, or an object with turns."
             )
         texts = [text for turn in some if (text := _format_turn(number, turn))]
         if not texts:
-            raise DataError(f"dialogues[{number}]: has no text. Remove it, or give its text")
+            raise DataError(
+                f"dialogues[{number}]: The dialogue has no text. Remove it, or pass its text."
+            )
         query = {}
         for name in self.exported.inputs.query_fields:
             value = fields.get(name)
             if not isinstance(value, str) or not value.strip():
                 raise DataError(
-                    f"dialogues[{number}]: {name} is missing. Give an object with turns and the "
-                    f"field {name}, which the model reads"
+                    f"dialogues[{number}]: The field {name} is missing. Pass an object with "
+                    "turns and this field, which the model reads."
                 )
             query[name] = value.strip()
         context = self.exported.inputs.separator.join(texts)
@@ -148,8 +152,8 @@ def _format_turn(number: int, turn: Any) -> str:
         speaker, text = turn.get("speaker") or "", turn.get("text")
     if not isinstance(text, str) or not isinstance(speaker, str):
         raise DataError(
-            f"dialogues[{number}]: a turn is a {type(turn).__name__}. Give a text, or an object "
-            "with speaker and text"
+            f"dialogues[{number}]: A turn is a {type(turn).__name__}. Pass a text, or an "
+            "object with speaker and text."
         )
     text, speaker = text.strip(), speaker.strip()
     return f"{speaker}: {text}" if speaker and text else text
@@ -248,6 +252,6 @@ def _get_regression(
         if rows == labels and all(map(math.isfinite, (one.sum(), two.sum()))):
             return one, two
     raise ModelError(
-        f"{folder}: the weights do not fit the {labels} labels. The folder is damaged: export the "
-        "model again with `tasktransfer export-model`"
+        f"{folder}: The folder is damaged, because the weights do not match the {labels} "
+        "labels. Export the model again with `tasktransfer export-model`."
     )

@@ -94,9 +94,10 @@ def refuse_mixed(read: dict[str, dict[str, Instances]], held: frozenset[str], wh
         for split in splits["train"]:
             if split.dialogue_id in held or split.dialogue_id in tested:
                 raise DataError(
-                    f"{where}: {task}, instance {split.id}: dialogue {split.dialogue_id} is in the "
-                    "training split of the probe and in a held-out split; take both from one "
-                    f"split of the dialogues ({', '.join(SPLITS)})"
+                    f"{where}: For {task}, the dialogue {split.dialogue_id} (instance "
+                    f"{split.id}) is both in the training split of the probe and in a "
+                    "held-out split. Take both from one split of the dialogues "
+                    f"({', '.join(SPLITS)})."
                 )
 
 
@@ -126,7 +127,10 @@ def _select_model(study: Study, node: Fit) -> ModelSpec:
     """Return the checkpoint that a fit reads as released."""
     models = list_released_models(study, node)
     if not models:
-        raise ConfigError(f"{node.label}: reads representations; give a stage (on), or a model")
+        raise ConfigError(
+            f"{node.label}: The learner reads representations, but the fit names no model for "
+            "them. Name a stage (on), or a model."
+        )
     return models[0]
 
 

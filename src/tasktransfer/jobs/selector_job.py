@@ -106,8 +106,9 @@ def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made
         fit = measurements.get((what, of, on))
         if fit is None:
             raise ConfigError(
-                f"selector {selector.name}: reads {what} of {of or 'the base model'} on {on}, "
-                f"which its `reads` ({', '.join(selector.reads)}) do not include; add it to `reads`"
+                f"selector {selector.name}: The selector reads {what} of "
+                f"{of or 'the base model'} on {on}, but its `reads` "
+                f"({', '.join(selector.reads)}) do not include this. Add it to `reads`."
             )
         folder, (_, name) = Path(study.folder(fit)), resolve_task(node.data.name, on)
         check_artefacts(folder, fit.digest, [name])
@@ -141,8 +142,9 @@ def _refuse_odd(
     odd += [source for source, value in values.items() if not np.isfinite(value)]
     if odd:
         raise ConfigError(
-            f"selector {selector.name}, target {target}: {odd[0]} has the value "
-            f"{values[odd[0]]!r}; return finite numbers or None for the requested sources only"
+            f"selector {selector.name}, target {target}: The value for {odd[0]} is "
+            f"{values[odd[0]]!r}. Return finite numbers or None, for the requested sources "
+            "only."
         )
 
 

@@ -58,7 +58,8 @@ def snakemake_call(workflow: Any, config: Mapping[str, Any]) -> SnakemakeCall:
     given = [] if handed else list(workflow.overwrite_configfiles)
     if len(given) > 1:
         raise ConfigError(
-            f"--configfile: found {len(given)} files; give one file with the complete study"
+            f"--configfile: found {len(given)} files, expected one. Name one file with the "
+            "complete study."
         )
     # The executor is not known yet. But only a batch system has a number of jobs (--jobs), and its
     # jobs are separate workflows.

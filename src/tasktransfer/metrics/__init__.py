@@ -140,8 +140,8 @@ def score(task: Task, metrics: Mapping[str, Values]) -> Values:
     missing = [key for key in keys if key not in metrics]
     if missing:
         raise RecordError(
-            f"{task.name} is scored by {', '.join(keys)}, but {', '.join(missing)} is missing "
-            f"from {sorted(metrics)}; evaluate the predictions again"
+            f"{task.name}: The task is scored by {', '.join(keys)}, but {', '.join(missing)} "
+            f"is missing from {sorted(metrics)}. Evaluate the predictions again."
         )
     total = metrics[keys[0]]
     for key in keys[1:]:

@@ -75,11 +75,13 @@ def check(task: Task, predictions: Coded, golds: Coded) -> None:
     """Raise DataError if the answers do not have the shape that the task's kind requires."""
     if len(predictions) != len(golds):
         raise DataError(
-            f"{task.name}: {len(predictions)} predictions for {len(golds)} instances; "
-            "predict every instance once"
+            f"{task.name}: There are {len(predictions)} predictions for {len(golds)} "
+            "instances. Predict every instance once."
         )
     if not len(golds):
-        raise DataError(f"{task.name}: no instances to score; check the split and its id file")
+        raise DataError(
+            f"{task.name}: There are no instances to score. Check the split and its ID file."
+        )
     if task.kind == "open_labels":
         return
     if task.kind != "multi_label":
@@ -100,8 +102,8 @@ def _check_sizes(task: Task, side: str, answers: Coded, expected: int) -> None:
     if wrong.size:
         answer = answers.of(position := int(wrong[0]))
         raise DataError(
-            f"{task.name}: {side} {position} has {len(answer)} answers {answer!r}, but a "
-            f"{task.kind} instance has {expected}"
+            f"{task.name}: {side} {position} has {len(answer)} answers {answer!r}, expected "
+            f"{expected} for an instance of {task.kind}"
         )
 
 
@@ -110,8 +112,9 @@ def _check_gold_ratings(task: Task, golds: Coded) -> None:
     if off:
         position = golds.texts.index(off[0])
         raise DataError(
-            f"{task.name}: gold {int(np.flatnonzero(golds.codes == position)[0])} is {off[0]!r}, "
-            f"and the scale is {' to '.join(task.labels)}; fix the data or the card"
+            f"{task.name}: Gold answer {int(np.flatnonzero(golds.codes == position)[0])} is "
+            f"{off[0]!r}, which is not on the scale from {' to '.join(task.labels)}. Fix the "
+            "data or the card."
         )
 
 
@@ -119,8 +122,8 @@ def _check_right_texts(task: Task, golds: Coded) -> None:
     without = np.flatnonzero(golds.sizes == 0)
     if without.size:
         raise DataError(
-            f"{task.name}: gold {without[0]} has no gold answer; for an unanswerable instance, use "
-            "the release's text for it, or the empty string"
+            f"{task.name}: Instance {without[0]} has no gold answer. For an unanswerable "
+            "instance, use the release's text for it, or the empty string."
         )
 
 
@@ -129,6 +132,6 @@ def _check_gold_labels(task: Task, golds: Coded) -> None:
     if unknown.size:
         position = int(golds.rows[unknown[0]])
         raise DataError(
-            f"{task.name}: gold {position} is {golds.of(position)!r}, but the labels are "
-            f"{', '.join(task.labels)}; fix the data or the card"
+            f"{task.name}: Gold answer {position} is {golds.of(position)!r}, but the labels "
+            f"are {', '.join(task.labels)}. Fix the data or the card."
         )

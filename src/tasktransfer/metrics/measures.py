@@ -167,7 +167,10 @@ def convert_to_numbers(task: Task, answers: Answers) -> list[float]:
         ConfigError: the task's answers are not single labels.
     """
     if not task.labels:
-        raise ConfigError(f"{task.name}: is {task.kind}; its answers are not numbers")
+        raise ConfigError(
+            f"{task.name}: The answers of a task of kind {task.kind} are not numbers. Choose "
+            "another measure."
+        )
     if task.kind == "rating":
         low, high = scale_of(task)
         return [low + compute_fraction(task, answer[0]) * (high - low) for answer in answers]

@@ -48,8 +48,8 @@ def rows_of_blocks(
     if count < size or (drop_last and count <= size):
         left = f", and release_compat leaves the last {size} out" if count >= size else ""
         raise DataError(
-            f"P@1,{size}: {count} rows are fewer than a block{left}; give a larger test set, or a "
-            "smaller evaluation.block"
+            f"P@1,{size}: {count} rows are too few for a block of this size{left}. Use a "
+            "larger test set, or a smaller evaluation.block."
         )
     cuts = range(0, count, size)
     begins = np.array(cuts[:-1] if drop_last else cuts)

@@ -75,8 +75,8 @@ def tally_exact_match(task: Task, spec: MetricSpec, texts: Compared) -> Sums:
         answerable = np.array([any(right) for _, right in texts.pairs])
         if not answerable.any():
             raise DataError(
-                f"{task.name}: {spec.key} leaves unanswerable instances out, but all "
-                f"{len(texts.pairs)} are unanswerable; score a split with answerable ones"
+                f"{task.name}: The metric {spec.key} ignores unanswerable instances, but all "
+                f"{len(texts.pairs)} are unanswerable. Score a split with answerable ones."
             )
         tally[~answerable] = 0
     return tally

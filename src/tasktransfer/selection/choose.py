@@ -53,7 +53,9 @@ def select(
     """
     single = deltas[deltas["n_sources"] == 1]
     if single.empty:
-        raise RecordError("no single-source runs to choose from: run the single-source study first")
+        raise RecordError(
+            "There are no single-source runs to choose from. Run the single-source study first."
+        )
     chosen: list[ChosenSources] = []
     for dataset, rows in single.groupby("dataset", sort=False):
         _refuse_holes(str(dataset), rows)
@@ -118,10 +120,10 @@ def select_from_tables(
     if len(holes):
         first = holes.iloc[0]
         raise RecordError(
-            f"{len(holes)} single-source or baseline runs are missing, the first: "
+            f"{len(holes)} single-source or baseline runs are missing, first "
             f"{first['dataset']} {first['model']} {first['algorithm']} {first['source']} -> "
-            f"{first['target']} seed {first['seed']} ({first['reason']}); run them, an incomplete "
-            "table must not choose"
+            f"{first['target']} seed {first['seed']} ({first['reason']}). Run them, because "
+            "sources must not be chosen from an incomplete table."
         )
     deltas = tables["deltas"]
     deltas = deltas if choose_by == "test" else dev_deltas(deltas, tables["transfer_runs"])
@@ -156,9 +158,8 @@ def _select_best_targets(dataset: str, pairs: pd.Series[float], count: int) -> l
     benefit = pairs.groupby("target").mean()
     if len(benefit) < count:
         raise RecordError(
-            f"{dataset}: has {len(benefit)} targets, but {count} are requested; lower "
-            "targets_per_dataset or "
-            "study more tasks"
+            f"{dataset}: The dataset has {len(benefit)} targets, but {count} are requested. "
+            "Lower targets_per_dataset, or study more tasks."
         )
     return best(benefit, count)
 
@@ -182,7 +183,7 @@ def _refuse_holes(dataset: str, rows: pd.DataFrame) -> None:
     if holes:
         source, target, model, algorithm, seed = holes[0]
         raise RecordError(
-            f"{dataset}: {len(holes)} of the cells to choose from have no delta, the first: "
-            f"{model} {algorithm} {source} -> {target} seed {seed}; run them, an incomplete table "
-            "must not choose"
+            f"{dataset}: {len(holes)} of the cells to choose from have no delta, first "
+            f"{model} {algorithm} {source} -> {target} seed {seed}. Run them, because sources "
+            "must not be chosen from an incomplete table."
         )

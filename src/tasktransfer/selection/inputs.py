@@ -30,7 +30,7 @@ def input_text(instance: Instance) -> str:
 
 
 def _refuse_undeclared_input(*_: object) -> Arrays:
-    raise LookupError("the selector does not declare this input (Selector.reads)")
+    raise LookupError("The selector does not declare this input (Selector.reads). Add it.")
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,9 @@ def compute_file_regret(path: Path, ks: tuple[int, ...] = ()) -> tuple[pd.DataFr
     most = max(matrix.scores.shape[1] for matrix in matrices)
     for k in ks:
         if k > most:
-            raise ConfigError(f"--k {k}: {path} has {most} sources. Give numbers from 1 to {most}")
+            raise ConfigError(
+                f"--k {k}: {path} has only {most} sources. Choose numbers from 1 to {most}."
+            )
     return compute_regret(matrices, tuple(sorted({1, *(ks or KS)}))), notes
 
 
@@ -97,14 +99,14 @@ def read_matrix(path: Path) -> tuple[pd.DataFrame, list[str]]:
         missing = table[name].isna() | (table[name] == "")
         if missing.any():
             where = format_location(path, int(table.index[missing][0]))
-            raise DataError(f"{where}: no {name}; fill it in, or remove the row")
+            raise DataError(f"{where}: The column {name} is empty. Fill it in, or remove the row.")
     keys = [*GROUP, "source", "target", "seed"]
     if table.duplicated(keys).any():
         second = table[table.duplicated(keys)]
         source, target, seed = second.iloc[0][["source", "target", "seed"]].tolist()
         raise DataError(
-            f"{format_location(path, int(second.index[0]))}: a second score of {source!r} → "
-            f"{target!r}, seed {seed:.0f}; remove one"
+            f"{format_location(path, int(second.index[0]))}: This is a second score of "
+            f"{source!r} → {target!r} for seed {seed:.0f}. Remove one of the two."
         )
     notes = list(file.notes[1:])
     if table["score"].between(0, 1).all():
@@ -117,13 +119,15 @@ def _refuse_columns(path: Path, columns: Sequence[str]) -> None:
     missing = [name for name in NEEDED if name not in columns]
     if missing:
         raise DataError(
-            f"{path}: no column {', '.join(missing)}; a matrix has {', '.join(NEEDED)} and a "
-            "column for each selector: rename yours, or add the missing ones"
+            f"{path}: The columns {', '.join(missing)} are missing. A matrix has "
+            f"{', '.join(NEEDED)} and a column for each selector. Rename your columns, or add "
+            "the missing ones."
         )
     taken = [name for name in (RANDOM, SOURCE_MEAN) if name in columns]
     if taken:
         raise DataError(
-            f"{path}: column {taken[0]}: this selector is computed from the scores; rename yours"
+            f"{path}: The column {taken[0]} has the name of a selector that is computed from "
+            "the scores. Rename it."
         )
 
 
@@ -136,7 +140,9 @@ def _read_table(file: CsvFile) -> pd.DataFrame:
     for line, cells in file.rows():
         if len(lines) == MAX_ROWS:
             where = format_location(file.path, line)
-            raise DataError(f"{where}: more than {MAX_ROWS:,} rows; give a file per model")
+            raise DataError(
+                f"{where}: The file has more than {MAX_ROWS:,} rows. Write one file per model."
+            )
         lines.append(line)
         for (name, column), cell in zip(values.items(), cells, strict=True):
             if isinstance(column, list):
@@ -153,8 +159,8 @@ def _read_number(file: CsvFile, line: int, name: str, cell: str) -> float:
     if _NUMBER.fullmatch(cell.strip()) is None or not math.isfinite(float(cell)):
         raise DataError(
             f"{format_location(file.path, line)}, column {name}: {cell!r:.60} is not a number "
-            f"({file.dialect}); only the columns model, source, target, dataset and algorithm are "
-            "text: remove the column, or leave the cell empty"
+            f"({file.dialect}), and only the columns model, source, target, dataset and "
+            "algorithm contain text. Remove the column, or leave the cell empty."
         )
     return float(cell)
 
@@ -162,7 +168,7 @@ def _read_number(file: CsvFile, line: int, name: str, cell: str) -> float:
 def _build_matrices(table: pd.DataFrame, path: Path) -> Iterator[Matrix]:
     selectors = [str(one) for one in table if one not in (*GROUP, *NEEDED)]
     if not len(table):
-        raise DataError(f"{path}: has no rows")
+        raise DataError(f"{path}: The matrix has no rows. Add scores.")
     for names, group in table.groupby(list(GROUP), sort=False):
         dataset, model, algorithm = map(str, names)
         alone = group["source"] == ""
@@ -170,8 +176,8 @@ def _build_matrices(table: pd.DataFrame, path: Path) -> Iterator[Matrix]:
         sources, targets = (list(runs[name].unique()) for name in ("source", "target"))
         if len(sources) < 2:
             raise DataError(
-                f"{path}: {model}: has {len(sources)} source, but a selection needs two or more; "
-                "add sources"
+                f"{path}: The model {model} has {len(sources)} source, but a selection needs "
+                "two or more. Add sources."
             )
         axes = (targets, sources, sorted(runs["seed"].unique()))
         scores = build_cube(runs, "score", axes)

@@ -176,9 +176,16 @@ def add(selector: Selector) -> None:
         ConfigError: its name is taken by the package, or it has no function.
     """
     if not isinstance(selector, Selector):
-        raise ConfigError(f"its SELECTORS have {selector!r}: make it a Selector")
+        raise ConfigError(
+            f"SELECTORS contains {selector!r}, which is not a Selector. Replace or remove it."
+        )
     if selector.name in _OF_PACKAGE:
-        raise ConfigError(f"selector {selector.name!r} is one of the package; choose another name")
+        raise ConfigError(
+            f"The selector {selector.name!r} has the name of one of the package. Choose another "
+            "name."
+        )
     if selector.values is None:
-        raise ConfigError(f"selector {selector.name!r} has no values: give it a function")
+        raise ConfigError(
+            f"The selector {selector.name!r} has no values. Add a function that computes them."
+        )
     SELECTORS[selector.name] = selector

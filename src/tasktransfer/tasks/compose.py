@@ -30,7 +30,7 @@ def build_encoder_text(task: Task, instance: Instance) -> tuple[str, str]:
         DataError: the instance has no value for a field of the card's query.
     """
     if task.kind == "multiple_choice":
-        raise ValueError(f"{task.name} is multiple choice: use build_option_texts")
+        raise ValueError(f"{task.name}: The task is multiple choice. Use build_option_texts.")
     return fill_template(task, instance, task.query, instance.query), instance.context
 
 
@@ -147,9 +147,9 @@ def fill_template(task: Task, instance: Instance, template: str, fields: dict[st
         name = match[1]
         if name not in fields:
             raise DataError(
-                f"instance {instance.id!r} of {task.name}: the template {template!r} needs the "
-                f"field {name!r}, and the instance has {sorted(fields) or 'no fields'}; "
-                "read the release again, or fix the card's template"
+                f"instance {instance.id!r} of {task.name}: The template {template!r} needs "
+                f"the field {name!r}, but the instance has {sorted(fields) or 'no fields'}. "
+                "Read the release again, or fix the card's template."
             )
         return fields[name]
 
@@ -158,22 +158,28 @@ def fill_template(task: Task, instance: Instance, template: str, fields: dict[st
 
 def _check_options(task: Task, instance: Instance) -> None:
     if task.kind != "multiple_choice":
-        raise ValueError(f"{task.name} is {task.kind} and has no options: use build_encoder_text")
+        raise ValueError(
+            f"{task.name}: A task of kind {task.kind} has no options. Use build_encoder_text."
+        )
     if len(instance.options) != task.classes:
         raise DataError(
-            f"instance {instance.id!r} of {task.name} has {len(instance.options)} options, and "
-            f"the task has {task.classes}; fix the release's data"
+            f"instance {instance.id!r} of {task.name}: The instance has "
+            f"{len(instance.options)} options, but the task has {task.classes}. Fix the "
+            "release's data."
         )
 
 
 def _check_output(task: Task, output: int | None) -> int | None:
     if task.kind != "multi_output":
         if output is not None:
-            raise ValueError(f"{task.name} is {task.kind}: it takes no output, got {output}")
+            raise ValueError(
+                f"{task.name}: A task of kind {task.kind} has a single output, but got output "
+                f"{output}. Remove the argument."
+            )
         return None
     if output is None or not 0 <= output < len(task.outputs):
         raise ValueError(
-            f"{task.name} has one prompt per trait: output must be an index below "
-            f"{len(task.outputs)}, got {output}"
+            f"{task.name}: The task has one prompt per trait, so output must be an index "
+            f"below {len(task.outputs)}, but got {output}."
         )
     return output

@@ -81,9 +81,9 @@ def _split_turns(instance: Instance) -> list[str]:
     """Return the context's turns. Raises DataError if the instance has no offsets of turns."""
     if not instance.turns:
         raise DataError(
-            f"instance {instance.id!r} of {instance.task}: has no offsets of its turns, which "
-            "fidelity.inputs: tlidb needs; delete the prepared instances (results/data) and "
-            "prepare them again"
+            f"instance {instance.id!r} of {instance.task}: The turns have no character "
+            "offsets, which fidelity.inputs: tlidb needs. Delete the prepared instances "
+            "(results/data) and prepare them again."
         )
     ends = [*(start - 1 for start in instance.turns[1:]), len(instance.context)]
     return [instance.context[a:b] for a, b in zip(instance.turns, ends, strict=True)]

@@ -130,7 +130,10 @@ def _refuse_what_stays(job: Job, call: str) -> None:
     if kind is None or kind.__name__ in WORTH_ANOTHER_TRY:
         return
     if isinstance(kind, type) and issubclass(kind, TaskTransferError):
-        raise kind(f"{last.get('error')} (not tried again: it failed before with this input)")
+        raise kind(
+            f"{last.get('error')} (This error is from an earlier attempt with the same input, so "
+            "the training was not run again.)"
+        )
 
 
 def _print_message(text: str) -> None:

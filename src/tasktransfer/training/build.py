@@ -157,14 +157,16 @@ def _write_vectors(file: Path, vocabulary: dict[str, int], width: int, folder: P
                     continue
                 if len(values) != width:
                     raise DataError(
-                        f"{format_location(file, number)}: {len(values)} numbers, and "
-                        f"architecture.hidden is {width}; give vectors of this width, or "
-                        "change architecture.hidden"
+                        f"{format_location(file, number)}: The vector has {len(values)} "
+                        f"numbers, but architecture.hidden is {width}. Use vectors of this "
+                        "width, or change architecture.hidden."
                     )
                 rows.append(vocabulary[word])
                 vectors.append(np.array(values, np.float32))
     except (OSError, ValueError) as error:
-        raise DataError(f"{file}: cannot be read as word vectors ({error}); fix it") from error
+        raise DataError(
+            f"{file}: The file cannot be read as word vectors ({error}). Fix it."
+        ) from error
     if not rows:
-        raise DataError(f"{file}: has no vector for any training word; give another file")
+        raise DataError(f"{file}: The file has no vector for any training word. Use another file.")
     save_file({"rows": np.array(rows), "vectors": np.stack(vectors)}, folder / VECTORS_FILE)

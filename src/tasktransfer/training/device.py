@@ -106,7 +106,10 @@ def read_slots_per_gpu() -> int:
     """
     text = os.environ.get(SLOTS_VARIABLE, "1")
     if not text.isdecimal() or int(text) < 1:
-        raise ConfigError(f"{SLOTS_VARIABLE}={text}: give a whole number of 1 or more, or unset it")
+        raise ConfigError(
+            f"{SLOTS_VARIABLE}={text}: The value is not a whole number of 1 or more. Correct it, "
+            "or unset the variable."
+        )
     return int(text)
 
 

@@ -286,8 +286,9 @@ def _average_losses(losses: list[tuple[int, str, Tensor]], number: int) -> dict[
     for (update, task, _), value in zip(losses, values, strict=True):
         if not np.isfinite(value):
             raise TrainingError(
-                f"the loss of {task} became {value} in round {number}, update {update}: lower "
-                "training.learning_rate or set training.precision to float32; nothing was written"
+                f"The loss of {task} became {value} in round {number}, update {update}, and "
+                "nothing was written. Lower training.learning_rate or set training.precision "
+                "to float32."
             )
         by_task.setdefault(task, []).append(value)
     return {task: float(np.mean(v)) for task, v in sorted(by_task.items())}

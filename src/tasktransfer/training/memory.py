@@ -60,8 +60,9 @@ class TokenBudget:
             torch.cuda.empty_cache()
         if self.tokens <= FEWEST_TOKENS:
             raise MemoryShortageError(
-                f"out of memory in {self.what}, even with one instance at a time: {shortage}; use "
-                "a device with more memory, fewer runs per device, or a smaller max_length"
+                f"The memory is not sufficient for {self.what}, even with one instance at a "
+                f"time: {shortage}. Use a device with more memory, fewer runs per device, or "
+                "a smaller max_length."
             )
         self.tokens //= 2
         self.notes[:] = [note for note in self.notes if self.what not in note]

@@ -72,7 +72,8 @@ def _import_bitsandbytes() -> Any:
         from bitsandbytes import optim  # noqa: PLC0415  # an optional dependency
     except ImportError as error:
         raise ConfigError(
-            f"training.optimiser_bits: 8 needs the package bitsandbytes, which cannot be imported "
-            f"({error}); pip install 'tasktransfer[eight-bit]', or set optimiser_bits to 32"
+            "training.optimiser_bits: 8 bits need the package bitsandbytes, which cannot be "
+            f"imported ({error}). Run pip install 'tasktransfer[eight-bit]', or set "
+            "optimiser_bits to 32."
         ) from error
     return optim

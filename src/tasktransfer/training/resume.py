@@ -50,7 +50,10 @@ def read_least_seconds() -> float:
     except ValueError:
         seconds = -1.0
     if not seconds >= 0:
-        raise ConfigError(f"{LEAST_VARIABLE}={text}: give seconds, 0 or more, or unset it")
+        raise ConfigError(
+            f"{LEAST_VARIABLE}={text}: The value is not a number of seconds of 0 or more. Correct "
+            "it, or unset the variable."
+        )
     return seconds
 
 

@@ -194,8 +194,8 @@ def _read_splits(job: Job, tasks: Mapping[str, Task]) -> dict[tuple[str, str], E
         encoded = read_split(job.encoded, task, split).limit_instances(limits[split])
         if not len(encoded):
             raise DataError(
-                f"{job.encoded}: the {split} split of {task} has no instances, so it cannot be "
-                "used for training or evaluation; leave the task out of the study"
+                f"{job.encoded}: The {split} split of {task} has no instances, so it cannot "
+                "be used for training or evaluation. Remove the task from the study."
             )
         splits[task, split] = encoded
     return splits

@@ -42,8 +42,8 @@ def get_selecting_measure(stage: Stage, tasks: Mapping[str, Task]) -> Measure:
         offered += [] if family in ("encoder", "dual_encoder") else ["perplexity"]
         if name not in offered:
             raise ConfigError(
-                f"selection.measure: found {name!r}; for {family} models on {task} choose one of "
-                f"{', '.join(offered)}"
+                f"selection.measure: {name!r} is not available for {family} models on {task}. "
+                f"Choose one of {', '.join(offered)}."
             )
     return MEASURES[name]
 
@@ -111,8 +111,8 @@ def _compute_loss_measures(name: str, loss: float, task: str) -> dict[str, float
     for measure, value in values.items():
         if not math.isfinite(value):
             raise TrainingError(
-                f"the dev {measure} of {task} became {value}: lower training.learning_rate or set "
-                "training.precision to float32; nothing was written"
+                f"The dev {measure} of {task} became {value}, and nothing was written. Lower "
+                "training.learning_rate or set training.precision to float32."
             )
     return values
 

@@ -52,13 +52,14 @@ class Start:
     def __post_init__(self) -> None:
         if self.stage and self.at != "best" and not self.stage.keeps_rounds:
             raise ConfigError(
-                f"start from {self.stage.label} at {self.at}: this stage keeps only its best "
-                "round; give its selection keep: every, or start at best"
+                f"start from {self.stage.label} at {self.at}: This stage keeps only its best "
+                "round. Set its selection to keep: every, or start at best."
             )
         if self.stage and isinstance(self.at, int) and not self.stage.keeps(self.at):
             raise ConfigError(
-                f"start from {self.stage.label} at {self.at}: this stage keeps the rounds "
-                f"{', '.join(map(str, self.stage.selection.rounds))}; add {self.at} to them"
+                f"start from {self.stage.label} at {self.at}: This stage keeps only the "
+                f"rounds {', '.join(map(str, self.stage.selection.rounds))}. Add {self.at} to "
+                "them."
             )
 
     @property
@@ -129,8 +130,9 @@ class Stage:
     def __post_init__(self) -> None:
         if self.tests and self.also_selected:
             raise ConfigError(
-                f"{self.label}: several sets of tasks select a best round, so it is undefined "
-                f"which of them is tested on {', '.join(self.tests)}; use an evaluation instead"
+                f"{self.label}: The best round is selected on several sets of tasks, so it is "
+                f"undefined which round is tested on {', '.join(self.tests)}. Use an "
+                "evaluation instead."
             )
         if self.starts and (problem := self._unfit_adapter):
             raise ConfigError(f"{self.label}: {problem}")
