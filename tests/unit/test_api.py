@@ -71,7 +71,7 @@ def test_a_plan_lists_the_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert {"method", "model", "seed", "target"} <= set(plan.runs)
     assert f"{len(plan.runs):,} runs" in repr(plan)
     assert tt.open_study("study.yaml").config.digest == study.config.digest
-    with pytest.raises(ConfigError, match="no such file"):
+    with pytest.raises(ConfigError, match="The file does not exist"):
         tt.run("nothing.yaml")
 
 

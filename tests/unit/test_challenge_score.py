@@ -202,7 +202,7 @@ def test_unknown_datasets_and_absent_releases_are_told(
     assert main(["score", str(archive), "--data", str(data), "--dataset", "Seinfeld"]) == 3
     assert "Choose one of DailyDialog, Friends" in capsys.readouterr().err
     assert main(["score", str(archive), "--data", str(tmp_path / "nowhere")]) == 3
-    assert "nowhere: does not exist" in capsys.readouterr().err
+    assert "nowhere: The path does not exist" in capsys.readouterr().err
 
 
 def test_the_toolkits_example(shared: Path) -> None:

@@ -154,7 +154,7 @@ REFUSED: list[tuple[str, dict[str, Any], list[str]]] = [
     (
         "revision of a tiny model",
         changed(*MODEL, "revision", to="main"),
-        ["models[0].revision", "only hub names have revisions"],
+        ["models[0].revision", "only models on the hub have revisions"],
     ),
     (
         "revision that YAML reads as a number",

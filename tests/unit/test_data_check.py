@@ -132,7 +132,7 @@ def test_what_a_study_alone_would_be_refused_for_is_told(tmp_path: Path) -> None
     file = tmp_path / "own.jsonl"
     file.write_text(lines(rows))
     (problem,) = check_files([file], "Own").problems
-    assert "own.jsonl:4: label 'Billing'" in problem and "differs from 'billing'" in problem
+    assert "own.jsonl:4: The label 'Billing'" in problem and "differs from 'billing'" in problem
 
 
 def test_all_that_is_wrong_is_told_with_lines(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def with_card(**fields: Any) -> dict[str, Any]:
 def test_what_does_not_fit_is_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)) as caught:
         datasets.add(replace(ERRANDS, **change))
-    assert str(caught.value).startswith("dataset '")
+    assert str(caught.value).startswith("The dataset '")
     assert list(DATASETS) == ["DailyDialog", "Friends"]
 
 

@@ -128,7 +128,9 @@ def test_a_name_on_the_hub_is_loaded_by_its_card(
     assert plain(instances(dataset)) == expected
     first = next(iter(dataset.reader.open(Path(), False).instances("intent", "dev")))
     assert first.id == "tickets (validation):1"
-    with pytest.raises(DataError, match=r"shop/nothing: cannot be read .*HF_HUB_OFFLINE=0"):
+    with pytest.raises(
+        DataError, match=r"shop/nothing: The data cannot be read .*HF_HUB_OFFLINE=0"
+    ):
         made(named | {"hub": "shop/nothing"})
 
 
@@ -235,7 +237,9 @@ def test_splits_that_are_missing_are_drawn_by_dialogue(tmp_path: Path) -> None:
 
 
 def test_a_missing_test_split_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"all.jsonl: no test split.*set datasets.Tickets.shares"):
+    with pytest.raises(
+        DataError, match=r"all.jsonl: The dataset has no test split.*set datasets.Tickets.shares"
+    ):
         made(one_file(tmp_path))
 
 
@@ -385,7 +389,7 @@ def test_a_pattern_is_the_files_that_it_names(tmp_path: Path, expected: Any) -> 
         with pytest.raises(DataError, match=r"No file matches this pattern, which .*files\.train"):
             made(declaration)
     declaration["files"]["train"] = f"{folder}/train-[01]-of-3.jsonl"
-    with pytest.raises(DataError, match=r"train-\[01\]-of-3\.jsonl: is missing"):
+    with pytest.raises(DataError, match=r"train-\[01\]-of-3\.jsonl: The file is missing"):
         made(declaration)
 
 

@@ -151,7 +151,7 @@ def test_dialogues_that_the_reader_refuses_are_left_out_with_a_note(
     data[f"{name}.json"]["log"].insert(1, data[f"{name}.json"]["log"][0])
     files["MULTIWOZ2 2/data.json"] = json.dumps(data)
     files["MULTIWOZ2 2/valListFile.json"] += "GONE0001.json\n"
-    problem = f"1 of 8 dialogues of train cannot be read .dialogue {name}, turn 1: a user turn out"
+    problem = f"1 of 8 dialogues of train cannot be read .dialogue {name}, turn 1: This is a user turn"
     with pytest.raises(DataError, match=problem):
         fetch(WOZ, pack_zip(files))
     assert not (tmp_path / "multiwoz20").exists()
@@ -181,7 +181,7 @@ def test_files_are_written_once_and_changes_are_not_overwritten(
         fetch(ED, content)
     assert file.read_text() == "mine"
     file.unlink()
-    with pytest.raises(DataError, match=r"split\.csv: is missing"):
+    with pytest.raises(DataError, match=r"split\.csv: The file is missing"):
         fetch(ED, content)
     manifest = tmp_path / "empathetic_dialogues" / CONVERTED.file
     manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "conversion": 0}))
@@ -216,7 +216,7 @@ def test_an_archive_with_another_checksum_is_refused(
 def test_a_download_that_broke_off_resumes(fetch: Fetch, server: Server, tmp_path: Path) -> None:
     content = pack_tar(empathetic_files(small_empathetic()))
     server.stops_after = 100
-    with pytest.raises(DataError, match="resumes"):
+    with pytest.raises(DataError, match="again to resume"):
         fetch(ED, content)
     assert not (tmp_path / "empathetic_dialogues").exists()
     server.stops_after = None
@@ -349,7 +349,7 @@ def test_a_missing_file_of_multiwoz_is_named(
 ) -> None:
     files = multiwoz_files(tiny_woz)
     del files[f"MULTIWOZ2 2/{file}"]
-    assert f"does not contain {file}" in refuse(fetch, WOZ, pack_zip(files), tmp_path)
+    assert f"contains no {file}" in refuse(fetch, WOZ, pack_zip(files), tmp_path)
 
 
 # --- the command --------------------------------------------------------------------------------

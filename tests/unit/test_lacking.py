@@ -169,9 +169,9 @@ def test_absent_data_is_refused_unless_the_config_alone_is_checked(
     nowhere = ["--config", "study.yaml", "--set", "data.release=nowhere"]
     assert cli.main(["validate", *nowhere]) == 3
     error = capsys.readouterr().err
-    assert "nowhere: does not exist" in error and "--config-only" in error
+    assert "nowhere: The path does not exist" in error and "--config-only" in error
     assert cli.main(["validate", "--config-only", *nowhere]) == 0
-    assert "not checked: nowhere: does not exist" in capsys.readouterr().out
+    assert "not checked: nowhere: The path does not exist" in capsys.readouterr().out
     assert cli.main(["plan", *nowhere]) == 0
     assert "CANNOT BE RUN" not in capsys.readouterr().out
 

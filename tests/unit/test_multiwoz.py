@@ -92,7 +92,9 @@ def test_what_is_wrong_is_named(damage: Any, message: str, tmp_path: Path) -> No
 
 
 def test_a_corpus_too_small_to_split_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"found 4 dialogues, too few to split .* give 10 or more"):
+    with pytest.raises(
+        DataError, match=r"The release has 4 dialogues, too few to split .*Use 10 or more"
+    ):
         read(tmp_path, GOOD, count=4)
 
 
@@ -156,8 +158,8 @@ CHAT = "1 your persona: i like cats .\n2 hello there\thi you\n3 good ?\tyes .\n"
             CHAT.replace("\thi you", ""),
             ":2: expected an utterance, a tab and an answer, found 'hello there'",
         ),
-        ("x y\n", ":1: 'x y' has no number"),
-        (CHAT, "found 1 dialogues, too few to split"),
+        ("x y\n", ":1: The line 'x y' has no number"),
+        (CHAT, "The release has 1 dialogues, too few to split"),
     ],
 )
 def test_what_is_wrong_with_personachat_is_named(text: str, message: str, tmp_path: Path) -> None:

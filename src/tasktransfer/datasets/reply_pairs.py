@@ -107,7 +107,7 @@ def split_anew(names: Iterable[str], location: str) -> Mapping[str, str]:
     ordered = sorted(names)
     if len(ordered) < LEAST_DIALOGUES:
         raise DataError(
-            f"{location}: The file has {len(ordered)} dialogues, too few to split into "
+            f"{location}: The release has {len(ordered)} dialogues, too few to split into "
             f"{', '.join(SPLITS)}. Use {LEAST_DIALOGUES} or more."
         )
     random.Random(SPLIT_SEED).shuffle(ordered)

@@ -334,4 +334,4 @@ def _convert_errors(path: Path | str, remedy: str) -> Iterator[None]:
         raise
     except Exception as error:  # libraries raise various types for a damaged file
         what = " ".join(str(error.__cause__ or error).split())
-        raise DataError(f"{path}: The file cannot be read ({what:.200}); {remedy}") from error
+        raise DataError(f"{path}: The data cannot be read ({what:.200}); {remedy}") from error

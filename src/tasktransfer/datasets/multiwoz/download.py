@@ -104,7 +104,7 @@ def _stream(archive: Path, packed: SafeZip, name: str) -> Iterator[bytes]:
     if len(members) != 1:
         count = f"{len(members)} files named" if members else "no"
         raise DataError(
-            f"{archive}: The archive contains {count} files {name}, expected one. Fetch it again."
+            f"{archive}: The archive contains {count} {name}, expected one file. Fetch it again."
         )
     try:
         yield from packed.chunks(members[0])
