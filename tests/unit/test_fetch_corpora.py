@@ -151,7 +151,9 @@ def test_dialogues_that_the_reader_refuses_are_left_out_with_a_note(
     data[f"{name}.json"]["log"].insert(1, data[f"{name}.json"]["log"][0])
     files["MULTIWOZ2 2/data.json"] = json.dumps(data)
     files["MULTIWOZ2 2/valListFile.json"] += "GONE0001.json\n"
-    problem = f"1 of 8 dialogues of train cannot be read .dialogue {name}, turn 1: This is a user turn"
+    problem = (
+        f"1 of 8 dialogues of train cannot be read .dialogue {name}, turn 1: This is a user turn"
+    )
     with pytest.raises(DataError, match=problem):
         fetch(WOZ, pack_zip(files))
     assert not (tmp_path / "multiwoz20").exists()
