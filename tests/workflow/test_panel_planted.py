@@ -301,7 +301,7 @@ def test_an_expert_that_is_not_as_its_training_left_it_rates_nothing(
     seen = capsys.readouterr()
     assert seen.out == ""
     assert "heads.safetensors: " in seen.err
-    assert "is NaN or infinite" in seen.err
+    assert "are NaN or infinite" in seen.err
     shutil.copytree(tmp_path / "kept", kept, dirs_exist_ok=True)
     record.write_text(recorded)
     assert main(arguments) == 0
