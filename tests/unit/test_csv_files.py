@@ -158,7 +158,7 @@ def test_between_tabs_quotation_marks_may_be_text(tmp_path: Path) -> None:
         ("one, two,x", ":3: 3 columns, and line 1 names 2 ('text, label'; commas between"),
         ("alone", ":3: 1 columns"),
         ("text,label", ":3: The line repeats the header of line 1"),
-        ("nul \0,x", "is UTF-16 or binary"),
+        ("nul \0,x", ":3: is not UTF-8 text but UTF-16 or binary"),
     ],
 )
 def test_a_row_that_does_not_fit_is_refused_with_its_place(
@@ -219,7 +219,7 @@ def test_names_below_a_header_are_no_data(tmp_path: Path) -> None:
     assert opened(tmp_path, "0,1", "a,1", "b,0", "c,1", "d,0").columns == ("0", "1")
     with pytest.raises(DataError, match="Two columns have the name 'text'"):
         opened(tmp_path, "text, text", *ROWS)
-    with pytest.raises(DataError, match=":1: the file is empty"):
+    with pytest.raises(DataError, match=":1: The file is empty"):
         opened(tmp_path)
 
 

@@ -154,7 +154,7 @@ def test_all_that_is_wrong_is_told_with_lines(tmp_path: Path) -> None:
     for words in (
         "train.jsonl:4, messages[0].content: found None, expected a text",
         "train.jsonl:6: the text is not valid JSON",
-        "train.jsonl:8: intent of task intent is missing, null or empty",
+        "train.jsonl:8: the field intent of task intent is missing, null or empty",
         "train.jsonl:21: dialogue 'all-0' is already at",
         "test.jsonl:1: label 'other' of intent is in test but not in train",
         "test.jsonl:2: the dialogue of test is also in train, judged by its text",

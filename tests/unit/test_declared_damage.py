@@ -164,7 +164,7 @@ CASES: dict[str, Case] = {
     ),
     "json of a number": Case(b"7", ":1", "expected a list of objects", name="train.json"),
     "csv without a name": flat(csv("id,,text", *ROWS[1:]), ":1", "an empty name"),
-    "csv with a name twice": flat(csv("id,text,text", *ROWS[1:]), ":1", "two columns"),
+    "csv with a name twice": flat(csv("id,text,text", *ROWS[1:]), ":1", "Two columns"),
     "csv with a column more": flat(csv(*ROWS, "d4,a,b,x"), ":6", "4 columns", "in quotes"),
     "csv with a column less": flat(csv(*ROWS, "d4,a"), ":6", "2 columns"),
     "csv with an open quote": flat(csv(*ROWS, 'd4,"a,x'), ":6", "quotation mark left open"),

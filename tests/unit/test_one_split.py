@@ -82,7 +82,7 @@ LEARNT = "otherwise a model is tested on its training data"
             copied,
             "test.tsv",
             "train.tsv",
-            r"'train-1' .* and 'test-1' .* say the same",
+            r"'train-1' .* and 'test-1' .* have the same text",
         ),
     ],
 )
@@ -138,7 +138,7 @@ def test_what_a_published_release_has_twice_is_told_and_not_refused() -> None:
     assert refuse_shared(release(0)) == ()
     for twice, allowed in ((4, 0.003), (1, 0.0)):
         with pytest.raises(
-            DataError, match=r"'train-0' \(train\) and 'test-0' \(test\) say the sa"
+            DataError, match=r"'train-0' \(train\) and 'test-0' \(test\) have the sa"
         ):
             refuse_shared(release(twice), allowed=allowed)
 

@@ -29,7 +29,7 @@ def test_splits_that_were_drawn_anew_are_refused(tmp_path: Path) -> None:
     files[OFFICIAL["dev"]].write_text("Hello . __eou__ Hi . __eou__\n")
     files[OFFICIAL["test"]].write_text(f"{said[0]} __eou__ {said[1].lower()} __eou__\n")
     files[DAILY_SPLIT].write_text("dialogue_id,split\nd-1,train\n")
-    wanted = r"split\.csv and .*test\.txt:1: .*'daily-d-1' \(train\) and .* say the same: new"
+    wanted = r"split\.csv and .*test\.txt:1: .*'daily-d-1' \(train\) and .* have the same text. New"
     with pytest.raises(DataError, match=wanted):
         list(daily_dialog(files))
     files[DAILY_SPLIT].write_text("dialogue_id,split\nd-1,test\n")

@@ -256,7 +256,11 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
         put(DRSE, 0, "qas", 0, "answers", 0, "answer_start", "44"),
         ("'a_qa0'", "answer_start", "'44' is not an integer"),
     ),
-    "no answers": ("DailyDialog", put(DRSE, 0, "qas", 0, "answers", []), ("'a_qa0'", "no answer")),
+    "no answers": (
+        "DailyDialog",
+        put(DRSE, 0, "qas", 0, "answers", []),
+        ("'a_qa0'", "list of answers is empty"),
+    ),
     "empty answer": (
         "DailyDialog",
         put(DRSE, 0, "qas", 0, "answers", 0, "text", " "),
@@ -265,7 +269,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "answer elsewhere": (
         "Friends",
         put(*QA, "answer_start", 30),
-        ("'a_What'", "'dinosaur'", "turn 2", "at 30", "' his new' is there"),
+        ("'a_What'", "'dinosaur'", "turn 2", "at 30", "where ' his new' is"),
     ),
     "answer past its turn": (
         "Friends",
@@ -275,7 +279,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "answer in no turn": (
         "Friends",
         put(*QA, "answer_utterance_id", 3),
-        ("'a_What'", "answer_utterance_id", "turn 3 does not exist", "from 0 to 2"),
+        ("'a_What'", "answer_utterance_id", "there is no turn 3", "from 0 to 2"),
     ),
     "answer that is no speaker": (
         "Friends",
@@ -296,7 +300,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "context turn": (
         "DailyDialog",
         put(ARS, 0, "context_turns", ["1", "9"]),
-        (f"{ARS}[0].context_turns[1]", "turn '9' does not exist", "from '1' to '2'"),
+        (f"{ARS}[0].context_turns[1]", "there is no turn '9'", "from '1' to '2'"),
     ),
     "context turn of another type": (
         "DailyDialog",

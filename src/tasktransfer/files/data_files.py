@@ -152,7 +152,7 @@ def parse_json(content: bytes, file: str | Path, remedy: str = "fetch the file a
     try:
         return json_text.loads(text)
     except json.JSONDecodeError as error:
-        what = "the file is empty" if not text.strip() else f"broken JSON ({error.msg})"
+        what = "the file is empty" if not text.strip() else f"the JSON is broken ({error.msg})"
         location = format_location(file, error.lineno, error.colno)
         raise DataError(f"{location}: {what}; {remedy}") from None
     except ValueError as error:

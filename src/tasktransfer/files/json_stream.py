@@ -150,7 +150,9 @@ class JsonCursor:
 
     def _broken(self, error: json.JSONDecodeError) -> DataError:
         self._count(error.pos)
-        what = "the file is empty" if not self._buffer.strip() else f"broken JSON ({error.msg})"
+        what = (
+            "the file is empty" if not self._buffer.strip() else f"the JSON is broken ({error.msg})"
+        )
         location = format_location(self._path, self._line, self._column)
         return DataError(f"{location}: {what}; fix it")
 
