@@ -205,7 +205,8 @@ def test_what_the_page_says_of_learning(references: pd.DataFrame, results: Frame
     assert (len(best), len(unlearned)) == (17, 8)
     assert (unlearned["state"] == COLLAPSED).sum() == 3
     assert "**8 of 17 baselines do not beat the best reference**" in WORDS
-    assert "1 of 17 is significantly better than the best reference (q ≤ 0.05), and 2 are" in WORDS
+    assert "1 of 17 baselines is significantly better than the best reference (q ≤ 0.05)" in WORDS
+    assert "(q ≤ 0.05), and 2 are significantly worse" in WORDS
     assert (significant["delta"] > 0).sum() == 1
     worse = significant[significant["delta"] < 0]
     assert set(worse["reference"]) == {FROZEN}
