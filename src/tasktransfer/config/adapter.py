@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from tasktransfer.config.fields import DISTINCT, LIST, NUMBER, Section
-from tasktransfer.core.specs import AdapterStart, LowRank
+from tasktransfer.config.fields import DISTINCT, LIST, NOT_EMPTY, NUMBER, Section
+from tasktransfer.config.from_core import CoreKey, define_section
+from tasktransfer.core.specs import LowRank
 
 ALL_LINEAR: Literal["all-linear"] = "all-linear"
 
 
-class AdapterConfig(Section):
+class _Adapter(Section):
     """An adapter that is trained while the model's weights are frozen.
 
     Task heads are fully trained and saved with the adapter.
@@ -24,46 +25,43 @@ class AdapterConfig(Section):
             "kind of adapter; lora: low-rank adapter (Hu et al. 2021), from the package peft"
         ),
     )
-    rank: int = Field(default=16, ge=1, le=4096, description="rank of the low-rank update")
-    alpha: Annotated[float, Field(gt=0, le=100_000), NUMBER] = Field(
-        default=32.0, description="the update of the weights is multiplied by alpha / rank"
-    )
-    target_modules: (
-        Literal["all-linear"] | Annotated[tuple[str, ...], LIST, Field(min_length=1), DISTINCT]
-    ) = Field(
-        default=ALL_LINEAR,
-        description=(
-            "layers that get an adapter, by the ends of their names; all-linear: all linear "
-            "layers except the output layer"
-        ),
-    )
-    dropout: Annotated[float, Field(ge=0, le=0.9), NUMBER] = Field(
-        default=0.05, description="dropout rate that is applied to the adapter's input"
-    )
-    start: AdapterStart = Field(
-        default="continue",
-        description=(
-            "what a run does with the adapter of the source run it starts from: train it further "
-            "(continue), merge it into the weights and train a new one (merge), or train a new "
-            "one in addition to it (stack)"
-        ),
-    )
-    learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] | None = Field(
-        default=None,
-        description=(
-            "learning rate of adapter and task heads; null for ten times training.learning_rate"
-        ),
-    )
 
     @property
     def spec(self) -> LowRank:
         """The section as a core spec."""
-        every = self.target_modules == ALL_LINEAR
-        return LowRank(
-            rank=self.rank,
-            alpha=self.alpha,
-            target_modules=() if every else tuple(sorted(self.target_modules)),
-            dropout=self.dropout,
-            start=self.start,
-            learning_rate=self.learning_rate,
-        )
+        values = self.model_dump(exclude={"kind"})
+        named = values.pop("target_modules")
+        return LowRank(**values, target_modules=() if named == ALL_LINEAR else (*sorted(named),))
+
+
+AdapterConfig: Any = define_section(
+    "AdapterConfig",
+    "models[].adapter",
+    _Adapter,
+    LowRank,
+    {
+        "rank": CoreKey("rank of the low-rank update", (Field(ge=1, le=4096),)),
+        "alpha": CoreKey(
+            "the update of the weights is multiplied by alpha / rank",
+            (Field(gt=0, le=100_000), NUMBER),
+        ),
+        "target_modules": CoreKey(
+            "layers that get an adapter, by the ends of their names; all-linear: all linear "
+            "layers except the output layer",
+            kind=Literal["all-linear"] | Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT],
+            default=ALL_LINEAR,
+        ),
+        "dropout": CoreKey(
+            "dropout rate that is applied to the adapter's input", (Field(ge=0, le=0.9), NUMBER)
+        ),
+        "start": CoreKey(
+            "what a run does with the adapter of the source run it starts from: train it further"
+            " (continue), merge it into the weights and train a new one (merge), or train a new "
+            "one in addition to it (stack)"
+        ),
+        "learning_rate": CoreKey(
+            "learning rate of adapter and task heads; null for ten times training.learning_rate",
+            (Field(gt=0, le=1), NUMBER),
+        ),
+    },
+)

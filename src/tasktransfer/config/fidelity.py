@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Annotated, Any, get_type_hints
+from dataclasses import replace
+from typing import Any
 
-from pydantic import Field, create_model
+from pydantic import Field
 
 from tasktransfer.config.fields import NUMBER, Section
-from tasktransfer.config.renamed_keys import get_new_name, restore_old_names
+from tasktransfer.config.from_core import CoreKey, define_section, list_types
+from tasktransfer.config.renamed_keys import restore_old_names
 from tasktransfer.core.fidelity import FIDELITIES, Fidelity, Setting
 
 
@@ -58,24 +59,19 @@ DESCRIPTIONS = {
 _PATH = "training.fidelity"
 
 
-def _define_key(kind: Any, description: str) -> Any:
+def _define_switch(field: str, kind: Any) -> CoreKey:
     """Return a switch as a key of the config. Null takes the setting's value."""
-    if kind is float:
-        kind = Annotated[float, Field(gt=0, le=100), NUMBER]
-    text = f"{description}; null for the setting's value"
-    return kind | None, Field(default=None, description=text)
+    markers = (Field(gt=0, le=100), NUMBER) if kind is float else ()
+    text = f"{DESCRIPTIONS[field]}; null for the setting's value"
+    return CoreKey(text, markers, kind=kind | None, default=None)
 
 
-_TYPES = get_type_hints(Fidelity)
-
-FidelityConfig: Any = create_model(
+FidelityConfig: Any = define_section(
     "FidelityConfig",
-    __base__=_Based,
-    __doc__=_Based.__doc__,
-    **{
-        get_new_name(each.name, _PATH): _define_key(_TYPES[each.name], DESCRIPTIONS[each.name])
-        for each in fields(Fidelity)
-    },
+    _PATH,
+    _Based,
+    Fidelity,
+    {field: _define_switch(field, kind) for field, kind in list_types(Fidelity).items()},
 )
 
 

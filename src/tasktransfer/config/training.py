@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tasktransfer.config.fidelity import FidelityConfig, resolve_switches
-from tasktransfer.config.fields import NUMBER, BatchSize, Count, Section
+from tasktransfer.config.fields import MOST, NUMBER, BatchSize, Section
+from tasktransfer.config.from_core import CoreKey, define_section
 from tasktransfer.core.fidelity import TRAINING, Setting
-from tasktransfer.core.specs import Decays, LearningRateSchedule
+from tasktransfer.core.specs import Decays, Training
 from tasktransfer.core.validation import refuse, show
 
 FIDELITY_OF_FETA = tuple(
@@ -29,8 +30,84 @@ OF_FETA = "remove it, as it has an effect in transfer studies only"
 OF_ROUNDS = ("round_updates", "patience")
 """Keys for the length of a round and for early stopping, in designs that have them."""
 
+_SIZE = (Field(ge=1, le=MOST),)
 
-class TrainingConfig(Section):
+# A type checker reads each key as Any.
+_Keys: Any = define_section(
+    "_Keys",
+    "training",
+    Section,
+    Training,
+    {
+        "learning_rate": CoreKey("peak learning rate of Adam", (Field(gt=0, le=1), NUMBER)),
+        "schedule": CoreKey(
+            "learning rate schedule after the warm-up: constant, or a linear or cosine decay to "
+            "zero over the planned updates"
+        ),
+        "warmup": CoreKey(
+            "fraction of the planned updates in which the learning rate rises from zero",
+            (Field(ge=0, lt=1), NUMBER),
+        ),
+        "head_learning_rate": CoreKey(
+            "learning rate of task heads; null to use the learning rate of the other parameters",
+            (Field(gt=0, le=1), NUMBER),
+        ),
+        "weight_decay": CoreKey(
+            "weight decay of AdamW, for all parameters except biases and norms; 0 for Adam",
+            (Field(ge=0, le=1), NUMBER),
+        ),
+        "batch_size": CoreKey("number of instances per update", kind=BatchSize),
+        "max_grad_norm": CoreKey("maximum gradient norm for clipping", (Field(gt=0), NUMBER)),
+        "precision": CoreKey(
+            "number format of computations; auto: bfloat16 if the GPU or CPU has units for it "
+            "and is faster with it, otherwise float32"
+        ),
+        "task_weighting": CoreKey(
+            "weighting of the tasks' losses in multitask training; auto: as the setting in "
+            "fidelity says, inverse_sqrt by default",
+            kind=Literal["auto", "none", "inverse_sqrt"],
+            default="auto",
+        ),
+        "loss_on": CoreKey(
+            "for decoders: tokens whose loss is trained, only the answer, or prompt and answer; "
+            "auto: as the setting in fidelity says, answer by default",
+            kind=Literal["auto", "answer", "sequence"],
+            default="auto",
+        ),
+        "fidelity": CoreKey(
+            "behaviour in details in which the paper and its toolkit differ: a setting "
+            "(default, paper or tlidb), or a setting with single switches",
+            kind=Setting | FidelityConfig,
+            default="default",
+        ),
+        "dropout": CoreKey(
+            "value that every dropout rate of the model is set to; null to keep the "
+            "checkpoint's values",
+            (Field(ge=0, le=0.9), NUMBER),
+        ),
+        "limit_train": CoreKey(
+            "maximum number of training instances per task; null for all", _SIZE
+        ),
+        "limit_dev": CoreKey("maximum number of dev instances per task; null for all", _SIZE),
+        "limit_test": CoreKey("maximum number of test instances per task; null for all", _SIZE),
+        "deterministic": CoreKey(
+            "use deterministic GPU kernels, which are slower, so that equal seeds give equal "
+            "numbers; otherwise numbers agree only up to rounding. A CPU is always deterministic"
+        ),
+        "optimiser_bits": CoreKey(
+            "number of bits of Adam's moments; 8 needs the package bitsandbytes (pip install "
+            "'tasktransfer[eight-bit]') and saves 6 bytes per trained parameter"
+        ),
+        "gradient_checkpointing": CoreKey(
+            "recompute each layer in the backward pass instead of storing its activations: it "
+            "needs less memory and a third more time, and numbers are equal up to rounding. "
+            "Needs fidelity.backbone_dropout"
+        ),
+    },
+)
+
+
+class TrainingConfig(_Keys):  # type: ignore[misc]
     """Hyperparameters (paper, Appendix B). The designs define the length of training."""
 
     without_effect: ClassVar[Mapping[str, str]] = {}
@@ -50,101 +127,6 @@ class TrainingConfig(Section):
     """Keys that were added later, and are omitted from a study's digest at their default."""
     decays: ClassVar[Decays] = "matrices"
     """Parameters that weight decay is applied to."""
-
-    learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] = Field(
-        default=3e-5, description="peak learning rate of Adam"
-    )
-    schedule: LearningRateSchedule = Field(
-        default="constant",
-        description=(
-            "learning rate schedule after the warm-up: constant, or a linear or cosine decay to "
-            "zero over the planned updates"
-        ),
-    )
-    warmup: Annotated[float, Field(ge=0, lt=1), NUMBER] = Field(
-        default=0.0,
-        description="fraction of the planned updates in which the learning rate rises from zero",
-    )
-    head_learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] | None = Field(
-        default=None,
-        description=(
-            "learning rate of task heads; null to use the learning rate of the other parameters"
-        ),
-    )
-    weight_decay: Annotated[float, Field(ge=0, le=1), NUMBER] = Field(
-        default=0.0,
-        description="weight decay of AdamW, for all parameters except biases and norms; 0 for Adam",
-    )
-    batch_size: BatchSize = Field(default=60, description="number of instances per update")
-    max_grad_norm: Annotated[float, Field(gt=0), NUMBER] = Field(
-        default=1.0, description="maximum gradient norm for clipping"
-    )
-    precision: Literal["auto", "float32", "bfloat16"] = Field(
-        default="auto",
-        description=(
-            "number format of computations; auto: bfloat16 if the GPU or CPU has units for it "
-            "and is faster with it, otherwise float32"
-        ),
-    )
-    task_weighting: Literal["auto", "none", "inverse_sqrt"] = Field(
-        default="auto",
-        description=(
-            "weighting of the tasks' losses in multitask training; auto: as the setting in "
-            "fidelity says, inverse_sqrt by default"
-        ),
-    )
-    loss_on: Literal["auto", "answer", "sequence"] = Field(
-        default="auto",
-        description=(
-            "for decoders: tokens whose loss is trained, only the answer, or prompt and answer; "
-            "auto: as the setting in fidelity says, answer by default"
-        ),
-    )
-    fidelity: Setting | FidelityConfig = Field(
-        default="default",
-        description=(
-            "behaviour in details in which the paper and its toolkit differ: a setting (default, "
-            "paper or tlidb), or a setting with single switches"
-        ),
-    )
-    dropout: Annotated[float, Field(ge=0, le=0.9), NUMBER] | None = Field(
-        default=None,
-        description=(
-            "value that every dropout rate of the model is set to; null to keep the checkpoint's "
-            "values"
-        ),
-    )
-    limit_train: Count | None = Field(
-        default=None, description="maximum number of training instances per task; null for all"
-    )
-    limit_dev: Count | None = Field(
-        default=None, description="maximum number of dev instances per task; null for all"
-    )
-    limit_test: Count | None = Field(
-        default=None, description="maximum number of test instances per task; null for all"
-    )
-    deterministic: bool = Field(
-        default=False,
-        description=(
-            "use deterministic GPU kernels, which are slower, so that equal seeds give equal "
-            "numbers; otherwise numbers agree only up to rounding. A CPU is always deterministic"
-        ),
-    )
-    optimiser_bits: Literal[32, 8] = Field(
-        default=32,
-        description=(
-            "number of bits of Adam's moments; 8 needs the package bitsandbytes (pip install "
-            "'tasktransfer[eight-bit]') and saves 6 bytes per trained parameter"
-        ),
-    )
-    gradient_checkpointing: bool = Field(
-        default=False,
-        description=(
-            "recompute each layer in the backward pass instead of storing its activations: it "
-            "needs less memory and a third more time, and numbers are equal up to rounding. "
-            "Needs fidelity.backbone_dropout"
-        ),
-    )
 
     @field_validator("gradient_checkpointing")
     @classmethod

@@ -102,7 +102,7 @@ class PanelTraining(TrainingConfig):
     )
     decays: ClassVar[Decays] = "all"
 
-    learning_rate: Rate | None = Field(  # type: ignore[assignment]
+    learning_rate: Rate | None = Field(
         default=None,
         description="learning rate of AdamW for sections that set none; null for the paper's value",
     )

@@ -103,7 +103,8 @@ class TransferTraining(TrainingConfig):
             and key not in self.keys_in_file
             and not (key in budget and self.has_own_budget)
         }
-        return self.model_copy(update=values)
+        section: TransferTraining = self.model_copy(update=values)
+        return section
 
 
 def training_on(dataset: str, section: TransferTraining) -> Training:
