@@ -112,8 +112,8 @@ FAULTS = (
     Fault(
         "a cell is traced to its first seed alone",
         "designs/explain/question.py",
-        "runs = [found.item for found in search.find(words)]\n",
-        "runs = [found.item for found in search.find(words)[:1]]\n",
+        "runs = [found.item for found in search.find(question.words)]\n",
+        "runs = [found.item for found in search.find(question.words)[:1]]\n",
         ("explain", "cell and (toy or panel)"),
     ),
     Fault(

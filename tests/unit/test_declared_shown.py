@@ -21,7 +21,7 @@ from report_results import Asked, make_results
 from shown_results import shown_of, view_of
 from tasktransfer.designs.empathetic import shown as empathetic
 from tasktransfer.designs.explain import Explanation, as_text
-from tasktransfer.designs.explain.question import explain_table, find_table
+from tasktransfer.designs.explain.question import StudyQuestion, explain_table, find_table
 from tasktransfer.designs.panel import shown as panel
 from tasktransfer.designs.probes import shown as probes
 from tasktransfer.designs.probes.answer import answer as answer_of_probes
@@ -112,7 +112,7 @@ def explained(*words: str) -> Explanation:
         tables="results/tables",
         absent=(),
     )
-    return explain_table(study, shown, frames, table, words)
+    return explain_table(StudyQuestion(study, words, 0, frames), shown, table)
 
 
 def test_a_cell_is_found_by_its_words_in_any_order_and_case() -> None:

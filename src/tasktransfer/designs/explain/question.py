@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -62,13 +63,15 @@ def explain(
         title = f"{node.title}: {node.state}"
         return Explanation(title, study.config_file, study.config.results, nodes=(node,))
     if table := find_table(analysis, words[0]):
-        return explain_table(
-            study, analysis, read_frames(study, analysis), table, words[1:], instance
-        )
-    tables = _Tables.read(study, analysis)
+        question = StudyQuestion(study, words[1:], instance, read_frames(study, analysis))
+        return explain_table(question, analysis, table)
+    try:
+        question = StudyQuestion(study, words, instance, read_frames(study, analysis))
+    except RecordError as error:
+        question = StudyQuestion(study, words, instance, None, str(error))
     if analysis.cells is None:
-        return _explain_runs(study, tables, words, instance, [])
-    return _explain_cell(study, tables, analysis.cells, words, instance)
+        return _explain_runs(question, [])
+    return _explain_cell(question, analysis.cells)
 
 
 def find_table(analysis: Analysis, word: str) -> Table | None:
@@ -76,99 +79,86 @@ def find_table(analysis: Analysis, word: str) -> Table | None:
     return next((t for t in analysis.tables if t.name.casefold() == word.casefold()), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Tables:
-    """The study's frames; None, with the reason, if they cannot be read."""
+@dataclass(frozen=True)
+class StudyQuestion:
+    """Names that a study has.
 
+    Attributes:
+        words: the names, in any order.
+        instance: see ``explain``.
+        frames: the study's frames; None, with the reason in ``problem``, if they cannot be read.
+    """
+
+    study: Study
+    words: Sequence[str]
+    instance: int
     frames: Frames | None
     problem: str = ""
 
-    @classmethod
-    def read(cls, study: Study, analysis: Analysis) -> _Tables:
-        """Read the frames that were written."""
-        try:
-            return cls(read_frames(study, analysis))
-        except RecordError as error:
-            return cls(None, str(error))
-
-    def get(self, name: str) -> tuple[list[Row], str]:
+    def read_rows(self, name: str) -> tuple[list[Row], str]:
         """Return the rows of a frame; none, with the reason, if it cannot be read."""
         try:
             return [] if self.frames is None else [*to_records(self.frames[name])], self.problem
         except (KeyError, RecordError) as error:
             return [], str(error)
 
+    @cached_property
+    def known_runs(self) -> list[KnownRun]:
+        """The runs of the plan and of the tables."""
+        return list_known_runs(self.study, self.read_rows("runs")[0])
 
-def _trace(
-    study: Study,
-    title: str,
-    rows: Sequence[tuple[RowFacts, list[KnownRun]]],
-    frames: Frames | None,
-    instance: int,
-) -> Explanation:
-    """Add the source runs of rows, and all of their nodes."""
-    nodes: dict[str, NodeFacts] = {}
-    listed = list(dict.fromkeys(known for _, runs in rows for known in runs[:MOST_RUNS]))
-    facts, notes = describe_runs(study, listed, instance, nodes)
-    traced = []
-    for row, runs in rows:
-        own = tuple(facts[known] for known in runs[:MOST_RUNS])
-        means = compute_means(own) if len(own) == len(runs) else None
-        traced.append(replace(row, source_runs=len(runs), runs=own, means=means))
-    return Explanation(
-        title,
-        study.config_file,
-        study.config.results,
-        tuple(traced),
-        tuple(nodes.values()),
-        () if frames is None else tuple(format_notes(list_marks(frames.metadata))),
-        (*_list_origins(study, listed), *notes, *_list_differences(nodes.values()), *study.absent),
-    )
+    def answer(
+        self, title: str, rows: Sequence[tuple[RowFacts, list[KnownRun]]], *, marked: bool = True
+    ) -> Explanation:
+        """Add the source runs of rows and all of their nodes and, if ``marked``, the marks."""
+        study, nodes = self.study, dict[str, NodeFacts]()
+        listed = list(dict.fromkeys(known for _, runs in rows for known in runs[:MOST_RUNS]))
+        facts, notes = describe_runs(study, listed, self.instance, nodes)
+        traced = []
+        for row, runs in rows:
+            own = tuple(facts[known] for known in runs[:MOST_RUNS])
+            means = compute_means(own) if len(own) == len(runs) else None
+            traced.append(replace(row, source_runs=len(runs), runs=own, means=means))
+        origins = _list_origins(study, listed)
+        marks = list_marks(self.frames.metadata) if self.frames is not None and marked else []
+        return Explanation(
+            title,
+            study.config_file,
+            study.config.results,
+            tuple(traced),
+            tuple(nodes.values()),
+            tuple(format_notes(marks)),
+            (*origins, *notes, *_list_differences(nodes.values()), *study.absent),
+        )
 
 
 # --- rows of a printed table ----------------------------------------------------------------------
 
 
-def explain_table(
-    study: Study,
-    analysis: Analysis,
-    frames: Frames,
-    table: Table,
-    words: Sequence[str],
-    instance: int = 0,
-) -> Explanation:
-    """Explain the rows of a printed table that have all words.
-
-    Args:
-        study: the study.
-        analysis: the design's declarations.
-        frames: the study's frames.
-        table: the table.
-        words: values of the table's keys, or their printed form, in any order.
-        instance: see ``explain``.
+def explain_table(question: StudyQuestion, analysis: Analysis, table: Table) -> Explanation:
+    """Explain the rows of a printed table that have all words: keys, or their printed form.
 
     Raises:
         ConfigError: the study does not have the table, or the table does not have the row.
     """
+    file, frames = question.study.config_file, question.frames
+    assert frames is not None
     printed = build_printed(analysis, table, frames)
     if isinstance(printed, Left):
-        raise ConfigError(f"{study.config_file}: {printed.why}")
+        raise ConfigError(f"{file}: {printed.why}")
     names = zip(to_records(printed.frame), _list_printed_names(table, printed), strict=True)
     named = [Named(row, _name_row(table.keys, row), printed_as) for row, printed_as in names]
     search = Search(named, frames.metadata.shorts)
-    found = search.find(words)
+    found = [named.item for named in search.find(question.words)]
     if not found:
-        raise refuse_words(study.config_file, f"row of {table.name}", words, [search])
-    known = [] if table.cited else list_known_runs(study, _Tables(frames).get("runs")[0])
+        raise refuse_words(file, f"row of {table.name}", question.words, [search])
+    known, meanings = [] if table.cited else question.known_runs, table.described()
     rows = [
-        (
-            _describe_row(table.keys, row.item, table.described()),
-            _select_source_runs(table, row.item, known),
-        )
+        (_describe_row(table.keys, row, meanings), _select_source_runs(table, row, known))
         for row in found
     ]
-    title = f"{printed.title} ({printed.name}): {' '.join(words)}"
-    return _trace(study, title, rows, None if table.cited else frames, instance)
+    title = f"{printed.title} ({printed.name}): {' '.join(question.words)}"
+    return question.answer(title, rows, marked=not table.cited)
 
 
 def _list_printed_names(table: Table, printed: Printed) -> list[frozenset[str]]:
@@ -195,15 +185,11 @@ def _remove_marks(text: str) -> str:
 
 
 def _name_row(keys: Sequence[str], row: Row) -> dict[str, str]:
-    return _drop_empty({key: str(row[key]) for key in keys if not is_missing(row[key])})
-
-
-def _drop_empty(names: Mapping[str, str]) -> dict[str, str]:
-    return {key: name for key, name in names.items() if name}
+    return {k: name for k in keys if not is_missing(row[k]) and (name := str(row[k]))}
 
 
 def _select_source_runs(table: Table, row: Row, known: Sequence[KnownRun]) -> list[KnownRun]:
-    is_source = table.runs or _build_default_predicate(table)
+    is_source = table.runs or partial(_has_names, table.keys)
     listed = [each for each in known if is_source(row, each.run)]
     if table.among is None:
         return listed
@@ -211,13 +197,11 @@ def _select_source_runs(table: Table, row: Row, known: Sequence[KnownRun]) -> li
     return [each for each in listed if id(each.run) in used]
 
 
-def _build_default_predicate(table: Table) -> Callable[[Row, Run], bool]:
-    def is_source(row: Row, run: Run) -> bool:
-        names = name_run(run)
-        shared = [key for key in table.keys if key in names and not is_missing(row[key])]
-        return bool(shared) and all(names[key] == str(row[key]) for key in shared)
-
-    return is_source
+def _has_names(keys: Sequence[str], row: Row, run: Run) -> bool:
+    """Return whether a run has the names of a row, for the keys that both have."""
+    names = name_run(run)
+    shared = [key for key in keys if key in names and not is_missing(row[key])]
+    return bool(shared) and all(names[key] == str(row[key]) for key in shared)
 
 
 def _describe_row(keys: Sequence[str], row: Row, meanings: Mapping[str, str]) -> RowFacts:
@@ -241,33 +225,30 @@ def _to_value(value: Any) -> Value:
 # --- a cell of the heatmap ------------------------------------------------------------------------
 
 
-def _explain_cell(
-    study: Study, tables: _Tables, cells: Cells, words: Sequence[str], instance: int
-) -> Explanation:
+def _explain_cell(question: StudyQuestion, cells: Cells) -> Explanation:
     """Explain the cell that has all words, or runs if there is none."""
-    rows, problem = tables.get(cells.frame)
-    known = list_known_runs(study, tables.get("runs")[0])
+    study, known = question.study, question.known_runs
+    rows, problem = question.read_rows(cells.frame)
     search = _search_cells(study, cells, known, rows)
-    found = search.find(words)
+    found = search.find(question.words)
     if not found:
-        return _explain_runs(study, tables, words, instance, [search])
+        return _explain_runs(question, [search])
     if len(found) > 1:
         raise ConfigError(
-            f"{study.config_file}: {len(found)} cells match {' '.join(words)}. Name one with "
-            f"{' '.join(key.upper() for key in cells.keys)}."
+            f"{study.config_file}: {len(found)} cells match {' '.join(question.words)}. "
+            f"Name one with {' '.join(key.upper() for key in cells.keys)}."
         )
     row = found[0].item
     runs = [each for each in known if cells.name(each.run) == {k: row[k] for k in cells.keys}]
-    runs += [
-        replace(each, is_reference=True) for each in known if cells.is_reference(row, each.run)
-    ]
+    references = [each for each in known if cells.is_reference(row, each.run)]
+    runs += [replace(each, is_reference=True) for each in references]
     if any(each.in_plan and not each.is_reference for each in runs):
         runs = [each for each in runs if each.in_plan]  # the tables may also have earlier runs
     runs.sort(key=lambda each: each.run.seed)
     shown = {key: value for key, value in row.items() if key not in cells.omits(row)}
     facts = _describe_row(cells.keys, shown, cells.described())
     title = f"cell: {' '.join(map(str, facts.names.values()))}"
-    explanation = _trace(study, title, [(facts, runs)], tables.frames, instance)
+    explanation = question.answer(title, [(facts, runs)])
     (facts,) = explanation.rows
     notes, remedy = list(explanation.notes), format_snakemake_command(study, "figures_now")
     if facts.numbers:
@@ -299,33 +280,33 @@ def _is_up_to_date(cells: Cells, row: RowFacts) -> bool:
     if row.means is None or row.numbers[cells.seeds] != [*row.means.seeds]:
         return False
     pairs = zip(cells.means, (row.means.scores.score, row.means.scores.reference), strict=True)
-    then_and_now = [(row.numbers[column], value) for column, value in pairs]
     return all(
-        isinstance(then, float) and now is not None and math.isclose(then, now, rel_tol=1e-9)
-        for then, now in then_and_now
+        isinstance(then := row.numbers[column], float)
+        and now is not None
+        and math.isclose(then, now, rel_tol=1e-9)
+        for column, now in pairs
     )
 
 
-def _explain_runs(
-    study: Study,
-    tables: _Tables,
-    words: Sequence[str],
-    instance: int,
-    searches: Sequence[Search[Any]],
-) -> Explanation:
+def _explain_runs(question: StudyQuestion, searches: Sequence[Search[Any]]) -> Explanation:
     """Explain the runs that have all words.
 
     Args:
+        question: the question.
         searches: searches that did not find the words; the error lists their names, too.
     """
-    known = list_known_runs(study, tables.get("runs")[0])
-    named = [Named(each, _drop_empty({**name_run(each.run), "seed": ""})) for each in known]
+    names = [(each, name_run(each.run)) for each in question.known_runs]
+    named = [
+        Named(each, {key: name for key, name in by_key.items() if name and key != "seed"})
+        for each, by_key in names
+    ]
     search = Search(named, searches[0].shorts if searches else {})
-    runs = [found.item for found in search.find(words)]
+    runs = [found.item for found in search.find(question.words)]
     if not runs:
-        raise refuse_words(study.config_file, "run", words, [*searches, search])
-    title = f"{' '.join(words)}: {len(runs)} runs"
-    return _trace(study, title, [(RowFacts(), runs)], tables.frames, instance)
+        file = question.study.config_file
+        raise refuse_words(file, "run", question.words, [*searches, search])
+    title = f"{' '.join(question.words)}: {len(runs)} runs"
+    return question.answer(title, [(RowFacts(), runs)])
 
 
 # --- remarks --------------------------------------------------------------------------------------
@@ -357,19 +338,22 @@ def _list_differences(nodes: Iterable[NodeFacts]) -> list[str]:
     """Return remarks on differences between nodes: commits, devices and versions."""
     made = [node.content["provenance"] for node in nodes if node.content is not None]
     hosts = [provenance["host"] for provenance in made if "host" in provenance]
+    packages = dict.fromkeys(name for provenance in made for name in provenance["versions"])
     facts: dict[str, list[str | None]] = {
         "commits": [provenance["commit"] for provenance in made],
         "devices": [host["gpu"] or host["device"] for host in hosts],
         "precisions": [host["precision"] for host in hosts],
+        **{
+            f"versions of {name}": [each["versions"].get(name) for each in made]
+            for name in packages
+        },
     }
-    for package in dict.fromkeys(name for provenance in made for name in provenance["versions"]):
-        versions = [provenance["versions"].get(package) for provenance in made]
-        facts[f"versions of {package}"] = versions
-    notes = []
-    for what, values in facts.items():
-        distinct = list(dict.fromkeys(str(value) for value in values))
-        if len(distinct) > 1:
-            notes.append(f"the records name {len(distinct)} {what}: {', '.join(distinct)}")
+    distinct = {what: dict.fromkeys(map(str, values)) for what, values in facts.items()}
+    notes = [
+        f"the records name {len(values)} {what}: {', '.join(values)}"
+        for what, values in distinct.items()
+        if len(values) > 1
+    ]
     if any(provenance["dirty"] for provenance in made):
         notes.append("some had uncommitted changes: their commit does not fully describe them")
     return notes

@@ -63,10 +63,8 @@ def list_known_runs(study: Study, rows: Iterable[Mapping[str, Any]]) -> list[Kno
     stored = {}
     for row in rows:
         names = {key: _to_name(row[key], about[key]) for key in about if key in row}
-        method = row["method"] if "method" in row else row["algorithm"]
-        run = Run(str(method), str(row["model"]), int(row["seed"]), names, Outcome(()))
-        paths = row["records"] if "records" in row else [row["path"]]
-        stored[_identify(run)] = KnownRun(run, False, frozenset(map(str, paths)))
+        run = Run(row["method"], row["model"], int(row["seed"]), names, Outcome(()))
+        stored[_identify(run)] = KnownRun(run, False, frozenset(row["records"]))
     known = []
     for run in planned:
         same = stored.pop(_identify(run), None)
@@ -80,15 +78,10 @@ def _identify(run: Run) -> frozenset[tuple[str, str]]:
 
 def _to_name(value: object, like: object) -> object:
     """Return a value of a table as in ``Run.about``: several names are a tuple, not a text."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if not isinstance(like, list | tuple):
-        return value if isinstance(value, str | int) else None
-    return (
-        tuple(value)
-        if isinstance(value, list)
-        else tuple(filter(None, str(value or "").split("+")))
-    )
+    text = value if isinstance(value, str) else ""
+    if isinstance(like, list | tuple):
+        return tuple(filter(None, text.split("+")))
+    return text or None
 
 
 def describe_runs(
