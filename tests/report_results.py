@@ -15,8 +15,12 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.collect import make_deltas, make_missing_runs, make_sizes
-from tasktransfer.designs.transfer.collect.rows import identity
+from tasktransfer.designs.transfer.collect.collect import (
+    identity,
+    make_deltas,
+    make_missing_runs,
+    make_sizes,
+)
 from tasktransfer.results.frames import Frames, list_names
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.store import build_frame

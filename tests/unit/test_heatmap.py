@@ -14,7 +14,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from record_factory import ALGORITHMS, Run, single_source_runs
 
-from tasktransfer.designs.transfer.collect.columns import PROMPTED
+from tasktransfer.designs.transfer.collect.method_columns import PROMPTED
 from tasktransfer.designs.transfer.figures.aggregate_transfer import plot_aggregate_transfer
 from tasktransfer.designs.transfer.figures.asked_margin import TITLE
 from tasktransfer.designs.transfer.figures.heatmap import (

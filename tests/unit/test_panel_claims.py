@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +20,7 @@ from tasktransfer.designs.panel.sources.corpora import CorpusDialogue
 from tasktransfer.designs.panel.sources.dataset import _convert_dialogue
 from tasktransfer.models.representation import compute_representations
 from tasktransfer.present.columns import estimate
-from tasktransfer.results.collect import Collected
+from tasktransfer.results.common_frames import describe_record_limits
 from tasktransfer.tasks.card import Instance
 
 PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
@@ -57,18 +56,15 @@ def test_input_embeddings_do_not_depend_on_the_layers(tmp_path: Path) -> None:
 
 
 def test_planned_numbers_of_pairs_are_no_limits() -> None:
-    def record(**cuts: int) -> dict[str, Any]:
+    def record(**cuts: int) -> Any:
         return {"provenance": {"cuts": cuts}}
 
-    records = {
-        "joint": record(**{"training.limit_train": 2700, "training.limit_dev": 450}),
-        "expert": record(**{"training.limit_train": 900}),
-        "few": record(**{"training.limit_train": 30}),
-    }
-    collected = cast(Collected, SimpleNamespace(records=records))
+    joint = record(**{"training.limit_train": 2700, "training.limit_dev": 450})
+    expert = record(**{"training.limit_train": 900})
+    few = record(**{"training.limit_train": 30})
     planned = {("limit_train", 900), ("limit_train", 2700), ("limit_dev", 450)}
-    assert Collected.describe_limits(collected, planned) == "limit_train 30"
-    assert "limit_dev 450" in Collected.describe_limits(collected)
+    assert describe_record_limits([joint, expert, few], planned) == "limit_train 30"
+    assert "limit_dev 450" in describe_record_limits([joint, expert, few])
 
 
 def test_utterances_and_words_of_a_corpus_are_counted() -> None:

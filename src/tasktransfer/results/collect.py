@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -44,7 +44,6 @@ from tasktransfer.results.state import DAMAGED, DONE, RECORD, WAITING, log_in
 from tasktransfer.results.study import Study
 from tasktransfer.results.tallies import Checks, check_predictions
 from tasktransfer.results.test_sets import find_deviating_test_sets
-from tasktransfer.tasks.card import SPLITS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -120,29 +119,6 @@ class Collected:
         synthetic = {r["node"]["dataset"]: r["synthetic"] for r in self.records.values()}
         known = {name: self.study.synthetic(name) for name in self.study.config.dataset_names}
         return {**{k: bool(v) for k, v in known.items() if v is not None}, **synthetic}
-
-    def describe_limits(self, planned: Collection[tuple[str, int]] = ()) -> str:
-        """Describe the limits in force in any of the records, such as ``limit_test 1200``.
-
-        If a key has several values, the section of the config is added to its name.
-
-        Args:
-            planned: keys with values that are sizes of the study's own data and not limits.
-        """
-        limits = _name_once(
-            (tuple(key.split(".")), limit)
-            for record in self.records.values()
-            for key, limit in record["provenance"].get("cuts", {}).items()
-            if (key.rpartition(".")[2], limit) not in planned
-        )
-        values = Counter(key for key, _ in {(path[-1], limit) for path, limit in limits})
-        named = {
-            (path[-1], ".".join(path[-2:] if values[path[-1]] > 1 else path[-1:]), limit)
-            for path, limit in limits
-        }
-        order = {f"limit_{split}": number for number, split in enumerate(SPLITS)}
-        ordered = sorted(named, key=lambda cut: (order.get(cut[0], len(order)), cut))
-        return ", ".join(f"{name} {limit}" for _, name, limit in ordered)
 
     @cached_property
     def without_record(self) -> tuple[Node, ...]:
@@ -259,24 +235,6 @@ def gather(study: Study, runs: Iterable[Run] | None = None) -> Collected:
         (*reading.problems, *find_misplaced(study, reading.nodes)),
         reading.test_sets,
     )
-
-
-_SECTIONS = {"asked": "prompted"}
-"""Section of an identity → section of the config, if their names differ."""
-
-
-def _name_once(
-    limits: Iterable[tuple[tuple[str, ...], int]],
-) -> set[tuple[tuple[str, ...], int]]:
-    """Return one key path for each key and limit: that of ``training``, if it has one.
-
-    References read the limits of the trainings, under a key of their own.
-    """
-    named: dict[tuple[str, int], tuple[str, ...]] = {}
-    for path, limit in sorted(limits, key=lambda item: (item[0][-2:-1] != ("training",), item)):
-        shown = tuple(_SECTIONS.get(part, part) for part in path)
-        named.setdefault((path[-1], limit), shown)
-    return {(path, limit) for (_, limit), path in named.items()}
 
 
 def _select_nodes(study: Study, runs: Iterable[Run] | None) -> tuple[Node, ...]:

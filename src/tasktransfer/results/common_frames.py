@@ -17,7 +17,9 @@ from tasktransfer.results.finished import read_state
 from tasktransfer.results.frames import COMMON, NUMBER, TEXT, TEXTS, WHOLE, Columns, Frame, Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.records import NOUNS, get_selected_round
+from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD
+from tasktransfer.tasks.card import SPLITS
 
 Values = tuple[Any, ...]
 
@@ -43,6 +45,12 @@ RESOURCES: Columns = (
     ("commit", TEXT, "commit of the code that created the record"),
     ("recipe", WHOLE, "version of the code that created the record"),
 )
+
+_Limit = tuple[tuple[str, ...], int]
+"""Path of a key, and its value."""
+
+_SECTIONS = {"asked": "prompted"}
+"""Section of an identity → section of the config, if their names differ."""
 
 
 def build_common_columns(about: Sequence[str]) -> dict[str, Columns]:
@@ -231,12 +239,13 @@ def build_metadata(
         facts: further facts for captions.
         stand_ins: input of the paper → its substitute; None to take them from the records.
         cuts: limits that are not in the identity of any record.
-        planned: limits of records that are sizes of the study's own data (``describe_limits``).
+        planned: limits of records that are sizes of the study's own data.
         shorts: task → short name.
     """
     config, synthetic = collected.study.config, collected.synthetic
     named = collected.stand_ins if stand_ins is None else stand_ins
     generated = any(synthetic.values())
+    limits = describe_record_limits(collected.records.values(), planned)
     return Metadata(
         config.study,
         config.digest,
@@ -254,7 +263,7 @@ def build_metadata(
             **({MISSING: missing} if (missing := collected.describe_missing()) else {}),
             **(facts or {}),
         },
-        cuts=", ".join(filter(None, (collected.describe_limits(planned), cuts))),
+        cuts=", ".join(filter(None, (limits, cuts))),
     )
 
 
@@ -275,3 +284,45 @@ def _mark_one_run(collected: Collected) -> dict[str, str]:
         return {}
     text = "one run per method (one seed), so variation between seeds is unknown"
     return {"mark: ONE RUN": text}
+
+
+# --- limits ---
+
+
+def describe_record_limits(
+    records: Iterable[Record], planned: Collection[tuple[str, int]] = ()
+) -> str:
+    """Describe the limits in force in any of the records, such as ``limit_test 1200``.
+
+    If a key has several values, the section of the config is added to its name.
+
+    Args:
+        records: the records.
+        planned: keys with values that are sizes of the study's own data and not limits.
+    """
+    limits = _name_once(
+        (tuple(key.split(".")), limit)
+        for record in records
+        for key, limit in record["provenance"].get("cuts", {}).items()
+        if (key.rpartition(".")[2], limit) not in planned
+    )
+    values = Counter(key for key, _ in {(path[-1], limit) for path, limit in limits})
+    named = {
+        (path[-1], ".".join(path[-2:] if values[path[-1]] > 1 else path[-1:]), limit)
+        for path, limit in limits
+    }
+    order = {f"limit_{split}": number for number, split in enumerate(SPLITS)}
+    ordered = sorted(named, key=lambda limit: (order.get(limit[0], len(order)), limit))
+    return ", ".join(f"{name} {limit}" for _, name, limit in ordered)
+
+
+def _name_once(limits: Iterable[_Limit]) -> set[_Limit]:
+    """Return one key path for each key and limit: that of ``training``, if it has one.
+
+    References read the limits of the trainings, under a key of their own.
+    """
+    named: dict[tuple[str, int], tuple[str, ...]] = {}
+    for path, limit in sorted(limits, key=lambda item: (item[0][-2:-1] != ("training",), item)):
+        shown = tuple(_SECTIONS.get(part, part) for part in path)
+        named.setdefault((path[-1], limit), shown)
+    return {(path, limit) for (_, limit), path in named.items()}

@@ -73,7 +73,7 @@ def find_unlearned(frame: pd.DataFrame, references: pd.DataFrame | None) -> npt.
 
     Args:
         frame: rows with the columns dataset, model and target.
-        references: columns of ``columns.REFERENCES``; None if the study has no references.
+        references: columns of ``method_columns.REFERENCES``; None if the study has no references.
     """
     if references is None:
         return np.zeros(len(frame), dtype=bool)
@@ -90,7 +90,7 @@ def leave_out_unlearned(deltas: pd.DataFrame, references: pd.DataFrame | None) -
 
     Args:
         deltas: columns of ``columns.DELTAS``.
-        references: columns of ``columns.REFERENCES``; None if the study has no references.
+        references: columns of ``method_columns.REFERENCES``; None if the study has no references.
     """
     is_left_out = find_unlearned(deltas, references)
     if is_left_out.any():

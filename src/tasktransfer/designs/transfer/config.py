@@ -20,10 +20,7 @@ from pydantic import (
 )
 from pydantic.config import JsonDict
 
-from tasktransfer.config import (
-    CommonConfig,
-    EndpointConfig,
-)
+from tasktransfer.config import CommonConfig, EndpointConfig
 from tasktransfer.config.fields import DISTINCT, LIST, Seeds
 from tasktransfer.config.models import check_unique_names
 from tasktransfer.config.recipes import find_recipe
@@ -34,7 +31,6 @@ from tasktransfer.core.validation import Problem
 from tasktransfer.designs.names import OneOf
 from tasktransfer.designs.transfer.algorithms import (
     ALGORITHMS,
-    PAPER_ALGORITHMS,
     STAGE_KINDS,
     expand_algorithms,
     order_algorithms,
@@ -63,6 +59,7 @@ from tasktransfer.designs.transfer.dataset_section import (
     DatasetConfig,
     DatasetSection,
     DeclaredSection,
+    choose_algorithms,
     dataset_configs,
 )
 from tasktransfer.designs.transfer.multi_source_section import (
@@ -84,7 +81,6 @@ from tasktransfer.designs.transfer.prompted_section import (
     prompted_problems,
 )
 from tasktransfer.designs.transfer.racing import RacingConfig
-from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.results.study import Study
 from tasktransfer.selection.methods import SELECTORS
 
@@ -92,20 +88,6 @@ AlgorithmName = Annotated[str, OneOf("algorithm", lambda dataset: ALGORITHMS)]
 SelectorName = Annotated[str, OneOf("selector", lambda dataset: SELECTORS)]
 ReferenceName = Annotated[str, OneOf("reference", lambda dataset: REFERENCES)]
 ControlName = Annotated[str, OneOf("control", lambda dataset: CONTROLS)]
-
-
-def choose_algorithms(
-    names: tuple[str, ...] | None, datasets: tuple[DatasetConfig, ...]
-) -> tuple[str, ...]:
-    """Return the algorithms that run.
-
-    Args:
-        names: algorithms of the file; None for all of the paper, or for the baseline alone if no
-            task has a source.
-    """
-    if names is not None:
-        return names
-    return PAPER_ALGORITHMS if any(dataset.pairs for dataset in datasets) else (BASELINE,)
 
 
 NEEDS_A_MODEL: JsonDict = {
@@ -351,37 +333,21 @@ class TransferConfig(CommonConfig):
         training = {each.name: self.training_for(each.name).identity for each in self.datasets}
         datasets = [asdict(each) for each in self.datasets]
         content = super().content()
-        if content["multi_source"]["choose_by"] == "dev":  # came later
-            del content["multi_source"]["choose_by"]
+        # These keys came later.
+        _drop_defaults(content["multi_source"], choose_by="dev")
         for model in content["models"]:
-            if model["trained"]:  # came later
-                del model["trained"]
-            if model["reads"] == "pooler":  # came later
-                del model["reads"]
-        if not self.prompted:
-            del content["prompted"]
-        for entry in content.get("prompted", ()):
-            for key in ("limit_test", "thinking_tokens"):  # came later
-                if entry[key] is None:
-                    del entry[key]
-        if not content["data"]["releases"]:  # came later
+            _drop_defaults(model, trained=True, reads="pooler")
+        for entry in content["prompted"]:
+            _drop_defaults(entry, limit_test=None, thinking_tokens=None)
+        if not content["data"]["releases"]:
             del content["data"]["releases"]
         content["algorithms"] = self.planned_algorithms
         content["controls"] = self.planned_controls
-        if not self.planned_controls:
-            del content["controls"]
         del content["references"]  # came later, and changes no other node
-        if not self.selectors:  # came later
-            del content["selectors"]
-        for key in ("pairs", "sources", "targets", "allow_leaks"):
+        added_later = ("pairs", "sources", "targets", "allow_leaks", "racing", "baseline_seeds")
+        for key in (*added_later, "prompted", "controls", "selectors", "check_baselines"):
             if not content[key]:
                 del content[key]
-        if self.racing is None:
-            del content["racing"]
-        if not self.check_baselines:
-            del content["check_baselines"]
-        if self.baseline_seeds is None:
-            del content["baseline_seeds"]
         if set(content["checkpoints"]["keep"]) == set(STAGE_KINDS):  # all; one kind was added later
             content["checkpoints"]["keep"] = STAGE_KINDS[:-1]
         followed = ("recipe", *OF_ROUNDS)
@@ -438,6 +404,12 @@ class TransferConfig(CommonConfig):
             trained = (model for model in parts.get("models", ()) if model.trained)
             families = frozenset(model.family for model in trained) or frozenset(FAMILIES)
             yield from chooser_problems(parts["multi_source"], parts.get("selectors", ()), families)
+
+
+def _drop_defaults(section: dict[str, Any], **defaults: Any) -> None:
+    for key, default in defaults.items():
+        if section[key] == default:
+            del section[key]
 
 
 def transfer_config(study: Study) -> TransferConfig:

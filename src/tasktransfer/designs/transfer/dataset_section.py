@@ -22,6 +22,8 @@ from tasktransfer.core.validation import (
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.declared.section import Declaration, is_declaration
 from tasktransfer.designs.names import AnyTaskName, AnyTaskNames, TaskNames, tasks_of
+from tasktransfer.designs.transfer.algorithms import PAPER_ALGORITHMS
+from tasktransfer.designs.transfer.runs import BASELINE
 
 
 class Pair(Section):
@@ -168,3 +170,17 @@ def _find_pairing_problems(
                 f"source and target are the same task, {pair.target!r}: a task cannot be its own "
                 "source",
             )
+
+
+def choose_algorithms(
+    names: tuple[str, ...] | None, datasets: tuple[DatasetConfig, ...]
+) -> tuple[str, ...]:
+    """Return the algorithms that run.
+
+    Args:
+        names: algorithms of the file; None for all of the paper, or for the baseline alone if no
+            task has a source.
+    """
+    if names is not None:
+        return names
+    return PAPER_ALGORITHMS if any(dataset.pairs for dataset in datasets) else (BASELINE,)

@@ -12,6 +12,14 @@ from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.core.nodes import Fit
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.method_columns import (
+    CONFUSIONS,
+    LABELS,
+    LEARNING_CURVE,
+    PROMPTED,
+    REFERENCE,
+    REFERENCES,
+)
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import BASELINE, is_reference
 from tasktransfer.results.frames import FLAG, NUMBER, TEXT, WHOLE, Columns, Frame
@@ -173,19 +181,19 @@ RUNS, DELTAS = "transfer_runs", "deltas"
 FRAMES = (
     Frame(RUNS, columns.RUNS, collect.make_transfer_runs),
     Frame("control_runs", columns.RUNS, collect.make_control_runs),
-    Frame("prompted", columns.PROMPTED, prompted.make_prompted, planned=_has_prompted),
-    Frame("references", columns.REFERENCES, references.make_references, planned=has_references),
+    Frame("prompted", PROMPTED, prompted.make_prompted, planned=_has_prompted),
+    Frame("references", REFERENCES, references.make_references, planned=has_references),
     Frame("methods", METHODS, methods.make_methods, planned=compares_methods),
-    Frame("labels", columns.LABELS, answers.make_labels, planned=has_labels),
-    Frame("confusions", columns.CONFUSIONS, answers.make_confusions, planned=has_labels),
+    Frame("labels", LABELS, answers.make_labels, planned=has_labels),
+    Frame("confusions", CONFUSIONS, answers.make_confusions, planned=has_labels),
     Frame("mixing", columns.MIXING, mixing.make_mixing, planned=_has_mixing),
     Frame("training_curves", CURVES, collect.make_training_curves),
     # made from the dialogues, by `data stats` and `data reference`
     Frame("lengths", (), None, from_dialogues=True),
     Frame("overlap_data", (), None, from_dialogues=True),
-    Frame("reference", columns.REFERENCE, None, from_dialogues=True),
+    Frame("reference", REFERENCE, None, from_dialogues=True),
     # made from the dialogues by `learning-curve`
-    Frame("learning_curve", columns.LEARNING_CURVE, None, from_dialogues=True, planned=has_labels),
+    Frame("learning_curve", LEARNING_CURVE, None, from_dialogues=True, planned=has_labels),
     # made from other frames
     Frame(DELTAS, columns.DELTAS, collect.make_deltas, (RUNS,)),
     Frame("sizes", columns.SIZES, collect.make_sizes, (RUNS,)),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from tasktransfer.designs.transfer.collect.columns import LEARNING_CURVE
+from tasktransfer.designs.transfer.collect.method_columns import LEARNING_CURVE
 from tasktransfer.designs.transfer.runs import NO_MODEL
 from tasktransfer.jobs.learning_curve import compute_learning_curves, describe_curve
 from tasktransfer.results.frame_files import read_brought_frame

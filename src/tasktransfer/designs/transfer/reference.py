@@ -16,7 +16,7 @@ from tasktransfer.core.references import MOST_FREQUENT, TFIDF
 from tasktransfer.core.specs import Training
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.datasets import get_task
-from tasktransfer.designs.transfer.collect.columns import REFERENCE
+from tasktransfer.designs.transfer.collect.method_columns import REFERENCE
 from tasktransfer.encoding.encoded import select_instances
 from tasktransfer.evaluation.reference import BY_FREQUENCY, WITHOUT_MODEL
 from tasktransfer.files.progress import show_progress
@@ -42,7 +42,7 @@ def reference_rows(
         progress: function that receives a line for each row.
 
     Returns:
-        Columns of ``columns.REFERENCE``.
+        Columns of ``method_columns.REFERENCE``.
 
     Raises:
         DataError: the folder does not contain prepared instances.

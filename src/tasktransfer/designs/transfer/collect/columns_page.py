@@ -11,7 +11,7 @@ from tasktransfer.results.frames import FLAG, NUMBER, TEXT, WHOLE, Columns, Fram
 _HEAD = """\
 # Columns of the tables
 
-Generated from `src/tasktransfer/designs/transfer/collect/columns.py` by `make schemas`;
+Generated from `src/tasktransfer/designs/transfer/collect/` by `make schemas`;
 [analysis.md](analysis.md) defines the numbers. A table is a file
 `results/<study>/tables/<table>.parquet`, and its footer has the same descriptions. Scores are
 0-100; a delta is a difference of scores, in points.

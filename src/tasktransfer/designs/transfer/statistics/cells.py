@@ -20,8 +20,7 @@ from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.collect import more_baseline_seeds
-from tasktransfer.designs.transfer.collect.rows import Values
+from tasktransfer.designs.transfer.collect.collect import Values, more_baseline_seeds
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.race import (
     read_study_race,

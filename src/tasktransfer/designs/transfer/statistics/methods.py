@@ -20,7 +20,7 @@ from tasktransfer.core.methods import ADAPTER, FINE_TUNING, METHODS, PROMPTED, T
 from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.references import OF_A_MODEL, STRENGTH
 from tasktransfer.core.runs import Run
-from tasktransfer.designs.transfer.collect.rows import scored as get_stage
+from tasktransfer.designs.transfer.collect.collect import scored as get_stage
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.frames import METHODS as METHOD_COLUMNS
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, is_reference, is_transfer

@@ -16,7 +16,7 @@ import pandas as pd
 from tasktransfer.core.nodes import Evaluation
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import get_task
-from tasktransfer.designs.transfer.collect.columns import MEAN, PROMPTED, SCORED, WRITTEN
+from tasktransfer.designs.transfer.collect.method_columns import MEAN, PROMPTED, SCORED, WRITTEN
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import is_prompted
 from tasktransfer.results.collect import Collected

@@ -18,7 +18,7 @@ from tasktransfer.core.nodes import Fit
 from tasktransfer.core.references import COLLAPSED, LEARNED, NOT_BETTER
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import get_task
-from tasktransfer.designs.transfer.collect.columns import REFERENCES
+from tasktransfer.designs.transfer.collect.method_columns import REFERENCES
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, is_reference
 from tasktransfer.results.collect import Collected

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.designs.transfer import published
-from tasktransfer.designs.transfer.collect.columns import MEAN
+from tasktransfer.designs.transfer.collect.method_columns import MEAN
 from tasktransfer.designs.transfer.tables.aggregates import AGGREGATES, GROUP, aggregate
 from tasktransfer.designs.transfer.tables.correspondence import (
     Correspondence,
