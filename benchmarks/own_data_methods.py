@@ -16,6 +16,7 @@ Prints one line per size and method, and writes FOLDER/own-data.csv: measures on
 percent (means over seeds), their standard deviation over seeds, the paired difference of the
 baseline from each reference with its interval, the states of the seeds, and seconds per training.
 Finished trainings are not repeated. A training of MiniLM takes three to six minutes of one core.
+With ``--only REFERENCE``, fits this reference alone, and replaces its rows of the table.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from __future__ import annotations
 import argparse
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import chdir
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pandas as pd
@@ -32,11 +35,16 @@ import yaml
 import tasktransfer as tt
 from benchmarks.recipe_search import SPLITS, write_own_data
 from tasktransfer.core.references import REFERENCES
+from tasktransfer.data.cache import MANIFEST, prepare
+from tasktransfer.designs import design_of, open_study
 from tasktransfer.files import replace_file
+from tasktransfer.jobs import node_jobs
 from tasktransfer.results.records import read_record
+from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD
 
 FINE_TUNED = "fine-tuned"
+CONFIG = "study.yaml"
 LIMIT_TEST = 500
 MAX_LENGTH = 192
 """Maximum tokens per dialogue in the second form. No dialogue of EmpatheticDialogues is longer."""
@@ -93,35 +101,62 @@ def reduce_study(document: Document, size: int, seeds: int) -> Document:
 
 def run_study(folder: Path, document: Document, cores: int) -> None:
     """Run a study in its folder; finished jobs are not repeated."""
-    folder.mkdir(parents=True, exist_ok=True)
-    config = folder / "study.yaml"
-    config.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-    command = ["tasktransfer", "run", config.name, "--cores", str(cores)]
+    write_study(folder, document)
+    command = ["tasktransfer", "run", CONFIG, "--cores", str(cores)]
     with (folder / "run.log").open("a", encoding="utf-8") as log:
         subprocess.run(command, cwd=folder, check=True, stdout=log, stderr=log)
+
+
+def write_study(folder: Path, document: Document) -> None:
+    """Write the config of a study into its folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = yaml.safe_dump(document, sort_keys=False)
+    (folder / CONFIG).write_text(text, encoding="utf-8")
+
+
+def fit_reference(folder: Path, document: Document, size: int, name: str) -> pd.DataFrame:
+    """Fit a reference of a study without its baseline, and return its row."""
+    write_study(folder, document)
+    with chdir(folder):
+        study = open_study(CONFIG)
+        fits = [fit for fit in study.plan.fits if fit.learner == name]
+        dataset = fits[0].data.name
+        release, few = study.release_of(dataset), study.config.data.few_sample
+        if not Path(study.instances(dataset), MANIFEST).exists():
+            prepare(dataset, release, few, study.instances(dataset))
+        for fit in fits:
+            node_jobs.fit(study, fit, design_of(study.config))
+        records = [read_record(Path(study.record(fit))) for fit in fits]
+    (target,) = fits[0].tasks
+    about = {"dataset": dataset, "model": document["models"][0]["name"], "target": target}
+    return pd.DataFrame([{"size": size, **about, "method": name, **describe_fits(records, target)}])
+
+
+def describe_fits(records: Sequence[Record], target: str) -> dict[str, float]:
+    """Return means and standard deviations of the measures of a reference's fits, and seconds."""
+    measures = pd.DataFrame([record["results"][target]["measures"] for record in records])
+    return {
+        **measures.mean().to_dict(),
+        **measures.std().dropna().add_prefix("sd_").to_dict(),
+        "seconds": fmean(record["provenance"]["seconds"]["total"] for record in records),
+    }
 
 
 def read_methods(folder: Path, size: int) -> pd.DataFrame:
     """Return one row per method of a finished study."""
     tables = tt.load_results(folder / "results")
-    fits = {
-        record["node"]["identity"]["learner"]: record
-        for record in map(read_record, sorted(folder.glob(f"results/fits/**/{RECORD}")))
-    }
+    fits: dict[str, list[Record]] = {}
+    for record in map(read_record, sorted(folder.glob(f"results/fits/**/{RECORD}"))):
+        fits.setdefault(record["node"]["identity"]["learner"], []).append(record)
     rows: list[dict[str, Any]] = []
     for keys, group in tables["references"].groupby(["dataset", "model", "target"], sort=False):
         about = {"size": size, **dict(zip(("dataset", "model", "target"), keys, strict=True))}
         rows.append({**about, "method": FINE_TUNED, **describe_trainings(tables, about, group)})
-        for row in group.to_dict("records"):
-            result = fits[row["reference"]]["results"][about["target"]]
-            rows.append(
-                {
-                    **about,
-                    "method": row["reference"],
-                    **result["measures"],
-                    **{f"fine_tuned_{key}": row[key] for key in ("delta", "low", "high", "q")},
-                }
-            )
+        compared = group.set_index("reference")[["delta", "low", "high", "q"]]
+        differences = compared.add_prefix("fine_tuned_").to_dict("index")
+        for name in filter(fits.get, REFERENCES):
+            numbers = describe_fits(fits[name], about["target"])
+            rows.append({**about, "method": name, **numbers, **differences.get(name, {})})
     return pd.DataFrame(rows)
 
 
@@ -156,6 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--model", type=Path, help="folder of a checkpoint, with --dialogue")
     parser.add_argument("--sizes", type=int, nargs="+", default=[50, 300, 1000])
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--only", choices=REFERENCES, help="fit this reference alone")
     parser.add_argument("--cores", type=int, default=1)
     chosen = parser.parse_args(arguments)
     if chosen.study is None and not (chosen.dialogue and chosen.model):
@@ -166,16 +202,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
         document = build_empathetic_study(chosen.folder, chosen.dialogue, chosen.model)
     for size in chosen.sizes:
         folder = chosen.folder / str(size)
-        run_study(folder, reduce_study(document, size, chosen.seeds), chosen.cores)
-        table = replace_size(chosen.folder / "own-data.csv", read_methods(folder, size))
+        reduced = reduce_study(document, size, chosen.seeds)
+        if chosen.only:
+            rows = fit_reference(folder, reduced, size, chosen.only)
+        else:
+            run_study(folder, reduced, chosen.cores)
+            rows = read_methods(folder, size)
+        table = replace_rows(chosen.folder / "own-data.csv", rows)
     print(table.to_string(index=False))
 
 
-def replace_size(file: Path, rows: pd.DataFrame) -> pd.DataFrame:
-    """Write a size's rows to the table; other sizes keep theirs. Return the table."""
-    size = rows["size"].iloc[0]
+def replace_rows(file: Path, rows: pd.DataFrame) -> pd.DataFrame:
+    """Write a size's rows to the table; other sizes and methods keep theirs. Return the table."""
     earlier = pd.read_csv(file) if file.exists() else rows.iloc[:0]
-    kept = earlier[earlier["size"] != size]
+    same = (earlier["size"] == rows["size"].iloc[0]) & earlier["method"].isin(rows["method"])
+    kept = earlier[~same]
     table = pd.concat([kept, rows.round(2)]) if len(kept) else rows.round(2)
     table = table.sort_values("size", kind="stable")
     with replace_file(file) as part:

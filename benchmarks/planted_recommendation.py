@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tasktransfer.core.references import OF_A_MODEL, REFERENCES
+from tasktransfer.core.references import CONTRASTIVE, OF_A_MODEL, REFERENCES
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.designs.transfer.frames import METHODS
 from tasktransfer.designs.transfer.statistics.methods import Cost, Method, build_rows, sort
@@ -143,6 +143,7 @@ def predict(world: World, embed: Embed) -> tuple[dict[str, npt.NDArray[np.str_]]
     answers = {
         name: choose_predictor(name, embed if name in OF_A_MODEL else None)(CARD, train, test, 0)
         for name in REFERENCES
+        if name != CONTRASTIVE
     }
     golds = [instance.target[0] for instance in test]
     return {name: np.array([one for (one,) in some]) for name, some in answers.items()}, golds

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from small_models import make_model
 from tasktransfer.core.nodes import Stage
+from tasktransfer.core.references import CONTRASTIVE_SETTINGS, REFERENCES
 from tasktransfer.data.cache import prepare
 from tasktransfer.designs import design_of, open_study
 from tasktransfer.encoding.encode import encode_dataset
@@ -47,11 +50,19 @@ CONFIG: dict[str, Any] = {
             "reads": "mean",
         },
     ],
-    "references": ["most_frequent", "tfidf_logistic", "frozen_logistic", "nearest_neighbour"],
+    "references": [*REFERENCES],
     "algorithms": ["baseline"],
     "seeds": 2,
     "training": {"epochs": 2, "learning_rate": 1e-3, "limit_train": 40},
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_updates() -> Iterator[None]:
+    """Fine-tune contrastively for few updates in a module that imports this fixture."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(CONTRASTIVE_SETTINGS, "updates", 4)
+        yield
 
 
 def list_dialogues(count: int, seed: int = 0) -> list[dict[str, Any]]:

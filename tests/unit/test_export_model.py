@@ -28,7 +28,12 @@ from transformers import (
 )
 
 import tasktransfer as tt
-from exported_study import finish_study, list_dialogues, write_dialogues
+from exported_study import (
+    few_updates,  # noqa: F401  # a fixture of the whole module
+    finish_study,
+    list_dialogues,
+    write_dialogues,
+)
 from small_models import Loader
 from tasktransfer import cli
 from tasktransfer.core.fidelity import DEFAULT
@@ -178,6 +183,8 @@ METHODS: list[tuple[str, str | None, str, str]] = [
     ("frozen_logistic", None, "intent", "sentence_transformers"),
     ("frozen_logistic", None, "mood", "tasktransfer"),
     ("nearest_neighbour", None, "mood", "tasktransfer"),
+    ("contrastive_logistic", None, "intent", "sentence_transformers"),
+    ("contrastive_logistic", None, "mood", "tasktransfer"),
 ]
 
 
@@ -238,7 +245,10 @@ def compute_own(predictor: Predictor, texts: list[str]) -> np.ndarray:
     return predictor.compute([build("", text, len(text), {}) for text in texts], 8)
 
 
-@pytest.mark.parametrize(("method", "model"), [("baseline", "mean"), ("frozen_logistic", None)])
+@pytest.mark.parametrize(
+    ("method", "model"),
+    [("baseline", "mean"), ("frozen_logistic", None), ("contrastive_logistic", None)],
+)
 def test_the_modules_of_sentence_transformers_give_the_same_logits(
     study: Any, tmp_path: Path, method: str, model: str | None
 ) -> None:

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 import yaml
 
-from exported_study import finish_study
+from exported_study import few_updates, finish_study  # noqa: F401  # a fixture of the module
 from study_records import write_records
 from tasktransfer.cli import main
 from tasktransfer.core.methods import FINE_TUNING, PROMPTED, TRANSFER
-from tasktransfer.core.references import FROZEN, MOST_FREQUENT, NEAREST, TFIDF
+from tasktransfer.core.references import CONTRASTIVE, FROZEN, MOST_FREQUENT, NEAREST, TFIDF
 from tasktransfer.designs import design_of, open_study
 from tasktransfer.designs.transfer.frames import METHODS
 from tasktransfer.designs.transfer.method_table import is_method_run
@@ -181,6 +181,8 @@ def test_a_study_compares_its_methods(
     assert table.groupby("target")["is_best"].sum().tolist() == [1, 1]
     trained = table[table["method"] == FINE_TUNING]
     assert len(trained) == 4, "two models, two targets"
+    tuned = table[table["method"] == CONTRASTIVE]
+    assert len(tuned) == 4 and tuned["n_seeds"].eq(2).all()
     assert (trained["milliseconds"] > 0).all() and (trained["seconds"] > 0).all()
     assert (trained["trained_parameters"] <= trained["parameters"]).all()
     embedded = table[table["method"].isin([FROZEN, NEAREST])].groupby(["target", "model"])

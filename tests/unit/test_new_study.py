@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
@@ -16,8 +17,15 @@ from declared_files import dialogue, lines
 
 from small_models import make_model
 from tasktransfer.cli import main, new_study
-from tasktransfer.cli.new_study import SIZES, Size, Wish, find_target, name_models
-from tasktransfer.core.references import REFERENCES
+from tasktransfer.cli.new_study import (
+    SIZES,
+    Size,
+    Wish,
+    find_target,
+    list_references,
+    name_models,
+)
+from tasktransfer.core.references import CONTRASTIVE, REFERENCES
 from tasktransfer.designs import load_config, open_study
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.errors import ConfigError
@@ -168,6 +176,41 @@ def test_several_encoders_are_compared_in_one_study(
     )
 
 
+@pytest.mark.parametrize(
+    ("content", "is_tuned"),
+    [
+        ({"hidden_size": 384, "architectures": ["BertModel"]}, True),
+        ({"hidden_size": 64, "architectures": ["BertModel"]}, False),
+        ({"hidden_size": 384, "architectures": ["GPT2LMHeadModel"]}, False),
+    ],
+)
+def test_contrastive_fine_tuning_needs_an_encoder_that_is_not_tiny(
+    tmp_path: Path, content: dict[str, Any], is_tuned: bool
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(content))
+    wish = Wish((), "intent", ("tiny", str(tmp_path)), 1.0, tmp_path, "Own")
+    assert list_references(wish) == [n for n in REFERENCES if is_tuned or n != CONTRASTIVE]
+
+
+def test_a_short_study_leaves_contrastive_fine_tuning_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own.jsonl").write_text(lines([dialogue("a", number) for number in range(40)]))
+    (tmp_path / "config.json").write_text(json.dumps({"hidden_size": 384}))
+
+    def forecast(_: Wish, config: dict[str, Any]) -> float:
+        return 4.0 if CONTRASTIVE in config["references"] else 1.0
+
+    monkeypatch.setattr(new_study, "_forecast", forecast)
+    given = ["--file", str(tmp_path / "own.jsonl"), "--label", "intent", "--model", str(tmp_path)]
+    for hours, is_tuned in (("2", False), ("7", True)):
+        folder = tmp_path / hours
+        assert main(["init", *given, "--hours", hours, "--out", str(folder)]) == 0
+        config = yaml.safe_load((folder / "config.yaml").read_text())
+        assert (CONTRASTIVE in config["references"]) == is_tuned
+        assert (len(config["datasets"]) > 1) == is_tuned, "sources are left out first"
+
+
 def write_for(hours: float, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Write a study, with a forecast of one hour per source and one for the baseline."""
     file = folder / "own.jsonl"
@@ -189,7 +232,7 @@ def test_the_baseline_and_references_come_before_sources(
     config = write_for(2.0, tmp_path, monkeypatch)
     assert config["algorithms"] == ["baseline"]
     assert [*config["datasets"]] == ["Own"] and [*config["datasets"]["Own"]["tasks"]] == ["intent"]
-    assert config["references"] == [*REFERENCES]
+    assert config["references"] == [name for name in REFERENCES if name != CONTRASTIVE]
     assert config["training"]["recipe"] == "auto" and "epochs" not in config["training"]
     assert "leave no time for sources" in capsys.readouterr().err
     monkeypatch.chdir(tmp_path / "study")

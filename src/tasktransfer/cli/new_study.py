@@ -13,7 +13,7 @@ from typing import Any
 
 from tasktransfer.cli.demo_study import SNAKEFILE, WORKFLOW
 from tasktransfer.config.yaml_text import format_comment, write_yaml
-from tasktransfer.core.references import REFERENCES
+from tasktransfer.core.references import CONTRASTIVE, REFERENCES
 from tasktransfer.datasets import PACKAGE
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.datasets.declared.spellings import normalise_label
@@ -26,6 +26,9 @@ RELEASES = ("releases", "data", "../shared/feta", "../shared/feta/full")
 """Folders that are searched for FETA's release."""
 FORECAST_MAY_MISS = 1.5
 """Factor by which a forecast without records may be too low. A study has to fit even then."""
+LEAST_HIDDEN = 128
+"""Smallest hidden size of an encoder that is fine-tuned contrastively. The embeddings of smaller
+ones, such as the tiny model's, are no useful start."""
 FEW_SOURCES = 3
 """Number of sources per dataset if time is short."""
 
@@ -124,9 +127,12 @@ def write_study(wish: Wish, declared: Mapping[str, Any]) -> Written:
     written = None
     wish.folder.mkdir(parents=True, exist_ok=True)
     kind = declared["tasks"][target]["kind"]
-    smaller = list(product(_propose_sources(kind), SIZES))
-    for sources, size in show_progress(smaller, "searching for a study size that fits"):
-        config = _build_config(wish, declared, target, sources, size)
+    references = list_references(wish)
+    smaller = list(product(_propose_sources(kind), SIZES, [references]))
+    if CONTRASTIVE in references:
+        smaller += product([{}], SIZES, [[name for name in references if name != CONTRASTIVE]])
+    for sources, size, names in show_progress(smaller, "searching for a study size that fits"):
+        config = _build_config(wish, declared, target, sources, size, names)
         hours = _forecast(wish, config)
         written = Written(config, size, hours, _count(config))
         if hours * FORECAST_MAY_MISS <= wish.hours:
@@ -184,6 +190,7 @@ def _build_config(
     target: str,
     sources: Mapping[str, list[str]],
     size: Size,
+    references: Sequence[str],
 ) -> dict[str, Any]:
     """Return the config of a study, with paths relative to its folder."""
     files = {
@@ -214,12 +221,29 @@ def _build_config(
             _describe_model(name, model, wish, size)
             for name, model in zip(name_models(wish.models), wish.models, strict=True)
         ],
-        "references": [*REFERENCES],  # they take minutes, and may be as good as the baseline
+        "references": [*references],
         "algorithms": ["baseline", "pretrain_finetune"] if sources else ["baseline"],
         **({"check_baselines": True} if sources else {}),
         "seeds": size.seeds,
         "training": {"recipe": "auto", **limits},
     }
+
+
+def list_references(wish: Wish) -> list[str]:
+    """Return all references, which take minutes and may be as good as the baseline.
+
+    Contrastive fine-tuning is left out if no model is an encoder of at least ``LEAST_HIDDEN``. It
+    is also left out of a study without sources if it takes too long.
+    """
+    is_tuned = any(_is_tuned(model, wish.family) for model in wish.models)
+    return [name for name in REFERENCES if is_tuned or name != CONTRASTIVE]
+
+
+def _is_tuned(model: str, family: str | None) -> bool:
+    folder = Path(model).expanduser()
+    hidden = json_text.read_object(folder / "config.json").get("hidden_size", LEAST_HIDDEN)
+    is_encoder = (family or _infer_family(folder)) == "encoder"
+    return is_encoder and model != "tiny" and hidden >= LEAST_HIDDEN
 
 
 def name_models(models: Sequence[str]) -> list[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tasktransfer.core.references import FROZEN, MOST_FREQUENT, NEAREST, REFERENCES, TFIDF
+from tasktransfer.core.references import REFERENCES
 
 FINE_TUNING, ADAPTER, TRANSFER, PROMPTED = "fine_tuning", "adapter", "transfer", "prompted"
 
 METHODS = {
-    **{name: REFERENCES[name] for name in (MOST_FREQUENT, TFIDF, FROZEN, NEAREST)},
+    **REFERENCES,
     FINE_TUNING: "fine-tuning",
     ADAPTER: "fine-tuning of an adapter",
     TRANSFER: "transfer from the source that is best on dev",
@@ -16,9 +16,10 @@ METHODS = {
 """Method → label, in the order of complexity.
 
 A constant and a model of word counts need no language model. Two references need one forward pass
-per dialogue, and nearest neighbours also keep all training embeddings. Fine-tuning trains the
-model, an adapter adds settings and parts to it, and transfer trains it several times. A prompted
-model is usually many times larger, which makes each prediction expensive.
+per dialogue, and nearest neighbours also keep all training embeddings. Contrastive fine-tuning
+trains the model for few updates and without a head. Fine-tuning trains it with a head, an adapter
+adds settings and parts to it, and transfer trains it several times. A prompted model is usually
+many times larger, which makes each prediction expensive.
 """
 
 

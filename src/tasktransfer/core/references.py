@@ -1,19 +1,25 @@
 """Names of simple predictors that a fine-tuned model's score should exceed.
 
 Each is the ``learner`` of a ``core.nodes.Fit`` that predicts the test splits of its tasks. The
-predictors are in ``evaluation.reference`` and ``evaluation.embedded``.
+predictors are in ``evaluation.reference`` and ``evaluation.embedded``. ``contrastive_logistic``
+fine-tunes an encoder, so it is a method to compare and not a score to exceed
+(docs/decisions/0045).
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 MOST_FREQUENT, TFIDF = "most_frequent", "tfidf_logistic"
 FROZEN, NEAREST = "frozen_logistic", "nearest_neighbour"
+CONTRASTIVE = "contrastive_logistic"
 
 REFERENCES = {
     MOST_FREQUENT: "most frequent answer",
     TFIDF: "TF-IDF, logistic regression",
     FROZEN: "frozen embeddings, logistic regression",
     NEAREST: "frozen embeddings, nearest neighbour",
+    CONTRASTIVE: "contrastive fine-tuning, logistic regression",
 }
 """Learner → label."""
 
@@ -26,7 +32,7 @@ LEARNED, NOT_BETTER, COLLAPSED = "learned", "not better", "collapsed"
 - ``learned``: the score is above all references.
 """
 
-OF_A_MODEL = (FROZEN, NEAREST)
+OF_A_MODEL = (FROZEN, NEAREST, CONTRASTIVE)
 """References that read a model's embeddings, so that each model of a study has its own."""
 
 REGULARISATION = 10.0
@@ -37,16 +43,17 @@ FETA (500 instances each) and of the emotions of EmpatheticDialogues (300 and 1,
 MiniLM. It is a setting of the fit, so another value gives another digest.
 """
 
+CONTRASTIVE_SETTINGS: dict[str, Any] = {
+    "updates": 40,
+    "batch_size": 32,
+    "learning_rate": 1e-4,
+    "temperature": 0.1,
+}
+"""Settings of the contrastive fine-tuning, part of the identity of its fits."""
+
 MODEL, SCORING, STRENGTH = "model", "scoring", "C"
 LIMIT_TRAIN, LIMIT_DEV, LIMIT_TEST = "limit_train", "limit_dev", "limit_test"
-SPLIT = "split"
+SPLIT, TUNING = "split", "tuning"
 """Keys of a fit's settings. ``model`` is the model's identity; the others are left out at their
-default. ``split`` is the predicted split, by default ``test``."""
-
-
-def can_predict(reference: str, kind: str) -> bool:
-    """Return whether a reference predicts tasks of a kind (``tasks.card.Kind``).
-
-    Embeddings are not used for spans: every phrase of a context would have to be embedded.
-    """
-    return not (reference in OF_A_MODEL and kind == "span")
+default. ``split`` is the predicted split, by default ``test``. ``tuning`` has the settings of the
+contrastive fine-tuning."""

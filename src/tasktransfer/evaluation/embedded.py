@@ -8,7 +8,7 @@ the length 1. For choices, features of the regression are products of embeddings
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,8 @@ from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import build_option_texts
 
 Floats = npt.NDArray[np.float64]
+Tune = Callable[[Task, Sequence[Instance], int], Embed]
+"""Function (card, training instances, seed) → ``Embed`` of an encoder fine-tuned on them."""
 
 
 def predict_regression(
@@ -56,6 +58,13 @@ def predict_nearest(
     nearest = (asked @ given.T).argmax(axis=1)
     answers = [train[index].target for index in nearest]
     return [tuple(sorted(a)) for a in answers] if task.kind == "multi_label" else answers
+
+
+def predict_tuned(
+    tune: Tune, task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
+) -> Answers:
+    """Predict by logistic regression on the embeddings of a fine-tuned encoder."""
+    return predict_regression(tune(task, train, seed), task, train, test, seed)
 
 
 def _embed_instances(

@@ -13,7 +13,15 @@ from typing import Any
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.core.methods import ADAPTER, FINE_TUNING, TRANSFER
 from tasktransfer.core.nodes import Fit, Outcome, Stage
-from tasktransfer.core.references import FROZEN, NEAREST, OF_A_MODEL, SCORING, TFIDF
+from tasktransfer.core.references import (
+    CONTRASTIVE,
+    FROZEN,
+    NEAREST,
+    OF_A_MODEL,
+    SCORING,
+    SPLIT,
+    TFIDF,
+)
 from tasktransfer.core.runs import Run
 from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.datasets import DATASETS, get_task
@@ -29,7 +37,7 @@ from tasktransfer.stats.bootstrap import compute_mean_confidence
 from tasktransfer.stats.cells import NO_SEED, Scored, gather_cells, score_answers
 from tasktransfer.tasks.card import SINGLE_LABEL, Task
 
-FITTED = (FROZEN, TFIDF, NEAREST)
+FITTED = (FROZEN, TFIDF, NEAREST, CONTRASTIVE)
 """References that are exported. The most frequent label needs no model."""
 
 
@@ -58,7 +66,12 @@ class ExportCandidate:
     @property
     def seed(self) -> int:
         """Seed of its training, or ``NO_SEED``."""
-        return self.node.seed if isinstance(self.node, Stage) else NO_SEED
+        return self.node.seed if self.is_trained else NO_SEED
+
+    @property
+    def is_trained(self) -> bool:
+        """True if its results depend on a seed."""
+        return isinstance(self.node, Stage) or self.node.learner == CONTRASTIVE
 
     @property
     def name(self) -> str:
@@ -125,7 +138,8 @@ def _iterate_candidates(study: Study) -> Iterator[ExportCandidate]:
     for run in study.plan.runs:
         outcome = run.outcome
         if isinstance(outcome, Fit):
-            if outcome.learner in FITTED and not outcome.data.recipe:
+            is_on_test = SPLIT not in outcome.settings and not outcome.data.recipe
+            if outcome.learner in FITTED and is_on_test:
                 yield from _iterate_fit_tasks(study, outcome)
             continue
         stage = _get_single_stage(outcome)

@@ -26,6 +26,8 @@ METHODS = {
     "frozen_logistic": "logistic regression on embeddings of a frozen encoder",
     "nearest_neighbour": "the label of the most similar training input, by embeddings of a frozen "
     "encoder",
+    "contrastive_logistic": "logistic regression on embeddings of an encoder that was fine-tuned "
+    "on pairs of training inputs (contrastive loss)",
 }
 SCOPES = {
     "dialogue": "a whole dialogue",

@@ -17,7 +17,8 @@ from tasktransfer import __version__, metrics
 from tasktransfer.core.methods import format_method
 from tasktransfer.core.nodes import Fit, Stage, Start
 from tasktransfer.core.references import (
-    FROZEN,
+    CONTRASTIVE,
+    NEAREST,
     OF_A_MODEL,
     REGULARISATION,
     STRENGTH,
@@ -45,6 +46,7 @@ from tasktransfer.jobs.export_card import write_card
 from tasktransfer.jobs.export_figure import write_calibration_figure
 from tasktransfer.jobs.needs import model_of
 from tasktransfer.jobs.recorded_job import Brought
+from tasktransfer.jobs.reference_job import tune_encoder
 from tasktransfer.jobs.restore import find_encoded, restore_checkpoint
 from tasktransfer.results.exported import MAKER, VERSION, Exported, Inputs, Reader, read_exported
 from tasktransfer.results.records import read_record
@@ -141,7 +143,7 @@ def _print_note(text: str) -> None:
 
 
 def _format_seed(candidate: ExportCandidate) -> str:
-    return f"seed {candidate.seed}" if isinstance(candidate.node, Stage) else "no seed"
+    return f"seed {candidate.seed}" if candidate.is_trained else "no seed"
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -213,6 +215,7 @@ def _write_stage(
 def _write_fit(candidate: ExportCandidate, design: Brought, folder: Path, threads: int) -> Exported:
     """Fit a reference again, as its job does, and write it."""
     from tasktransfer.evaluation import portable  # noqa: PLC0415  # imports torch
+    from tasktransfer.models.export import name_labels  # noqa: PLC0415
     from tasktransfer.models.exported import (  # noqa: PLC0415
         Embedder,
         write_embedder,
@@ -237,14 +240,17 @@ def _write_fit(candidate: ExportCandidate, design: Brought, folder: Path, thread
     )
     known = {instance.target[0] for instance in train}
     labels = tuple(label for label in card.labels if label in known)
-    write_embedder(base, revision, labels, folder)
+    if fit.learner == CONTRASTIVE:
+        tune_encoder(study, fit, card, train, fit.seed).save(folder, name_labels(labels))
+    else:
+        write_embedder(base, revision, labels, folder)
     write_tokenizer(base, revision, longest, "left", folder)
     embedder, parts = Embedder(folder, longest), portable.list_embedded_parts(card, train)
     features = portable.compute_embeddings(
         lambda texts: embedder.embed(texts, TOGETHER), card, parts, train
     )
     layout = "tasktransfer"
-    if fit.learner != FROZEN:
+    if fit.learner == NEAREST:
         answers = np.array([labels.index(instance.target[0]) for instance in train])
         portable.write_arrays(folder, {"embeddings": features, "answers": answers})
     else:
@@ -255,7 +261,7 @@ def _write_fit(candidate: ExportCandidate, design: Brought, folder: Path, thread
             layout = "sentence_transformers"
         else:
             portable.write_arrays(folder, {"weight": found.weight, "bias": found.bias})
-    reader: Reader = "embeddings" if fit.learner == FROZEN else "neighbours"
+    reader: Reader = "neighbours" if fit.learner == NEAREST else "embeddings"
     facts: dict[str, Any] = {"layout": layout, "labels": labels, "pooling": "mean"}
     return _describe(candidate, reader, longest, parts=parts, **facts)
 

@@ -22,18 +22,19 @@ from tasktransfer.core.references import (
     MOST_FREQUENT,
     REFERENCES,
     SCORING,
+    SPLIT,
     TFIDF,
 )
 from tasktransfer.data.cache import MANIFEST, read_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import select_instances
 from tasktransfer.errors import ConfigError, DataError, RecordError
-from tasktransfer.evaluation.reference import Answers, Embed, Reference, choose_predictor
+from tasktransfer.evaluation.reference import Answers, Embed, Reference
 from tasktransfer.files.progress import show_progress
 from tasktransfer.jobs import inputs
 from tasktransfer.jobs.export_candidates import choose_task
 from tasktransfer.jobs.needs import model_of
-from tasktransfer.jobs.reference_job import create_embedder
+from tasktransfer.jobs.reference_job import create_predictor
 from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.results.study import Study
 from tasktransfer.stats.cells import NO_SEED, Scored, gather_cells, score_tallies
@@ -63,9 +64,12 @@ def compute_learning_curves(
     """
     dataset, name = choose_task(study, task)
     fits = {
-        fit.digest: fit
+        (fit.learner, str(fit.settings.get(MODEL))): fit  # one for all seeds
         for fit in study.plan.fits
-        if fit.learner in REFERENCES and fit.data.name == dataset and name in fit.tasks
+        if fit.learner in REFERENCES
+        and fit.data.name == dataset
+        and name in fit.tasks
+        and SPLIT not in fit.settings
     }
     learning = [fit for fit in fits.values() if fit.learner != MOST_FREQUENT]
     if not learning:
@@ -94,8 +98,7 @@ def _compute_curve(study: Study, fit: Fit, task: Task, seeds: int) -> Iterator[C
         select_instances(read_instances(folder, task.name, split), limit)
         for split, limit in limits.items()
     )
-    embed = create_embedder(study, fit)
-    predict = choose_predictor(fit.learner, None if embed is None else _embed_once(embed))
+    predict = create_predictor(study, fit, _embed_once)
     yield from score_samples(
         task, predict, train, test, seeds, fit.settings.get(SCORING, "default")
     )
@@ -127,7 +130,7 @@ def score_samples(
         names = select_dialogues(dialogues, fraction, seed)
         sample = [instance for instance in train if instance.dialogue_id in names]
         sizes.setdefault(fraction, []).append(len(sample))
-        scored.append(((f"{fraction}",), seed, score(predict(task, sample, test, 0))))
+        scored.append(((f"{fraction}",), seed, score(predict(task, sample, test, seed))))
     cells = {float(key): cell for (key,), cell in gather_cells(scored).items()}
     for point in compute_curve(cells):
         numbers = astuple(point)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,12 +14,19 @@ from tasktransfer import metrics
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes import Fit
 from tasktransfer.core.nodes.identity import SHORT
-from tasktransfer.core.references import LIMIT_TRAIN, MODEL, SCORING, SPLIT
+from tasktransfer.core.references import (
+    CONTRASTIVE,
+    LIMIT_TRAIN,
+    MODEL,
+    SCORING,
+    SPLIT,
+    TUNING,
+)
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import select_instances
 from tasktransfer.evaluation.numbers import compute_measures
-from tasktransfer.evaluation.reference import Embed, choose_predictor
+from tasktransfer.evaluation.reference import Embed, Reference, choose_predictor
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.jobs import inputs
@@ -28,6 +36,7 @@ from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance, Task
 
 if TYPE_CHECKING:  # imports torch
+    from tasktransfer.evaluation.contrastive import ContrastiveEncoder
     from tasktransfer.jobs.recorded_job import Made
 
 
@@ -38,8 +47,9 @@ def predict_tasks(study: Study, node: Fit, made: Made) -> None:
         ConfigError: the study does not have the node's model.
         DataError: instances are missing, or scikit-learn is not installed.
         ModelError: the model cannot be loaded.
+        TrainingError: the loss of a fine-tuned encoder becomes NaN.
     """
-    predict = choose_predictor(node.learner, create_embedder(study, node))
+    predict = create_predictor(study, node)
     cache = inputs.cache(study, node.data)
     predicted = node.settings.get(SPLIT, "test")
     limits = {LIMIT_TRAIN: "train", f"limit_{predicted}": predicted}
@@ -61,6 +71,40 @@ def predict_tasks(study: Study, node: Fit, made: Made) -> None:
         )
         made.sizes[name]["train"] = len(train)
         made.rows += _build_rows(task, test, predictions, predicted)
+
+
+def create_predictor(
+    study: Study, node: Fit, wrap: Callable[[Embed], Embed] = lambda embed: embed
+) -> Reference:
+    """Return the predictor of a reference.
+
+    Args:
+        wrap: applied to the function that embeds texts with a frozen model.
+    """
+    if node.learner == CONTRASTIVE:
+        from tasktransfer.evaluation.embedded import predict_tuned  # noqa: PLC0415
+
+        def tune(task: Task, train: Sequence[Instance], seed: int) -> Embed:
+            return tune_encoder(study, node, task, train, seed).embed
+
+        return partial(predict_tuned, tune)
+    embed = create_embedder(study, node)
+    return choose_predictor(node.learner, None if embed is None else wrap(embed))
+
+
+def tune_encoder(
+    study: Study, node: Fit, task: Task, train: Sequence[Instance], seed: int
+) -> ContrastiveEncoder:
+    """Return the node's model after contrastive fine-tuning on a task's training instances."""
+    from tasktransfer.evaluation.contrastive import (  # noqa: PLC0415  # imports torch
+        ContrastiveEncoder,
+    )
+
+    model = model_of(study, node)
+    base, revision = study.base_model(model.name), study.revision(model.name)
+    encoder = ContrastiveEncoder(base, revision, model.max_length, inputs.hardware(study))
+    encoder.tune(task, train, node.settings[TUNING], seed)
+    return encoder
 
 
 def create_embedder(study: Study, node: Fit) -> Embed | None:

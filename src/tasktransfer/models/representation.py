@@ -102,7 +102,7 @@ def compute_layer_representations(
     parts = []
     for begin in range(0, len(order), together):
         batch = [texts[index] for index in order[begin : begin + together]]
-        ids, mask = _encode_texts(tokenizer, batch, max_length, device)
+        ids, mask = encode_texts(tokenizer, batch, max_length, device)
         with torch.inference_mode():
             output = body(input_ids=ids, attention_mask=mask, output_hidden_states=True)
         states = [*output.hidden_states[:-1], output.last_hidden_state]
@@ -111,7 +111,7 @@ def compute_layer_representations(
                 f"{checkpoint}: The model has no layer {max(layers)}, only the layers 0 to "
                 f"{len(states) - 1}. Change models[].layers."
             )
-        pooled = [_pool_states(states[layer].float(), mask, pooling).cpu() for layer in layers]
+        pooled = [pool_states(states[layer].float(), mask, pooling).cpu() for layer in layers]
         parts.append(torch.stack(pooled))
     sorted_states = torch.cat(parts, dim=1).numpy()
     placed = np.empty_like(sorted_states)
@@ -135,17 +135,17 @@ def pool_texts(
     """
     parts = []
     for begin in range(0, len(texts), together):
-        ids, mask = _encode_texts(tokenizer, texts[begin : begin + together], max_length, device)
+        ids, mask = encode_texts(tokenizer, texts[begin : begin + together], max_length, device)
         with torch.inference_mode():
             if pooling == "input":
                 states = body.get_input_embeddings()(ids).float()
             else:
                 states = body(input_ids=ids, attention_mask=mask).last_hidden_state.float()
-        parts.append(_pool_states(states, mask, pooling).cpu())
+        parts.append(pool_states(states, mask, pooling).cpu())
     return torch.cat(parts).numpy().astype(np.float64)
 
 
-def _encode_texts(
+def encode_texts(
     tokenizer: Any, texts: Sequence[str], max_length: int, device: torch.device
 ) -> tuple[Tensor, Tensor]:
     """Return the token ids and the mask of the last ``max_length`` tokens of each text."""
@@ -156,7 +156,7 @@ def _encode_texts(
     return inputs["input_ids"].to(device), inputs["attention_mask"].to(device)
 
 
-def _pool_states(states: Tensor, mask: Tensor, pooling: str) -> Tensor:
+def pool_states(states: Tensor, mask: Tensor, pooling: str) -> Tensor:
     """Return a vector per text from states (texts, tokens, hidden size)."""
     if pooling == "first":
         return states[:, 0]

@@ -173,7 +173,8 @@ class TransferConfig(CommonConfig):
         default=(),
         description=(
             "simple predictors that are evaluated on the same instances; the report compares "
-            "each baseline with them, with an interval"
+            "each baseline with them, with an interval; contrastive_logistic fine-tunes the "
+            "encoders, and is compared with all methods"
         ),
     )
     selectors: Annotated[

@@ -2,6 +2,7 @@
 
 A reference of a dataset is one fit, which predicts the test splits of all its tasks. It reads as
 many training and test instances as the study's trainings. Nothing is sampled, so it has no seed.
+Contrastive fine-tuning has a fit per seed of the study.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any
 
 from tasktransfer.core.nodes import Data, Fit
 from tasktransfer.core.references import (
+    CONTRASTIVE,
+    CONTRASTIVE_SETTINGS,
     FROZEN,
     LIMIT_DEV,
     LIMIT_TEST,
@@ -25,12 +28,13 @@ from tasktransfer.core.references import (
     SPLIT,
     STRENGTH,
     TFIDF,
-    can_predict,
+    TUNING,
 )
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.runs import BASELINE, CHECK, NO_MODEL, REFERENCE, RunName
+from tasktransfer.tasks.card import SINGLE_LABEL
 
 LABELS = {
     MOST_FREQUENT: REFERENCES[MOST_FREQUENT],
@@ -48,7 +52,7 @@ def plan_reference_runs(
     training: Callable[[str, str], Training],
     split: str = "test",
 ) -> Iterator[Run]:
-    """Yield one run per dataset, reference and, if it reads embeddings, model.
+    """Yield one run per dataset, reference, model (if it reads one) and seed (if it samples).
 
     Args:
         references: names in ``core.references.REFERENCES``.
@@ -60,20 +64,46 @@ def plan_reference_runs(
     """
     tasks: dict[str, dict[str, None]] = {}
     trained: dict[str, dict[str, None]] = {}
-    for dataset, model, method, _, target, _ in names:
+    seeds: dict[str, dict[int, None]] = {}
+    for dataset, model, method, _, target, seed in names:
         if method == BASELINE:
             tasks.setdefault(dataset, {})[target] = None
             trained.setdefault(dataset, {})[model] = None
+            seeds.setdefault(dataset, {})[seed] = None
     for dataset, reference in product(tasks, references):
         for model in trained[dataset] if reference in OF_A_MODEL else (NO_MODEL,):
             hyperparameters = training(dataset, next(iter(trained[dataset])))
             settings = _build_settings(reference, hyperparameters, models.get(model), split)
             known = _select_predictable(reference, dataset, tasks[dataset])
-            if known:
-                fit = Fit(reference, data[dataset], known, 0, settings)
-                about = {"dataset": dataset, "sources": (), "target": "", "reference": reference}
-                method = REFERENCE if split == "test" else CHECK
-                yield Run(method, model, 0, about, fit, variant=reference)
+            if not known or not has_fit(reference, models.get(model), split):
+                continue
+            about = {"dataset": dataset, "sources": (), "target": "", "reference": reference}
+            method = REFERENCE if split == "test" else CHECK
+            for seed in seeds[dataset] if reference == CONTRASTIVE else (0,):
+                fit = Fit(reference, data[dataset], known, seed, settings)
+                yield Run(method, model, seed, about, fit, variant=reference)
+
+
+def can_predict(reference: str, kind: str) -> bool:
+    """Return whether a reference predicts tasks of a kind (``tasks.card.Kind``).
+
+    Embeddings are not used for spans: every phrase of a context would have to be embedded. The
+    contrastive loss needs one label per instance.
+    """
+    if reference == CONTRASTIVE:
+        return kind in SINGLE_LABEL
+    return not (reference in OF_A_MODEL and kind == "span")
+
+
+def has_fit(reference: str, model: ModelSpec | None, split: str) -> bool:
+    """Return whether a reference has a fit for a model and a split.
+
+    Contrastive fine-tuning is for encoders. It does not check baselines on dev, because a baseline
+    that it exceeds may have learned its task.
+    """
+    if reference != CONTRASTIVE or model is None:
+        return True
+    return model.family == "encoder" and split == "test"
 
 
 def _select_predictable(reference: str, dataset: str, tasks: Iterable[str]) -> tuple[str, ...]:
@@ -92,6 +122,8 @@ def _build_settings(
     }
     if training.fidelity.scoring != "default":
         settings[SCORING] = training.fidelity.scoring
-    if reference == FROZEN:
+    if reference in (FROZEN, CONTRASTIVE):
         settings[STRENGTH] = REGULARISATION
+    if reference == CONTRASTIVE:
+        settings[TUNING] = dict(CONTRASTIVE_SETTINGS)
     return {key: value for key, value in settings.items() if value is not None}

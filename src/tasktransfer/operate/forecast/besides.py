@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage
+from tasktransfer.core.references import CONTRASTIVE, TUNING
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import get_task
 from tasktransfer.operate.forecast.sizes import Sizes
@@ -47,7 +48,12 @@ class Besides:
     """Estimated seconds of nodes other than trainings."""
 
     def __init__(
-        self, sizes: Sizes, speed: Speeds, hidden: Callable[[str], int], precision: str
+        self,
+        sizes: Sizes,
+        speed: Speeds,
+        hidden: Callable[[str], int],
+        precision: str,
+        released: Callable[[Fit], ModelSpec],
     ) -> None:
         """Keep the sources of the estimates.
 
@@ -56,9 +62,10 @@ class Besides:
             speed: speed of a model.
             hidden: hidden size of a model, by name.
             precision: precision in the config, used for released models.
+            released: released model that a fit reads.
         """
         self._sizes, self._speed, self._hidden = sizes, speed, hidden
-        self._precision = precision
+        self._precision, self._released = precision, released
 
     def seconds(self, node: Node) -> float:
         """Return the estimated seconds of a node other than a training.
@@ -114,6 +121,8 @@ class Besides:
     def _estimate_fit(self, node: Fit) -> Iterator[float]:
         limit = node.settings.get("limit_train")
         features = TEXT_FEATURES
+        if node.learner == CONTRASTIVE:
+            yield sum(self._estimate_tuning(node, task) for task in node.tasks)
         if node.on is not None and node.on.stage is not None:
             stage = node.on.stage
             features = self._hidden(stage.model.name)
@@ -126,6 +135,19 @@ class Besides:
         for task in node.tasks:
             rows = self._sizes.instances(node.data, task, "train", limit)
             yield FIT_SECONDS + rows * features * LABELS * FIT_A_NUMBER
+
+    def _estimate_tuning(self, node: Fit, task: str) -> float:
+        """Return the seconds to fine-tune an encoder on a task, and to embed its instances."""
+        model, tuning = self._released(node), node.settings[TUNING]
+        speed = self._speed(model, "float32")
+        train, test = (
+            self._sizes.read(node.data, model.name, task, split, node.settings.get(limit))
+            for split, limit in (("train", "limit_train"), ("test", "limit_test"))
+        )
+        updates, batch_size = int(tuning["updates"]), int(tuning["batch_size"])
+        trained = updates * batch_size * train.tokens / max(1, train.instances)
+        embedding = (train.tokens + test.tokens) * speed.read
+        return speed.start + updates * speed.update + trained * speed.train + embedding
 
     def _estimate_labelling(self, node: Data) -> Iterator[float]:
         """Yield the seconds in which trained models label texts for derived data."""

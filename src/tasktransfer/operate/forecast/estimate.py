@@ -12,11 +12,12 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 from tasktransfer.config.model_sizes import ModelSize
 from tasktransfer.core.nodes import Node, Stage
+from tasktransfer.jobs.needs import model_of
 from tasktransfer.operate.forecast.besides import Besides
 from tasktransfer.operate.forecast.model_size import compute_model_size
 from tasktransfer.operate.forecast.rates import (
@@ -116,6 +117,7 @@ class Estimates:
             lambda model, precision: self.speed(model.name, self.precision(model.name, precision)),
             lambda name: self.model(name).hidden,
             study.config.training.precision,
+            partial(model_of, study),
         )
 
     # --- basis of the estimates ---

@@ -19,6 +19,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.runs import BASELINE, is_reference
+from tasktransfer.designs.transfer.statistics.references import get_reference_seed
 from tasktransfer.errors import RecordError
 from tasktransfer.results.frames import Frames, list_names
 from tasktransfer.results.rows import read_columns, select_task_rows
@@ -33,7 +34,6 @@ from tasktransfer.stats.answers import (
     find_most_frequent,
     read_label_answers,
 )
-from tasktransfer.stats.cells import NO_SEED
 from tasktransfer.tasks.card import SINGLE_LABEL
 
 _VERSION = 2
@@ -171,6 +171,6 @@ def _list_nodes(run: Run) -> Iterator[tuple[Fit | Stage, str, int, tuple[str, ..
     """Yield a run's node with predictions, method, seed and predicted tasks, if it is included."""
     if is_reference(run):
         assert isinstance(run.outcome, Fit)
-        yield run.outcome, run.about["reference"], NO_SEED, run.outcome.tasks
+        yield run.outcome, run.about["reference"], get_reference_seed(run), run.outcome.tasks
     elif run.method == BASELINE:
         yield run.stages[-1], BASELINE, run.seed, (run.about["target"],)

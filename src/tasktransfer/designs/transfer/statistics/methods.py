@@ -18,7 +18,7 @@ import pandas as pd
 from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.methods import ADAPTER, FINE_TUNING, METHODS, PROMPTED, TRANSFER
 from tasktransfer.core.nodes import Fit, Stage
-from tasktransfer.core.references import OF_A_MODEL, STRENGTH
+from tasktransfer.core.references import FROZEN, NEAREST, STRENGTH
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.collect.collect import scored as get_stage
 from tasktransfer.designs.transfer.config import transfer_config
@@ -187,17 +187,17 @@ def _list_references(frames: Frames) -> Iterator[Method]:
     """Yield the references; one that reads embeddings has a model."""
     collected = frames.collected
     seconds = _compute_fit_seconds(collected)
-    fits = {
-        (run.about["dataset"], run.model, run.about["reference"]): run.outcome
-        for run in collected.runs
-        if is_reference(run)
-    }
+    fits: dict[tuple[str, str, str], list[Fit]] = {}
+    for run in filter(is_reference, collected.runs):
+        assert isinstance(run.outcome, Fit)
+        key = (run.about["dataset"], run.model, run.about["reference"])
+        fits.setdefault(key, []).append(run.outcome)
     for ((dataset, model, task), name), cell in frames.share(score_references).items():
-        fit = fits[dataset, model, name]
-        assert isinstance(fit, Fit)
-        sizes = collected.record(fit)["sizes"]
+        of_seeds = fits[dataset, model, name]
+        sizes = collected.record(of_seeds[0])["sizes"]
         total = sum(sum(of_task.values()) for of_task in sizes.values())
-        spent = seconds[fit.digest] * sum(sizes[task].values()) / max(1, total)
+        mean = float(np.mean([seconds[fit.digest] for fit in of_seeds]))
+        spent = mean * sum(sizes[task].values()) / max(1, total)
         known = None if model == NO_MODEL else model
         cost = Cost(sizes[task].get("train", 0), spent)
         yield Method((dataset, task), name, known, None, cell, cost)
@@ -206,8 +206,8 @@ def _list_references(frames: Frames) -> Iterator[Method]:
 def _compute_fit_seconds(collected: Collected) -> dict[str, float]:
     """Return digest → wall time of each reference's job.
 
-    References with the same embeddings share a cache, so only the first one computes them. All of
-    them get the time of the slowest.
+    References with the same frozen embeddings share a cache, so only the first one computes them.
+    All of them get the time of the slowest.
     """
     fits = [run.outcome for run in collected.runs if is_reference(run)]
     groups: dict[str, float] = {}
@@ -215,7 +215,7 @@ def _compute_fit_seconds(collected: Collected) -> dict[str, float]:
     for fit in fits:
         assert isinstance(fit, Fit)
         embedded = {key: value for key, value in fit.settings.items() if key != STRENGTH}
-        is_embedded = fit.learner in OF_A_MODEL
+        is_embedded = fit.learner in (FROZEN, NEAREST)
         names[fit.digest] = f"{fit.data.digest} {embedded}" if is_embedded else fit.digest
         spent = compute_seconds(collected.record(fit))
         groups[names[fit.digest]] = max(spent, groups.get(names[fit.digest], 0.0))

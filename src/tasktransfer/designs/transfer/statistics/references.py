@@ -2,7 +2,8 @@
 
 A reference is a simple predictor (``core.references``). Each baseline has a paired difference from
 each reference, over dialogues and seeds, and a state. The state compares the baseline's mean score
-with the best reference on the test split, which is the strictest comparison.
+with the best reference on the test split, which is the strictest comparison. Contrastive
+fine-tuning is left out, because a baseline that it exceeds may have learned its task.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.core.nodes import Fit
-from tasktransfer.core.references import COLLAPSED, LEARNED, NOT_BETTER
+from tasktransfer.core.references import COLLAPSED, CONTRASTIVE, LEARNED, NOT_BETTER
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect.method_columns import REFERENCES
@@ -64,7 +65,7 @@ def build_reference_table(
         scored = {
             name: cell
             for (place, name), cell in references.items()
-            if place in ((dataset, model, task), (dataset, NO_MODEL, task))
+            if place in ((dataset, model, task), (dataset, NO_MODEL, task)) and name != CONTRASTIVE
         }
         if not scored:
             continue
@@ -138,7 +139,12 @@ def _list_references(
         rows = collected.rows(run.outcome)
         for task in run.outcome.tasks:
             key = (run.about["dataset"], run.model, task, run.about["reference"])
-            yield key, NO_SEED, score_task_rows(collected, run, rows, task)
+            yield key, get_reference_seed(run), score_task_rows(collected, run, rows, task)
+
+
+def get_reference_seed(run: Run) -> int:
+    """Return the seed of a reference's run, or ``NO_SEED`` if nothing is sampled."""
+    return run.seed if run.about["reference"] == CONTRASTIVE else NO_SEED
 
 
 def score_task_rows(collected: Collected, run: Run, rows: object, task: str) -> Scored:
