@@ -294,7 +294,9 @@ def test_constant_ratings_are_refused_since_nothing_correlates_with_them(world: 
 def test_too_few_ratings_to_learn_from(world: Path) -> None:
     changed(world / SET, lambda rows: rows.__delitem__(slice(20, None)))
     told = ingredients(world, task="Harbour_Tiny", percent=10, by="items", draw=0)
-    with pytest.raises(DataError, match=r"10 % of 20 items leave only 1.*few_shot\.percentages"):
+    with pytest.raises(
+        DataError, match=r"10 % of 20 items give two halves of 1.*few_shot\.percentages"
+    ):
         ratings.few_ratings(told)
 
 

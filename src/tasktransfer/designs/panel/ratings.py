@@ -114,9 +114,9 @@ def few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     drawn = {index for cut in cuts.values() for index in cut}
     if half < 2 or len(items) - len(drawn) < 2:
         raise DataError(
-            f"{task}: {settings['percent']} % of {len(items)} items leave only {half} for "
-            "training, or fewer than two for the test. Choose a percentage that leaves two "
-            "or more items in each part (few_shot.percentages)."
+            f"{task}: {settings['percent']} % of {len(items)} items give two halves of {half}, but "
+            "each half and the rest need two items or more. Choose another percentage "
+            "(few_shot.percentages)."
         )
     derived = {(task, split): [items[index] for index in cut] for split, cut in cuts.items()}
     derived[task, "test"] = [
