@@ -26,7 +26,7 @@ from tasktransfer.config.models import check_unique_names
 from tasktransfer.config.recipes import find_recipe
 from tasktransfer.config.training import OF_ROUNDS
 from tasktransfer.core.references import REFERENCES
-from tasktransfer.core.specs import FAMILIES, ModelSpec, Reads, Rounds, Training
+from tasktransfer.core.specs import ModelSpec, Reads, Rounds, Training
 from tasktransfer.core.validation import Problem
 from tasktransfer.designs.names import OneOf
 from tasktransfer.designs.transfer.algorithms import (
@@ -36,16 +36,7 @@ from tasktransfer.designs.transfer.algorithms import (
     order_algorithms,
 )
 from tasktransfer.designs.transfer.challenge_rules import Rules, list_forbidden_keys
-from tasktransfer.designs.transfer.config_conflicts import (
-    find_budget_problems,
-    find_check_problems,
-    find_missing_baseline_seeds,
-    find_missing_checkpoints,
-    find_missing_pairs,
-    find_race_problems,
-    find_rate_without_heads,
-    find_untrained_problems,
-)
+from tasktransfer.designs.transfer.config_conflicts import find_contradictions
 from tasktransfer.designs.transfer.config_sections import (
     ModelTraining,
     TransferCheckpoints,
@@ -64,8 +55,6 @@ from tasktransfer.designs.transfer.dataset_section import (
 )
 from tasktransfer.designs.transfer.multi_source_section import (
     MultiSourceConfig,
-    chooser_problems,
-    multi_source_problems,
 )
 from tasktransfer.designs.transfer.pairs import (
     Asked,
@@ -73,12 +62,9 @@ from tasktransfer.designs.transfer.pairs import (
     Pairs,
     Patterns,
     across,
-    refused_together,
 )
 from tasktransfer.designs.transfer.prompted_section import (
     Prompted,
-    find_hidden_texts,
-    prompted_problems,
 )
 from tasktransfer.designs.transfer.racing import RacingConfig
 from tasktransfer.results.study import Study
@@ -367,44 +353,7 @@ class TransferConfig(CommonConfig):
     @classmethod
     def find_contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
         """Yield conflicts between sections that are valid by themselves."""
-        datasets: tuple[DatasetConfig, ...] = parts.get("datasets", ())
-        asked = Asked(*(parts.get(key) for key in ("pairs", "sources", "targets")))
-        if isinstance(asked.pairs, tuple) and (asked.sources or asked.targets):
-            yield Problem("pairs", "cannot be combined with sources and targets: remove one")
-        problems: list[Problem] = []
-        if datasets:
-            datasets, problems = across(asked, datasets)
-            yield from problems
-        names = parts.get("algorithms", ())
-        algorithms = choose_algorithms(names, datasets) if datasets else names or ()
-        if datasets:
-            mode = parts["multi_source"].mode if "multi_source" in parts else "off"
-            yield from refused_together(asked, datasets, algorithms, mode)
-        trains = "models" not in parts or any(model.trained for model in parts["models"])
-        if len(algorithms) > 1 and trains and not problems:
-            yield from find_missing_pairs(datasets, asked)
-        if parts.get("racing"):
-            yield from find_race_problems(parts, algorithms)
-        if parts.get("check_baselines"):
-            yield from find_check_problems(parts, algorithms)
-        if parts.get("baseline_seeds"):
-            yield from find_missing_baseline_seeds(parts["baseline_seeds"], parts.get("seeds", ()))
-        if "training" in parts:
-            if trains:
-                yield from find_budget_problems(parts["training"], datasets)
-            yield from find_rate_without_heads(parts["training"], parts.get("models", ()))
-        if "checkpoints" in parts and "pretrain_finetune" in algorithms:
-            yield from find_missing_checkpoints(parts["checkpoints"])
-        if parts.get("prompted") and "models" in parts:
-            yield from prompted_problems(parts["prompted"], parts["models"])
-            yield from find_hidden_texts(datasets)
-        if not trains:
-            yield from find_untrained_problems(parts)
-        if "multi_source" in parts:
-            yield from multi_source_problems(parts["multi_source"], datasets, algorithms)
-            trained = (model for model in parts.get("models", ()) if model.trained)
-            families = frozenset(model.family for model in trained) or frozenset(FAMILIES)
-            yield from chooser_problems(parts["multi_source"], parts.get("selectors", ()), families)
+        return find_contradictions(parts)
 
 
 def _drop_defaults(section: dict[str, Any], **defaults: Any) -> None:

@@ -7,14 +7,62 @@ from typing import Any
 
 from tasktransfer.config import CheckpointConfig
 from tasktransfer.config.fidelity import resolve_switches
+from tasktransfer.core.specs import FAMILIES
 from tasktransfer.core.validation import Problem
 from tasktransfer.designs.transfer.config_sections import TransferModel, TransferTraining
-from tasktransfer.designs.transfer.dataset_section import DatasetConfig
-from tasktransfer.designs.transfer.pairs import Asked
+from tasktransfer.designs.transfer.dataset_section import DatasetConfig, choose_algorithms
+from tasktransfer.designs.transfer.multi_source_section import (
+    chooser_problems,
+    multi_source_problems,
+)
+from tasktransfer.designs.transfer.pairs import Asked, across, refused_together
+from tasktransfer.designs.transfer.prompted_section import find_hidden_texts, prompted_problems
 from tasktransfer.designs.transfer.runs import BASELINE
 
 
-def find_untrained_problems(parts: Mapping[str, Any]) -> Iterator[Problem]:
+def find_contradictions(parts: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield all conflicts between sections of a config; ``parts`` has the valid sections."""
+    datasets: tuple[DatasetConfig, ...] = parts.get("datasets", ())
+    asked = Asked(*(parts.get(key) for key in ("pairs", "sources", "targets")))
+    if isinstance(asked.pairs, tuple) and (asked.sources or asked.targets):
+        yield Problem("pairs", "cannot be combined with sources and targets: remove one")
+    problems: list[Problem] = []
+    if datasets:
+        datasets, problems = across(asked, datasets)
+        yield from problems
+    names = parts.get("algorithms", ())
+    algorithms = choose_algorithms(names, datasets) if datasets else names or ()
+    if datasets:
+        mode = parts["multi_source"].mode if "multi_source" in parts else "off"
+        yield from refused_together(asked, datasets, algorithms, mode)
+    trains = "models" not in parts or any(model.trained for model in parts["models"])
+    if len(algorithms) > 1 and trains and not problems:
+        yield from _find_missing_pairs(datasets, asked)
+    if parts.get("racing"):
+        yield from _find_race_problems(parts, algorithms)
+    if parts.get("check_baselines"):
+        yield from _find_check_problems(parts, algorithms)
+    if parts.get("baseline_seeds"):
+        yield from _find_missing_baseline_seeds(parts["baseline_seeds"], parts.get("seeds", ()))
+    if "training" in parts:
+        if trains:
+            yield from _find_budget_problems(parts["training"], datasets)
+        yield from _find_rate_without_heads(parts["training"], parts.get("models", ()))
+    if "checkpoints" in parts and "pretrain_finetune" in algorithms:
+        yield from _find_missing_checkpoints(parts["checkpoints"])
+    if parts.get("prompted") and "models" in parts:
+        yield from prompted_problems(parts["prompted"], parts["models"])
+        yield from find_hidden_texts(datasets)
+    if not trains:
+        yield from _find_untrained_problems(parts)
+    if "multi_source" in parts:
+        yield from multi_source_problems(parts["multi_source"], datasets, algorithms)
+        trained = (model for model in parts.get("models", ()) if model.trained)
+        families = frozenset(model.family for model in trained) or frozenset(FAMILIES)
+        yield from chooser_problems(parts["multi_source"], parts.get("selectors", ()), families)
+
+
+def _find_untrained_problems(parts: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield problems of a study that trains no model: it must prompt one, and compares nothing."""
     if not parts.get("prompted", True):
         message = "names no model, and nothing is prompted: add a model, or an endpoint to prompted"
@@ -29,7 +77,7 @@ def find_untrained_problems(parts: Mapping[str, Any]) -> Iterator[Problem]:
         )
 
 
-def find_missing_pairs(datasets: tuple[DatasetConfig, ...], asked: Asked) -> Iterator[Problem]:
+def _find_missing_pairs(datasets: tuple[DatasetConfig, ...], asked: Asked) -> Iterator[Problem]:
     """Yield a problem for each reason why transfer algorithms have no pair."""
     for key in ("pairs", "sources"):
         if getattr(asked, key) == ():
@@ -48,7 +96,7 @@ def find_missing_pairs(datasets: tuple[DatasetConfig, ...], asked: Asked) -> Ite
             )
 
 
-def find_race_problems(parts: Mapping[str, Any], algorithms: tuple[str, ...]) -> Iterator[Problem]:
+def _find_race_problems(parts: Mapping[str, Any], algorithms: tuple[str, ...]) -> Iterator[Problem]:
     if algorithms == (BASELINE,):
         yield Problem("racing", "has no effect on baselines alone: remove it, or add an algorithm")
     last, seeds = parts["racing"].seeds[-1], parts.get("seeds", ())
@@ -69,7 +117,9 @@ def find_race_problems(parts: Mapping[str, Any], algorithms: tuple[str, ...]) ->
         )
 
 
-def find_check_problems(parts: Mapping[str, Any], algorithms: tuple[str, ...]) -> Iterator[Problem]:
+def _find_check_problems(
+    parts: Mapping[str, Any], algorithms: tuple[str, ...]
+) -> Iterator[Problem]:
     """Yield keys without which baselines cannot be checked, and keys that need all transfers."""
     if algorithms == (BASELINE,):
         yield Problem(
@@ -92,7 +142,7 @@ def find_check_problems(parts: Mapping[str, Any], algorithms: tuple[str, ...]) -
         )
 
 
-def find_missing_baseline_seeds(
+def _find_missing_baseline_seeds(
     baseline_seeds: tuple[int, ...], seeds: tuple[int, ...]
 ) -> Iterator[Problem]:
     missing = [str(seed) for seed in seeds if seed not in baseline_seeds]
@@ -104,7 +154,7 @@ def find_missing_baseline_seeds(
         )
 
 
-def find_budget_problems(
+def _find_budget_problems(
     training: TransferTraining, datasets: tuple[DatasetConfig, ...]
 ) -> Iterator[Problem]:
     """Yield problems with the length of training, and with recipes in reproductions."""
@@ -127,7 +177,7 @@ def find_budget_problems(
         yield Problem("training.epochs", f"has no value for {name}: add {name}: 20")
 
 
-def find_rate_without_heads(
+def _find_rate_without_heads(
     training: TransferTraining, models: Sequence[TransferModel]
 ) -> Iterator[Problem]:
     """Yield a problem if heads have a learning rate but no model has heads."""
@@ -144,7 +194,7 @@ def find_rate_without_heads(
         )
 
 
-def find_missing_checkpoints(checkpoints: CheckpointConfig) -> Iterator[Problem]:
+def _find_missing_checkpoints(checkpoints: CheckpointConfig) -> Iterator[Problem]:
     if "baseline" not in checkpoints.keep:
         yield Problem(
             "checkpoints.keep",
