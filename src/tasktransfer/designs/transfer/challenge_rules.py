@@ -1,8 +1,8 @@
 """Rules of the FETA challenge, for configs, plans and records.
 
-``find_broken_rules`` checks one run. ``list_forbidden_keys`` lists the keys of a config that would
-lead to a forbidden run, so that the file is refused before training. ``explain_ineligible`` checks
-finished records. All functions are pure.
+``find_broken_rules`` checks one run, and ``refuse_forbidden`` a run of a plan.
+``list_forbidden_keys`` lists the keys of a config that would lead to a forbidden run, so that the
+file is refused before training. ``explain_ineligible`` checks finished records.
 
 Participants must check rules that no config can show: see ``OUT_OF_SCOPE``.
 """
@@ -11,9 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tasktransfer.datasets import DATASETS
+from tasktransfer.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tasktransfer.designs.transfer.config import TransferConfig
+    from tasktransfer.designs.transfer.runs import RunName
 
 Rules = Literal["challenge", "free"]
 
@@ -76,6 +81,27 @@ def find_broken_rules(
     if target in sources:
         rules.append(_report_self_source(target))
     return rules
+
+
+def refuse_forbidden(config: TransferConfig, wanted: RunName) -> None:
+    """Raise ConfigError if a run breaks the challenge's rules.
+
+    The config is checked when it is read. This check covers plans that are built in other ways.
+    """
+    dataset, model, algorithm, sources, target, _ = wanted
+    problems = find_broken_rules(
+        dataset,
+        sources,
+        target,
+        few_sample=config.data.few_sample,
+        limit_test=config.training_for(dataset).limit_test,
+    )
+    if problems:
+        raise ConfigError(
+            f"study {config.study}, {algorithm} of {target} with {model}: {problems[0]}. Fix "
+            "the config, or set rules: free (the records of a free study cannot be "
+            "submitted)."
+        )
 
 
 def explain_ineligible(

@@ -28,7 +28,7 @@ from tasktransfer.designs.transfer.baseline_check import (
     read_checked_targets,
     select_run_names,
 )
-from tasktransfer.designs.transfer.challenge_rules import find_broken_rules
+from tasktransfer.designs.transfer.challenge_rules import refuse_forbidden
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.config_sections import ModelTraining
 from tasktransfer.designs.transfer.controls import CONTROLS, Usual, control_runs, control_steps
@@ -151,7 +151,7 @@ def build(
         if race is not None and not _is_in_race(race, wanted):
             continue
         if config.rules == "challenge":
-            _refuse_forbidden(config, wanted)
+            refuse_forbidden(config, wanted)
         builder.add(_run(builder, given, wanted))
     for run in _plan_selector_runs(config, builder, given, learned):
         builder.add(run)
@@ -344,27 +344,6 @@ def _start(before: Stage | None, task: str, model: ModelSpec) -> Start | None:
         return None
     has_its_head = model.family == "encoder" and task in before.tasks
     return Start(before, parts=("encoder",) if has_its_head else ())
-
-
-def _refuse_forbidden(config: TransferConfig, wanted: RunName) -> None:
-    """Raise ConfigError if a run breaks the challenge's rules.
-
-    The config is checked when it is read. This check covers plans that are built in other ways.
-    """
-    dataset, model, algorithm, sources, target, _ = wanted
-    problems = find_broken_rules(
-        dataset,
-        sources,
-        target,
-        few_sample=config.data.few_sample,
-        limit_test=config.training_for(dataset).limit_test,
-    )
-    if problems:
-        raise ConfigError(
-            f"study {config.study}, {algorithm} of {target} with {model}: {problems[0]}. Fix "
-            "the config, or set rules: free (the records of a free study cannot be "
-            "submitted)."
-        )
 
 
 def _list_run_names(config: TransferConfig, selected: Iterable[MultiSource]) -> Iterator[RunName]:
