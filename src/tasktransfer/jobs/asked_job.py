@@ -115,14 +115,15 @@ def note_unreadable(given: Given, node: Evaluation, study: Study) -> list[str]:
         EndpointError: most answers are unreadable, so a score would be meaningless.
     """
     fraction = given.unreadable / max(1, given.questions)
+    counted = "the middle of the scale" if node.asked and node.asked.get("rating") else "wrong"
     reasons = [f"{count:,}: {reason}" for reason, count in given.reasons.most_common(3)]
     if fraction <= NOTED:
-        return [f"unreadable answers count as wrong: {'; '.join(reasons)}"] if reasons else []
+        return [f"unreadable answers count as {counted}: {'; '.join(reasons)}"] if reasons else []
     examples = [f'"{escape_line(text[:SHOWN])}"' for text in given.examples]
     written = [f"not a choice, for example {', '.join(examples)}"] if examples else []
     message = (
         f"{given.unreadable:,} of {given.questions:,} answers ({fraction:.1%}) are unreadable and "
-        f"count as wrong: {'; '.join([*reasons, *written])}"
+        f"count as {counted}: {'; '.join([*reasons, *written])}"
     )
     if fraction > MOST_UNREADABLE:
         raise EndpointError(

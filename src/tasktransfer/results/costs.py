@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,6 +64,12 @@ def read_cost(record: Path) -> Cost | None:
         raise
     except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return None
+
+
+def sum_tokens(counts: Mapping[str, float]) -> float:
+    """Return the tokens that a prompted model read and generated, from its record's counts."""
+    names = ("read_tokens", "written_tokens", "prompt_tokens", "completion_tokens")
+    return sum(counts.get(name, 0) for name in names)
 
 
 def compute_seconds(record: Record) -> float:

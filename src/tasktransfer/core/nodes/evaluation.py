@@ -197,7 +197,8 @@ class Evaluation:
         """Settings of a prompted model (``evaluation.prompting``), None for other outcomes.
 
         They are ``shots``, ``wording`` (its index in the card), ``prompt`` (its digest), ``seed``
-        of the shots, and settings that differ from their default.
+        of the shots, ``rating`` (``expected`` for the expected value of a rating) and settings that
+        differ from their default.
         """
         settings: Settings | None = self.settings.get("asked")
         return settings

@@ -8,7 +8,13 @@ from typing import Any
 from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.runs import Run
-from tasktransfer.designs.panel.names import BROUGHT, CONTROLS, OWN_MINUS_OTHERS, is_fan
+from tasktransfer.designs.panel.names import (
+    BROUGHT,
+    CONTROLS,
+    OWN_MINUS_OTHERS,
+    PROMPTED,
+    is_fan,
+)
 from tasktransfer.present.numbers import is_missing
 
 
@@ -23,12 +29,13 @@ def is_behind_correlation(row: Mapping[str, Any], run: Run) -> bool:
 def is_behind_difference(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run contributes to a difference of two raters.
 
-    Controls and the user's own raters have no seed. They contribute to the rows of every seed.
+    Controls, the user's own raters and prompted models have no seed. They contribute to the rows of
+    every seed.
     """
     raters = row["experts"].split("+") if is_fan(run.method) else [""]
     if run.method not in (row["method"], row["against"]) or run.about.get("domain") not in raters:
         return False
-    once = run.method in CONTROLS or run.model == BROUGHT
+    once = run.method in CONTROLS or run.model in (BROUGHT, PROMPTED)
     return once or row["seed"] in ("mean", str(run.seed))
 
 

@@ -12,11 +12,11 @@ import numpy as np
 from tasktransfer.core.nodes import Data, Evaluation, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_instances
-from tasktransfer.designs.panel import inputs
+from tasktransfer.designs.panel import inputs, prompted
 from tasktransfer.designs.panel import plan as plans
 from tasktransfer.designs.panel.config import get_config
 from tasktransfer.designs.panel.frames import CORPORA, ITEMS, PAIRS
-from tasktransfer.designs.panel.names import BROUGHT
+from tasktransfer.designs.panel.names import BROUGHT, PROMPTED
 from tasktransfer.designs.panel.ratings import DRAWN
 from tasktransfer.designs.panel.sources.texts import normalise_text
 from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT, stand_ins
@@ -52,7 +52,10 @@ def build_study_metadata(collected: Collected) -> Metadata:
         "method": list(dict.fromkeys(run.method for run in collected.study.plan.runs)),
         "set": list(config.rated_sets),
         "domain": list(config.domains),
-        BROUGHT: [rater.name for rater in config.brought],
+        BROUGHT: [
+            *(rater.name for rater in config.brought),
+            *(rater.model for rater in config.prompted),
+        ],
     }
     planned = {
         (key, pairs * domains)
@@ -72,6 +75,9 @@ def make_ratings(frames: Frames) -> Iterator[Values]:
     """Yield the rows of the frame ``ratings``, one per method, seed and rated item."""
     collected = frames.collected
     for run in collected.runs:
+        if run.model == PROMPTED:
+            yield from prompted.rate_items(collected, run)
+            continue
         node = _find_rating_evaluation(run)
         if node is None:
             continue

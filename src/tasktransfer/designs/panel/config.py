@@ -7,13 +7,18 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from tasktransfer.config import CommonConfig, ModelConfig, TrainingConfig, WholeData, fields
+from tasktransfer.config import CommonConfig, EndpointConfig, TrainingConfig, WholeData, fields
 from tasktransfer.config.brought import Brought, find_used_names
 from tasktransfer.config.fields import DISTINCT, LIST, NOT_EMPTY, NUMBER, Count, ModelName, Section
 from tasktransfer.config.models import check_unique_names
 from tasktransfer.config.training import FIDELITY_OF_FETA, OF_FETA
-from tasktransfer.core.specs import Decays, Family, Training
+from tasktransfer.core.specs import Decays, Training
 from tasktransfer.core.validation import Problem, describe_unknown, refuse
+from tasktransfer.designs.panel.models_section import (
+    PanelModel,
+    PromptedRaters,
+    find_model_contradictions,
+)
 from tasktransfer.designs.panel.names import RESERVED
 from tasktransfer.designs.panel.sources.cards import (
     AT_HAND,
@@ -70,21 +75,6 @@ class PanelData(WholeData):
         default=LeaksConfig(),
         description="settings of the filter that leaves out dialogues shared with rated sets",
     )
-
-
-class PanelModel(ModelConfig):
-    """An encoder of the study."""
-
-    reads: Literal["first_token", "pooler"] = Field(
-        default="first_token",
-        description=(
-            "input of the classifier: the last hidden state of the first token, as in the paper, "
-            "or the output of the checkpoint's pooler"
-        ),
-    )
-
-    families: ClassVar[tuple[Family, ...]] = ("encoder",)
-    may_be_adapted: ClassVar[bool] = False
 
 
 class PanelTraining(TrainingConfig):
@@ -318,7 +308,7 @@ class PanelConfig(CommonConfig):
     )
     models: Annotated[
         tuple[PanelModel, ...], LIST, NOT_EMPTY, AfterValidator(check_unique_names)
-    ] = Field(description="encoders of the study; the panel uses the first one")
+    ] = Field(description="encoders, of which the panel uses the first one, and models of prompted")
     training: PanelTraining = Field(
         default=PanelTraining(), description="default hyperparameters of every training"
     )
@@ -363,6 +353,9 @@ class PanelConfig(CommonConfig):
     brought: Brought = Field(
         default=(), description="your own raters, each with its ratings of the rated sets"
     )
+    prompted: PromptedRaters = Field(
+        default=(), description="language models that rate the responses without training"
+    )
     controls: Annotated[tuple[Control, ...], LIST, DISTINCT] = Field(
         default=(),
         description=(
@@ -398,6 +391,10 @@ class PanelConfig(CommonConfig):
     @property
     def brought_files(self) -> Mapping[str, str]:
         return {rater.name: rater.file for rater in self.brought}
+
+    @property
+    def endpoints(self) -> Mapping[str, EndpointConfig]:
+        return {rater.model: rater for rater in self.prompted if rater.endpoint}
 
     def resolve_hyperparameters(self, section: StageConfig | FewShotConfig) -> Training:
         """Return the hyperparameters of the section training with a section's overrides."""
@@ -437,7 +434,7 @@ class PanelConfig(CommonConfig):
             )
         labeller = parts.get("labeller")
         if labeller is not None and models is not None:
-            names = tuple(model.name for model in models)
+            names = tuple(model.name for model in models if model.family == "encoder")
             if labeller.model not in names:
                 yield Problem("labeller.model", describe_unknown("model", labeller.model, names))
         training = parts.get("training")
@@ -449,6 +446,7 @@ class PanelConfig(CommonConfig):
                 "remove it",
             )
         yield from find_used_names(parts.get("brought", ()), RESERVED)
+        yield from find_model_contradictions(parts)
         methods = parts.get("methods", ())
         if "leaky" in parts.get("controls", ()) and not {"single", "twin"} & {*methods}:
             remedy = "leaky is compared with single and twin: add one of them to methods"

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tasktransfer.core.lazy import LazyPackage
+from tasktransfer.designs.panel.config import get_config
 from tasktransfer.results.frames import FLAG, NUMBER, NUMBERS, TEXT, WHOLE, Columns, Frame
+from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.panel import collect, statistics
+    from tasktransfer.designs.panel import collect, prompted, statistics
 else:
     package = LazyPackage(__package__)
-    collect, statistics = package.collect, package.statistics
+    collect, prompted, statistics = package.collect, package.prompted, package.statistics
 
 ABOUT = ("domain", "persona", "set", "by", "percent", "draw", "of")
 """Keys of ``Run.about`` that identify a run."""
@@ -29,7 +31,12 @@ RATINGS: Columns = (
     ("seed", WHOLE, "seed of the training"),
     ("set", TEXT, "rated set"),
     ("item", TEXT, "rated item"),
-    ("value", NUMBER, "the method's rating, 0 to 1; on any scale for the user's own raters"),
+    (
+        "value",
+        NUMBER,
+        "the method's rating, 0 to 1; on the set's scale for prompted models; on any scale for the "
+        "user's own raters",
+    ),
 )
 ITEMS: Columns = (
     ("set", TEXT, "rated set"),
@@ -208,7 +215,26 @@ CEILINGS: Columns = (
     ("response_words", NUMBER, "mean number of words in the response"),
 )
 
+PROMPTED: Columns = (
+    ("method", TEXT, "prompted model"),
+    ("set", TEXT, "rated set"),
+    ("template", WHOLE, "number of the prompt template, from 1"),
+    ("value", NUMBER, "Spearman's correlation x 100 of this template's ratings"),
+    ("mean", NUMBER, "mean rating, on the set's scale"),
+    ("items", WHOLE, "number of rated items"),
+    ("unreadable", NUMBER, "answers that are not a rating, percent; the middle of the scale"),
+    ("tokens", WHOLE, "tokens read and generated"),
+    ("seconds", NUMBER, "wall time of the evaluation"),
+    ("test_data_seen", TEXT, "whether the model saw the set in its training: yes, no, unknown"),
+)
+
 RATED = ("ratings", "items")
+
+
+def has_prompted(study: Study) -> bool:
+    """Return whether the study prompts language models for ratings."""
+    return bool(get_config(study).prompted)
+
 
 FRAMES = (
     Frame("ratings", RATINGS, collect.make_ratings),
@@ -218,6 +244,7 @@ FRAMES = (
     Frame("leaks", LEAKS, collect.make_leaks),
     Frame("trainings", TRAININGS, collect.make_trainings),
     Frame("corpora", CORPORA, collect.make_corpora, from_dialogues=True),
+    Frame("prompted", PROMPTED, prompted.make_prompted, planned=has_prompted),
     Frame("items", ITEMS, collect.make_items, from_dialogues=True),
     Frame("correlations", CORRELATIONS, statistics.make_correlations, RATED),
     Frame("experts", EXPERTS, statistics.make_experts, RATED),

@@ -15,6 +15,7 @@ from tasktransfer.core.specs import ModelSpec, Reads, Selection
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import make_data
 from tasktransfer.designs.panel.config import PanelConfig, StageConfig
+from tasktransfer.designs.panel.names import REDDIT_SET
 from tasktransfer.designs.panel.sources import cards
 from tasktransfer.results.revisions import Revisions
 
@@ -27,8 +28,6 @@ RECIPE_VERSIONS = {PAIRS: 2, TOGETHER: 2, FEW: 2}
 
 Version 2: mask-and-fill keeps to 15 %, and a response that is too long is truncated at its end.
 """
-
-REDDIT_SET = "Reddit_DSTC7"
 
 
 def make_selection(

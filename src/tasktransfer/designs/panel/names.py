@@ -18,7 +18,15 @@ EMBEDDINGS = "cosine-embeddings"
 CONTROLS = (*OF_CEILINGS, EMBEDDINGS)
 """Methods that the study does not train."""
 BROUGHT = "brought"
-"""Model of a run whose ratings come from the user's own rater, and the order of these raters."""
+"""Model of a run whose ratings come from the user's own rater.
+
+Also the key of the order of raters that the study does not train: the user's own, then the prompted
+models.
+"""
+PROMPTED = "prompted"
+"""Model of a run whose ratings come from a prompted language model."""
+REDDIT_SET = "Reddit_DSTC7"
+"""Rated set of which a part is training data if Reddit is a domain."""
 OTHERS, OWN_MINUS_OTHERS = "others", "own - others"
 PUBLISHED = {
     "collection": "CoE+",

@@ -12,12 +12,13 @@ from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import Step
-from tasktransfer.datasets import get_recipe
+from tasktransfer.datasets import get_recipe, get_task
 from tasktransfer.designs.panel.config import PanelConfig, StageConfig
 from tasktransfer.designs.panel.inputs import CHOICES, FEW, LEAKS, Inputs, make_selection
-from tasktransfer.designs.panel.names import BROUGHT, EMBEDDINGS, EXCHANGED
+from tasktransfer.designs.panel.names import BROUGHT, EMBEDDINGS, EXCHANGED, PROMPTED
 from tasktransfer.designs.panel.sources import cards
 from tasktransfer.results.revisions import Revisions
+from tasktransfer.tasks.asking import compute_wording_digest, get_wordings
 
 KINDS = ("labeller", "joint", "expert", "whole", "single", "twin", "few", "selection")
 UNTRAINED, LEAKY = "untrained", "leaky"
@@ -95,7 +96,8 @@ def make_whole_step(
 def plan(config: PanelConfig, revisions: Revisions) -> Plan:
     """Plan every method for every seed.
 
-    Cosines, the user's own raters, few-shot transfer and response selection have only one seed.
+    Cosines, the user's own raters, prompted models, few-shot transfer and response selection have
+    only one seed.
     """
     builder = PlanBuilder(_name_of, get_recipe)
     inputs = Inputs(config, revisions, builder)
@@ -105,7 +107,8 @@ def plan(config: PanelConfig, revisions: Revisions) -> Plan:
         for run in study.runs():
             builder.add(run)
         if seed == config.seeds[0]:
-            first = (*study.cosines(), *study.brought(revisions), *study.few_shot())
+            rated = (*study.cosines(), *study.brought(revisions), *study.prompted())
+            first = (*rated, *study.few_shot())
             for run in (*first, *study.selection()):
                 builder.add(run)
     return builder.plan()
@@ -233,6 +236,29 @@ class _Seed:
                 Outcome(()), self.inputs.ratings, task, ("spearman",), settings=settings
             )
             yield Run(name, BROUGHT, self.seed, {"domain": ""}, Outcome(()), (judged,))
+
+    def prompted(self) -> Iterator[Run]:
+        """Yield the runs of prompted models: an evaluation per rated set and prompt template."""
+        for rater in self.config.prompted:
+            outcome = Outcome((), model=rater.spec(self.inputs.models))
+            judged = []
+            for name in self.config.rated_sets:
+                card = get_task(self.inputs.name, name)
+                for index, wording in enumerate(get_wordings(card)):
+                    asked = {
+                        "shots": 0,
+                        "wording": index,
+                        "prompt": compute_wording_digest(card, wording),
+                        "rating": "expected",
+                        **rater.choose_settings(),
+                    }
+                    settings = {"asked": asked}
+                    judged.append(
+                        Evaluation(
+                            outcome, self.inputs.base, name, ("closeness",), settings=settings
+                        )
+                    )
+            yield Run(rater.model, PROMPTED, self.seed, {"domain": ""}, outcome, tuple(judged))
 
     def _released(self, method: str, model: ModelSpec, settings: Mapping[str, Any]) -> Run:
         outcome, task = Outcome((), model=model), self.inputs.task(cards.RATINGS)

@@ -22,6 +22,7 @@ from tasktransfer.designs.panel.shown_columns import (
     mark_uncertain,
     show_all_if_empty,
 )
+from tasktransfer.designs.panel.shown_prompted import PROMPTED_TABLE
 from tasktransfer.present.columns import (
     Column,
     Head,
@@ -244,6 +245,7 @@ TABLES = (
         section="cost",
         runs=behind.is_training_used,
     ),
+    PROMPTED_TABLE,
     Table(
         "published_resources",
         "Sizes and times of the paper",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasktransfer.designs.panel.config import PanelConfig
-from tasktransfer.designs.panel.inputs import REDDIT_SET
+from tasktransfer.designs.panel.names import REDDIT_SET
 
 LEAKS_KEPT = "LEAKS ARE NOT DROPPED"
 

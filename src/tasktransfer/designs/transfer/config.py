@@ -324,7 +324,7 @@ class TransferConfig(CommonConfig):
         _drop_defaults(content["multi_source"], choose_by="dev")
         for model in content["models"]:
             _drop_defaults(model, trained=True, reads="pooler")
-        for entry in content["prompted"]:
+        for entry in content.get("prompted", ()):
             _drop_defaults(entry, limit_test=None, thinking_tokens=None)
         if not content["data"]["releases"]:
             del content["data"]["releases"]
@@ -332,7 +332,7 @@ class TransferConfig(CommonConfig):
         content["controls"] = self.planned_controls
         del content["references"]  # came later, and changes no other node
         added_later = ("pairs", "sources", "targets", "allow_leaks", "racing", "baseline_seeds")
-        for key in (*added_later, "prompted", "controls", "selectors", "check_baselines"):
+        for key in (*added_later, "controls", "selectors", "check_baselines"):
             if not content[key]:
                 del content[key]
         if set(content["checkpoints"]["keep"]) == set(STAGE_KINDS):  # all; one kind was added later

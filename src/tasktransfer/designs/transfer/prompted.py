@@ -60,10 +60,7 @@ def _build_evaluations(
         }
         if shots:
             asked["seed"] = seed
-        if entry.chat != "auto":
-            asked["chat"] = entry.chat
-        if entry.thinking_tokens is not None:
-            asked["thinking_tokens"] = entry.thinking_tokens
+        asked |= entry.choose_settings()
         if limit is not None:
             asked["limit_test"] = limit
         made.append(Evaluation(outcome, data, card.name, measures, settings={"asked": asked}))

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from tasktransfer.config import EndpointConfig, ModelConfig
-from tasktransfer.config.fields import DISTINCT, LIST, MOST, Count, ModelName
-from tasktransfer.core.specs import SERVED, ModelSpec
-from tasktransfer.core.validation import Problem, describe_unknown, extend_path
+from tasktransfer.config import ModelConfig
+from tasktransfer.config.fields import DISTINCT, LIST, Count
+from tasktransfer.config.prompted import (
+    PromptedModelConfig,
+    Seen,
+    SeenField,
+    find_model_problems,
+)
+from tasktransfer.core.validation import Problem, extend_path
 from tasktransfer.designs.names import DatasetName, tasks_of
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 from tasktransfer.tasks.asking import list_hidden_fields
 
 MOST_SHOTS = 1000
-DEFAULT_LENGTH = 4096
-"""Maximum length in tokens of a model behind an endpoint, whose own limit is unknown."""
-
-Seen = Literal["yes", "no", "unknown"]
-"""Answer to whether a model saw a dataset's test dialogues in its training."""
-
-
-def _restore_word(value: Any) -> Any:
-    """Return yes or no for true or false, because YAML reads these words as booleans."""
-    return {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
 
 
 def _wrap_number(value: Any) -> Any:
@@ -34,22 +28,17 @@ def _wrap_number(value: Any) -> Any:
 
 
 _Shots = Annotated[int, Field(ge=0, le=MOST_SHOTS)]
-_Seen = Annotated[Seen, BeforeValidator(_restore_word, json_schema_input_type=Seen | bool)]
-_Chat = Annotated[
-    Literal["auto", "yes", "no"],
-    BeforeValidator(_restore_word, json_schema_input_type=Literal["auto", "yes", "no"] | bool),
-]
 
 
-class PromptedConfig(EndpointConfig):
+_SeenOfDatasets = SeenField | Annotated[dict[DatasetName, SeenField], Field(min_length=1)]
+
+
+class PromptedConfig(PromptedModelConfig):
     """A released model that is prompted on every task of the study.
 
     It is one of ``models``, or is behind an endpoint.
     """
 
-    model: ModelName = Field(
-        description="name in tables: a name in models, or a new name for the endpoint's model"
-    )
     shots: Annotated[
         tuple[_Shots, ...],
         LIST,
@@ -63,34 +52,12 @@ class PromptedConfig(EndpointConfig):
             "number, or several that are evaluated separately"
         ),
     )
-    test_data_seen: _Seen | Annotated[dict[DatasetName, _Seen], Field(min_length=1)] = Field(
+    test_data_seen: _SeenOfDatasets = Field(
         default="unknown",
         description=(
             "whether the model has seen the test dialogues in its training (contamination), as "
             "far as known; one answer, or one per dataset; it is only shown and does not affect "
             "any score"
-        ),
-    )
-    chat: _Chat = Field(
-        default="auto",
-        description=(
-            "whether prompts are formatted as chat turns; auto: yes if the model has a chat "
-            "template"
-        ),
-    )
-    max_length: Count | None = Field(
-        default=None,
-        description=(
-            "maximum number of tokens of a prompt and its answer together; null: the model's "
-            f"max_length, or {DEFAULT_LENGTH} for an endpoint"
-        ),
-    )
-    thinking_tokens: Annotated[int, Field(ge=0, le=MOST)] | None = Field(
-        default=None,
-        description=(
-            "maximum number of tokens that a model behind an endpoint may spend on reasoning "
-            "before it answers, beyond max_length; null: 2048 if it reasons in a probe request, "
-            "otherwise none"
         ),
     )
     limit_test: Count | None = Field(
@@ -106,14 +73,6 @@ class PromptedConfig(EndpointConfig):
         if isinstance(self.test_data_seen, dict):
             return self.test_data_seen.get(dataset, "unknown")
         return self.test_data_seen
-
-    def spec(self, models: Mapping[str, ModelSpec]) -> ModelSpec:
-        """Return the prompted model."""
-        if self.endpoint is None:
-            known = models[self.model]
-            return replace(known, max_length=self.max_length or known.max_length)
-        weights = f"{SERVED}{self.served or self.model}"
-        return ModelSpec(self.model, "decoder", weights, self.max_length or DEFAULT_LENGTH)
 
 
 Prompted = Annotated[tuple[PromptedConfig, ...], LIST, DISTINCT]
@@ -143,30 +102,8 @@ def prompted_problems(
     first: dict[str, tuple[int, tuple[Any, ...]]] = {}
     for index, entry in enumerate(entries):
         path = extend_path("prompted", index)
-        known = named.get(entry.model)
-        if entry.endpoint is None and known is None:
-            hint = "add it to models, with trained: false to only prompt it, or give an endpoint"
-            yield Problem(
-                extend_path(path, "model"),
-                describe_unknown("model", entry.model, tuple(named), hint),
-            )
-        if entry.endpoint is not None and known is not None:
-            yield Problem(
-                extend_path(path, "model"),
-                f"{entry.model!r} is also in models, which run on this machine: give the "
-                "endpoint's model another name here, and its name at the endpoint as `served`",
-            )
-        if entry.endpoint is None and known is not None and known.family == "encoder":
-            yield Problem(
-                extend_path(path, "model"),
-                f"{entry.model!r} is an encoder, which cannot be prompted: name a decoder or "
-                "encoder_decoder",
-            )
-        if entry.endpoint is None and entry.thinking_tokens is not None:
-            yield Problem(
-                extend_path(path, "thinking_tokens"),
-                f"{entry.model!r} runs on this machine, and only endpoints support it: remove it",
-            )
+        hint = "add it to models, with trained: false to only prompt it, or give an endpoint"
+        yield from find_model_problems(path, entry, named, hint)
         same = (
             *(entry.endpoint, entry.served, entry.max_length),
             *(entry.chat, entry.test_data_seen, entry.limit_test, entry.thinking_tokens),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +24,10 @@ from tasktransfer.tasks.asking import (
     read_written,
 )
 from tasktransfer.tasks.card import Instance, Task, Wording
+from tasktransfer.tasks.ratings import scale_of
 
+EXPECTED = "expected"
+"""Setting ``rating`` of an evaluation: the expected value instead of the likeliest choice."""
 TOGETHER = 256
 """Number of instances per group of prompts."""
 AROUND = 16
@@ -73,6 +77,8 @@ class Asking:
     wording: Wording
     examples: tuple[Instance, ...]
     model: AskedModel
+    expects: bool = False
+    """True if the answer of a rating task is the expected value of its choices' probabilities."""
 
     @property
     def scores_choices(self) -> bool:
@@ -152,9 +158,16 @@ class Asking:
             given.likelihoods.append(None)
             given.ranks.append(None)
             read = ["" if isinstance(each, Unread) else names[_order(each)[0]] for each in answers]
+            read = [self._middle] if self.expects else read
             given.predictions.append(() if self.task.kind == "multi_label" else tuple(read))
             return
         likelihoods = [each for each in answers if not isinstance(each, Unread)]
+        if self.expects:
+            rating = compute_expected_rating(self.task, likelihoods[0])
+            given.likelihoods.append(None)
+            given.ranks.append(None)
+            given.predictions.append((f"{rating:.12g}",))
+            return
         given.predictions.append(tuple(names[_order(scored)[0]] for scored in likelihoods))
         right = names.index(instance.target[0]) if instance.target[0] in names else None
         single = len(likelihoods) == 1 and self.task.kind != "multi_label" and right is not None
@@ -190,9 +203,31 @@ class Asking:
         if self.task.kind == "multi_label":
             given.predictions.append(tuple(name for name in read if name is not None))
             return
+        if self.expects:
+            given.predictions.append((self._middle if read[0] is None else read[0],))
+            return
         # A text that is not a choice is not an answer of the task, and counts as wrong.
         kept = (text if name is None else name for name, text in zip(read, texts, strict=True))
         given.predictions.append(tuple(kept))
+
+    @property
+    def _middle(self) -> str:
+        """The middle of the scale, for an answer that is not a rating."""
+        return f"{sum(scale_of(self.task)) / 2:g}"
+
+
+def compute_expected_rating(task: Task, choices: Sequence[Likelihood]) -> float:
+    """Return the expected rating under the choices' probabilities, which are normalised to 1.
+
+    Args:
+        task: card of a rating task.
+        choices: likelihood of each number of the scale.
+    """
+    most = max(choice.total for choice in choices)
+    shares = [math.exp(choice.total - most) for choice in choices]
+    ratings = map(float, list_choice_answers(task))
+    products = (share * rating for share, rating in zip(shares, ratings, strict=True))
+    return sum(products) / sum(shares)
 
 
 def _order(choices: Sequence[Likelihood]) -> list[int]:
@@ -210,7 +245,7 @@ def build_asking(
             zero shots.
     """
     wording = get_wordings(task)[said["wording"]]
-    bare = Asking(task, wording, (), model)
+    bare = Asking(task, wording, (), model, said.get("rating") == EXPECTED)
     examples = sample_examples(task, train, said["shots"], said.get("seed", 0))
     share = model.max_length // (len(examples) + 1)
     return replace(

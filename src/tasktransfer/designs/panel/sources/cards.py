@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tasktransfer.tasks.card import MetricSpec, Prompt, Task
+from tasktransfer.tasks.card import MetricSpec, Prompt, Task, Wording
 
 DIALOGUES = "PanelDialogues"
 TINY = "PanelTiny"
@@ -129,6 +129,26 @@ def make_rated_task(of: RatedSet, dataset: str) -> Task:
         licence="as the set states",
         first="context",
         loss="squared_error",
+        wordings=make_wordings(of),
+    )
+
+
+def make_wordings(of: RatedSet) -> tuple[Wording, ...]:
+    """Return the two prompt templates for a rated set, with its criterion and scale."""
+    scale = f"from {of.low:g} (worst) to {of.high:g} (best)"
+    return (
+        Wording(
+            "Rate how well the response continues the dialogue. The criterion is "
+            f'"{of.criterion}". The rating is a whole number {scale}.',
+            "Response: {response}",
+            "Rating:",
+        ),
+        Wording(
+            "You judge the replies of dialogue systems.",
+            f'Reply: {{response}}\nHow good is this reply by the criterion "{of.criterion}", on a '
+            f"scale {scale}?",
+            "Score:",
+        ),
     )
 
 

@@ -20,7 +20,7 @@ from tasktransfer.designs.transfer.collect.method_columns import MEAN, PROMPTED,
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.runs import is_prompted
 from tasktransfer.results.collect import Collected
-from tasktransfer.results.costs import compute_seconds
+from tasktransfer.results.costs import compute_seconds, sum_tokens
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.store import build_frame
 from tasktransfer.stats.bootstrap import compute_mean_confidence
@@ -139,7 +139,7 @@ def _combine_runs(collected: Collected, runs: Sequence[Run]) -> PromptedScore:
         answers=frozenset(_describe_answer_mode(collected, wordings[0][0])),
         unreadable=sum(count["unreadable"] for count in counts),
         questions=sum(count["questions"] for count in counts),
-        tokens=sum(map(_sum_tokens, counts)),
+        tokens=sum(map(sum_tokens, counts)),
         seconds=float(np.mean([compute_seconds(record) for record in records])),
     )
 
@@ -153,11 +153,6 @@ def _describe_answer_mode(collected: Collected, node: Evaluation) -> Iterator[st
     fell_back = any("log-likelihoods" in n for n in collected.record(node)["provenance"]["notes"])
     scored = has_choices(get_task(node.data.name, node.task)) and not fell_back
     yield SCORED if scored else WRITTEN
-
-
-def _sum_tokens(counts: dict[str, float]) -> float:
-    names = ("read_tokens", "written_tokens", "prompt_tokens", "completion_tokens")
-    return sum(counts.get(name, 0) for name in names)
 
 
 def _average_targets(several: Sequence[PromptedScore]) -> PromptedScore:

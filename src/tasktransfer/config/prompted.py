@@ -1,0 +1,130 @@
+"""Keys of the section ``prompted`` that every design with prompted models has."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from tasktransfer.config.fields import MOST, Count, ModelName
+from tasktransfer.config.models import EndpointConfig, ModelConfig
+from tasktransfer.core.specs import SERVED, ModelSpec
+from tasktransfer.core.validation import Problem, describe_unknown, extend_path
+
+DEFAULT_LENGTH = 4096
+"""Maximum length in tokens of a model behind an endpoint, whose own limit is unknown."""
+
+Seen = Literal["yes", "no", "unknown"]
+"""Answer to whether a model saw a dataset's test dialogues in its training."""
+
+
+def _restore_word(value: Any) -> Any:
+    """Return yes or no for true or false, because YAML reads these words as booleans."""
+    return {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
+
+
+SeenField = Annotated[Seen, BeforeValidator(_restore_word, json_schema_input_type=Seen | bool)]
+_Chat = Annotated[
+    Literal["auto", "yes", "no"],
+    BeforeValidator(_restore_word, json_schema_input_type=Literal["auto", "yes", "no"] | bool),
+]
+
+
+class PromptedModelConfig(EndpointConfig):
+    """A released model that is prompted. It is one of ``models``, or is behind an endpoint."""
+
+    model: ModelName = Field(
+        description="name in tables: a name in models, or a new name for the endpoint's model"
+    )
+    chat: _Chat = Field(
+        default="auto",
+        description=(
+            "whether prompts are formatted as chat turns; auto: yes if the model has a chat "
+            "template"
+        ),
+    )
+    max_length: Count | None = Field(
+        default=None,
+        description=(
+            "maximum number of tokens of a prompt and its answer together; null: the model's "
+            f"max_length, or {DEFAULT_LENGTH} for an endpoint"
+        ),
+    )
+    thinking_tokens: Annotated[int, Field(ge=0, le=MOST)] | None = Field(
+        default=None,
+        description=(
+            "maximum number of tokens that a model behind an endpoint may spend on reasoning "
+            "before it answers, beyond max_length; null: 2048 if it reasons in a probe request, "
+            "otherwise none"
+        ),
+    )
+
+    def spec(self, models: Mapping[str, ModelSpec]) -> ModelSpec:
+        """Return the prompted model."""
+        if self.endpoint is None:
+            known = models[self.model]
+            return replace(known, max_length=self.max_length or known.max_length)
+        weights = f"{SERVED}{self.served or self.model}"
+        return ModelSpec(self.model, "decoder", weights, self.max_length or DEFAULT_LENGTH)
+
+    def choose_settings(self) -> dict[str, Any]:
+        """Return the settings of its evaluations that differ from their default."""
+        own = {} if self.chat == "auto" else {"chat": self.chat}
+        if self.thinking_tokens is None:
+            return own
+        return {**own, "thinking_tokens": self.thinking_tokens}
+
+
+def find_model_problems(
+    path: str, entry: PromptedModelConfig, models: Mapping[str, ModelConfig], hint: str
+) -> Iterator[Problem]:
+    """Yield problems with the model of an entry.
+
+    Args:
+        path: key path of the entry.
+        models: models of the config by name.
+        hint: remedy for a model that is not in the config.
+    """
+    known = models.get(entry.model)
+    if entry.endpoint is None and known is None:
+        yield Problem(
+            extend_path(path, "model"),
+            describe_unknown("model", entry.model, tuple(models), hint),
+        )
+    if entry.endpoint is not None and known is not None:
+        yield Problem(
+            extend_path(path, "model"),
+            f"{entry.model!r} is also in models, which run on this machine: give the "
+            "endpoint's model another name here, and its name at the endpoint as `served`",
+        )
+    if entry.endpoint is None and known is not None and known.family == "encoder":
+        yield Problem(
+            extend_path(path, "model"),
+            f"{entry.model!r} is an encoder, which cannot be prompted: name a decoder or "
+            "encoder_decoder",
+        )
+    if entry.endpoint is None and entry.thinking_tokens is not None:
+        yield Problem(
+            extend_path(path, "thinking_tokens"),
+            f"{entry.model!r} runs on this machine, and only endpoints support it: remove it",
+        )
+
+
+def find_repeated_names(
+    entries: Collection[PromptedModelConfig], used: Collection[str]
+) -> Iterator[Problem]:
+    """Yield the entries whose name is a method's, or that of an earlier entry.
+
+    Args:
+        used: names of methods and of the user's own systems.
+    """
+    earlier: set[str] = set()
+    for index, entry in enumerate(entries):
+        path = extend_path(extend_path("prompted", index), "model")
+        if entry.model in used:
+            yield Problem(path, f"{entry.model!r} is a method of the study: give another name")
+        elif entry.model in earlier:
+            yield Problem(path, f"{entry.model!r} is already the name of another entry: remove one")
+        earlier.add(entry.model)

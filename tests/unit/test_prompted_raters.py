@@ -1,0 +1,229 @@
+"""Prompted models that rate responses: expected ratings, the study's tables, and refusals."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+from empathetic_study import make
+from language_server import Server, serving
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs.commands import write_collected, write_statistics
+from tasktransfer.designs.panel.names import PROMPTED
+from tasktransfer.designs.panel.sources.cards import RATED, make_rated_task
+from tasktransfer.errors import TaskTransferError
+from tasktransfer.evaluation.prompting.ask import EXPECTED, Asking, build_asking
+from tasktransfer.evaluation.prompting.model import Likelihood, Unread
+from tasktransfer.results.study import Study
+from tasktransfer.tasks.asking import Asked, Prompt
+from tasktransfer.tasks.card import Instance
+
+CARD = make_rated_task(RATED["Persona_USR"], "PanelDialogues")
+ITEM = Instance("Persona_USR-0", "c", CARD.name, "Hi there.", 0, {"response": "Hello!"}, (), ("2",))
+ENCODER = {"name": "tiny", "family": "encoder", "checkpoint": "tiny", "max_length": 64,
+           "max_unknown_words": 1.0}  # fmt: skip
+DECODER = {**ENCODER, "name": "gpt", "family": "decoder", "max_length": 256}
+STUDY: dict[str, Any] = {
+    "study": "a judge",
+    "design": "panel",
+    "data": {"release": "tiny_world", "tiny_world": {"seed": 0, "dialogues": 120}},
+    "models": [ENCODER],
+    "seeds": 1,
+    "training": {"learning_rate": 1e-3, "batch_size": 16, "precision": "float32"},
+    "domains": ["Harbour"],
+    "rated_sets": ["Harbour_Tiny", "Market_Tiny"],
+    "methods": ["single"],
+    "pairs": {"labels": "made", "train": 24, "dev": 8},
+    "joint": {"epochs": 1, "round_updates": None, "patience": None},
+}
+
+
+class Judge:
+    """A model whose probabilities of the ratings 1, 2 and 3 are known."""
+
+    max_length = 1000
+
+    def __init__(self, shares: Sequence[float] = (), text: str | Unread = "") -> None:
+        self.shares, self.text = shares, text
+        self.prompts: list[str] = []
+
+    @property
+    def gives_likelihoods(self) -> bool:
+        return bool(self.shares)
+
+    def list_notes(self, *, chooses: bool) -> list[str]:
+        return []
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        return len(prompt.text.split())
+
+    def cut(self, text: str, most: int, keeps: str) -> str:
+        return text
+
+    def compute_likelihoods(self, asked: Sequence[Asked]) -> list[list[Likelihood] | Unread]:
+        self.prompts += [question.prompt.text for question in asked]
+        # Of all tokens, the ratings have a tenth of the probability.
+        return [[Likelihood(math.log(share / 10), 1) for share in self.shares] for _ in asked]
+
+    def write(
+        self, prompts: Sequence[Prompt], most: int, stops: Sequence[str]
+    ) -> list[str | Unread]:
+        self.prompts += [prompt.text for prompt in prompts]
+        return [self.text for _ in prompts]
+
+    def get_counts(self) -> dict[str, float]:
+        return {}
+
+
+def ask(judge: Judge, wording: int = 0) -> Asking:
+    return build_asking(CARD, {"wording": wording, "shots": 0, "rating": EXPECTED}, (), judge)
+
+
+def test_the_rating_is_the_expected_value_under_the_probabilities() -> None:
+    given = ask(Judge((0.2, 0.5, 0.3))).prompt_model([ITEM])
+    assert float(given.predictions[0][0]) == pytest.approx(0.2 * 1 + 0.5 * 2 + 0.3 * 3)
+    likeliest = build_asking(CARD, {"wording": 0, "shots": 0}, (), Judge((0.2, 0.5, 0.3)))
+    assert likeliest.prompt_model([ITEM]).predictions == [("2",)]
+
+
+@pytest.mark.parametrize(
+    ("text", "rating", "unreadable"),
+    [("3", "3", 0), ("1.", "1", 0), ("Good", "2", 1), (Unread("filtered"), "2", 1)],
+)
+def test_a_generated_rating_is_read_and_others_are_the_middle(
+    text: str | Unread, rating: str, unreadable: int
+) -> None:
+    given = ask(Judge(text=text)).prompt_model([ITEM])
+    assert given.predictions == [(rating,)]
+    assert given.unreadable == unreadable
+
+
+def test_both_templates_show_context_response_criterion_and_scale() -> None:
+    judge = Judge((0.2, 0.5, 0.3))
+    for wording in range(2):
+        ask(judge, wording).prompt_model([ITEM])
+    assert len({*judge.prompts}) == 2
+    for prompt in judge.prompts:
+        for text in ("Hi there.", "Hello!", "Maintains Context", "from 1 (worst) to 3 (best)"):
+            assert text in prompt
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forgets_datasets() -> Iterator[None]:
+    before = dict(DATASETS)
+    yield
+    DATASETS.clear()
+    DATASETS.update(before)
+
+
+@pytest.fixture(scope="module")
+def rated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, list[str]]:
+    """Return a study with a local and two served raters, and the prompts of the endpoints."""
+    folder = tmp_path_factory.mktemp("prompted")
+    with serving(Server(liked="5")) as scores, serving(Server(scores=False, answer="4")) as writes:
+        config = {
+            **STUDY,
+            "models": [ENCODER, DECODER],
+            "results": str(folder / "results"),
+            "prompted": [
+                {"model": "gpt", "chat": "no", "test_data_seen": "no"},
+                {"model": "far", "endpoint": scores.url},
+                {"model": "writer", "endpoint": writes.url},
+            ],
+        }
+        (folder / "study.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+        study = open_study(folder / "study.yaml")
+        make(study)
+    write_collected(design_of(study.config), study, complete=True)
+    write_statistics(design_of(study.config), study)
+    bodies = [body for server in (scores, writes) for _, body in server.requests]
+    return study, [str(body.get("prompt", body.get("messages"))) for body in bodies]
+
+
+def read_table(study: Study, name: str) -> pd.DataFrame:
+    return pd.read_parquet(Path(study.tables, f"{name}.parquet"))
+
+
+def test_prompted_raters_are_in_the_tables_of_the_others(
+    rated: tuple[Study, list[str]],
+) -> None:
+    study, _ = rated
+    ratings = read_table(study, "ratings")
+    # The logarithms of the probabilities are 0 for 5, and -0.01 for the other ratings.
+    shares = [math.exp(-0.01)] * 4 + [1.0]
+    expected = sum(n * share for n, share in enumerate(shares, 1)) / sum(shares)
+    assert ratings.loc[ratings["method"] == "far", "value"].to_numpy() == pytest.approx(expected)
+    assert (ratings.loc[ratings["method"] == "writer", "value"] == 4).all()
+    local = ratings.loc[ratings["method"] == "gpt", "value"]
+    assert local.between(1, 5).all()
+    assert local.nunique() > 10
+    found = read_table(study, "correlations").set_index("method")
+    assert (found.loc["gpt", "low"] < found.loc["gpt", "high"]).all()
+    assert (found.loc["writer", "constant"] == 1).all()
+    tests = read_table(study, "tests")
+    assert {*tests.loc[tests["against"] == "gpt", "method"]} >= {"single"}
+    assert {*tests.loc[tests["method"] == "gpt", "against"]} >= {"cosine-last", "single"}
+
+
+def test_templates_and_cost_are_in_a_table(rated: tuple[Study, list[str]]) -> None:
+    study, _ = rated
+    table = read_table(study, "prompted").set_index(["method", "set", "template"])
+    assert len(table) == 3 * 2 * 2
+    assert (table["tokens"] > 0).all()
+    assert (table["seconds"] >= 0).all()
+    assert (table["unreadable"] == 0).all()
+    assert {*table.loc["gpt", "test_data_seen"]} == {"no"}
+    ratings = read_table(study, "ratings")
+    mean = ratings[(ratings["method"] == "gpt") & (ratings["set"] == "Market_Tiny")]["value"].mean()
+    assert table.loc[("gpt", "Market_Tiny"), "mean"].mean() == pytest.approx(mean)
+
+
+def test_no_prompt_has_markup(rated: tuple[Study, list[str]]) -> None:
+    _, prompts = rated
+    own = [prompt for prompt in prompts if "planted quality" in prompt]
+    assert len(own) > 100
+    assert not [prompt for prompt in own if re.search(r"<\w+>|\[(CLS|SEP|MASK)\]", prompt)]
+
+
+def test_the_key_changes_no_other_node(rated: tuple[Study, list[str]], tmp_path: Path) -> None:
+    study, _ = rated
+    bare = {**STUDY, "results": str(tmp_path / "results")}
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(bare), encoding="utf-8")
+    without = open_study(tmp_path / "study.yaml")
+    prompted = [run for run in study.plan.runs if run.model == PROMPTED]
+    own = {node.digest for run in prompted for node in run.evaluations}
+    assert len(own) == 3 * 2 * 2
+    assert {n.digest for n in study.plan.nodes} - own == {n.digest for n in without.plan.nodes}
+    assert "prompted" not in without.config.content()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"prompted": [{"model": "gpt", "shot": 1}]}, r"prompted\[0\]\.shot: unknown key"),
+        ({"prompted": [{"model": "tiny"}]}, "'tiny' is an encoder, which cannot be prompted"),
+        ({"prompted": [{"model": "gtp"}]}, r"prompted\[0\]\.model: unknown model 'gtp'"),
+        ({"prompted": [{"model": "gpt"}] * 2}, "'gpt' is already the name of another entry"),
+        ({"prompted": [{"model": "twin", "endpoint": "http://h/v1"}]}, "'twin' is a method of"),
+        ({"prompted": []}, "'gpt' is a decoder, which the panel does not train: add it to prompt"),
+        ({"models": [DECODER]}, "which the panel does not train: name an encoder first"),
+        (
+            {"prompted": [{"model": "far", "endpoint": "http://h/v1", "key_variable": "HOME"}]},
+            "ends in _API_KEY",
+        ),
+    ],
+)
+def test_slips_are_told(change: dict[str, Any], told: str, tmp_path: Path) -> None:
+    config = {**STUDY, "models": [ENCODER, DECODER], "prompted": [{"model": "gpt"}], **change}
+    config["results"] = str(tmp_path / "results")
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    with pytest.raises(TaskTransferError, match=told):
+        open_study(tmp_path / "study.yaml")
