@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from small_models import make_model
 from tasktransfer.config import TINY
-from tasktransfer.core.nodes import Data, Evaluation, Fit, Stage
+from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.data.cache import prepare, read_instances, read_manifest
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import generate, generate_part
@@ -20,11 +21,15 @@ from tasktransfer.training.job import Job
 from tasktransfer.training.run import train_stage
 
 
-def make(study: Study) -> None:
-    """Compute data, models and every node of a study. Tiny models are random, not pre-trained."""
+def make(study: Study, nodes: Iterable[Node] | None = None) -> None:
+    """Compute data, models and every node of a study. Tiny models are random, not pre-trained.
+
+    Args:
+        nodes: the nodes to compute, in the order of the plan; None for all.
+    """
     design = design_of(study.config)
     _prepare(study)
-    for node in study.plan.nodes:
+    for node in study.plan.nodes if nodes is None else nodes:
         if isinstance(node, Data):
             node_jobs.derive(study, node, design)
         elif isinstance(node, Fit):

@@ -167,7 +167,8 @@ PANEL: dict[str, Any] = {
     "results": "out",
     "data": {**TINY_WORLD, "tiny_world": {"seed": 1, "dialogues": 120},
              "leaks": {"min_words": 5, "drop": False}},
-    "models": [{**ENCODER, "name": "tiny", "reads": "first_token"}],
+    "models": [{**ENCODER, "name": "tiny", "reads": "first_token"},
+               {**ENCODER, "name": "judge", "family": "decoder", "max_length": 256}],
     "seeds": [2],
     "training": {
         **TRAINING, "head_learning_rate": 5e-3, "limit_test": 12, "optimiser_bits": 8,
@@ -192,6 +193,7 @@ PANEL: dict[str, Any] = {
                  "train_encoder": True},
     "selection": {"domain": "Harbour", "personas": ["none"], "candidates": 3, "limit_train": 8,
                   "limit_test": 4, "cosine": True},
+    "prompted": [{"model": "judge", "chat": "no", "max_length": 200, "test_data_seen": "no"}],
     "controls": ["untrained", "leaky", "exchanged", "embeddings"],
     "checkpoints": {"keep": ["expert"]},
 }  # fmt: skip

@@ -137,10 +137,10 @@ def test_slips_are_told_with_key_and_remedy(entry: dict[str, Any], said: str) ->
 
 
 def test_prompts_that_do_not_show_the_response_are_refused() -> None:
-    section = {"tasks": ["Persona_USR", "Persona_Zhao"], "sources": "all", "targets": "all"}
+    section = {"tasks": ["ConvAI2", "Persona_Zhao"], "sources": "all", "targets": "all"}
     entry = {"model": "gpt", "shots": 0}
     study = {**ASKED, "prompted": [entry], "datasets": {"PanelDialogues": section}}
-    said = "datasets.PanelDialogues.tasks: the prompts of Persona_USR do not show the field respons"
+    said = "datasets.PanelDialogues.tasks: the prompts of ConvAI2 do not show the field response"
     assert said in refusal(study)
 
 
