@@ -144,7 +144,7 @@ class CommonConfig(Section):
     )
     tracking: Tracking | None = Field(
         default=None,
-        description=("experiment tracker that shows training runs while they run; null for none"),
+        description=("service that shows training runs while they run; null for none"),
     )
 
     @field_validator("*")
