@@ -105,7 +105,7 @@ def test_together_refuses_tasks_that_do_not_share_their_instances() -> None:
     with pytest.raises(DataError, match=r"of a and b have 3 and 2 examples.*another sampler"):
         check_same_instances({"a": split, "b": split_of([3, 3])})
     renamed = replace(split, ids=["0", "2", "1"])
-    with pytest.raises(DataError, match="instance 1 of a is '1', of b '2'"):
+    with pytest.raises(DataError, match="Instance 1 is '1' in a, but '2' in b"):
         check_same_instances({"a": split, "b": renamed})
 
 

@@ -203,7 +203,7 @@ def test_a_plugin_brings_a_selector(tmp_path: Path) -> None:
 
 
 def test_a_plugins_selector_takes_no_name_of_the_package() -> None:
-    with pytest.raises(ConfigError, match="'logme' is one of the package"):
+    with pytest.raises(ConfigError, match="'logme' has the name of one of the package"):
         methods.add(Selector("logme", ("texts",), methods.tfidf))
     with pytest.raises(ConfigError, match="has no values"):
         methods.add(Selector("mine"))
