@@ -117,7 +117,7 @@ def _nested(levels: int) -> dict[str, Any]:
     ],
 )
 def test_a_stage_that_cannot_be(key: str, value: Any, part: str) -> None:
-    with pytest.raises(ConfigError, match="--stage: not a stage") as caught:
+    with pytest.raises(ConfigError, match="--stage: This is not a stage") as caught:
         from_json(Stage, {**stage_json(), key: value}, "--stage")
     assert part in str(caught.value)
 

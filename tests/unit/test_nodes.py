@@ -398,14 +398,14 @@ def test_defaults_stay_out_of_json() -> None:
 def test_what_is_no_stage_is_refused_by_key(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError) as caught:
         node_json.from_json(Stage, node_json.to_json(BASE) | changes, "--stage")
-    assert str(caught.value).startswith("--stage: not a stage: ")
+    assert str(caught.value).startswith("--stage: This is not a stage (")
     assert said in str(caught.value)
     assert "node_json.to_json" in str(caught.value)
 
 
 @pytest.mark.parametrize("value", [None, [], "x", 3, {}])
 def test_what_is_no_object_is_refused(value: Any) -> None:
-    with pytest.raises(ConfigError, match="--stage: not a stage"):
+    with pytest.raises(ConfigError, match="--stage: This is not a stage"):
         node_json.from_json(Stage, value, "--stage")
 
 

@@ -329,7 +329,7 @@ def test_rows_of_another_schema_are_refused(tmp_path: Path) -> None:
 def test_damaged_rows_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     file = write(tmp_path, rows())
-    with pytest.raises(RecordError, match="3 rows, but 4 in the record"):
+    with pytest.raises(RecordError, match="3 rows, but its record says 4"):
         read_rows(path, {**file, "rows": 4})
     with pytest.raises(RecordError, match="SHA-256"):
         read_rows(path, {**file, "sha256": "0" * 64})
