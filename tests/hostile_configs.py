@@ -140,7 +140,7 @@ OWN: dict[str, list[tuple[str, Any, str]]] = {
         ("selection.candidates", 10**9, "expected a number of 1000 at most"),
         ("reduction", 10**9, "expected a number of 1024 at most"),
         ("data.few_sample", True, "no dataset of this design has a few-sample setting"),
-        ("models.0.family", "decoder", "expected one of encoder"),
+        ("models.0.family", "decoder", "which the panel does not train"),
         ("models.0.checkpoint", "built", "This design does not build models"),
     ],
     "probes": [

@@ -258,7 +258,7 @@ class _Builder:
             below = extend_path(path, key)
             self.lines[below] = key_node.start_mark.line + 1
             if key_node.tag != _TEXT:
-                self._refuse(below, "a key must be a name: remove it, or put it in quotes")
+                self._refuse(below, "a key is not a name: remove it, or put it in quotes")
             result[key] = self.value(value_node, below)
         return result
 
