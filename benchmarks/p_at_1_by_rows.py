@@ -20,8 +20,8 @@ from transformers import AutoModel, AutoTokenizer
 from tasktransfer.designs.empathetic.sources.cards import REPLY
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES
 from tasktransfer.encoding.encoded import select_indices
-from tasktransfer.metrics.retrieval import p_at_1, rows_of_blocks
-from tasktransfer.models.dual_encoder import mean_over_tokens
+from tasktransfer.metrics.retrieval import p_at_1, select_block_rows
+from tasktransfer.models.dual_encoder import pool_mean
 
 BLOCK, LIMIT, LONGEST, TOGETHER, SHUFFLES = 100, 1000, 102, 64, 20
 
@@ -42,7 +42,7 @@ def encoded(texts: list[str], folder: str) -> torch.Tensor:
             return_tensors="pt",
         )
         with torch.inference_mode():
-            made = mean_over_tokens(model.eval(), read["input_ids"], read["attention_mask"])
+            made = pool_mean(model.eval(), read["input_ids"], read["attention_mask"])
         vectors[some] = functional.normalize(made, dim=-1)
     return vectors
 
@@ -70,7 +70,7 @@ def main(release: str, model: str) -> None:
     print(f"{'rows':<44}{'rows':>7}{'P@1':>8}{'mates':>8}   (mates: others of the same dialogue)")
     count = len(rows)
     told("all", np.arange(count))
-    told("10 whole blocks, as evaluation.limit does", rows_of_blocks(count, BLOCK, most=10))
+    told("10 whole blocks, as evaluation.limit does", select_block_rows(count, BLOCK, most=10))
     told("the first 1,000", np.arange(LIMIT))
     told("1,000 sampled individually", select_indices(count, LIMIT))
     chance = np.random.default_rng(0)

@@ -117,11 +117,11 @@ def load_embedder(folder: Path) -> Embed:
 
     from tasktransfer.evaluation.features import compute_features  # noqa: PLC0415
     from tasktransfer.training.hardware import Hardware  # noqa: PLC0415
-    from tasktransfer.training.tiny import new_model, new_tokenizer  # noqa: PLC0415
+    from tasktransfer.training.tiny import create_model, create_tokenizer  # noqa: PLC0415
 
     torch.manual_seed(0)
-    tokenizer = new_tokenizer("encoder", [" ".join(VOCABULARY)] * 5)
-    new_model("encoder", tokenizer).save_pretrained(folder)
+    tokenizer = create_tokenizer("encoder", [" ".join(VOCABULARY)] * 5)
+    create_model("encoder", tokenizer).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     spec, cached = ModelSpec("tiny", "encoder", "tiny", 48), dict[str, Floats]()
 

@@ -16,7 +16,7 @@ from transformers import (
 from transformers.utils import logging
 
 from tasktransfer.core.specs import Family
-from tasktransfer.training.tiny import new_tokenizer
+from tasktransfer.training.tiny import create_tokenizer
 
 SAVED_AS = {
     "encoder": AutoModelForMaskedLM,
@@ -68,7 +68,7 @@ TEXTS = [
 
 def write_tokenizer(family: Family, texts: list[str], folder: Path) -> PreTrainedTokenizerBase:
     """Write a tokenizer of the family that contains the texts' words."""
-    tokenizer = new_tokenizer(family, texts)
+    tokenizer = create_tokenizer(family, texts)
     if family == "encoder":  # only BERT has token types, most similar models have none
         tokenizer.model_input_names = ["input_ids", "attention_mask"]
     tokenizer.save_pretrained(folder)

@@ -20,14 +20,14 @@ from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model
-from tasktransfer.training.tiny import new_model, new_tokenizer
+from tasktransfer.training.tiny import create_model, create_tokenizer
 
 
 def make_model(family: Family, texts: Sequence[str], folder: Path) -> Path:
     """Save a random model that trains quickly, as a normal checkpoint."""
     torch.manual_seed(0)
-    tokenizer = new_tokenizer(family, list(texts))
-    new_model(family, tokenizer).save_pretrained(folder)
+    tokenizer = create_tokenizer(family, list(texts))
+    create_model(family, tokenizer).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 

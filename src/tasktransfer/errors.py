@@ -154,7 +154,7 @@ _STORAGE = {
 }
 
 
-def storage_error(error: BaseException) -> StorageError | None:
+def as_storage_error(error: BaseException) -> StorageError | None:
     """Return a failed write as an error with its remedy, or None for other errors.
 
     Libraries that write files (safetensors, torch) report the cause only in the error's text.
@@ -185,7 +185,7 @@ With more address space they raise errors.
 """
 
 
-def memory_shortage(error: BaseException) -> MemoryShortageError | None:
+def as_memory_shortage(error: BaseException) -> MemoryShortageError | None:
     """Return a failed memory allocation as an error, or None for other errors."""
     cause: BaseException | None = error
     while cause is not None:
@@ -223,9 +223,9 @@ def _recommend_more_memory() -> str:
     return "Stop other processes, or use a machine with more memory, and start again"
 
 
-def mendable(error: BaseException) -> TaskTransferError | None:
+def as_mendable_error(error: BaseException) -> TaskTransferError | None:
     """Return a disk or memory error of any library with its remedy, or None for other errors."""
-    return storage_error(error) or memory_shortage(error)
+    return as_storage_error(error) or as_memory_shortage(error)
 
 
 PLUGIN_PREFIX = "tasktransfer_plugin_"
@@ -234,7 +234,7 @@ LONGEST = 300
 """Maximum number of characters that are shown of a library's error text."""
 
 
-def plugin_error(error: BaseException) -> ConfigError | None:
+def as_plugin_error(error: BaseException) -> ConfigError | None:
     """Return an error raised by a plugin's code, with its line, or None for other errors."""
     line = find_plugin_line(error)
     if line is None:

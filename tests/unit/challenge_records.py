@@ -20,7 +20,7 @@ import yaml
 
 from constructed_records import constructed_record, result
 from tasktransfer import metrics
-from tasktransfer.core.nodes import Stage, with_all_selections
+from tasktransfer.core.nodes import Stage, merge_selections
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import open_study
@@ -96,7 +96,7 @@ def finish(
         _TOLD.pop(folder, None)
     told = _TOLD[folder]
     told[run.about["target"]] = Told(run.stages[-1], dev, test, answers)
-    stage = with_all_selections(run.stages[-1], [one.stage for one in told.values()])
+    stage = merge_selections(run.stages[-1], [one.stage for one in told.values()])
     rows = [
         row for target in sorted(told) for row in _rows(run.about["dataset"], target, told[target])
     ]

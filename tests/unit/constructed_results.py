@@ -60,7 +60,7 @@ def with_sizes(results: Frames, sizes: dict[str, int]) -> Frames:
 
 
 def lengths_of(dataset: str, longest: int = 300) -> pd.DataFrame:
-    """Return length distributions with a long tail, as ``length_distributions`` computes them."""
+    """Return length distributions with a long tail, as ``compute_length_distributions`` does."""
     rows = [
         (dataset, unit, length, 100_000 // length**2)
         for unit in ("utterance_words", "dialogue_turns", "dialogue_words")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from constructed_records import constructed_record, result
-from tasktransfer.core.nodes import Data, Stage, with_all_selections
+from tasktransfer.core.nodes import Data, Stage, merge_selections
 from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run as PlannedRun
 from tasktransfer.core.specs import Family, ModelSpec, Training
@@ -173,7 +173,7 @@ def constructed(
         ending.setdefault(run.stages[-1].digest, []).append(run)
     records: dict[str, Record] = {}
     for digest, of_stage in ending.items():
-        stage = with_all_selections(of_stage[0].stages[-1], [run.stages[-1] for run in of_stage])
+        stage = merge_selections(of_stage[0].stages[-1], [run.stages[-1] for run in of_stage])
         scores = {run.about["target"]: score(name_of(run)) for run in of_stage}
         records[digest] = _record(stage, scores)
         records[digest]["synthetic"] = stage.dataset in synthetic

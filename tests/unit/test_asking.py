@@ -30,7 +30,7 @@ from tasktransfer.tasks.asking import (
     read_choice,
     read_written,
 )
-from tasktransfer.tasks.card import Instance, MetricSpec, Task, card_digest
+from tasktransfer.tasks.card import Instance, MetricSpec, Task, compute_card_digest
 from tasktransfer.tasks.card import Prompt as CardPrompt
 
 FIELDS = ("question", "hypothesis", "head", "tail", "query", "entities", "mention", "phrase")
@@ -107,7 +107,7 @@ def test_cards_without_wordings_are_asked_too(kind: str) -> None:
 def test_wordings_change_no_digest_of_a_card_and_are_that_of_what_asks() -> None:
     task = get_task("DailyDialog", "emotion_recognition")
     other = replace(task.wordings[0], instruction="Say it.")
-    assert card_digest(task) == card_digest(replace(task, wordings=(other,)))
+    assert compute_card_digest(task) == compute_card_digest(replace(task, wordings=(other,)))
     assert compute_wording_digest(task, other) != compute_wording_digest(task, task.wordings[0])
 
 

@@ -10,10 +10,10 @@ import pytest
 from releases import tiny_release
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.data.stats import (
-    length_distributions,
+    compute_length_distributions,
+    count_training_overlap,
     split_statistics,
-    task_table,
-    training_overlap,
+    tabulate_tasks,
 )
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.tables.data_report import write
@@ -43,14 +43,14 @@ def test_counts_per_task_and_split(folders: list[Path]) -> None:
 
 
 def test_one_row_per_task(folders: list[Path]) -> None:
-    rows = task_table(split_statistics(folders))
+    rows = tabulate_tasks(split_statistics(folders))
     assert len(rows) == 17
     assert rows[0]["task"] == "emotion_recognition"
     assert [rows[0][split] for split in ("train", "dev", "test")] == [2, 2, 4]
 
 
 def test_lengths(folders: list[Path]) -> None:
-    rows = length_distributions(folders)
+    rows = compute_length_distributions(folders)
     friends = {
         (row["unit"], row["length"]): row["count"] for row in rows if row["dataset"] == "Friends"
     }
@@ -64,7 +64,7 @@ def test_lengths(folders: list[Path]) -> None:
 
 
 def test_training_dialogues_that_tasks_share(folders: list[Path]) -> None:
-    rows = training_overlap(folders)
+    rows = count_training_overlap(folders)
     assert len(rows) == 10 * 9 + 7 * 6
     assert all(row["few_sample"] is True for row in rows)
     for row in rows:

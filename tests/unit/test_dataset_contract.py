@@ -177,7 +177,9 @@ def test_the_cache_gives_the_instances_back(
         assert read_instances(out, card.name, split) == instances
     assert len(stats.split_statistics([out])) == 3 * len(case.tasks)
     turns = len(list(release.turns))
-    counted = [row for row in stats.length_distributions([out]) if row["unit"] == "utterance_words"]
+    counted = [
+        row for row in stats.compute_length_distributions([out]) if row["unit"] == "utterance_words"
+    ]
     assert sum(int(row["count"]) for row in counted) == turns
 
 

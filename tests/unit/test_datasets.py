@@ -172,7 +172,7 @@ def test_sizes_follow_the_setting() -> None:
 
 
 def test_a_release_without_turns_has_no_lengths(tmp_path: Path) -> None:
-    from tasktransfer.data.stats import length_distributions  # noqa: PLC0415
+    from tasktransfer.data.stats import compute_length_distributions  # noqa: PLC0415
     from tasktransfer.designs.transfer.tables import data_report  # noqa: PLC0415
 
     def quiet(folder: Path, few_sample: bool) -> Any:
@@ -182,7 +182,7 @@ def test_a_release_without_turns_has_no_lengths(tmp_path: Path) -> None:
     datasets.add(silent)
     write_release(tmp_path)
     prepare("Errands", tmp_path, True, tmp_path / "out")
-    assert length_distributions([tmp_path / "out"]) == []
+    assert compute_length_distributions([tmp_path / "out"]) == []
     assert "shop_classification" in data_report.as_text([tmp_path / "out"])
     assert (tmp_path / "tables" / "lengths.csv") in data_report.write(
         [tmp_path / "out"], tmp_path / "tables"

@@ -16,7 +16,7 @@ from tasktransfer.core.fidelity import DEFAULT
 from tasktransfer.core.specs import Pooling
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.evaluation import replies as replies_judged
-from tasktransfer.evaluation.decoding import diverse_beams
+from tasktransfer.evaluation.decoding import search_diverse_beams
 from tasktransfer.layers.ragged import build_ragged, pad_rows
 from tasktransfer.models.built import make_two_encoders
 from tasktransfer.models.checkpoint import load_pretrained
@@ -183,11 +183,15 @@ def test_greedy_is_one_group_of_one_beam_and_more_groups_differ() -> None:
     mask = torch.ones_like(ids)
     with torch.inference_mode():
         attended = model.get_encoder()(input_ids=ids, attention_mask=mask)
-        ours = diverse_beams(model, attended, mask, groups=1, beams=1, penalty=0.0, longest=6)
+        ours = search_diverse_beams(
+            model, attended, mask, groups=1, beams=1, penalty=0.0, longest=6
+        )
         theirs = model.generate(
             input_ids=ids, attention_mask=mask, do_sample=False, num_beams=1, max_new_tokens=6
         )[:, 1:]
-        several = diverse_beams(model, attended, mask, groups=3, beams=2, penalty=0.5, longest=6)
+        several = search_diverse_beams(
+            model, attended, mask, groups=3, beams=2, penalty=0.5, longest=6
+        )
     assert torch.equal(ours[:, : theirs.shape[1]], theirs)
     assert several.shape[0] == 3
 

@@ -25,7 +25,7 @@ from tasktransfer.designs.empathetic.sources import tiny
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES, read_dialogues
 from tasktransfer.designs.empathetic.sources.others import DAILY_REPLIES, OTHERS, REPLY_PAIRS
 from tasktransfer.errors import ConfigError, DataError, TrainingError
-from tasktransfer.fits import fast_text, fitted_on, learner_named
+from tasktransfer.fits import fast_text, get_learner, load_classifier
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.store import build_frame, write_frame
@@ -363,9 +363,9 @@ def test_a_classifier_of_other_labels_is_refused(tmp_path: Path) -> None:
         for i in range(20)
     ]
     fast_text.fit(card, rows, None, {}, 0).save(tmp_path)
-    learner = learner_named("fasttext", {})
-    assert fitted_on(learner, tmp_path, card)
+    learner = get_learner("fasttext", {})
+    assert load_classifier(learner, tmp_path, card)
     other = replace(card, labels=("glad", *card.labels[1:]))
     told = rf"{tmp_path}: The classifier has 32 labels, but .*difference is 'glad'"
     with pytest.raises(DataError, match=told):
-        fitted_on(learner, tmp_path, other)
+        load_classifier(learner, tmp_path, other)

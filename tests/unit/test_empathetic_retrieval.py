@@ -9,7 +9,7 @@ from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import DataError
 from tasktransfer.evaluation.replies import select_candidates
 from tasktransfer.layers.ragged import build_ragged
-from tasktransfer.metrics.retrieval import p_at_1, right_at_1, rows_of_blocks
+from tasktransfer.metrics.retrieval import p_at_1, score_diagonal, select_block_rows
 from tasktransfer.tasks.card import Instance
 
 SCORES = np.array(
@@ -36,22 +36,22 @@ def test_ties_count_by_halves_and_the_last_block_is_short() -> None:
 
 
 def test_the_papers_code_drops_the_last_block_always() -> None:
-    assert rows_of_blocks(5, 3).tolist() == [0, 1, 2, 3, 4]
-    assert rows_of_blocks(5, 3, drop_last=True).tolist() == [0, 1, 2]
-    assert rows_of_blocks(4, 2, drop_last=True).tolist() == [0, 1]
+    assert select_block_rows(5, 3).tolist() == [0, 1, 2, 3, 4]
+    assert select_block_rows(5, 3, drop_last=True).tolist() == [0, 1, 2]
+    assert select_block_rows(4, 2, drop_last=True).tolist() == [0, 1]
 
 
 def test_a_limit_takes_whole_blocks_as_they_are_in_the_whole_test_set() -> None:
     """Rows sampled singly would separate those of a dialogue, which are hard to distinguish."""
-    limited = rows_of_blocks(5257, 100, most=10)
+    limited = select_block_rows(5257, 100, most=10)
     assert len(limited) == 1000
     for block in limited.reshape(10, 100):
         assert block[0] % 100 == 0
         assert block.tolist() == list(range(block[0], block[0] + 100))
     assert len(np.unique(limited)) == 1000
     assert limited[-1] - limited[0] > 3000  # from all over the test set
-    assert limited.tolist() == rows_of_blocks(5257, 100, most=10, drop_last=True).tolist()
-    assert len(rows_of_blocks(5257, 100, most=53)) == 5257
+    assert limited.tolist() == select_block_rows(5257, 100, most=10, drop_last=True).tolist()
+    assert len(select_block_rows(5257, 100, most=53)) == 5257
 
 
 def test_rows_of_one_dialogue_stay_together_under_a_limit() -> None:
@@ -65,7 +65,7 @@ def test_rows_of_one_dialogue_stay_together_under_a_limit() -> None:
         return (dialogue[rows][:, None] == dialogue[columns]).astype(float)
 
     for most in (2, None):
-        kept = rows_of_blocks(1000, 100, most=most)
+        kept = select_block_rows(1000, 100, most=most)
         right = p_at_1(lambda r, c, k=kept: of_dialogue(k[r], k[c]), np.arange(len(kept)), 100)
         assert right.mean() == 0.5
 
@@ -76,13 +76,13 @@ def test_another_order_puts_other_rows_together() -> None:
 
 
 def test_of_equal_scores_one_is_drawn() -> None:
-    assert right_at_1(np.zeros((4, 4))).tolist() == [0.25] * 4
+    assert score_diagonal(np.zeros((4, 4))).tolist() == [0.25] * 4
 
 
 def test_random_scores_are_right_by_chance() -> None:
     chance = np.random.default_rng(0)
     drawn = chance.random((3000, 100))
-    hits = [right_at_1(drawn[i : i + 100]).mean() for i in range(0, 3000, 100)]
+    hits = [score_diagonal(drawn[i : i + 100]).mean() for i in range(0, 3000, 100)]
     assert 100 * np.mean(hits) == pytest.approx(1.0, abs=3 * 100 * np.std(hits) / 30**0.5)
 
 
@@ -121,8 +121,8 @@ def test_fewer_rows_than_a_block_are_refused() -> None:
     with pytest.raises(
         DataError, match=r"P@1,6: 5 rows are too few for a block of this size. Use a larger"
     ):
-        rows_of_blocks(5, 6)
-    assert rows_of_blocks(5, 5).tolist() == [0, 1, 2, 3, 4]
+        select_block_rows(5, 6)
+    assert select_block_rows(5, 5).tolist() == [0, 1, 2, 3, 4]
     told = r"P@1,5: 5 rows are too few .*, and release_compat leaves the last 5 out\. Use"
     with pytest.raises(DataError, match=told):
-        rows_of_blocks(5, 5, drop_last=True)
+        select_block_rows(5, 5, drop_last=True)

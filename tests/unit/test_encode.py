@@ -17,7 +17,7 @@ from tasktransfer.encoding.text import text_to_text_examples
 from tasktransfer.errors import ModelError
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.spans import find_mentions
-from tasktransfer.training.tiny import new_tokenizer
+from tasktransfer.training.tiny import create_tokenizer
 
 OLD = " ".join(f"speaker{1 + i % 2}: old words number {i}" for i in range(40))
 TARGET = "speaker1: the target utterance is here"
@@ -26,7 +26,7 @@ TEXTS = [OLD, TARGET, "context: emotion: question: answer: Which option is the b
 
 @pytest.fixture(scope="module")
 def tokenizers() -> dict[Family, Any]:
-    made = {family: new_tokenizer(family, TEXTS * 20) for family in FAMILIES}
+    made = {family: create_tokenizer(family, TEXTS * 20) for family in FAMILIES}
     for tokenizer in made.values():
         tokenizer.truncation_side = "left"
     return made

@@ -9,7 +9,7 @@ import pytest
 from releases import load_release, read_instances, tiny_release
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.feta.release import Parsed
-from tasktransfer.datasets.friends.layouts import phrase_around
+from tasktransfer.datasets.friends.layouts import extract_phrase
 from tasktransfer.tasks.card import Instance
 
 DAILY = "speaker1: It is raining. speaker2: I hate rain, it spoils the picnic."
@@ -137,8 +137,8 @@ def test_mentions(releases: dict[str, Parsed]) -> None:
 
 
 def test_phrase_takes_the_words_after_on_a_tie() -> None:
-    assert phrase_around("one two three", 4, 7) == "two three"
-    assert phrase_around("one two", 4, 7) == "one two"
+    assert extract_phrase("one two three", 4, 7) == "two three"
+    assert extract_phrase("one two", 4, 7) == "one two"
 
 
 def test_answers_in_turns_and_speakers(releases: dict[str, Parsed]) -> None:

@@ -24,7 +24,7 @@ from tasktransfer.models.heads import create_head, select_labels
 from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
-from tasktransfer.training.samplers import Schedule, task_batches
+from tasktransfer.training.samplers import Schedule, make_task_batches
 from tasktransfer.training.setup import Setup
 
 TLIDB = FIDELITIES["tlidb"]
@@ -131,7 +131,7 @@ CARRIED = training(batches_per_update=3, leftover_batches="next_epoch")
 
 def test_an_update_is_three_batches_of_a_third_of_the_size() -> None:
     sizes = {"a": 130, "b": 35}  # 7 and 2 batches of 20
-    updates = task_batches(sizes, THREES, seed=0, epoch=1)
+    updates = make_task_batches(sizes, THREES, seed=0, epoch=1)
     assert [len(update) for update in updates] == [3, 3, 3]
     assert max(len(batch.examples) for update in updates for batch in update) == 20
     assert any(len({batch.task for batch in update}) == 2 for update in updates)
@@ -140,14 +140,14 @@ def test_an_update_is_three_batches_of_a_third_of_the_size() -> None:
 
 
 def test_too_few_batches_for_an_update_are_one_of_their_own() -> None:
-    *_, last = task_batches({"a": 75}, THREES, seed=0, epoch=1)  # 4 batches
+    *_, last = make_task_batches({"a": 75}, THREES, seed=0, epoch=1)  # 4 batches
     assert [batch.weight for batch in last] == [1.0]
 
 
 def test_leftover_batches_join_the_next_epochs_first_update() -> None:
     sizes = {"a": 95}  # 5 batches: 3 for an update, 2 left over
-    both = [task_batches(sizes, CARRIED, seed=0, epoch=epoch) for epoch in (1, 2)]
-    apart = [task_batches(sizes, THREES, seed=0, epoch=epoch) for epoch in (1, 2)]
+    both = [make_task_batches(sizes, CARRIED, seed=0, epoch=epoch) for epoch in (1, 2)]
+    apart = [make_task_batches(sizes, THREES, seed=0, epoch=epoch) for epoch in (1, 2)]
     assert [[len(update) for update in epoch] for epoch in both] == [[3], [5]]
     assert both[0] == apart[0][:1]
     left, first = [b.examples for b in apart[0][1]], [b.examples for b in apart[1][0]]
@@ -162,7 +162,7 @@ def test_a_schedule_counts_the_updates_that_there_are(given: Training) -> None:
     assert schedule.rounds == 3
     made = [list(schedule.round(number)) for number in (1, 2, 3)]
     sizes = {"a": 95}
-    assert made == [task_batches(sizes, given, seed=0, epoch=epoch) for epoch in (1, 2, 3)]
+    assert made == [make_task_batches(sizes, given, seed=0, epoch=epoch) for epoch in (1, 2, 3)]
 
 
 def test_a_task_that_the_toolkit_never_updates_on_is_refused() -> None:

@@ -19,7 +19,7 @@ from tasktransfer.data import recipes
 from tasktransfer.data.recipes import Ingredients, find_recipe, prepend_labels
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError, DataError, RecordError
-from tasktransfer.fits import LEARNERS, answers, learner_named, ranked
+from tasktransfer.fits import LEARNERS, choose_answers, get_learner, rank_labels
 from tasktransfer.metrics.measures import MEASURES, find_invalid_value, pearson, spearman
 from tasktransfer.results.damage import find_damage
 from tasktransfer.results.records import read_record, record_of, write_record
@@ -58,10 +58,10 @@ def test_logistic_regression_on_words_is_scikit_learns(tmp_path: Path) -> None:
     assert np.array_equal(
         again.probabilities(INSTANCES, None), classifier.probabilities(INSTANCES, None)
     )
-    assert answers(TASK, ours) == [one.target for one in INSTANCES]
+    assert choose_answers(TASK, ours) == [one.target for one in INSTANCES]
     assert all(
         labels[0] == one.target[0]
-        for labels, one in zip(ranked(TASK, ours), INSTANCES, strict=True)
+        for labels, one in zip(rank_labels(TASK, ours), INSTANCES, strict=True)
     )
 
 
@@ -90,7 +90,7 @@ def test_what_cannot_be_learnt_is_refused(task: str, instances: list[Instance], 
 
 def test_unknown_names_say_which_there_are() -> None:
     with pytest.raises(ConfigError, match=r"'fasttxt' is not a learner\. Choose one of logistic"):
-        learner_named("fasttxt", {})
+        get_learner("fasttxt", {})
     with pytest.raises(
         ConfigError, match=r"'perturb' is not a recipe\. Choose one of prepend_labels"
     ):

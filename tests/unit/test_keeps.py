@@ -20,7 +20,7 @@ from tasktransfer.encoding.encoder_examples import encoder_examples
 from tasktransfer.encoding.middle import keep_both_ends
 from tasktransfer.encoding.text import text_to_text_examples
 from tasktransfer.tasks.card import Instance, Task
-from tasktransfer.training.tiny import new_tokenizer
+from tasktransfer.training.tiny import create_tokenizer
 
 NUMBERS = [f"n{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(100)]
 CONTEXT = " ".join(NUMBERS)
@@ -32,7 +32,7 @@ def words_read(family: Family, keeps: str) -> list[str]:
     plain = get_task("DailyDialog", "topic_classification")
     task: Task = replace(plain, keeps=keeps)  # type: ignore[arg-type]
     texts = ["context: labels: topic", task.prompt.template, *task.labels]
-    tokenizer: Any = new_tokenizer(family, [CONTEXT, *texts] * 9)
+    tokenizer: Any = create_tokenizer(family, [CONTEXT, *texts] * 9)
     row = Instance("i", "d", task.name, CONTEXT, len(CONTEXT), {}, (), (task.labels[0],))
     if family == "encoder":
         (example,) = encoder_examples(tokenizer, task, [row], LIMIT)

@@ -15,8 +15,8 @@ from tasktransfer.errors import (
     LEAST_MEMORY_MB,
     MemoryShortageError,
     ModelError,
-    memory_shortage,
-    mendable,
+    as_memory_shortage,
+    as_mendable_error,
 )
 
 DEMO = str(Path(__file__).resolve().parents[2] / "workflow" / "presets" / "demo.yaml")
@@ -36,7 +36,7 @@ DEMO = str(Path(__file__).resolve().parents[2] / "workflow" / "presets" / "demo.
     ],
 )
 def test_what_a_person_can_mend(error: Exception, part: str) -> None:
-    known = mendable(error)
+    known = as_mendable_error(error)
     assert known is not None
     with pytest.raises(type(known), match=part):
         raise known
@@ -45,7 +45,7 @@ def test_what_a_person_can_mend(error: Exception, part: str) -> None:
 
 def test_a_bug_stays_a_bug() -> None:
     for error in (KeyError("seed"), ImportError("No module named 'torch'"), OSError("odd")):
-        assert mendable(error) is None
+        assert as_mendable_error(error) is None
 
 
 def test_a_library_may_call_it_something_else() -> None:
@@ -53,7 +53,7 @@ def test_a_library_may_call_it_something_else() -> None:
     told = ModelError("cannot load 'bert' as encoder")
     told.__cause__ = ImportError("Unable to import required dependency numpy")
     told.__cause__.__context__ = lack
-    assert isinstance(memory_shortage(told), MemoryShortageError)
+    assert isinstance(as_memory_shortage(told), MemoryShortageError)
 
 
 def limited(command: str, shell: str) -> subprocess.CompletedProcess[str]:

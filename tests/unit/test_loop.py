@@ -18,7 +18,7 @@ from tasktransfer.encoding.encoded import EncodedSplit, Ragged
 from tasktransfer.errors import ConfigError, TrainingError
 from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.training.ahead import micro_batches
+from tasktransfer.training.ahead import split_micro_batches
 from tasktransfer.training.gradients import set_gradients
 from tasktransfer.training.loop import Trained, train
 from tasktransfer.training.memory import TokenBudget
@@ -250,7 +250,7 @@ def test_an_update_of_several_tasks_is_one_step_on_the_mean_of_their_losses(load
     model.module.zero_grad()
     batches = tuple(Batch(name, tuple(range(len(s))), 0.5) for name, s in splits.items())
     moving = list(model.module.parameters())
-    made = micro_batches(model, splits, batches, 64)
+    made = split_micro_batches(model, splits, batches, 64)
     losses = set_gradients(model, moving, splits, batches, made, SETUP)
     assert torch.allclose(torch.stack(losses), torch.stack(list(means.values())), rtol=1e-5)
     gradients = {n: p.grad for n, p in model.module.named_parameters() if p.grad is not None}

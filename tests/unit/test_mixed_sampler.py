@@ -13,7 +13,7 @@ from tasktransfer.core.specs import Training
 from tasktransfer.training.ahead import Ahead
 from tasktransfer.training.gradients import set_gradients
 from tasktransfer.training.memory import TokenBudget
-from tasktransfer.training.samplers import Batch, mixed
+from tasktransfer.training.samplers import Batch, mix_tasks
 from tasktransfer.training.setup import Setup
 from tasktransfer.training.workers import Workers
 
@@ -22,7 +22,7 @@ TRAINING = Training(batch_size=32)
 
 
 def test_every_tasks_share_is_within_its_sampling_error() -> None:
-    updates = mixed(SIZES, TRAINING, seed=0, epoch=1)
+    updates = mix_tasks(SIZES, TRAINING, seed=0, epoch=1)
     counts = Counter(dict.fromkeys(SIZES, 0))
     for update in updates:
         counts.update({batch.task: len(batch.examples) for batch in update})
@@ -35,17 +35,21 @@ def test_every_tasks_share_is_within_its_sampling_error() -> None:
 
 def test_no_instance_comes_twice_before_all_did() -> None:
     drawn = [
-        e for u in mixed(SIZES, TRAINING, 0, 1) for b in u if b.task == "small" for e in b.examples
+        e
+        for u in mix_tasks(SIZES, TRAINING, 0, 1)
+        for b in u
+        if b.task == "small"
+        for e in b.examples
     ]
     for begin in range(0, len(drawn) - 31, 32):
         assert sorted(drawn[begin : begin + 32]) == [*range(32)]
 
 
 def test_seeds_and_epochs_repeat_and_differ() -> None:
-    one = mixed(SIZES, TRAINING, 0, 1)
-    assert one == mixed(SIZES, TRAINING, 0, 1)
-    assert one != mixed(SIZES, TRAINING, 1, 1)
-    assert one != mixed(SIZES, TRAINING, 0, 2)
+    one = mix_tasks(SIZES, TRAINING, 0, 1)
+    assert one == mix_tasks(SIZES, TRAINING, 0, 1)
+    assert one != mix_tasks(SIZES, TRAINING, 1, 1)
+    assert one != mix_tasks(SIZES, TRAINING, 0, 2)
 
 
 @pytest.mark.parametrize("portions", [(8, 8), (15, 1)])

@@ -161,7 +161,7 @@ def test_looking_seldom_at_what_has_ended_changes_no_answer(
         read = model._read(rows)
         (first,) = model.decoder.generate(read, 0, -1, 20)[:, 3].tolist()  # type: ignore[operator]
         often = model.decoder.generate(read, 0, first, 20)  # type: ignore[operator]
-        monkeypatch.setattr(layers, "all_ended", lambda ended, step: step == 7)
+        monkeypatch.setattr(layers, "have_all_ended", lambda ended, step: step == 7)
         seldom = model.decoder.generate(read, 0, first, 20)  # type: ignore[operator]
     steps = often.shape[1]
     assert steps <= 4

@@ -21,7 +21,7 @@ from tasktransfer.core.nodes import (
     Pool,
     Stage,
     Start,
-    with_all_selections,
+    merge_selections,
 )
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import LowRank, ModelSpec, Selection, Training
@@ -249,14 +249,14 @@ def test_what_selects_the_round_is_part_of_what_starts_from_it_alone() -> None:
 
 def test_a_stage_with_several_selections() -> None:
     other = replace(BASE, selection=Selection((A,), keep="every", rounds=(0, 2)))
-    every = with_all_selections(BASE, [other, replace(BASE, selection=Selection((A, B)))])
+    every = merge_selections(BASE, [other, replace(BASE, selection=Selection((A, B)))])
     assert every.digest == BASE.digest
     assert [one.tasks for one in every.selections] == [(B,), (A,), (A, B)]
     assert (every.measured_on, every.tested) == ((B, A), (B, A))
     assert [number for number in range(4) if every.keeps(number)] == [0, 2]
-    assert with_all_selections(every, [BASE]) is every
+    assert merge_selections(every, [BASE]) is every
     with pytest.raises(ConfigError, match="undefined which round is tested"):
-        with_all_selections(replace(BASE, tests=(A,)), [other])
+        merge_selections(replace(BASE, tests=(A,)), [other])
 
 
 def test_which_rounds_are_kept_is_no_part_of_an_identity() -> None:

@@ -39,7 +39,7 @@ from tasktransfer.models.pairs import START_MIDDLE, START_SCALE, split_pairs
 from tasktransfer.models.representation import compute_representations
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.training.hardware import Hardware
-from tasktransfer.training.tiny import new_tokenizer
+from tasktransfer.training.tiny import create_tokenizer
 
 CPU = torch.device("cpu")
 
@@ -74,7 +74,7 @@ SAID = (
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a small BERT with a pooler, and its tokenizer."""
     place = tmp_path_factory.mktemp("bert")
-    tokenizer = new_tokenizer("encoder", [" ".join(WORDS)] * 3)
+    tokenizer = create_tokenizer("encoder", [" ".join(WORDS)] * 3)
     torch.manual_seed(0)
     shape = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
     config = BertConfig(vocab_size=len(tokenizer), intermediate_size=32, **shape)

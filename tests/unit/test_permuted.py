@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tasktransfer.data.cache import prepare, read_instances, read_manifest
-from tasktransfer.data.permuted import permute_answers, permuted_answers
+from tasktransfer.data.permuted import derive_permuted_answers, permute_answers
 from tasktransfer.data.recipes import Ingredients
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import generate
@@ -26,7 +26,7 @@ def caches(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def derived(cache: Path, seed: int) -> dict[tuple[str, str], list[Instance]]:
-    return permuted_answers(Ingredients((cache,), (), (), (), {"seed": seed}))
+    return derive_permuted_answers(Ingredients((cache,), (), (), (), {"seed": seed}))
 
 
 @pytest.mark.parametrize("dataset", ["DailyDialog", "Friends"])
@@ -67,7 +67,7 @@ def test_a_seed_is_one_permutation(caches: dict[str, Path]) -> None:
 def test_an_answer_out_of_a_list_is_another_one_of_the_list(caches: dict[str, Path]) -> None:
     """Words of the scene that are not entities would teach impossible answers."""
     settings = {"seed": 0, "listed": True}
-    made = permuted_answers(Ingredients((caches["Friends"],), (), (), (), settings))
+    made = derive_permuted_answers(Ingredients((caches["Friends"],), (), (), (), settings))
     before = derived(caches["Friends"], 0)
     card = DATASETS["Friends"].tasks["reading_comprehension"]
     moved = 0

@@ -133,7 +133,7 @@ class Clocks:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, waits: float) -> None:
         self.own = self.everybodys = 0.0
         self.waits, self.updates = waits, 0
-        monkeypatch.setattr(bfloat16_gain, "_layer", lambda width: self.update)
+        monkeypatch.setattr(bfloat16_gain, "_build_layer_call", lambda width: self.update)
 
     def update(self, kind: torch.dtype) -> None:
         self.updates += 1

@@ -20,7 +20,13 @@ from tasktransfer.designs.probes.plan import name_readings, plan
 from tasktransfer.designs.probes.word_vectors import read_vectors, score_agreement
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.fits.mlp_probes import fit_mlp
-from tasktransfer.fits.probes import Given, best_constant, fit_probes, micro_f1, shuffled_by_type
+from tasktransfer.fits.probes import (
+    Given,
+    compute_micro_f1,
+    find_best_constant,
+    fit_probes,
+    shuffle_by_type,
+)
 from tasktransfer.jobs.probe_job import limited, refuse_mixed
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.tasks.card import Instance
@@ -72,7 +78,7 @@ def test_what_can_be_read_is_read_and_shuffled_labels_are_not(tmp_path: Path) ->
     assert (tmp_path / "t" / "probe.safetensors").is_file()
     ours = [row for row in fitted.rows if row.task == "t"]
     predicted = [row.prediction for row in ours]
-    assert micro_f1(predicted, [row.gold for row in ours]) == measures["micro_f1"]
+    assert compute_micro_f1(predicted, [row.gold for row in ours]) == measures["micro_f1"]
     again = fit_probes(given(tmp_path, rows[:200], rows[200:], matrix)[0])
     assert again.measures == fitted.measures
 
@@ -111,7 +117,7 @@ def test_an_mlp_reads_sets_of_labels_of_which_each_is_rare() -> None:
     golds = [tuple(str(k) for k in np.flatnonzero(row > 1.4)) for row in scores]
     dialogues = [str(n // 5) for n in range(1500)]
     probe = fit_mlp(matrix[:1200], golds[:1200], dialogues[:1200], 0, one=False)
-    assert micro_f1(probe.answers(matrix[1200:]), golds[1200:]) > 50
+    assert compute_micro_f1(probe.answers(matrix[1200:]), golds[1200:]) > 50
     again = fit_mlp(matrix[:1200], golds[:1200], dialogues[:1200], 0, one=False)
     assert again.answers(matrix) == probe.answers(matrix)
 
@@ -162,17 +168,17 @@ def test_training_rows_of_held_out_dialogues_are_refused() -> None:
 
 def test_shuffling_keeps_labels_within_their_type() -> None:
     rows = [instance(n, (f"{n % 2}-{n}",), kind=str(n % 2)) for n in range(40)]
-    mixed = shuffled_by_type(rows, 0)
+    mixed = shuffle_by_type(rows, 0)
     assert sorted(mixed) == sorted(row.target for row in rows)
     assert all(label[0][0] == row.query["type"] for label, row in zip(mixed, rows, strict=True))
     assert mixed != [row.target for row in rows]
-    assert mixed == shuffled_by_type(rows, 0) != shuffled_by_type(rows, 1)
+    assert mixed == shuffle_by_type(rows, 0) != shuffle_by_type(rows, 1)
 
 
 def test_the_best_constant_answer() -> None:
-    assert best_constant([("a",), ("b",), ("b",)]) == ("b",)
+    assert find_best_constant([("a",), ("b",), ("b",)]) == ("b",)
     # a alone: 2 * 3 / (4 + 5); a and b: 2 * 5 / (8 + 5).
-    assert best_constant([("a", "b"), ("a", "b"), ("a",), ()]) == ("a", "b")
+    assert find_best_constant([("a", "b"), ("a", "b"), ("a",), ()]) == ("a", "b")
 
 
 def test_a_limit_takes_the_same_rows_whatever_the_seed() -> None:

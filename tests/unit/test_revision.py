@@ -71,7 +71,7 @@ def test_the_memo_saves_hashing_and_sees_changes(
     first = release_revision(path, "Friends", memo)
     with monkeypatch.context() as patch:
         patch.setattr(file_digests.hashlib, "file_digest", None)
-        patch.setattr(revision, "_digest_of", None)
+        patch.setattr(revision, "_compute_digest", None)
         assert release_revision(path, "Friends", memo) == first
     tiny.content["extra"] = 2
     assert path == (tiny.pack(tmp_path) if packed else tiny.write(tmp_path))

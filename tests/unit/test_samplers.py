@@ -17,9 +17,9 @@ from tasktransfer.training.samplers import (
     Update,
     check_same_instances,
     compute_task_weights,
-    task_batches,
-    together,
-    uniform,
+    make_task_batches,
+    pair_instances,
+    sample_uniformly,
 )
 
 SIXTY = Training(batch_size=60, epochs=3)
@@ -31,7 +31,7 @@ def examples(updates: list[Update], task: str) -> list[int]:
 
 
 def test_every_example_of_every_task_comes_once_in_batches_of_one_task() -> None:
-    updates = task_batches({"a": 130, "b": 7}, SIXTY, seed=3, epoch=1)
+    updates = make_task_batches({"a": 130, "b": 7}, SIXTY, seed=3, epoch=1)
     assert all(len(update) == 1 for update in updates)
     assert Counter(b.task for (b,) in updates) == {"a": 3, "b": 1}
     for task, size in (("a", 130), ("b", 7)):
@@ -41,7 +41,7 @@ def test_every_example_of_every_task_comes_once_in_batches_of_one_task() -> None
 
 
 def test_the_order_is_the_one_that_results_so_far_were_trained_in() -> None:
-    updates = task_batches({"b": 5, "a": 7}, replace(TEN, batch_size=3), seed=1, epoch=2)
+    updates = make_task_batches({"b": 5, "a": 7}, replace(TEN, batch_size=3), seed=1, epoch=2)
     assert [(b.task, b.examples) for (b,) in updates] == [
         ("a", (0, 6, 5)),
         ("b", (3, 1, 4)),
@@ -61,7 +61,8 @@ def test_order_depends_on_seed_and_epoch_and_on_nothing_else(sampler: Sampler) -
 
 def test_tasks_are_drawn_in_proportion_to_their_remaining_batches() -> None:
     firsts = Counter(
-        task_batches({"a": 90, "b": 10}, TEN, seed=seed, epoch=1)[0][0].task for seed in range(400)
+        make_task_batches({"a": 90, "b": 10}, TEN, seed=seed, epoch=1)[0][0].task
+        for seed in range(400)
     )
     assert firsts["a"] / 400 == pytest.approx(0.9, abs=0.05)
 
@@ -74,7 +75,7 @@ def test_task_weights_follow_the_option() -> None:
 
 
 def test_uniform_draws_tasks_alike_whatever_their_sizes() -> None:
-    updates = uniform({"a": 9000, "b": 1000}, TEN, seed=0, epoch=1)
+    updates = sample_uniformly({"a": 9000, "b": 1000}, TEN, seed=0, epoch=1)
     assert len(updates) == 1000
     assert {b.weight for (b,) in updates} == {1.0}
     drawn = Counter(b.task for (b,) in updates)
@@ -82,7 +83,7 @@ def test_uniform_draws_tasks_alike_whatever_their_sizes() -> None:
 
 
 def test_uniform_repeats_no_example_before_all_of_its_task_were_drawn() -> None:
-    drawn = examples(uniform({"a": 900, "b": 25}, TEN, seed=0, epoch=1), "b")
+    drawn = examples(sample_uniformly({"a": 900, "b": 25}, TEN, seed=0, epoch=1), "b")
     passes = [drawn[i : i + 25] for i in range(0, len(drawn), 25)]
     assert len(passes) > 10
     assert all(len(set(one)) == len(one) for one in passes)
@@ -91,7 +92,7 @@ def test_uniform_repeats_no_example_before_all_of_its_task_were_drawn() -> None:
 
 
 def test_together_takes_the_same_instances_of_every_task() -> None:
-    updates = together({"b": 25, "a": 25}, TEN, seed=0, epoch=1)
+    updates = pair_instances({"b": 25, "a": 25}, TEN, seed=0, epoch=1)
     assert [len(update[0].examples) for update in updates] == [10, 10, 5]
     for update in updates:
         assert [(b.task, b.weight) for b in update] == [("a", 0.5), ("b", 0.5)]

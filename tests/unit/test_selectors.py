@@ -22,7 +22,7 @@ from tasktransfer.results.frames import list_names
 from tasktransfer.results.revisions import find_revisions
 from tasktransfer.results.store import build_frame
 from tasktransfer.selection import methods
-from tasktransfer.selection.choose import dev_deltas, select
+from tasktransfer.selection.choose import select, select_dev_deltas
 from tasktransfer.selection.evidence import add_source_mean, build_evidence, list_selectors
 from tasktransfer.selection.inputs import Arrays, Asked
 from tasktransfer.selection.methods import SELECTORS
@@ -330,7 +330,7 @@ def test_a_selector_chooses_the_sources_of_several() -> None:
 
 
 def select_from_tables_of(tables: Tables, values: pd.DataFrame) -> list[Any]:
-    deltas = dev_deltas(tables["deltas"], tables["transfer_runs"])
+    deltas = select_dev_deltas(tables["deltas"], tables["transfer_runs"])
     return list(select(deltas, 3, 2, "size", values))
 
 
@@ -340,7 +340,7 @@ def test_a_source_without_a_value_is_not_chosen() -> None:
     values = compute_study_values(parse(CONFIG), of_dev).query("selector == 'size'").copy()
     a, b, c = TASKS
     values.loc[values["source"] == b, ["value", "reason"]] = (np.nan, "b has no classes")
-    deltas = dev_deltas(of_dev["deltas"], of_dev["transfer_runs"])
+    deltas = select_dev_deltas(of_dev["deltas"], of_dev["transfer_runs"])
     chosen = select(deltas, 3, 1, "size", values)
     assert {one["target"]: one["sources"] for one in chosen} == {a: [c], b: [c], c: [a]}
     with pytest.raises(RecordError, match=r"value of size \(b has no classes\), but 2"):

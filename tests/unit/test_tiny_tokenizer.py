@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tasktransfer.core.specs import FAMILIES, Family
-from tasktransfer.training.tiny import new_tokenizer
+from tasktransfer.training.tiny import create_tokenizer
 
 TEXTS = [
     f"speaker{n % 2}: the {animal} {verb} the {colour} {thing}, or so we are told."
@@ -47,7 +47,7 @@ def test_another_process_makes_the_same_tokenizer(family: Family) -> None:
 
 
 def test_the_pieces_of_words_are_no_special_tokens() -> None:
-    tokenizer = new_tokenizer("encoder", TEXTS)
+    tokenizer = create_tokenizer("encoder", TEXTS)
     assert set(tokenizer.all_special_tokens) == {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
     ids = tokenizer("the whale sees a mousecat")["input_ids"]
     assert tokenizer.decode(ids, skip_special_tokens=True).startswith("the whale sees")

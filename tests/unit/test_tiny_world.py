@@ -18,7 +18,7 @@ from releases import load_release, read_instances
 from tasktransfer.datasets import ALL_TASKS
 from tasktransfer.datasets.dailydialog import tiny_words as daily_words
 from tasktransfer.datasets.dataset import Claim
-from tasktransfer.datasets.feta.tiny_world.casting import portion_sizes
+from tasktransfer.datasets.feta.tiny_world.casting import compute_portion_sizes
 from tasktransfer.datasets.friends import tiny_words as friends_words
 from tasktransfer.datasets.tiny_world import (
     DEFAULT_DIALOGUES,
@@ -28,7 +28,7 @@ from tasktransfer.datasets.tiny_world import (
     PARTS,
     UNRELATED,
     generate,
-    revision,
+    name_revision,
 )
 from tasktransfer.errors import ConfigError, DataError
 
@@ -99,16 +99,23 @@ def test_seed_and_size_change_bytes_and_revision(world: Path, tmp_path: Path) ->
     folders = (world, tmp_path / "seed", tmp_path / "size")
     assert len({digest(folder) for folder in folders}) == 3
     assert (
-        len({revision(0, DEFAULT_DIALOGUES), revision(1, DEFAULT_DIALOGUES), revision(0, 150)}) == 3
+        len(
+            {
+                name_revision(0, DEFAULT_DIALOGUES),
+                name_revision(1, DEFAULT_DIALOGUES),
+                name_revision(0, 150),
+            }
+        )
+        == 3
     )
-    assert json.loads((world / "tiny_world.json").read_text())["revision"] == revision(
+    assert json.loads((world / "tiny_world.json").read_text())["revision"] == name_revision(
         0, DEFAULT_DIALOGUES
     )
 
 
 def test_import_loads_no_heavy_package() -> None:
     code = (
-        "import sys; import tasktransfer.datasets.tiny_world as t; t.revision(0, 240); "
+        "import sys; import tasktransfer.datasets.tiny_world as t; t.name_revision(0, 240); "
         "print([m for m in ('torch', 'pyarrow', 'numpy', 'transformers') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
@@ -121,7 +128,7 @@ def test_import_loads_no_heavy_package() -> None:
 )
 def test_impossible_parameters_are_refused(tmp_path: Path, seed: Any, dialogues: Any) -> None:
     with pytest.raises(ConfigError, match="tiny world"):
-        revision(seed, dialogues)
+        name_revision(seed, dialogues)
     with pytest.raises(ConfigError, match="tiny world"):
         generate(tmp_path / "world", seed=seed, dialogues=dialogues)
     assert not list(tmp_path.iterdir())
@@ -218,7 +225,7 @@ def test_splits_part_the_dialogues(world: Path, dataset: str) -> None:
     for split, full in (("train", train), ("dev", dev)):
         few = ids(world, dataset, f"0.1_percent_few_shot_{split}")
         assert set(few) < set(full)
-    assert portion_sizes(240) == {
+    assert compute_portion_sizes(240) == {
         "few_train": 120, "rest_train": 24, "few_dev": 30, "rest_dev": 6, "test": 60,
     }  # fmt: skip
 

@@ -12,7 +12,7 @@ from tasktransfer.core.fidelity import DEFAULT
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding import toolkit
-from tasktransfer.encoding.encode import _scoring_row
+from tasktransfer.encoding.encode import _make_scoring_row
 from tasktransfer.encoding.encoded import IGNORED, Example, read_split, write_split
 from tasktransfer.encoding.encoder_examples import encoder_examples
 from tasktransfer.errors import DataError
@@ -24,7 +24,7 @@ from tasktransfer.tasks.toolkit_texts import (
     parse_as_toolkit,
     prompt_text,
 )
-from tasktransfer.training.tiny import new_tokenizer
+from tasktransfer.training.tiny import create_tokenizer
 
 
 def instance(task: Task, **fields: Any) -> Instance:
@@ -51,7 +51,7 @@ ENTITIES = instance(
 @pytest.fixture(scope="module")
 def tokenizers() -> dict[Family, Any]:
     texts = [QUESTION.context, "what did ross see? monica or context: question: answer: is out of"]
-    return {family: new_tokenizer(family, texts * 20) for family in FAMILIES}
+    return {family: create_tokenizer(family, texts * 20) for family in FAMILIES}
 
 
 def encoded(
@@ -214,7 +214,7 @@ def test_how_long_answers_may_get() -> None:
 
 
 def test_an_answer_across_the_separator_is_read_without_it(tokenizers: dict[Family, Any]) -> None:
-    *_, text = _scoring_row(RC, ENTITIES, "encoder", "tlidb", tokenizers["encoder"])
+    *_, text = _make_scoring_row(RC, ENTITIES, "encoder", "tlidb", tokenizers["encoder"])
     joined = build_encoder_texts(RC.toolkit, RC, ENTITIES, "[SEP]")[0].text if RC.toolkit else ""
     assert "[SEP]" in joined
     assert text == joined.replace("[SEP]", "     ")

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file
 
 from small_models import Loader, small_stage
-from tasktransfer.core.nodes import Stage, Start, with_all_selections
+from tasktransfer.core.nodes import Stage, Start, merge_selections
 from tasktransfer.core.specs import FAMILIES, Family, Selection, Training
 from tasktransfer.errors import ModelError
 from tasktransfer.results.records import (
@@ -121,7 +121,7 @@ def test_a_training_with_two_selections_is_two_trainings_with_one(
     plain = small_stage(EMOTIONS, family=family, training=TRAINING)
     alone = [replace(plain, train_tasks=both, selection=Selection((task,))) for task in both]
     assert alone[0].digest == alone[1].digest
-    together = with_all_selections(alone[0], alone)
+    together = merge_selections(alone[0], alone)
     assert together.digest == alone[0].digest
     assert together.tested == both
     record = train(small, together, tmp_path / "together")

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from sklearn.covariance import LedoitWolf
 
-from tasktransfer.selection.similarity import cosine, mean_tfidf, retrieval_of_experts
+from tasktransfer.selection.similarity import compute_cosine, compute_mean_tfidf, score_by_retrieval
 from tasktransfer.selection.transferability import (
     BayesianRegression,
-    esm_logme,
-    hscore,
-    leep,
-    logme,
-    mapped,
-    nleep,
+    compute_esm_logme,
+    compute_hscore,
+    compute_leep,
+    compute_logme,
+    compute_nleep,
+    map_features,
 )
 
 RANDOM = np.random.default_rng(0)
@@ -43,7 +43,7 @@ def test_evidence_is_that_of_bayesian_regression(n: int, d: int) -> None:
         assert regression.log_evidence(y, 0.3, 7.0) == pytest.approx(
             exact(features, y, 0.3, 7.0), abs=1e-8
         )
-    assert logme(features, classes) == pytest.approx(np.mean(values), abs=1e-8)
+    assert compute_logme(features, classes) == pytest.approx(np.mean(values), abs=1e-8)
 
 
 def test_the_precisions_are_where_the_evidence_is_best() -> None:
@@ -72,8 +72,8 @@ def test_leep_is_its_formula() -> None:
     total = 0.0
     for row, y in zip(theta, classes, strict=True):
         total += np.log(sum(joint[y, z] / joint[:, z].sum() * row[z] for z in range(4)))
-    assert leep(theta, classes) == pytest.approx(total / 30, abs=1e-12)
-    assert leep(np.eye(3)[classes], classes) == 0
+    assert compute_leep(theta, classes) == pytest.approx(total / 30, abs=1e-12)
+    assert compute_leep(np.eye(3)[classes], classes) == 0
 
 
 def test_hscore_is_its_formula() -> None:
@@ -83,14 +83,14 @@ def test_hscore_is_its_formula() -> None:
     centred = means - features.mean(0)
     covariance = LedoitWolf().fit(features).covariance_
     expected = np.trace(np.linalg.inv(covariance) @ (centred.T @ centred / 40))
-    assert hscore(features, classes) == pytest.approx(expected, abs=1e-10)
+    assert compute_hscore(features, classes) == pytest.approx(expected, abs=1e-10)
 
 
 def test_what_tells_classes_apart_is_above_noise() -> None:
     classes = RANDOM.integers(0, 4, 200)
     clear = np.eye(4)[classes] @ RANDOM.normal(size=(4, 16)) * 3 + RANDOM.normal(size=(200, 16))
     noise = RANDOM.normal(size=(200, 16))
-    for measure in (logme, nleep, hscore):
+    for measure in (compute_logme, compute_nleep, compute_hscore):
         assert measure(clear, classes) > measure(noise, classes), measure.__name__
 
 
@@ -98,15 +98,15 @@ def test_a_map_that_is_linear_is_learnt() -> None:
     base = RANDOM.normal(size=(2000, 6)) * 0.1
     true = RANDOM.normal(size=(6, 6)) * 0.3
     others = RANDOM.normal(size=(50, 6)) * 0.1
-    found, best = mapped(base, base @ true, others), others @ true
+    found, best = map_features(base, base @ true, others), others @ true
     assert np.mean((found - best) ** 2) < 0.25 * np.mean(best**2)
     classes = (others[:, 0] > 0).astype(int)
-    assert np.isfinite(esm_logme(base, base @ true, others, classes))
+    assert np.isfinite(compute_esm_logme(base, base @ true, others, classes))
 
 
 def test_similarity_of_inputs() -> None:
-    means = mean_tfidf({"a": ["red apple", "apple"], "b": ["red apple"], "c": ["blue sky"]})
-    assert cosine(means["a"], means["b"]) > 0.8
-    assert cosine(means["a"], means["c"]) == 0
+    means = compute_mean_tfidf({"a": ["red apple", "apple"], "b": ["red apple"], "c": ["blue sky"]})
+    assert compute_cosine(means["a"], means["b"]) > 0.8
+    assert compute_cosine(means["a"], means["c"]) == 0
     target, source = np.eye(3), np.array([[2.0, 0, 0], [0, 1, 1]])
-    assert retrieval_of_experts(target, source) == pytest.approx((1 + 2 * 0.5**0.5) / 3)
+    assert score_by_retrieval(target, source) == pytest.approx((1 + 2 * 0.5**0.5) / 3)

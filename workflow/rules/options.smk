@@ -4,7 +4,7 @@ import shlex
 import tempfile
 from pathlib import Path
 
-from tasktransfer.core.digests import canonical_json, compute_digest
+from tasktransfer.core.digests import to_canonical_json, compute_digest
 from tasktransfer.core.node_json import to_json
 from tasktransfer.operate.forecast.estimate import Estimates
 
@@ -17,7 +17,7 @@ def study_options(wildcards, input):
 
 def train_options(wildcards, input, output):
     study, stage = latest(), node_of(wildcards)
-    words = ["--stage", canonical_json(to_json(stage))]
+    words = ["--stage", to_canonical_json(to_json(stage))]
     words += ["--encoded", study.encoded(stage.data, stage.model.name)]
     words += ["--base", study.base_model(stage.model.name)]
     for start in (start for start in stage.starts if start.stage):

@@ -44,10 +44,10 @@ from tasktransfer.cli.parsers import Parser, refuse_arguments
 from tasktransfer.errors import (
     StorageError,
     TaskTransferError,
-    memory_shortage,
-    plugin_error,
+    as_memory_shortage,
+    as_plugin_error,
+    as_storage_error,
     refuse_little_memory,
-    storage_error,
     tell,
 )
 from tasktransfer.files.terminal import apply_colour
@@ -108,7 +108,7 @@ def _flush_output() -> int:
     except BrokenPipeError:
         return 0
     except OSError as error:
-        problem = storage_error(error) or StorageError(str(error))
+        problem = as_storage_error(error) or StorageError(str(error))
         tell(f"{apply_colour('error:', 'red', sys.stderr)} {problem}")
         return problem.exit_code
     finally:
@@ -164,10 +164,10 @@ def run(chosen: argparse.Namespace) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:
         # Libraries turn a lack of memory into errors of other kinds; some of ours are caused by it.
-        problem = memory_shortage(error) or (
+        problem = as_memory_shortage(error) or (
             error
             if isinstance(error, TaskTransferError)
-            else storage_error(error) or plugin_error(error)
+            else as_storage_error(error) or as_plugin_error(error)
         )
         if problem is None:
             raise

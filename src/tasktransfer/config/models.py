@@ -135,7 +135,7 @@ class ModelConfig(Section):
 
     @field_validator("family")
     @classmethod
-    def _of_the_design(cls, family: Family) -> Family:
+    def _check_model_family(cls, family: Family) -> Family:
         if family not in cls.families:
             raise ValueError(describe_unknown("family", family, cls.families))
         return family

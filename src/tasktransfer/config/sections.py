@@ -104,7 +104,7 @@ class CheckpointConfig(Section):
 
     @field_validator("keep")
     @classmethod
-    def _of_the_design(cls, keep: Any, info: ValidationInfo) -> Any:
+    def _check_kinds(cls, keep: Any, info: ValidationInfo) -> Any:
         kinds = (info.context or {}).get("kinds")
         if kinds is not None and keep != ALL:
             strange = [(index, kind) for index, kind in enumerate(keep) if kind not in kinds]

@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Literal
 
-from tasktransfer.core.digests import canonical_json
-from tasktransfer.core.specs import plain_fields
+from tasktransfer.core.digests import to_canonical_json
+from tasktransfer.core.specs import list_plain_fields
 from tasktransfer.errors import ModelError
 from tasktransfer.files import json_text
 
@@ -56,7 +56,7 @@ class Architecture:
 
         Fields that its kind does not use have their default there, because they change no number.
         """
-        return RECIPE + canonical_json(plain_fields(self._as_read))
+        return RECIPE + to_canonical_json(list_plain_fields(self._as_read))
 
     @property
     def has_dropout(self) -> bool:
@@ -116,12 +116,12 @@ def read_saved(folder: Path) -> dict[str, object] | None:
 def refuse_other(folder: Path, weights: str) -> None:
     """Raise ModelError if a folder contains a snapshot of another architecture than ``weights``."""
     saved = read_saved(folder)
-    wanted = plain_fields(parse_weights(weights))
+    wanted = list_plain_fields(parse_weights(weights))
     if saved is None or saved["architecture"] != wanted:
-        found = "no architecture" if saved is None else canonical_json(saved["architecture"])
+        found = "no architecture" if saved is None else to_canonical_json(saved["architecture"])
         raise ModelError(
             f"{folder / FILE}: The snapshot has another architecture (found {found}, expected "
-            f"{canonical_json(wanted)}). Remove the folder and train the stage again."
+            f"{to_canonical_json(wanted)}). Remove the folder and train the stage again."
         )
 
 

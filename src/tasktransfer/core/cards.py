@@ -19,16 +19,16 @@ def replace_cards(nodes: Sequence[AnyNode], cards_of: CardsOf) -> tuple[AnyNode,
     done: dict[int, Any] = {}
     """id of an object → its copy, so that shared parts stay shared."""
 
-    def changed(part: Any) -> Any:
+    def change_card(part: Any) -> Any:
         if isinstance(part, tuple):
-            return tuple(changed(item) for item in part)
+            return tuple(change_card(item) for item in part)
         if not isinstance(part, Data | Stage | Fit | Evaluation | Outcome | Start | Pool):
             return part
         if id(part) not in done:
-            values = {field.name: changed(getattr(part, field.name)) for field in fields(part)}
+            values = {field.name: change_card(getattr(part, field.name)) for field in fields(part)}
             if isinstance(part, Data):
                 values["cards"] = cards_of(part.name)
             done[id(part)] = replace(part, **values)
         return done[id(part)]
 
-    return tuple(changed(node) for node in nodes)
+    return tuple(change_card(node) for node in nodes)

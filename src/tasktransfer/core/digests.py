@@ -9,11 +9,11 @@ from typing import Any
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def canonical_json(value: Any) -> str:
+def to_canonical_json(value: Any) -> str:
     """Return the canonical text of a JSON value, for digests: sorted keys, no spaces, ASCII."""
     return _ENCODER.encode(value)
 
 
 def compute_digest(value: Any) -> str:
     """Return the SHA-256 in hex of a JSON value's canonical text."""
-    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+    return hashlib.sha256(to_canonical_json(value).encode()).hexdigest()

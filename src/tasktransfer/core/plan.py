@@ -20,7 +20,7 @@ from tasktransfer.core.nodes import (
     Outcome,
     Stage,
     Start,
-    with_all_selections,
+    merge_selections,
 )
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import OPEN, Family, ModelSpec, Rounds, Training
@@ -251,7 +251,7 @@ class PlanBuilder:
         for stage in self._asked.values():
             asked[stage.digest].append(stage)
         nodes = (
-            with_all_selections(node, asked[node.digest]) if isinstance(node, Stage) else node
+            merge_selections(node, asked[node.digest]) if isinstance(node, Stage) else node
             for node in self._nodes.values()
         )
         return Plan(tuple(self._runs), tuple(nodes), tuple(choices))

@@ -55,7 +55,7 @@ REFUSE_UNKNOWN = {"extra": "forbid"}
 """Pydantic config for nodes in JSON (``node_json``): an unknown key is an error."""
 
 
-def plain_fields(value: Any) -> dict[str, Any]:
+def list_plain_fields(value: Any) -> dict[str, Any]:
     """Return the fields of a dataclass with plain values.
 
     ``asdict`` makes deep copies, which is slow for thousands of stages.
@@ -294,7 +294,7 @@ class Training:
     @property
     def identity(self) -> dict[str, Any]:
         """Plain values for an identity. Fields that were added later are omitted if at default."""
-        values = {**plain_fields(self), "fidelity": self.fidelity.identity}
+        values = {**list_plain_fields(self), "fidelity": self.fidelity.identity}
         del values["gradient_checkpointing"]
         if self.updates is not None:
             del values["epochs"], values["min_updates"]

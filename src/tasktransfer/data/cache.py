@@ -212,10 +212,12 @@ def read_manifest(folder: Path | str) -> Manifest:
             f"{file}: The file does not exist, because the data is not prepared there"
         ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{file}: The file is damaged ({error!r}). {_remedy(folder)}.") from error
+        raise DataError(
+            f"{file}: The file is damaged ({error!r}). {_describe_remedy(folder)}."
+        ) from error
     raise DataError(
         f"{file}: The reader_version is {version!r}, but this version of tasktransfer reads "
-        f"{expected}. {_remedy(folder)}."
+        f"{expected}. {_describe_remedy(folder)}."
     )
 
 
@@ -243,13 +245,13 @@ def read_instances(folder: Path | str, task: str, split: str) -> list[Instance]:
     if len(rows) != expected:
         raise DataError(
             f"{file}: The file contains {len(rows)} instances, but {MANIFEST} says "
-            f"{expected}. {_remedy(folder)}."
+            f"{expected}. {_describe_remedy(folder)}."
         )
     try:
         return [_make_instance(row) for row in rows]
     except (KeyError, TypeError) as error:
         raise DataError(
-            f"{file}: The file is damaged (column {error}). {_remedy(folder)}."
+            f"{file}: The file is damaged (column {error}). {_describe_remedy(folder)}."
         ) from error
 
 
@@ -263,7 +265,8 @@ def read_checked_table(folder: Path | str, manifest: Manifest, name: str) -> pa.
     table, recorded = read_table(file), manifest.sha256.get(name)
     if recorded is not None and compute_sha256(file) != recorded:
         raise DataError(
-            f"{file}: The SHA-256 of the file is not the one in {MANIFEST}. {_remedy(folder)}."
+            f"{file}: The SHA-256 of the file is not the one in {MANIFEST}. "
+            f"{_describe_remedy(folder)}."
         )
     return table
 
@@ -278,14 +281,16 @@ def read_table(file: Path) -> pa.Table:
         with pa.memory_map(str(file)) as source, pa.ipc.open_stream(source) as reader:
             return reader.read_all()
     except FileNotFoundError:
-        raise DataError(f"{file}: The file does not exist. {_remedy(file.parent)}.") from None
+        raise DataError(
+            f"{file}: The file does not exist. {_describe_remedy(file.parent)}."
+        ) from None
     except (pa.ArrowException, OSError) as error:
         raise DataError(
-            f"{file}: The file is damaged ({error}). {_remedy(file.parent)}."
+            f"{file}: The file is damaged ({error}). {_describe_remedy(file.parent)}."
         ) from error
 
 
-def _remedy(folder: Path | str) -> str:
+def _describe_remedy(folder: Path | str) -> str:
     return f"Delete {folder} and prepare the data again"
 
 

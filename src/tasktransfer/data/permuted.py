@@ -22,7 +22,7 @@ keeps its answers, so that the score shows whether the model learnt the task nev
 _WORD = re.compile(r"\S+")
 
 
-def permuted_answers(ingredients: Ingredients) -> dict[Split, list[Instance]]:
+def derive_permuted_answers(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     """Permute the answers among the instances of each task and split.
 
     The frequency of each answer is unchanged. All tasks of the release are permuted, also those

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.data.cache import read_instances
-from tasktransfer.data.permuted import permuted_answers
+from tasktransfer.data.permuted import derive_permuted_answers
 from tasktransfer.errors import ConfigError
 from tasktransfer.tasks.card import SPLITS, Instance
 
@@ -86,7 +86,7 @@ def _add_prefix(instance: Instance, words: str) -> Instance:
 
 RECIPES: dict[str, Recipe] = {
     "prepend_labels": prepend_labels,
-    "permuted_answers": permuted_answers,
+    "permuted_answers": derive_permuted_answers,
 }
 
 

@@ -36,7 +36,7 @@ def split_statistics(folders: Iterable[Path | str]) -> list[StatsRow]:
     return [row for folder in folders for row in _make_task_rows(read_manifest(folder))]
 
 
-def task_table(rows: Iterable[StatsRow]) -> list[StatsRow]:
+def tabulate_tasks(rows: Iterable[StatsRow]) -> list[StatsRow]:
     """Return ``split_statistics`` with one row per task and one column per split, as in Table 1."""
     table: dict[tuple[str, str], StatsRow] = {}
     for row in rows:
@@ -48,7 +48,7 @@ def task_table(rows: Iterable[StatsRow]) -> list[StatsRow]:
     return list(table.values())
 
 
-def length_distributions(folders: Iterable[Path | str]) -> list[StatsRow]:
+def compute_length_distributions(folders: Iterable[Path | str]) -> list[StatsRow]:
     """Return the data of Figure 6: histograms of the lengths of utterances and dialogues.
 
     Keys: dataset, unit, length, count. Units: utterance_words (words per utterance), dialogue_turns
@@ -61,7 +61,7 @@ def length_distributions(folders: Iterable[Path | str]) -> list[StatsRow]:
     return [row for folder in folders for row in _make_length_rows(Path(folder))]
 
 
-def training_overlap(folders: Iterable[Path | str]) -> list[StatsRow]:
+def count_training_overlap(folders: Iterable[Path | str]) -> list[StatsRow]:
     """Return the number of training dialogues that each two tasks of a dataset share.
 
     There is one row per ordered pair of tasks in the cache folders. Keys: dataset, source, target,

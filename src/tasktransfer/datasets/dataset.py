@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tasktransfer.tasks.card import Instance, Task, card_digest
+from tasktransfer.tasks.card import Instance, Task, compute_card_digest
 
 if TYPE_CHECKING:
     from tasktransfer.datasets.declared.section import Declaration
@@ -74,7 +74,7 @@ class Release:
     places: Callable[[str, str], Iterable[str]] | None = None
 
 
-def missing_in_release(task: str, splits: tuple[str, ...] | None, few_sample: bool) -> str:
+def describe_missing_splits(task: str, splits: tuple[str, ...] | None, few_sample: bool) -> str:
     """Return the message for splits of a task without instances; None for the whole task."""
     if splits is None:
         return f"this release does not annotate {task!r}"
@@ -97,7 +97,7 @@ class Reader:
             ``file_digests.compute_files_digest``. Raises DataError for an incomplete release.
         open: function from (folder, few_sample) to the release. A dataset without a few-sample
             setting ignores ``few_sample``. Raises DataError for an absent or damaged release.
-        missing: function for messages, see ``missing_in_release``.
+        missing: function for messages, see ``describe_missing_splits``.
         splits: task → splits on which its releases have it. Tasks that are not listed are created
             by recipes. None if all tasks are on all splits.
     """
@@ -106,7 +106,7 @@ class Reader:
     find: Callable[[Path], str]
     revision: Callable[[Path, Path | None], str]
     open: Callable[[Path, bool], Release]
-    missing: Callable[[str, tuple[str, ...] | None, bool], str] = missing_in_release
+    missing: Callable[[str, tuple[str, ...] | None, bool], str] = describe_missing_splits
     splits: Mapping[str, tuple[str, ...]] | None = None
 
 
@@ -215,7 +215,7 @@ class Dataset:
     @cached_property
     def card_digests(self) -> dict[str, str]:
         """Task name → digest of its card, as in the identity of nodes that read the task."""
-        return {card.name: card_digest(card) for card in self.cards}
+        return {card.name: compute_card_digest(card) for card in self.cards}
 
     def size(self, task: str) -> TaskSize:
         """Return the size of a task; ``ASSUMED`` if it is unknown."""

@@ -17,7 +17,7 @@ from tasktransfer.datasets.feta.tiny_world.revision import (
     GENERATOR_VERSION,
     MINIMUM_DIALOGUES,
     check_parameters,
-    revision,
+    name_revision,
 )
 from tasktransfer.datasets.feta.tiny_world.writer import write_json
 from tasktransfer.files import Maker, replace_folder
@@ -28,10 +28,10 @@ __all__ = [
     "MINIMUM_DIALOGUES",
     "generate",
     "generate_part",
-    "revision",
+    "name_revision",
 ]
 
-MAKER = Maker("tiny world", "tiny_world.json", "revision")
+MAKER = Maker("tiny world", "tiny_world.json", "name_revision")
 
 PARTS: dict[str, TinyPart] = {dataset.name: dataset.tiny for dataset in PACKAGE if dataset.tiny}
 """Name of a dataset → its part of the world."""
@@ -49,7 +49,11 @@ def generate_part(dataset: Dataset, folder: Path, *, seed: int, dialogues: int) 
     check_parameters(seed, dialogues)
     with replace_folder(folder, MAKER) as fresh:
         dataset.tiny.write(fresh, seed, dialogues)
-        identity = {"revision": revision(seed, dialogues), "seed": seed, "dialogues": dialogues}
+        identity = {
+            "name_revision": name_revision(seed, dialogues),
+            "seed": seed,
+            "dialogues": dialogues,
+        }
         write_json(fresh / MAKER.file, {"synthetic": True, "dataset": dataset.name, **identity})
 
 
@@ -71,5 +75,9 @@ def generate(folder: Path, *, seed: int = 0, dialogues: int = DEFAULT_DIALOGUES)
     with replace_folder(folder, MAKER) as fresh:
         for part in PARTS.values():
             part.write(fresh, seed, dialogues)
-        identity = {"revision": revision(seed, dialogues), "seed": seed, "dialogues": dialogues}
+        identity = {
+            "name_revision": name_revision(seed, dialogues),
+            "seed": seed,
+            "dialogues": dialogues,
+        }
         write_json(fresh / MAKER.file, {"synthetic": True, **identity})

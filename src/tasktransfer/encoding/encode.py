@@ -113,7 +113,7 @@ def encode_dataset(
                 limit = _compute_answer_limit(tokenizer, card, family, fidelity)
             manifest["max_answer_tokens"][card.name] = limit
             for split in SPLITS:
-                rows = _instances(instances, cached, card.name, split)
+                rows = _read_instances(instances, cached, card.name, split)
                 kept_free = 0 if split == "train" and fidelity.inputs == "tlidb" else limit
                 examples = list(
                     _encode(tokenizer, card, rows, family, max_length, kept_free, fidelity, others)
@@ -131,7 +131,7 @@ def encode_dataset(
                 manifest["examples"][key] = len(examples)
                 manifest["tokens"][key] = sum(lengths)
                 scoring = [
-                    _scoring_row(card, row, family, fidelity.inputs, tokenizer) for row in rows
+                    _make_scoring_row(card, row, family, fidelity.inputs, tokenizer) for row in rows
                 ]
                 write_split(building, card.name, split, examples, scoring)
         tokenizer.save_pretrained(building / "tokenizer")
@@ -152,7 +152,7 @@ def encode_instances(
     """Tokenize instances of one task into the files of a split, in an existing folder."""
     limit = 0 if family == "encoder" else _compute_answer_limit(tokenizer, card, family, fidelity)
     examples = list(_encode(tokenizer, card, rows, family, max_length, limit, fidelity))
-    scoring = [_scoring_row(card, row, family, fidelity.inputs, tokenizer) for row in rows]
+    scoring = [_make_scoring_row(card, row, family, fidelity.inputs, tokenizer) for row in rows]
     write_split(out, card.name, split, examples, scoring)
 
 
@@ -193,7 +193,7 @@ def _count_words(
         marks: special strings of the tokenizer that are not words, such as turn separators.
     """
     contexts = {
-        row.context for card in cards for row in _instances(folder, cached, card.name, "train")
+        row.context for card in cards for row in _read_instances(folder, cached, card.name, "train")
     }
     apart = re.compile("|".join(map(re.escape, marks)) or "(?!)")
     plain = (apart.sub(" ", context) for context in contexts)
@@ -205,12 +205,12 @@ def _read_training_texts(folder: Path, cached: Manifest, cards: Sequence[Task]) 
 
     These are the last context of each dialogue, which includes all earlier turns, and its answer.
     """
-    rows = [row for card in cards for row in _instances(folder, cached, card.name, "train")]
+    rows = [row for card in cards for row in _read_instances(folder, cached, card.name, "train")]
     last = {row.dialogue_id: row for row in rows}
     return [text for row in last.values() for text in (row.context, row.target[0])]
 
 
-def _instances(folder: Path, cached: Manifest, task: str, split: str) -> list[Instance]:
+def _read_instances(folder: Path, cached: Manifest, task: str, split: str) -> list[Instance]:
     """Read the instances of a split; return an empty list if it is empty in a partial release.
 
     A study that does not use the task must not fail because of it. A training that uses the task
@@ -222,7 +222,7 @@ def _instances(folder: Path, cached: Manifest, task: str, split: str) -> list[In
     return read_instances(folder, task, split)
 
 
-def _scoring_row(
+def _make_scoring_row(
     task: Task, row: Instance, family: Family, inputs: str, tokenizer: Tokenizer
 ) -> tuple[str, str, tuple[str, ...], str]:
     """Return an instance's id, dialogue id, gold answers and text for scoring.

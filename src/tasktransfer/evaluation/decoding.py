@@ -13,10 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tasktransfer.layers.ended import all_ended
+from tasktransfer.layers.ended import have_all_ended
 
 
-def diverse_beams(
+def search_diverse_beams(
     model: Any,
     attended: Any,
     mask: Tensor,
@@ -59,7 +59,7 @@ def diverse_beams(
         only_pad[pad] = 0.0
         logp = torch.where(over[..., None], only_pad, logp)
         written, totals, ended = _append_token(written, totals, ended, logp, penalty, pad, end)
-        if all_ended(ended, step):
+        if have_all_ended(ended, step):
             break
     return _select_best_beam(written, totals.flatten(1), pad)
 

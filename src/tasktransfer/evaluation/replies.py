@@ -26,13 +26,13 @@ from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes import Evaluation, Outcome, Pool
 from tasktransfer.encoding.encoded import EncodedSplit, read_split, select_indices
 from tasktransfer.errors import ConfigError, DataError
-from tasktransfer.evaluation.decoding import diverse_beams
+from tasktransfer.evaluation.decoding import search_diverse_beams
 from tasktransfer.evaluation.outcome import Places, load_judged
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.metrics import bleu
 from tasktransfer.metrics.answers import encode_answers
-from tasktransfer.metrics.retrieval import Numbers, p_at_1, rows_of_blocks
+from tasktransfer.metrics.retrieval import Numbers, p_at_1, select_block_rows
 from tasktransfer.models.dual_encoder import CANDIDATE, CONTEXT, DualEncoder
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.reply_writer import ReplyWriter
@@ -152,7 +152,7 @@ def _select_evaluated(settings: Mapping[str, Any], measure: str, count: int) -> 
     if measure != "p_at_1":
         return select_indices(count, settings.get("limit"))
     most, drop_last = settings.get("blocks"), bool(settings.get("drop_last_block", False))
-    return rows_of_blocks(count, settings["block"], most=most, drop_last=drop_last)
+    return select_block_rows(count, settings["block"], most=most, drop_last=drop_last)
 
 
 # --- retrieval ----------------------------------------------------------------------------------
@@ -335,11 +335,11 @@ def compute_perplexity(
 ) -> Judged:
     """Compute the perplexity of the gold replies, per token of the model and per word."""
 
-    def each_loss(some: list[int]) -> list[float]:
+    def compute_losses(some: list[int]) -> list[float]:
         losses: list[float] = model.compute_losses(split, some).double().tolist()
         return losses
 
-    losses = np.array(_compute_in_batches(model, setup, split, range(len(split)), each_loss))
+    losses = np.array(_compute_in_batches(model, setup, split, range(len(split)), compute_losses))
     tokens = split.labels.lengths()
     # The end of a reply counts as a word, as it counts as a token.
     count = sum(len(bleu.split_words(row.target[0])) + 1 for row in rows)
@@ -378,7 +378,7 @@ def _generate_tokens(
 ) -> torch.Tensor:
     inputs = model.inputs(split, some, {})
     attended = model.encode_context(split, some, inputs)["encoder_outputs"]
-    return diverse_beams(
+    return search_diverse_beams(
         model.module,
         attended,
         inputs["mask"],

@@ -127,11 +127,11 @@ class Columns:
         counts_on = 10 * self._jumps <= self._rows
         return 0 if self._is_counted and (differ or counts_on) else None
 
-    def empty_columns(self) -> list[int]:
+    def find_empty_columns(self) -> list[int]:
         """Return the positions of columns without a name and without values."""
         return [place for place in self._unnamed if place not in self._filled]
 
-    def data_in_header(self) -> str | None:
+    def find_data_in_header(self) -> str | None:
         """Return a name that is also a repeated value of its column: the header is data then.
 
         One such name is accepted next to a usual name of a column, as in a column ``speaker`` with
@@ -147,7 +147,7 @@ class Columns:
         usual = {name.casefold() for name in self.header if name not in found} & USUAL_NAMES
         return None if not found or (len(found) == 1 and usual) else found[0]
 
-    def long_names(self) -> list[str]:
+    def find_long_names(self) -> list[str]:
         """Return names that are long enough to be texts of a first dialogue."""
         return [
             name

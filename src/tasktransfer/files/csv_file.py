@@ -242,7 +242,7 @@ class _Look:
             DataError: the header does not name columns, or is missing.
         """
         index = self.columns.index_column()
-        passed = {*self.columns.empty_columns(), *(() if index is None else (index,))}
+        passed = {*self.columns.find_empty_columns(), *(() if index is None else (index,))}
         places = tuple(i for i in range(len(self.header)) if i not in passed)
         names = tuple(self.columns.header[i] for i in places)
         self._refuse_header(names)
@@ -250,7 +250,7 @@ class _Look:
             f"{self.path}: read as CSV with {self.dialect}; line {self.header_line} names "
             f"{len(names)} columns, {self.rows:,} rows follow",
             *([note] if note else []),
-            *self._notes(index, passed),
+            *self._list_notes(index, passed),
             *self.lines.notes(),
         ]
         return CsvFile(
@@ -292,14 +292,14 @@ class _Look:
                 f"header of line {self.header_line}, perhaps because files were concatenated. "
                 "Remove this line."
             )
-        if (value := self.columns.data_in_header()) is not None:
+        if (value := self.columns.find_data_in_header()) is not None:
             raise DataError(
                 f"{location}: The line looks like data instead of a header, because "
                 f"{value!r:.60} is also in the column below it. Add a line with the names of "
                 "the columns before it, or rename that column."
             )
 
-    def _notes(self, index: int | None, passed: set[int]) -> Iterator[str]:
+    def _list_notes(self, index: int | None, passed: set[int]) -> Iterator[str]:
         if index is not None:
             yield (
                 f"{self.path}: the first column has no name and numbers the rows, like an index "
@@ -307,7 +307,7 @@ class _Look:
             )
         if empty := len(passed - {index}):
             yield f"{self.path}: {empty} columns without a name are empty; skipped"
-        for name in self.columns.long_names()[:1]:
+        for name in self.columns.find_long_names()[:1]:
             yield (
                 f"{format_location(self.path, self.header_line)}: {name!r:.60} is taken for a "
                 "column's name; if it is data, put a line with names before it"

@@ -126,15 +126,15 @@ class _QuotedRecord:
         start = 0
         while True:
             if self.text.startswith(QUOTE, start):
-                start = self._quoted(start, following)
+                start = self._read_quoted_cell(start, following)
             else:
-                start = self._plain(start)
+                start = self._read_plain_cell(start)
             if len(self.cells) > MAX_CELLS:
                 raise _build_width_error(self.first)
             if start > len(self.text):
                 return Record(self.first, self.cells, self.lines)
 
-    def _plain(self, start: int) -> int:
+    def _read_plain_cell(self, start: int) -> int:
         """Read a cell that is not enclosed, and return the start of the next cell."""
         end = self.text.find(self.separator, start)
         end = len(self.text) if end < 0 else end
@@ -147,7 +147,7 @@ class _QuotedRecord:
         self.cells.append(cell)
         return end + 1
 
-    def _quoted(self, start: int, following: Iterator[tuple[int, str]]) -> int:
+    def _read_quoted_cell(self, start: int, following: Iterator[tuple[int, str]]) -> int:
         """Read an enclosed cell, and return the start of the next cell."""
         line, parts, at = self.line, list[str](), start + 1
         while True:

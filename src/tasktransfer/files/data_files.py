@@ -176,7 +176,7 @@ def read_json_objects(file: Path, remedy: str = AGAIN) -> Iterator[tuple[Table, 
     if not isinstance(values, list) or not values:
         raise location.error(f"found {_format_value(values)}, expected a list of objects")
     for number, value in enumerate(values):
-        spot = location.of_row(f"item {number}")
+        spot = location.locate_row(f"item {number}")
         yield _as_object(value, spot), spot
 
 

@@ -51,13 +51,13 @@ class Location:
             *(self.file, self.dialogue, instance, self.path, self.row, self.remedy, self.line)
         )
 
-    def of_row(self, row: str) -> Location:
+    def locate_row(self, row: str) -> Location:
         """Return the location of a row, without a key path."""
         return Location(*(self.file, self.dialogue, self.instance, "", row, self.remedy, self.line))
 
-    def of_item(self, number: int) -> Location:
+    def locate_item(self, number: int) -> Location:
         """Return the location of an item of the row, numbered from 1."""
-        return self.of_row(f"{self.row}.{number}" if self.row else f"item {number}")
+        return self.locate_row(f"{self.row}.{number}" if self.row else f"item {number}")
 
     @property
     def place(self) -> str:

@@ -87,12 +87,12 @@ class JsonCursor:
             try:
                 value, end = json_text.decode(self._buffer, self._at)
             except json_text.DuplicateKeyError as error:
-                raise self._broken(error) from None
+                raise self._make_syntax_error(error) from None
             except json.JSONDecodeError as error:
                 if self._is_last:
-                    raise self._broken(error) from None
+                    raise self._make_syntax_error(error) from None
                 if len(self._buffer) - self._at > MAX_LENGTH:
-                    raise self._too_long() from None
+                    raise self._make_length_error() from None
             except ValueError as error:
                 raise self.error(f"the text is not valid JSON ({error})", "fix it") from None
             else:
@@ -148,7 +148,7 @@ class JsonCursor:
         """Return an error with the line of the cursor."""
         return DataError(f"{format_location(self._path, self.line)}: {problem}; {remedy}")
 
-    def _broken(self, error: json.JSONDecodeError) -> DataError:
+    def _make_syntax_error(self, error: json.JSONDecodeError) -> DataError:
         self._count(error.pos)
         what = (
             "the file is empty" if not self._buffer.strip() else f"the JSON is broken ({error.msg})"
@@ -156,7 +156,7 @@ class JsonCursor:
         location = format_location(self._path, self._line, self._column)
         return DataError(f"{location}: {what}; fix it")
 
-    def _too_long(self) -> TooLongError:
+    def _make_length_error(self) -> TooLongError:
         beginning = self._buffer[self._at : self._at + 40]
         return TooLongError(
             f"{format_location(self._path, self.line)}: a value of more than {MAX_LENGTH:,} "

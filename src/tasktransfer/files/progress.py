@@ -56,13 +56,13 @@ def count_progress(
     line = _Line(total, label, out or sys.stderr, clock)
     done = 0
 
-    def more(count: int) -> None:
+    def add_progress(count: int) -> None:
         nonlocal done
         done += count
         line.show(done)
 
     try:
-        yield more
+        yield add_progress
     finally:
         line.end()
 

@@ -71,7 +71,7 @@ LEARNERS: dict[str, Learner] = {
 }
 
 
-def learner_named(name: str, more: Mapping[str, Learner]) -> Learner:
+def get_learner(name: str, more: Mapping[str, Learner]) -> Learner:
     """Return the learner with a name.
 
     Args:
@@ -86,7 +86,7 @@ def learner_named(name: str, more: Mapping[str, Learner]) -> Learner:
     return learners[name]
 
 
-def fitted_on(learner: Learner, folder: Path, card: Task) -> Classifier:
+def load_classifier(learner: Learner, folder: Path, card: Task) -> Classifier:
     """Load the classifier of a folder, whose labels must be exactly those of the card.
 
     Raises:
@@ -105,12 +105,12 @@ def fitted_on(learner: Learner, folder: Path, card: Task) -> Classifier:
     return classifier
 
 
-def answers(task: Task, probabilities: Features) -> list[tuple[str, ...]]:
+def choose_answers(task: Task, probabilities: Features) -> list[tuple[str, ...]]:
     """Return the most probable label of each instance."""
     return [(task.labels[index],) for index in probabilities.argmax(axis=1)]
 
 
-def ranked(task: Task, probabilities: Features) -> list[tuple[str, ...]]:
+def rank_labels(task: Task, probabilities: Features) -> list[tuple[str, ...]]:
     """Return all labels per instance by decreasing probability; ties keep the card's order."""
     order = np.argsort(-probabilities, axis=1, kind="stable")
     return [tuple(task.labels[index] for index in row) for row in order]

@@ -52,7 +52,9 @@ class FastText:
         """
         rows = []
         for instance in instances:
-            ids = [self.vocabulary[w] for w in tokens(instance.context) if w in self.vocabulary]
+            ids = [
+                self.vocabulary[w] for w in split_tokens(instance.context) if w in self.vocabulary
+            ]
             mean = self.vectors[ids].mean(0) if ids else np.zeros(self.vectors.shape[1])
             rows.append(_compute_softmax(self.output @ mean))
         return np.array(rows, np.float64).reshape(len(rows), len(self.names))
@@ -88,7 +90,7 @@ def fit(
             "several labels."
         )
     chosen = {name: settings.get(name, value) for name, value in DEFAULTS.items()}
-    texts = [tokens(instance.context) for instance in instances]
+    texts = [split_tokens(instance.context) for instance in instances]
     vocabulary = {w: i for i, w in enumerate(sorted({w for text in texts for w in text}))}
     rows = [np.array([vocabulary[w] for w in text]) for text in texts]
     golds = [card.labels.index(instance.target[0]) for instance in instances]
@@ -144,7 +146,7 @@ def load(folder: Path) -> FastText:
     return FastText(weights["vectors"], weights["output"], vocabulary, tuple(content["names"]))
 
 
-def tokens(text: str) -> list[str]:
+def split_tokens(text: str) -> list[str]:
     """Return lower-case words, with fastText's end of sentence between turns (the paper's code)."""
     parts = [split_words(turn) for turn in text.split(TURN)]
     joined = list(parts[0])

@@ -103,17 +103,17 @@ def fit_probes(given: Given) -> Fitted:
         _refuse_one_class(task, train)
         _note_unseen(given, task, golds, test)
         measures, answers = _fit_probe(given, task, features, golds)
-        mixed = {split: shuffled_by_type(read[split], given.seed) for split in golds}
+        mixed = {split: shuffle_by_type(read[split], given.seed) for split in golds}
         others, guesses = _fit_probe(given, task, features, mixed, keep=False)
         majority = Counter(label for gold in golds["train"] for label in gold).most_common(1)[0][0]
-        always = best_constant(golds["train"])
+        always = find_best_constant(golds["train"])
         fitted.instances[task] = len(test)
         fitted.measures[task] = {
             **measures,
             "shuffled_f1": others["micro_f1"],
             "selectivity": measures["micro_f1"] - others["micro_f1"],
-            "prior_f1": micro_f1([always] * len(test), golds["test"]),
-            "minority_f1": micro_f1(*_remove_label(majority, answers, golds["test"])),
+            "prior_f1": compute_micro_f1([always] * len(test), golds["test"]),
+            "minority_f1": compute_micro_f1(*_remove_label(majority, answers, golds["test"])),
             "classes": float(len({label for gold in golds["train"] for label in gold})),
             "train_rows": float(len(train)),
         }
@@ -125,19 +125,19 @@ def fit_probes(given: Given) -> Fitted:
             found = fit_mlp(
                 features["train"], golds["train"], learnt, given.seed, one=_has_one(given, task)
             ).answers(features["test"])
-            fitted.measures[task]["mlp_f1"] = micro_f1(found, golds["test"])
+            fitted.measures[task]["mlp_f1"] = compute_micro_f1(found, golds["test"])
             fitted.rows += _build_rows(f"{task}+{MLP}", test, found, golds["test"])
     _save_projection(given)
     return fitted
 
 
-def micro_f1(answers: Labels, golds: Labels) -> float:
+def compute_micro_f1(answers: Labels, golds: Labels) -> float:
     """Return the micro-F1, 0 to 100."""
     sums = open_labels.tally(encode_answers(list(answers)), encode_answers(list(golds))).sum(axis=0)
     return float(100 * open_labels.compute_micro_f1(sums))
 
 
-def best_constant(golds: Labels) -> tuple[str, ...]:
+def find_best_constant(golds: Labels) -> tuple[str, ...]:
     """Return the constant answer with the highest micro-F1: the k most frequent labels."""
     counts = Counter(label for gold in golds for label in gold).most_common()
     hits = np.cumsum([count for _, count in counts])
@@ -148,7 +148,7 @@ def best_constant(golds: Labels) -> tuple[str, ...]:
     return tuple(label for label, _ in counts[: best + 1])
 
 
-def shuffled_by_type(instances: Sequence[Instance], seed: int) -> list[tuple[str, ...]]:
+def shuffle_by_type(instances: Sequence[Instance], seed: int) -> list[tuple[str, ...]]:
     """Shuffle labels among the turns of all dialogues of one type (the query's field ``type``).
 
     Label frequencies do not change, and labels can be predicted only from the type.
@@ -180,7 +180,7 @@ def _fit_probe(
     if keep:
         _save(probe, given.folder / task)
     answers = probe.answers(features["test"])
-    measures = {"micro_f1": micro_f1(answers, golds["test"])}
+    measures = {"micro_f1": compute_micro_f1(answers, golds["test"])}
     return measures | {"iterations": float(probe.linear.iterations)}, answers
 
 

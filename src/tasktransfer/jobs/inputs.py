@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tasktransfer.core.nodes import Data, Fit, Start
 from tasktransfer.data.cache import MANIFEST
-from tasktransfer.fits import Classifier, Learner, fitted_on
+from tasktransfer.fits import Classifier, Learner, load_classifier
 from tasktransfer.results.artefacts import check_artefacts
 from tasktransfer.results.rounds import check_round
 from tasktransfer.results.study import Study
@@ -65,4 +65,4 @@ def classifier(
     """
     folder, name = Path(study.folder(fit)), fitted or task.name
     check_artefacts(folder, fit.digest, [name])
-    return fitted_on(learner, folder / name, task)
+    return load_classifier(learner, folder / name, task)

@@ -21,7 +21,7 @@ from tasktransfer.encoding.encoded import select_indices
 from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.numbers import compute_expected_values, compute_measures
 from tasktransfer.files.progress import show_progress
-from tasktransfer.fits import JOINT_LEARNERS, Learner, answers, learner_named, ranked
+from tasktransfer.fits import JOINT_LEARNERS, Learner, choose_answers, get_learner, rank_labels
 from tasktransfer.jobs import asked_job, brought_job, inputs, probe_job, reference_job, selector_job
 from tasktransfer.jobs.recorded_job import Brought, Made, recorded
 from tasktransfer.metrics.measures import convert_to_numbers
@@ -97,7 +97,7 @@ def fit(study: Study, node: Fit, design: Brought) -> None:
             selector = find_selector(node.settings["selector"], design.selectors)
             selector_job.select(study, node, selector, folder, made)
             return
-        learner = learner_named(node.learner, design.learners)
+        learner = get_learner(node.learner, design.learners)
         cache = inputs.cache(study, node.data)
         for name in show_progress(node.tasks, f"fitting {node.label}"):
             task = get_task(node.data.name, name)
@@ -109,7 +109,10 @@ def fit(study: Study, node: Fit, design: Brought) -> None:
             classifier.save(folder / name)
             test = read["test"]
             probable = classifier.probabilities(test, _compute_features(study, node, learner, test))
-            golds, predicted = [instance.target for instance in test], answers(task, probable)
+            golds, predicted = (
+                [instance.target for instance in test],
+                choose_answers(task, probable),
+            )
             names = [*(metric.key for metric in task.metrics), "score"]
             measures = compute_measures(task, names, predicted, golds, [])
             made.judged(name, measures, len(test), "test")
@@ -144,12 +147,15 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
         kept = select_indices(len(instances), node.settings.get("limit"))
         instances = [instances[index] for index in kept]
         if isinstance(node.of, Fit):
-            learner = learner_named(node.of.learner, design.learners)
+            learner = get_learner(node.of.learner, design.learners)
             fitted = node.settings.get("fitted_on", node.task)  # a task with the same labels
             classifier = inputs.classifier(study, node.of, task, learner, fitted)
             features = _compute_features(study, node.of, learner, instances)
             probable = classifier.probabilities(instances, features)
-            predictions, values = answers(task, probable), compute_expected_values(task, probable)
+            predictions, values = (
+                choose_answers(task, probable),
+                compute_expected_values(task, probable),
+            )
         else:
             if "cosine" in node.settings:  # modules that need torch are imported on use
                 from tasktransfer.evaluation.cosine import compute_cosines  # noqa: PLC0415
@@ -260,13 +266,13 @@ def _collect_ingredients(
         return [node for node in data.uses if isinstance(node, kind)]
 
     def rank(node: Fit) -> Rank:
-        learner = learner_named(node.learner, learners)
+        learner = get_learner(node.learner, learners)
 
         def ranked_labels(task: str, instances: Sequence[Instance]) -> list[tuple[str, ...]]:
             card = get_task(node.data.name, task)
             classifier = inputs.classifier(study, node, card, learner)
             features = _compute_features(study, node, learner, instances)
-            return ranked(card, classifier.probabilities(instances, features))
+            return rank_labels(card, classifier.probabilities(instances, features))
 
         return ranked_labels
 

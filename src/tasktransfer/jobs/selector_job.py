@@ -21,7 +21,7 @@ from tasktransfer.jobs import inputs
 from tasktransfer.jobs.needs import model_of
 from tasktransfer.results.artefacts import check_artefacts
 from tasktransfer.results.study import Study
-from tasktransfer.selection.inputs import Arrays, Asked, input_text
+from tasktransfer.selection.inputs import Arrays, Asked, build_input_text
 from tasktransfer.selection.selector import COST, TOKENS, Selector
 from tasktransfer.tasks.card import Instance
 
@@ -57,7 +57,7 @@ def measure(study: Study, node: Fit, folder: Path, made: Made) -> None:
     cache_folder, limit = inputs.cache(study, node.data), node.settings["instances"]
 
     def texts(task: str) -> list[str]:
-        return [input_text(instance) for instance in _instances(cache_folder, task, limit)]
+        return [build_input_text(instance) for instance in _instances(cache_folder, task, limit)]
 
     measuring = Measuring(
         *(model, training, weights, revision, Path(study.encoded(node.data, model.name)), seed, of),

@@ -16,7 +16,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
 from tasktransfer.config import overrides
-from tasktransfer.errors import ConfigError, TaskTransferError, plugin_error
+from tasktransfer.errors import ConfigError, TaskTransferError, as_plugin_error
 
 CONFIG_FILES = ("config.yaml", "config/config.yaml")
 """Config files of a call without --configfile, next to the main Snakefile."""
@@ -87,7 +87,7 @@ def errors_for_snakemake() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        problem = error if isinstance(error, TaskTransferError) else plugin_error(error)
+        problem = error if isinstance(error, TaskTransferError) else as_plugin_error(error)
         if problem is None:
             raise
         raise WorkflowError(str(problem)) from None

@@ -11,7 +11,7 @@ The host waits for the device at each check, and a few extra steps cost less. To
 answer's end are removed."""
 
 
-def all_ended(ended: Tensor, step: int) -> bool:
+def have_all_ended(ended: Tensor, step: int) -> bool:
     """Return whether all answers have ended by a step (from 0), on a device with some delay."""
     looks = ended.device.type == "cpu" or step % LOOKED_AT == LOOKED_AT - 1
     return looks and bool(ended.all())

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
-from tasktransfer.layers.ended import all_ended
+from tasktransfer.layers.ended import have_all_ended
 
 Carried = tuple[Tensor, Tensor]
 """An LSTM's hidden states and cell states, each (layers, rows, units)."""
@@ -149,7 +149,7 @@ class RecurrentDecoder(nn.Module):
             word = self._logits(states, read).argmax(-1)
             words.append(word)
             ended |= word[:, 0] == end
-            if all_ended(ended, step):
+            if have_all_ended(ended, step):
                 break
         return torch.cat(words, 1)
 
@@ -195,7 +195,7 @@ class TransformerDecoder(nn.Module):
             word = self.words(self._compute_states(ids, read)[:, -1:]).argmax(-1)
             ids = torch.cat([ids, word], 1)
             ended |= word[:, 0] == end
-            if all_ended(ended, step):
+            if have_all_ended(ended, step):
                 break
         return ids[:, 1:]
 

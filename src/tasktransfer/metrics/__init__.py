@@ -95,13 +95,13 @@ def tally(
     guesses, right = encode_answers(predictions), encode_answers(golds)
     check(task, guesses, right)
     for spec in task.metrics:
-        _width(task, spec, fidelity)  # refuses a card with an unknown average
+        _get_width(task, spec, fidelity)  # refuses a card with an unknown average
     if task.kind == "open_labels":
         parts = [open_labels.tally(guesses, right) for _ in task.metrics]
     elif task.kind == "reply":
-        parts = [_reply_tally(spec, guesses, right) for spec in task.metrics]
+        parts = [_tally_replies(spec, guesses, right) for spec in task.metrics]
     elif task.kind == "span":
-        parts = _text_tallies(task, guesses, right, fidelity)
+        parts = _tally_texts(task, guesses, right, fidelity)
     elif task.kind == "rating":
         parts = [ratings.tally(task, spec, guesses, right) for spec in task.metrics]
     else:
@@ -120,7 +120,7 @@ def compute_metrics(task: Task, sums: Sums, *, fidelity: Scoring = "default") ->
     Returns:
         Metric's key → array (...); 0 for a metric to which no instance contributes.
     """
-    ends = np.cumsum([_width(task, spec, fidelity) for spec in task.metrics])
+    ends = np.cumsum([_get_width(task, spec, fidelity) for spec in task.metrics])
     parts = np.split(np.asarray(sums, np.float64), ends[:-1], axis=-1)
     return {
         spec.key: 100.0 * _finish(task, spec, part)
@@ -174,7 +174,7 @@ def score_instances(task: Task, predictions: Answers, golds: Answers) -> list[fl
         return [float(100 * value) for value in open_labels.set_f1(sums)]
     if task.kind == "reply":
         first = task.metrics[0]
-        alone = _finish(task, first, _reply_tally(first, guesses, right))
+        alone = _finish(task, first, _tally_replies(first, guesses, right))
         return [float(100 * value) for value in alone]
     if task.kind == "rating":
         return [float(100 * row[0]) for row in ratings.tally(task, task.metrics[0], guesses, right)]
@@ -185,7 +185,7 @@ def score_instances(task: Task, predictions: Answers, golds: Answers) -> list[fl
     return scores
 
 
-def _width(task: Task, spec: MetricSpec, fidelity: Scoring) -> int:
+def _get_width(task: Task, spec: MetricSpec, fidelity: Scoring) -> int:
     if task.kind == "open_labels":
         return 3
     if task.kind == "reply":
@@ -197,7 +197,7 @@ def _width(task: Task, spec: MetricSpec, fidelity: Scoring) -> int:
     return labels.count_f1_columns(task, spec, fidelity)
 
 
-def _reply_tally(spec: MetricSpec, guesses: Coded, right: Coded) -> Sums:
+def _tally_replies(spec: MetricSpec, guesses: Coded, right: Coded) -> Sums:
     if spec.name == "bleu":  # a corpus metric; all others are means over replies
         return bleu.tally(guesses, right)
     return replies.tally(spec.name, guesses, right)
@@ -213,7 +213,7 @@ def _label_tallies(task: Task, predictions: Coded, golds: Coded, fidelity: Scori
     ]
 
 
-def _text_tallies(task: Task, predictions: Coded, golds: Coded, fidelity: Scoring) -> list[Sums]:
+def _tally_texts(task: Task, predictions: Coded, golds: Coded, fidelity: Scoring) -> list[Sums]:
     # Most cards have the same unanswerable phrases in all metrics, so texts are compared once.
     seen: dict[tuple[str, ...], texts.Compared] = {}
     tallies = []

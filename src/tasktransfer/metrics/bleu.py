@@ -32,20 +32,22 @@ def split_words(text: str) -> tuple[str, ...]:
 def tally(predictions: Coded, golds: Coded) -> Sums:
     """Return the contribution of each reply, shape (n, ``WIDTH``)."""
     pairs = zip(range(len(predictions)), range(len(golds)), strict=True)
-    rows = [_row(split_words(predictions.of(i)[0]), split_words(golds.of(j)[0])) for i, j in pairs]
+    rows = [
+        _make_row(split_words(predictions.of(i)[0]), split_words(golds.of(j)[0])) for i, j in pairs
+    ]
     return np.array(rows, np.float64).reshape(len(rows), WIDTH)
 
 
-def _row(reply: tuple[str, ...], reference: tuple[str, ...]) -> list[int]:
+def _make_row(reply: tuple[str, ...], reference: tuple[str, ...]) -> list[int]:
     right, there = [], []
     for order in range(1, ORDERS + 1):
-        own, wanted = (Counter(_grams(text, order)) for text in (reply, reference))
+        own, wanted = (Counter(_list_grams(text, order)) for text in (reply, reference))
         right.append(sum((own & wanted).values()))
         there.append(max(0, len(reply) - order + 1))
     return [*right, *there, len(reply), len(reference)]
 
 
-def _grams(text: tuple[str, ...], order: int) -> list[tuple[str, ...]]:
+def _list_grams(text: tuple[str, ...], order: int) -> list[tuple[str, ...]]:
     return [text[i : i + order] for i in range(len(text) - order + 1)]
 
 

@@ -98,14 +98,14 @@ def tally_f1(task: Task, spec: MetricSpec, answers: Numbered, fidelity: Scoring)
     """Count hits, predictions and golds; equal labels of a multi-label answer count once."""
     counted = list_counted_classes(task, spec, fidelity)
     hits: Sums
-    guesses = _occurrences(answers, answers.guessed_by, answers.guessed, counted)
-    wanted = _occurrences(answers, answers.wanted_by, answers.wanted, counted)
+    guesses = _count_occurrences(answers, answers.guessed_by, answers.guessed, counted)
+    wanted = _count_occurrences(answers, answers.wanted_by, answers.wanted, counted)
     if spec.name == "multilabel_f1":
         guesses, wanted = guesses.clip(max=1), wanted.clip(max=1)
         hits = guesses * wanted
     else:
         right = answers.right
-        hits = _occurrences(answers, answers.wanted_by[right], answers.wanted[right], counted)
+        hits = _count_occurrences(answers, answers.wanted_by[right], answers.wanted[right], counted)
     parts = (hits, guesses, wanted)
     if spec.average == "micro":
         return np.stack([part.sum(axis=1) for part in parts], axis=1)
@@ -131,7 +131,9 @@ def compute_f1(spec: MetricSpec, sums: Sums) -> Sums:
     return mean
 
 
-def _occurrences(answers: Numbered, instances: Counts, numbers: Counts, counted: Counts) -> Sums:
+def _count_occurrences(
+    answers: Numbered, instances: Counts, numbers: Counts, counted: Counts
+) -> Sums:
     """Count each instance's answers of each counted class, shape (n, counted)."""
     places = answers.classes + 1
     counts = np.bincount(instances * places + numbers + 1, minlength=answers.instances * places)

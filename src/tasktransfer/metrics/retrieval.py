@@ -15,7 +15,7 @@ Scores = Callable[[Numbers, Numbers], Floats]
 """Function from row numbers of contexts and of candidates to scores (contexts, candidates)."""
 
 
-def right_at_1(scores: Floats) -> Floats:
+def score_diagonal(scores: Floats) -> Floats:
     """Return P@1 per row, shape (rows,): 1 if the diagonal ranks first, 0 if not, 1/n in a tie.
 
     In an n-way tie, 1/n is the expectation for a random choice.
@@ -24,7 +24,7 @@ def right_at_1(scores: Floats) -> Floats:
     return np.asarray(best.diagonal() / best.sum(axis=1), np.float64)
 
 
-def rows_of_blocks(
+def select_block_rows(
     count: int, size: int, *, most: int | None = None, drop_last: bool = False
 ) -> Numbers:
     """Return the rows to evaluate, in order: all blocks of consecutive rows, or ``most`` of them.
@@ -59,7 +59,7 @@ def rows_of_blocks(
     return np.concatenate([np.arange(begin, min(begin + size, count)) for begin in begins])
 
 
-def blocks(order: Numbers, size: int) -> Iterator[Numbers]:
+def split_blocks(order: Numbers, size: int) -> Iterator[Numbers]:
     """Yield blocks of consecutive rows; the last block may be smaller."""
     for begin in range(0, len(order), size):
         yield order[begin : begin + size]
@@ -75,7 +75,7 @@ def p_at_1(scores: Scores, order: Numbers, size: int, replies: Numbers | None = 
         replies: row number → row whose reply is the gold reply; None for the row's own reply.
     """
     right = np.full(len(order), np.nan)
-    for block in blocks(order, size):
+    for block in split_blocks(order, size):
         candidates = block if replies is None else replies[block]
-        right[block] = right_at_1(scores(block, candidates))
+        right[block] = score_diagonal(scores(block, candidates))
     return right

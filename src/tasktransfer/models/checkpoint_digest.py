@@ -71,7 +71,7 @@ def compute_folder_digest(
             f"{folder}: There is no *.safetensors file{only}. Load the model once with "
             "transformers and save it with save_pretrained."
         )
-    return _digest_of(files, memo)
+    return _compute_digest(files, memo)
 
 
 def compute_file_digest(file: Path | str, memo: Path | None = None) -> str:
@@ -80,10 +80,10 @@ def compute_file_digest(file: Path | str, memo: Path | None = None) -> str:
     Raises:
         ModelError: the file cannot be read.
     """
-    return _digest_of({"gguf": Path(file).expanduser()}, memo)
+    return _compute_digest({"gguf": Path(file).expanduser()}, memo)
 
 
-def _digest_of(files: Mapping[str, Path], memo: Path | None) -> str:
+def _compute_digest(files: Mapping[str, Path], memo: Path | None) -> str:
     try:
         return compute_files_digest(files, memo)
     except DataError as error:

@@ -201,7 +201,7 @@ class DualEncoder:
 
     def _encoded(self, inputs: Inputs, side: int) -> Tensor:
         name = SIDES[side]
-        own = mean_over_tokens(self.module[name], inputs[f"{name}0"], inputs[f"{name}0_mask"])
+        own = pool_mean(self.module[name], inputs[f"{name}0"], inputs[f"{name}0_mask"])
         if not self.has_beside:
             return own
         beside = self.module["beside"]
@@ -216,7 +216,7 @@ class DualEncoder:
         return logits
 
 
-def mean_over_tokens(encoder: Any, ids: Tensor, mask: Tensor) -> Tensor:
+def pool_mean(encoder: Any, ids: Tensor, mask: Tensor) -> Tensor:
     """Return the mean of the last layer over unmasked tokens, (rows, hidden size), float32."""
     states: Tensor = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
     states = states.to(torch.promote_types(states.dtype, torch.float32))
@@ -224,7 +224,7 @@ def mean_over_tokens(encoder: Any, ids: Tensor, mask: Tensor) -> Tensor:
     return (states * weights).sum(1) / weights.sum(1)
 
 
-def pooled_first_token(encoder: Any, ids: Tensor, mask: Tensor) -> Tensor:
+def pool_first_token(encoder: Any, ids: Tensor, mask: Tensor) -> Tensor:
     """Return the pooled first token that a classifier's head reads, (rows, hidden size).
 
     It is the first token's last state if the encoder has no pooler. See ``encoder.Encoder``.
@@ -235,8 +235,8 @@ def pooled_first_token(encoder: Any, ids: Tensor, mask: Tensor) -> Tensor:
 
 
 ENCODINGS: dict[Pooling, Callable[[Any, Tensor, Tensor], Tensor]] = {
-    "mean": mean_over_tokens,
-    "pooler": pooled_first_token,
+    "mean": pool_mean,
+    "pooler": pool_first_token,
 }
 """Pooling functions (encoder, token ids, mask) → encoding, by their names in ``core.specs``."""
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasktransfer.layers.ended import all_ended
+from tasktransfer.layers.ended import have_all_ended
 from tasktransfer.layers.prompt_trees import Bools, PromptTree
 from tasktransfer.layers.ragged import Longs
 
@@ -122,7 +122,7 @@ def generate_from_trees(
         best = model.get_output_embeddings()(hidden).argmax(-1)
         tokens.append(torch.where(going, best, fill))
         going = going & (best != end)
-        if len(tokens) == longest or all_ended(~going, len(tokens) - 1):
+        if len(tokens) == longest or have_all_ended(~going, len(tokens) - 1):
             break
         depth, seen = depth + 1, torch.cat([seen, itself], dim=-1)
         hidden = _read(model, tokens[-1], depth, seen, cache)

@@ -18,7 +18,7 @@ from torch.nn import functional
 from tasktransfer.core.specs import Pooling
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.ragged import pad_rows
-from tasktransfer.models.dual_encoder import ENCODINGS, create_projection, mean_over_tokens
+from tasktransfer.models.dual_encoder import ENCODINGS, create_projection, pool_mean
 from tasktransfer.models.encoder import HEADS_FILE
 from tasktransfer.models.encoder_inputs import get_labels as labels_of
 from tasktransfer.models.heads import create_head
@@ -142,7 +142,7 @@ class ReplyWriter:
     def _logits(self, task: str, inputs: Inputs) -> Tensor:
         encoder = self.model.module.get_encoder()
         heads: Any = self.module["heads"]
-        logits: Tensor = heads[task](mean_over_tokens(encoder, inputs["ids"], inputs["mask"]))
+        logits: Tensor = heads[task](pool_mean(encoder, inputs["ids"], inputs["mask"]))
         return logits
 
     def _compute_encoding(

@@ -96,7 +96,9 @@ def compute_statistics(study: Study, frames: Iterable[Frame], about: Sequence[st
     """
     declared = _declare(study, frames, about)
     collected = [frame.name for frame in declared.values() if not frame.needs]
-    metadata = read_frame(_locate(study, "runs"), declared["runs"].columns, _remedy(study))[1]
+    metadata = read_frame(
+        _locate(study, "runs"), declared["runs"].columns, _describe_remedy(study)
+    )[1]
     made = _build_lazy_frames(study, declared, metadata, None, collected)
     statistics = [frame for frame in declared.values() if frame.needs]
     for frame in show_progress(statistics, "computing statistics"):
@@ -112,7 +114,9 @@ def read_frames(study: Study, frames: Iterable[Frame], about: Sequence[str]) -> 
             was written in another call of ``collect``.
     """
     declared = _declare(study, frames, about)
-    metadata = read_frame(_locate(study, "runs"), declared["runs"].columns, _remedy(study))[1]
+    metadata = read_frame(
+        _locate(study, "runs"), declared["runs"].columns, _describe_remedy(study)
+    )[1]
     return _build_lazy_frames(study, declared, metadata, None, tuple(declared))
 
 
@@ -153,10 +157,11 @@ def _read(study: Study, frame: Frame, metadata: Metadata) -> pd.DataFrame:
     path = _locate(study, frame.name)
     if frame.make is None:
         return read_brought_frame(path, frame)
-    found, written = read_frame(path, frame.columns, _remedy(study))
+    found, written = read_frame(path, frame.columns, _describe_remedy(study))
     if written != metadata:
         raise RecordError(
-            f"{path}: The tables were not all collected at the same time. {_remedy(study)}."
+            f"{path}: The tables were not all collected at the same time. "
+            f"{_describe_remedy(study)}."
         )
     return found
 
@@ -187,7 +192,7 @@ def _locate(study: Study, name: str) -> Path:
     return Path(study.tables, f"{name}.parquet")
 
 
-def _remedy(study: Study) -> str:
+def _describe_remedy(study: Study) -> str:
     steps = (f"`tasktransfer {step} {study.arguments()}`" for step in ("collect", "statistics"))
     return f"Run {' and '.join(steps)} again"
 

@@ -35,7 +35,7 @@ def select(
     first.
 
     Args:
-        deltas: columns of ``columns.DELTAS``, with test scores or (see ``dev_deltas``) dev scores;
+        deltas: columns of ``columns.DELTAS``, with test or dev scores (``select_dev_deltas``);
             multi-source rows are ignored.
         targets_per_dataset: number of targets to pick in each dataset.
         sources_per_target: number of sources to pick for each target.
@@ -64,7 +64,7 @@ def select(
         ranking = pairs if own is None else _rank_valued_pairs(own)
         for target in _select_best_targets(str(dataset), pairs, targets_per_dataset):
             of_target = ranking[ranking.index.get_level_values("target") == target]
-            sources = best(of_target.droplevel("target"), sources_per_target)
+            sources = pick_best(of_target.droplevel("target"), sources_per_target)
             if len(sources) < sources_per_target:
                 raise RecordError(
                     f"{dataset}: {target} has {len(sources)} sources"
@@ -87,7 +87,7 @@ def select(
     return chosen
 
 
-def dev_deltas(deltas: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+def select_dev_deltas(deltas: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Return the deltas with dev scores of the best round instead of test scores.
 
     This changes ``score``, ``baseline_score`` and ``delta``, which use the score that selects the
@@ -126,11 +126,11 @@ def select_from_tables(
             "sources must not be chosen from an incomplete table."
         )
     deltas = tables["deltas"]
-    deltas = deltas if choose_by == "test" else dev_deltas(deltas, tables["transfer_runs"])
+    deltas = deltas if choose_by == "test" else select_dev_deltas(deltas, tables["transfer_runs"])
     return select(deltas, targets_per_dataset, sources_per_target, choose_by, values)
 
 
-def ranks(values: pd.DataFrame) -> pd.Series[float]:
+def compute_mean_ranks(values: pd.DataFrame) -> pd.Series[float]:
     """Return the mean rank over models and seeds by (target, source); the last rank is 1.
 
     Ranks are used because the values of two models have no common unit. Sources without a value
@@ -144,7 +144,7 @@ def ranks(values: pd.DataFrame) -> pd.Series[float]:
 def _rank_valued_pairs(values: pd.DataFrame) -> pd.Series[float]:
     """Return ``ranks`` of the pairs that have a value with any model and seed."""
     counts = values.groupby(["target", "source"])["value"].count()
-    ranking = ranks(values)
+    ranking = compute_mean_ranks(values)
     return ranking[counts.reindex(ranking.index) > 0]
 
 
@@ -161,10 +161,10 @@ def _select_best_targets(dataset: str, pairs: pd.Series[float], count: int) -> l
             f"{dataset}: The dataset has {len(benefit)} targets, but {count} are requested. "
             "Lower targets_per_dataset, or study more tasks."
         )
-    return best(benefit, count)
+    return pick_best(benefit, count)
 
 
-def best(values: pd.Series[float], count: int) -> list[str]:
+def pick_best(values: pd.Series[float], count: int) -> list[str]:
     """Return the names of the largest values, with ties in order of names.
 
     Values are rounded, so that floating-point noise in a mean does not decide ties.

@@ -21,7 +21,7 @@ import pandas as pd
 
 from tasktransfer.datasets import resolve_task
 from tasktransfer.results.store import read_statistic_frame
-from tasktransfer.selection.choose import dev_deltas
+from tasktransfer.selection.choose import select_dev_deltas
 from tasktransfer.selection.judging import RANDOM, SOURCE_MEAN
 from tasktransfer.selection.matrix import Matrix, build_cube, compute_regret, join_matrices
 from tasktransfer.selection.regret import LEADING
@@ -64,7 +64,7 @@ def build_evidence(
     found = single.assign(
         weights=single["digest"].map(weights),
         learned=~find_unlearned(single, references),
-        dev_delta=dev_deltas(single, tables["transfer_runs"])["delta"],
+        dev_delta=select_dev_deltas(single, tables["transfer_runs"])["delta"],
     )
     keys = ["dataset", "model", "source", "target", "seed"]
     computed = values[~values["selector"].isin([RANDOM, SOURCE_MEAN])]

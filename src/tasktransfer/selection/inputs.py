@@ -24,7 +24,7 @@ INSTANCES = 300
 """Number of training instances per task that selectors read: the first of a fixed shuffle."""
 
 
-def input_text(instance: Instance) -> str:
+def build_input_text(instance: Instance) -> str:
     """Return the input text: context, query and options."""
     return " ".join([instance.context, *instance.query.values(), *instance.options])
 
@@ -54,8 +54,8 @@ class Asked:
     transfers: Mapping[str, Floats] = field(default_factory=dict)
 
     def texts(self, task: str) -> list[str]:
-        """Return the input texts of a task, see ``input_text``."""
-        return [input_text(instance) for instance in self.instances(task)]
+        """Return the input texts of a task, see ``build_input_text``."""
+        return [build_input_text(instance) for instance in self.instances(task)]
 
     @property
     def classes(self) -> Classes:

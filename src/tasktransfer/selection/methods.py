@@ -45,33 +45,35 @@ def source_mean(asked: Asked) -> Values:
 
 def tfidf(asked: Asked) -> Values:
     """Return the cosine of mean TF-IDF vectors of the inputs."""
-    from tasktransfer.selection.similarity import cosine, mean_tfidf
+    from tasktransfer.selection.similarity import compute_cosine, compute_mean_tfidf
 
-    means = mean_tfidf({task: asked.texts(task) for task in (asked.target, *asked.sources)})
-    return {source: cosine(means[source], means[asked.target]) for source in asked.sources}
+    means = compute_mean_tfidf({task: asked.texts(task) for task in (asked.target, *asked.sources)})
+    return {source: compute_cosine(means[source], means[asked.target]) for source in asked.sources}
 
 
 def embedding(asked: Asked) -> Values:
     """Return the cosine of the inputs' mean embeddings by the base model (Vu 2020, Poth 2021)."""
-    from tasktransfer.selection.similarity import cosine
+    from tasktransfer.selection.similarity import compute_cosine
 
     target = asked.embeddings(asked.target).mean(axis=0)
-    return {s: cosine(asked.embeddings(s).mean(axis=0), target) for s in asked.sources}
+    return {s: compute_cosine(asked.embeddings(s).mean(axis=0), target) for s in asked.sources}
 
 
 def roe(asked: Asked) -> Values:
     """Return how near the closest source inputs are to target inputs (retrieval of experts)."""
-    from tasktransfer.selection.similarity import retrieval_of_experts
+    from tasktransfer.selection.similarity import score_by_retrieval
 
     target = asked.embeddings(asked.target)
-    return {s: retrieval_of_experts(target, asked.embeddings(s)) for s in asked.sources}
+    return {s: score_by_retrieval(target, asked.embeddings(s)) for s in asked.sources}
 
 
 def logme(asked: Asked) -> Values:
     """Return the log evidence of the target's classes given the source's features (You 2021)."""
     from tasktransfer.selection import transferability
 
-    return {s: transferability.logme(asked.features(s), asked.classes) for s in asked.sources}
+    return {
+        s: transferability.compute_logme(asked.features(s), asked.classes) for s in asked.sources
+    }
 
 
 def esm_logme(asked: Asked) -> Values:
@@ -80,7 +82,7 @@ def esm_logme(asked: Asked) -> Values:
 
     base = asked.embeddings(asked.target)
     return {
-        source: transferability.esm_logme(
+        source: transferability.compute_esm_logme(
             asked.embeddings(source), asked.own_embeddings(source), base, asked.classes
         )
         for source in asked.sources
@@ -94,7 +96,9 @@ def leep(asked: Asked) -> Values:
     found: dict[str, float | None] = {}
     for source in asked.sources:
         theta = asked.probabilities(source)
-        found[source] = None if theta is None else transferability.leep(theta, asked.classes)
+        found[source] = (
+            None if theta is None else transferability.compute_leep(theta, asked.classes)
+        )
     return found
 
 
@@ -102,24 +106,30 @@ def nleep(asked: Asked) -> Values:
     """Return LEEP with the components of a Gaussian mixture as labels (Li 2021)."""
     from tasktransfer.selection import transferability
 
-    return {s: transferability.nleep(asked.features(s), asked.classes) for s in asked.sources}
+    return {
+        s: transferability.compute_nleep(asked.features(s), asked.classes) for s in asked.sources
+    }
 
 
 def hscore(asked: Asked) -> Values:
     """Return the spread of class means relative to that of the source's features (Bao 2019)."""
     from tasktransfer.selection import transferability
 
-    return {s: transferability.hscore(asked.features(s), asked.classes) for s in asked.sources}
+    return {
+        s: transferability.compute_hscore(asked.features(s), asked.classes) for s in asked.sources
+    }
 
 
 def taskemb(asked: Asked) -> Values:
     """Return cosines of diagonal Fisher information by tensor, fused by rank (Vu 2020)."""
-    from tasktransfer.selection.similarity import cosine
+    from tasktransfer.selection.similarity import compute_cosine
 
     target, fused = asked.fisher(asked.target), dict.fromkeys(asked.sources, 0.0)
     of = {source: asked.fisher(source) for source in asked.sources}
     for name in target:
-        alike = {s: cosine(of[s][name].ravel(), target[name].ravel()) for s in asked.sources}
+        alike = {
+            s: compute_cosine(of[s][name].ravel(), target[name].ravel()) for s in asked.sources
+        }
         for rank, source in enumerate(sorted(alike, key=lambda one: -alike[one]), start=1):
             fused[source] += 1 / (RANK_OFFSET + rank)
     return dict(fused)
@@ -127,10 +137,10 @@ def taskemb(asked: Asked) -> Values:
 
 def gradient(asked: Asked) -> Values:
     """Return the cosine of the mean gradients at the base model (Albalak 2023, Xia 2024)."""
-    from tasktransfer.selection.similarity import cosine
+    from tasktransfer.selection.similarity import compute_cosine
 
     target = asked.gradient(asked.target)
-    return {source: cosine(asked.gradient(source), target) for source in asked.sources}
+    return {source: compute_cosine(asked.gradient(source), target) for source in asked.sources}
 
 
 def warmup_drop(asked: Asked) -> Values:

@@ -13,7 +13,7 @@ TARGET_INPUTS, SOURCE_INPUTS = 32, 100
 """Numbers of inputs for retrieval of experts, as in TaskWeb (Kim et al. 2023)."""
 
 
-def mean_tfidf(texts: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
+def compute_mean_tfidf(texts: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
     """Return the mean TF-IDF vector of each task's inputs; document frequencies are joint."""
     from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415  # slow to import
 
@@ -25,13 +25,13 @@ def mean_tfidf(texts: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
     }
 
 
-def cosine(a: Floats, b: Floats) -> float:
+def compute_cosine(a: Floats, b: Floats) -> float:
     """Return the cosine similarity of two vectors; 0 if one of them is zero."""
     length = float(np.linalg.norm(a) * np.linalg.norm(b))
     return float(a @ b) / length if length > 0 else 0.0
 
 
-def retrieval_of_experts(target: Floats, source: Floats) -> float:
+def score_by_retrieval(target: Floats, source: Floats) -> float:
     """Return the mean over target inputs of the largest cosine similarity to a source input.
 
     Args:

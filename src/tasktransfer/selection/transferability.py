@@ -95,7 +95,7 @@ def _compute_norms(squares: Floats, x: Floats, rest: float, t: float) -> tuple[f
     return weights, residual
 
 
-def logme(features: Floats, classes: Classes) -> float:
+def compute_logme(features: Floats, classes: Classes) -> float:
     """Return the best log evidence per instance, averaged over classes (one-vs-rest).
 
     Source: You et al. 2021, equation 3.
@@ -108,7 +108,7 @@ def logme(features: Floats, classes: Classes) -> float:
     return float(np.mean([regression.best_evidence(y).value for y in one_hot.T]))
 
 
-def leep(probabilities: Floats, classes: Classes) -> float:
+def compute_leep(probabilities: Floats, classes: Classes) -> float:
     """Return the log likelihood of the target's labels given the source's label probabilities.
 
     Source: Nguyen et al. 2020, equation 2.
@@ -125,7 +125,7 @@ def leep(probabilities: Floats, classes: Classes) -> float:
     return float(np.log(np.maximum(expected, np.finfo(float).tiny)).mean())
 
 
-def nleep(features: Floats, classes: Classes, seed: int = 0) -> float:
+def compute_nleep(features: Floats, classes: Classes, seed: int = 0) -> float:
     """Return LEEP on the components of a Gaussian mixture instead of source labels.
 
     It exists for any kind of source (Li et al. 2021). Covariances are diagonal, because full ones
@@ -139,10 +139,10 @@ def nleep(features: Floats, classes: Classes, seed: int = 0) -> float:
     mixture = GaussianMixture(
         max(1, components), covariance_type="diag", reg_covar=1e-4, random_state=seed
     )
-    return leep(mixture.fit(reduced).predict_proba(reduced), classes)
+    return compute_leep(mixture.fit(reduced).predict_proba(reduced), classes)
 
 
-def hscore(features: Floats, classes: Classes) -> float:
+def compute_hscore(features: Floats, classes: Classes) -> float:
     """Return the H-score, tr(cov(F)^-1 cov(E[F | y])) (Bao et al. 2019, definition 2).
 
     The covariance of F is shrunk by Ledoit and Wolf's method (Ibrahim et al. 2022).
@@ -156,7 +156,7 @@ def hscore(features: Floats, classes: Classes) -> float:
     return float(np.trace(np.linalg.solve(covariance, np.atleast_2d(between))))
 
 
-def esm_logme(
+def compute_esm_logme(
     base_of_source: Floats, features_of_source: Floats, base_of_target: Floats, classes: Classes
 ) -> float:
     """Return LogME of the target's base features after an embedding space map.
@@ -170,10 +170,10 @@ def esm_logme(
         features_of_source: the source model's features of the same instances.
         base_of_target: base features, (target instances, features).
     """
-    return logme(mapped(base_of_source, features_of_source, base_of_target), classes)
+    return compute_logme(map_features(base_of_source, features_of_source, base_of_target), classes)
 
 
-def mapped(given: Floats, wanted: Floats, others: Floats, seed: int = 0) -> Floats:
+def map_features(given: Floats, wanted: Floats, others: Floats, seed: int = 0) -> Floats:
     """Map ``others`` by an affine map that is fitted from ``given`` to ``wanted``.
 
     It minimises the mean squared error by AdamW with learning rate 1e-3, weight decay 0.01, and 10

@@ -23,7 +23,7 @@ from tasktransfer.results.collect import Collected
 from tasktransfer.results.records import get_selected_round
 from tasktransfer.results.schema import Record
 from tasktransfer.results.store import build_frame
-from tasktransfer.selection.choose import dev_deltas
+from tasktransfer.selection.choose import select_dev_deltas
 from tasktransfer.selection.columns import VALUES
 from tasktransfer.selection.inputs import Asked
 from tasktransfer.selection.judging import compute_source_means
@@ -148,7 +148,7 @@ def group_transfers(tables: Tables) -> Iterator[Group]:
     """Yield the single-source transfers in ``deltas``, by dataset, model and algorithm."""
     single = tables["deltas"][tables["deltas"]["n_sources"] == 1]
     runs = tables["transfer_runs"]
-    dev = dev_deltas(single, runs)
+    dev = select_dev_deltas(single, runs)
     seconds = dict(zip(runs["digest"], runs["seconds"], strict=True))
     for names, test in single.groupby(["dataset", "model", "algorithm"], sort=False):
         dataset, model, algorithm = map(str, names)

@@ -233,7 +233,7 @@ class Task:
         return len(self.labels)
 
 
-def card_digest(task: Task) -> str:
+def compute_card_digest(task: Task) -> str:
     """Return the digest of the parts of a card that affect results: kind, labels, texts, metrics.
 
     Fields at their defaults are left out, so that a new field does not change old digests. Versions

@@ -31,7 +31,7 @@ MicroBatches = list[list[MicroBatch]]
 """Micro-batches of an update, per batch of the update."""
 
 
-def micro_batches(
+def split_micro_batches(
     model: FamilyModel, splits: Mapping[str, EncodedSplit], update: Update, tokens: int
 ) -> MicroBatches:
     """Split an update into micro-batches of at most about ``tokens`` tokens."""
@@ -77,7 +77,7 @@ class Ahead:
     def of(self, number: int, tokens: int) -> MicroBatches:
         """Return update ``number`` of the round (from 0) in micro-batches of about ``tokens``."""
         if self._thread is None:
-            return micro_batches(self._model, self._splits, self._updates[number], tokens)
+            return split_micro_batches(self._model, self._splits, self._updates[number], tokens)
         ready = self._waiting.pop((number, tokens), None)
         self._waiting.clear()  # prepared for more tokens than fit into memory
         made = self._prepared(number, tokens) if ready is None else ready.result()
@@ -88,7 +88,7 @@ class Ahead:
 
     def _prepared(self, number: int, tokens: int) -> MicroBatches:
         update = self._updates[number]
-        made = micro_batches(self._model, self._splits, update, tokens)
+        made = split_micro_batches(self._model, self._splits, update, tokens)
         return [
             [
                 MicroBatch(part.examples, self._model.prepare(self._splits[b.task], part.examples))

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tasktransfer import errors
-from tasktransfer.core.nodes import Stage, with_all_selections
-from tasktransfer.errors import TaskTransferError, mendable
+from tasktransfer.core.nodes import Stage, merge_selections
+from tasktransfer.errors import TaskTransferError, as_mendable_error
 from tasktransfer.files import remove_partial_files
 from tasktransfer.results.damage import find_damage, set_aside
 from tasktransfer.results.records import (
@@ -66,7 +66,7 @@ def train_if_needed(job: Job) -> None:
             record_event(job.out, "interrupted")
             raise
         except Exception as error:
-            cause = mendable(error) or error
+            cause = as_mendable_error(error) or error
             with suppress(OSError):  # on a full disk this cannot be written either
                 record_event(
                     job.out, "failed", cause=type(cause).__name__, error=str(cause), call=call
@@ -108,7 +108,7 @@ def add_recorded_selections(stage: Stage, folder: Path) -> Stage:
     made = {*list_selections(read_record(folder / RECORD))} - asked
     own = [tasks for tasks in made if {*tasks} <= {*stage.tasks}]
     before = [replace(stage, selection=replace(stage.selection, tasks=tasks)) for tasks in own]
-    return with_all_selections(stage, before)
+    return merge_selections(stage, before)
 
 
 def _set_aside(folder: Path, problem: str) -> None:

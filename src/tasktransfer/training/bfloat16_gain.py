@@ -104,7 +104,7 @@ def measure_gain(
     before = torch.get_num_threads()
     torch.set_num_threads(1)  # the thread's clock does not count other threads
     try:
-        update = _layer(width)
+        update = _build_layer_call(width)
         for kind in (torch.float32, torch.bfloat16):
             update(kind)  # warm-up
         began = wall(), thread()
@@ -121,7 +121,7 @@ def measure_gain(
         torch.set_num_threads(before)
 
 
-def _layer(width: int) -> Callable[[torch.dtype], None]:
+def _build_layer_call(width: int) -> Callable[[torch.dtype], None]:
     """Return a function that runs a Transformer layer's forward and backward pass in a format."""
     with torch.random.fork_rng(devices=[]):
         layer = torch.nn.TransformerEncoderLayer(

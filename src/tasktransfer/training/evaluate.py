@@ -44,7 +44,7 @@ def predict(
     model.module.eval()
     by_example: list[Prediction] = [()] * len(split)
 
-    def of_shard(shard: Sequence[list[int]]) -> list[tuple[int, Prediction]]:
+    def predict_shard(shard: Sequence[list[int]]) -> list[tuple[int, Prediction]]:
         with torch.inference_mode(), setup.autocast():
             each = [(micro_batch, model.predict(split, micro_batch)) for micro_batch in shard]
         return [
@@ -55,7 +55,7 @@ def predict(
     step = TOLD_TOGETHER * setup.workers.count
     for begin in range(0, len(micro_batches), step):
         some = micro_batches[begin : begin + step]
-        for answered in setup.workers.apply(of_shard, setup.workers.shards(some)):
+        for answered in setup.workers.apply(predict_shard, setup.workers.shards(some)):
             for example, prediction in answered:
                 by_example[example] = prediction
         progress(sum(map(len, some)))

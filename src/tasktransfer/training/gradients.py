@@ -64,7 +64,7 @@ def set_gradients(
     """
     divisors = [model.compute_divisor(splits[batch.task], batch.examples) for batch in update]
 
-    def of_shard(shard: Sequence[_Work]) -> tuple[list[Tensor], Gradients]:
+    def compute_shard(shard: Sequence[_Work]) -> tuple[list[Tensor], Gradients]:
         losses = [torch.zeros((), device=setup.device) for _ in update]
         sums: Gradients = None
         if halves is not None:
@@ -97,7 +97,7 @@ def set_gradients(
                 for work in seeded
             ]
     shards = setup.workers.shards(seeded)
-    results = setup.workers.apply(of_shard, shards)
+    results = setup.workers.apply(compute_shard, shards)
     gradients: Gradients = None
     for _, of_one in results:
         gradients = _sum(gradients, of_one)

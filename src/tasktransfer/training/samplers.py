@@ -42,7 +42,7 @@ Update = tuple[Batch, ...]
 # --- samplers -----------------------------------------------------------------------------------
 
 
-def task_batches(
+def make_task_batches(
     sizes: Sizes, training: Training, seed: int, epoch: int, weigh_alone: bool = False
 ) -> list[Update]:
     """Return every batch of every task once, one per update.
@@ -55,7 +55,7 @@ def task_batches(
 
     step = get_batch_size(training)
 
-    def drawn(epoch: int) -> list[Batch]:
+    def sample_batches(epoch: int) -> list[Batch]:
         generator = np.random.default_rng([seed, epoch])
         weights = compute_task_weights(sizes, step, training.task_weighting, weigh_alone)
         waiting: dict[str, list[Batch]] = {}
@@ -67,8 +67,8 @@ def task_batches(
 
     fidelity = training.fidelity
     several, kept = fidelity.batches_per_update, fidelity.leftover_batches == "next_epoch"
-    before = drawn(epoch - 1) if kept and several > 1 and epoch > 1 else []
-    return _group_batches(drawn(epoch), several, kept, before)
+    before = sample_batches(epoch - 1) if kept and several > 1 and epoch > 1 else []
+    return _group_batches(sample_batches(epoch), several, kept, before)
 
 
 def _group_batches(
@@ -103,7 +103,7 @@ def get_batch_size(training: Training) -> int:
     return max(1, training.batch_size // training.fidelity.batches_per_update)
 
 
-def uniform(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
+def sample_uniformly(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
     """Return one batch per update, of a task that is sampled uniformly (PoE, section VI-C).
 
     The number of updates is that of ``task_batches``. A task's examples come in shuffled passes, so
@@ -115,7 +115,7 @@ def uniform(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Upd
     return _as_drawn(generator, drawn.tolist(), sizes, training.batch_size)
 
 
-def temperature(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
+def sample_by_temperature(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
     """Return one batch per update, of a task sampled by its size to the power 1 / ``TEMPERATURE``.
 
     This lies between sampling in proportion to size and ``uniform``, which it otherwise equals.
@@ -141,7 +141,7 @@ def _as_drawn(
     return updates
 
 
-def random_weights(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
+def weigh_randomly(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
     """Return updates of one batch per task, with random loss weights that change each update.
 
     The weights are a softmax of standard normal numbers (Lin et al. 2021). This is a control:
@@ -160,7 +160,7 @@ def random_weights(sizes: Sizes, training: Training, seed: int, epoch: int) -> l
     return updates
 
 
-def offered(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
+def offer_batches(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
     """Return updates of one batch per task, from which a bandit selects two during training.
 
     These are the batches of the target and of one source (``core.bandits``). The number of trained
@@ -183,7 +183,7 @@ def _draw_from_every_task(
         yield tuple(batches.pop(0) for batches in waiting.values())
 
 
-def mixed(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
+def mix_tasks(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
     """Return updates whose instances come from uniformly sampled tasks (PoE, section VI-C).
 
     The number of updates is that of ``task_batches``. The instances of a task form a batch, which
@@ -208,7 +208,7 @@ def mixed(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Updat
     return updates
 
 
-def together(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
+def pair_instances(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
     """Return updates of one batch per task with the same instances; the loss is the tasks' mean."""
     generator = np.random.default_rng([seed, epoch])
     tasks = sorted(sizes)
@@ -219,14 +219,14 @@ def together(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Up
 
 
 SAMPLERS: dict[Sampler, Callable[[Sizes, Training, int, int], list[Update]]] = {
-    "task_batches": task_batches,
-    "uniform": uniform,
-    "mixed": mixed,
-    "together": together,
-    "temperature": temperature,
-    "random_weights": random_weights,
-    "exp3": offered,
-    "ucb1": offered,
+    "task_batches": make_task_batches,
+    "uniform": sample_uniformly,
+    "mixed": mix_tasks,
+    "together": pair_instances,
+    "temperature": sample_by_temperature,
+    "random_weights": weigh_randomly,
+    "exp3": offer_batches,
+    "ucb1": offer_batches,
 }
 
 
@@ -353,7 +353,7 @@ class Schedule:
         if self._epoch[0] != epoch:
             sampler = SAMPLERS[self.sampler]
             if self.weigh_alone and self.sampler == "task_batches":
-                sampler = partial(task_batches, weigh_alone=True)
+                sampler = partial(make_task_batches, weigh_alone=True)
             self._epoch = epoch, sampler(self.sizes, self.training, self.seed, epoch)
         return self._epoch[1]
 

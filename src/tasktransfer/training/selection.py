@@ -136,12 +136,12 @@ def compute_dev_loss(
             lambda tokens: in_batch_dev_loss(dual, split, setup, size, tokens), undo=lambda: None
         )
 
-    def summed(tokens: int) -> float:
+    def sum_losses(tokens: int) -> float:
         total = 0.0
         with torch.inference_mode(), setup.autocast():
             for some in model.split_for_training(split, examples, tokens):
                 total += float(model.loss(split, some))
         return total
 
-    total = setup.eval_budget.run(summed, undo=lambda: None)
+    total = setup.eval_budget.run(sum_losses, undo=lambda: None)
     return total / model.compute_divisor(split, examples)

@@ -59,8 +59,8 @@ def build(family: Family, instances: Sequence[Path], out: Path, threads: int = 1
         torch.set_num_threads(threads)
         torch.manual_seed(SEED)
         texts = collect_training_texts(instances)
-        tokenizer = new_tokenizer(family, _collect_vocabulary_texts(instances))
-        model = new_model(family, tokenizer)
+        tokenizer = create_tokenizer(family, _collect_vocabulary_texts(instances))
+        model = create_model(family, tokenizer)
         _train_model(family, model, tokenizer, texts)
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
@@ -112,7 +112,7 @@ def _collect_vocabulary_texts(instances: Sequence[Path]) -> Texts:
 # --- tokenizers and configurations --------------------------------------------------------------
 
 
-def new_tokenizer(family: Family, texts: Texts) -> Any:
+def create_tokenizer(family: Family, texts: Texts) -> Any:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -185,7 +185,7 @@ def _train_word_piece(texts: Texts, names: list[str]) -> Any:
     return core
 
 
-def new_model(family: Family, tokenizer: Any) -> Any:
+def create_model(family: Family, tokenizer: Any) -> Any:
     if family == "encoder":
         from transformers import BertConfig, BertForMaskedLM
 

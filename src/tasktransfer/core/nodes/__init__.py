@@ -9,7 +9,7 @@ The Snakefile imports these modules: they use the standard library only.
 from tasktransfer.core.nodes.data import Data
 from tasktransfer.core.nodes.evaluation import Evaluation, Fit, Outcome, Pool
 from tasktransfer.core.nodes.identity import SHORT, Settings
-from tasktransfer.core.nodes.stage import Merge, Round, Stage, Start, with_all_selections
+from tasktransfer.core.nodes.stage import Merge, Round, Stage, Start, merge_selections
 
 Node = Data | Stage | Fit | Evaluation
 
@@ -26,5 +26,5 @@ __all__ = [
     "Settings",
     "Stage",
     "Start",
-    "with_all_selections",
+    "merge_selections",
 ]

@@ -15,7 +15,7 @@ from tasktransfer.core.nodes.identity import (
     join_names,
     list_references,
 )
-from tasktransfer.core.nodes.stage import Stage, Start, stages_of
+from tasktransfer.core.nodes.stage import Stage, Start, list_stages
 from tasktransfer.core.specs import REFUSE_UNKNOWN, ModelSpec
 from tasktransfer.core.versions import LIBRARY_VERSION, select_raised
 
@@ -124,7 +124,7 @@ class Outcome:
     @property
     def stages(self) -> tuple[Stage, ...]:
         """Stages whose parameters it has, each once."""
-        return stages_of(self.starts)
+        return list_stages(self.starts)
 
     @property
     def label(self) -> str:

@@ -279,7 +279,7 @@ class Stage:
     @property
     def parents(self) -> tuple[Stage, ...]:
         """Stages that it starts from, each once."""
-        return stages_of(self.starts)
+        return list_stages(self.starts)
 
     @property
     def uses(self) -> tuple[Node, ...]:
@@ -295,12 +295,12 @@ class Stage:
         )
 
 
-def stages_of(starts: tuple[Start, ...]) -> tuple[Stage, ...]:
+def list_stages(starts: tuple[Start, ...]) -> tuple[Stage, ...]:
     """Return the stages of starts, each once."""
     return tuple({start.stage.digest: start.stage for start in starts if start.stage}.values())
 
 
-def with_all_selections(stage: Stage, others: Iterable[Stage]) -> Stage:
+def merge_selections(stage: Stage, others: Iterable[Stage]) -> Stage:
     """Return a stage with the selections of all equal stages."""
     selections = {selection.tasks: selection for selection in stage.selections}
     for other in (selection for equal in others for selection in equal.selections):

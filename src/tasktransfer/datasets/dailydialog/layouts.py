@@ -29,7 +29,7 @@ from tasktransfer.tasks.card import Instance, Task
 BEST_RESPONSE = "Which option is the best response?"
 
 
-def dialogue_label(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
+def read_dialogue_labels(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield the instance with the label of a whole dialogue (topic)."""
     item = get_table(dialogue.raw, task.name, dialogue.location)
     location = add_instance_name(item, dialogue.location.at(task.name))
@@ -37,7 +37,7 @@ def dialogue_label(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance
     yield make_instance(dialogue, task, location, dialogue.context, target=target)
 
 
-def causal_entailment(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
+def read_causal_entailments(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield instances on whether an utterance causes an emotion (RECCON).
 
     The key of the label is ``labels``.
@@ -52,7 +52,7 @@ def causal_entailment(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Insta
         yield make_instance(dialogue, task, location, context, target=target, query=query)
 
 
-def triple_entailment(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
+def read_triple_entailments(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield instances on whether the dialogue entails (head, relation, tail) (CIDER)."""
     for item, location in read_items(dialogue.raw, task.name, dialogue.location):
         words = [get_text(item, key, location) for key in ("head", "relation", "tail")]
@@ -61,7 +61,7 @@ def triple_entailment(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Insta
         yield make_instance(dialogue, task, location, dialogue.context, target=target, query=query)
 
 
-def relation_label(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
+def read_relation_labels(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield instances on the relation between head and tail (CIDER)."""
     for item, location in read_items(dialogue.raw, task.name, dialogue.location):
         target = (get_label(item, "relation", task, location),)
@@ -69,7 +69,7 @@ def relation_label(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance
         yield make_instance(dialogue, task, location, dialogue.context, target=target, query=query)
 
 
-def spans_in_own_context(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
+def read_spans_in_own_context(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield questions whose answers are spans of their own context (RECCON, CIDER)."""
     for group, outer in iterate_tables(dialogue.raw, task.name, dialogue.location):
         context = get_name(group, "context", outer)
@@ -92,7 +92,7 @@ def _read_span(answer: Table, location: Location, context: str, start: int) -> t
     return text, start
 
 
-def own_context_choice(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
+def read_own_context_choices(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield multiple-choice questions on their own context (CIDER)."""
     outer = dialogue.location.at(task.name)
     group = get_table(dialogue.raw, task.name, dialogue.location)
@@ -105,7 +105,7 @@ def own_context_choice(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Inst
         )
 
 
-def response_choice(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
+def read_response_choices(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield instances on the best response to some turns (DailyDialog++)."""
     for group, outer in iterate_tables(dialogue.raw, task.name, dialogue.location):
         context, turns = join_turns(dialogue, group, "context_turns", outer)

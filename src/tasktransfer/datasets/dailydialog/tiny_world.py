@@ -13,7 +13,7 @@ from tasktransfer.datasets.dailydialog.tiny_scenes import SCENES, add_turn
 from tasktransfer.datasets.dataset import Claim, TinyPart, TinySize
 from tasktransfer.datasets.feta.tiny_world.casting import SPLIT_SHARES, Role, cast
 from tasktransfer.datasets.feta.tiny_world.draws import draw_forever, pick, shuffle_values, stream
-from tasktransfer.datasets.feta.tiny_world.metadata import Json, task_metadata
+from tasktransfer.datasets.feta.tiny_world.metadata import Json, build_task_metadata
 from tasktransfer.datasets.feta.tiny_world.writer import release_writer
 from tasktransfer.tasks.card import Task
 
@@ -31,14 +31,14 @@ _TASKS: tuple[tuple[Task, TinySize], ...] = (
 )
 
 
-def daily_ids(dialogues: int) -> list[str]:
+def list_daily_ids(dialogues: int) -> list[str]:
     """Return the dialogue ids in the order of the release's file."""
     return [f"dialogue-{number}" for number in range(1, dialogues + 1)]
 
 
-def daily_dialogues(seed: int, dialogues: int) -> list[tuple[Role, Json]]:
+def generate_daily_dialogues(seed: int, dialogues: int) -> list[tuple[Role, Json]]:
     """Generate every dialogue of the dataset with its role, in file order."""
-    roles = cast(seed, "daily", daily_ids(dialogues), words.MOOD_WORDS, tuple(SCENES))
+    roles = cast(seed, "daily", list_daily_ids(dialogues), words.MOOD_WORDS, tuple(SCENES))
     act_words = [
         (act, word) for act, words_of_act in words.ACT_WORDS.items() for word in words_of_act
     ]
@@ -108,8 +108,8 @@ _PUBLISHED: dict[str, Json] = {
 TINY = TinyPart(
     write=release_writer(
         "DailyDialog",
-        {card.name: _PUBLISHED.get(card.name, task_metadata(card)) for card, _ in _TASKS},
-        daily_dialogues,
+        {card.name: _PUBLISHED.get(card.name, build_task_metadata(card)) for card, _ in _TASKS},
+        generate_daily_dialogues,
     ),
     sizes={card.name: size for card, size in _TASKS},
     shares=SPLIT_SHARES,

@@ -186,7 +186,10 @@ class _Check:
         if dialogue.id is None or len(self.files) < 2:
             return declaration
         scope = guess_scope(
-            [(split, read_texts(self._readable(p), dialogue)) for p, split in self.splits.items()]
+            [
+                (split, read_texts(self._read_valid_rows(p), dialogue))
+                for p, split in self.splits.items()
+            ]
         )
         if scope is None:
             return declaration
@@ -216,7 +219,7 @@ class _Check:
             raise DataError("\n".join(dict.fromkeys(self.problems)))
         return first
 
-    def _readable(self, path: Path) -> Iterator[SourceRow]:
+    def _read_valid_rows(self, path: Path) -> Iterator[SourceRow]:
         """Yield the rows of a file up to one that cannot be read and is a problem already."""
         with suppress(DataError):
             yield from read_rows(self.files[path], problems=[])
@@ -226,7 +229,7 @@ class _Check:
     def _read_dialogues(self, path: Path, declaration: Declaration) -> None:
         split, problems = self.splits[path], list[str]()
         readers = [TaskReader(task, section) for task, section in declaration.tasks.items()]
-        rows = self._readable(path)
+        rows = self._read_valid_rows(path)
         groups: Iterable[Iterable[SourceRow]] = ([row] for row in rows)
         if declaration.dialogue.by_turn:
             groups = [rows]

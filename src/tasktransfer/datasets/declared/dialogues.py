@@ -139,7 +139,7 @@ def _read_inner_rows(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow
                 raise location.error(f"found {show_value(lists)}, expected a list of rows")
             for item in items:
                 number += 1
-                inner = row.location.of_item(number)
+                inner = row.location.locate_item(number)
                 if not isinstance(item, Mapping):
                     raise inner.at(path).error(
                         f"found {show_value(item)}, expected an object in braces"

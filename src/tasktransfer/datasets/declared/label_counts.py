@@ -81,7 +81,7 @@ class LabelCounts:
         pairs = zip(groups, self.by_dialogue(), strict=True)
         return len({group for group, labels in pairs if first.setdefault(group, labels) != labels})
 
-    def last_groups(self, groups: Sequence[int]) -> set[int]:
+    def find_last_groups(self, groups: Sequence[int]) -> set[int]:
         """Return for each label the highest group number among its dialogues."""
         last: dict[str, int] = {}
         for group, labels in zip(groups, self.by_dialogue(), strict=True):

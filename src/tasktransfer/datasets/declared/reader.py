@@ -123,7 +123,8 @@ class _DeclaredReader:
             turns=self._read_turn_lengths(few_sample),
             told=tuple(survey.told),
             query={
-                task: _query_fields(section) for task, section in self.declaration.tasks.items()
+                task: _list_query_fields(section)
+                for task, section in self.declaration.tasks.items()
             },
             places=lambda task, split: (
                 location.place for _, location in self._locate_instances(task, split, few_sample)
@@ -183,7 +184,7 @@ def _compute_revision(declaration: Declaration, source: Source, digest: str, sur
 def _make_card(dataset: str, name: str, section: TaskSection, survey: Survey) -> Task:
     labels = _list_labels(name, section, survey)
     words = name.replace("_", " ")
-    fields = " ".join(f"{{{field}}}" for field in _query_fields(section))
+    fields = " ".join(f"{{{field}}}" for field in _list_query_fields(section))
     query = section.query if section.query is not None else _make_query(section, fields)
     asks = "question: {question} " if section.question else ""
     options = "{options} " if section.kind == "multiple_choice" else ""
@@ -243,7 +244,7 @@ def _list_labels(name: str, section: TaskSection, survey: Survey) -> tuple[str, 
     return section.labels or tuple(survey.labels[name])
 
 
-def _query_fields(section: TaskSection) -> tuple[str, ...]:
+def _list_query_fields(section: TaskSection) -> tuple[str, ...]:
     return (*(["question"] if section.question else []), *section.fields)
 
 

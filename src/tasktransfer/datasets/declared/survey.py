@@ -262,7 +262,7 @@ class _Surveyor:
         groups = self.groups or numbers
         kept = set[int]()
         for counts in self.tasks.values():
-            kept |= counts.labels.last_groups(groups)
+            kept |= counts.labels.find_last_groups(groups)
         return draw_splits(numbers, shares, needed, groups, kept)
 
     def _group_by_split(

@@ -44,7 +44,7 @@ class Annotated(NamedTuple):
     size: TaskSize
 
 
-def utterance_label(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
+def read_utterance_labels(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield instances with one label per turn (emotions, dialogue acts).
 
     The context ends with the turn.

@@ -12,7 +12,7 @@ from tasktransfer.datasets.dataset import (
     Release,
     TinyPart,
     TurnLength,
-    missing_in_release,
+    describe_missing_splits,
 )
 from tasktransfer.datasets.feta.annotations import Annotated
 from tasktransfer.datasets.feta.archive import find_source, name_json_file
@@ -27,7 +27,7 @@ FEW_SAMPLE_SHARE = 0.1
 """Fraction of the train and dev dialogues in the few-sample setting (paper, section 3.2)."""
 
 
-def feta_dataset(
+def create_feta_dataset(
     name: str, tasks: tuple[Annotated, ...], tiny: TinyPart, shared: float = 0.0
 ) -> Dataset:
     """Return a dataset with a release in FETA's format.
@@ -113,7 +113,7 @@ def _measure_turns(release: Parsed, few_sample: bool) -> Iterator[TurnLength]:
 
 
 def _describe_missing_task(task: str, splits: tuple[str, ...] | None, few_sample: bool) -> str:
-    plain = missing_in_release(task, splits, few_sample)
+    plain = describe_missing_splits(task, splits, few_sample)
     if splits is None:
         return f"metadata.tasks does not list {task!r}: {plain.replace(repr(task), 'it')}"
     return f"{plain} ({', '.join(name_id_file(split, few_sample) for split in splits)})"

@@ -46,12 +46,12 @@ def _hash_members(source: archive.Source, digests: Digests) -> dict[str, str]:
         return {name: digest for name, digest in recalled.items() if digest}
     members = {}
     for name, chunks in archive.stream_files(source, names).items():
-        members[name] = _digest_of(chunks)
+        members[name] = _compute_digest(chunks)
         digests.remember(keys[name], state, members[name])
     return members
 
 
-def _digest_of(chunks: Iterable[bytes]) -> str:
+def _compute_digest(chunks: Iterable[bytes]) -> str:
     digest = hashlib.sha256()
     for chunk in chunks:
         digest.update(chunk)

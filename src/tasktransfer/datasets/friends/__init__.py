@@ -7,26 +7,28 @@ in ``tiny_world``.
 from __future__ import annotations
 
 from tasktransfer.datasets.dataset import TaskSize
-from tasktransfer.datasets.feta.annotations import Annotated, utterance_label
-from tasktransfer.datasets.feta.reader import feta_dataset
+from tasktransfer.datasets.feta.annotations import Annotated, read_utterance_labels
+from tasktransfer.datasets.feta.reader import create_feta_dataset
 from tasktransfer.datasets.friends import cards
 from tasktransfer.datasets.friends.layouts import (
-    entity_pairs,
-    masked_entity,
-    mentions,
-    spans_in_turns,
-    traits,
+    read_entity_pairs,
+    read_masked_entities,
+    read_mentions,
+    read_spans_in_turns,
+    read_traits,
 )
 from tasktransfer.datasets.friends.tiny_world import TINY
 
 TASKS: tuple[Annotated, ...] = (
-    Annotated(cards.EMORY_EMOTION_RECOGNITION, utterance_label, TaskSize(844, 207, 1912, 211)),
-    Annotated(cards.READING_COMPREHENSION, masked_entity, TaskSize(912, 181, 2284, 393)),
-    Annotated(cards.CHARACTER_IDENTIFICATION, mentions, TaskSize(3593, 638, 7803, 308)),
-    Annotated(cards.QUESTION_ANSWERING, spans_in_turns, TaskSize(819, 191, 1937, 395)),
-    Annotated(cards.PERSONALITY_DETECTION, traits, TaskSize(54, 15, 110, 207)),
-    Annotated(cards.RELATION_EXTRACTION, entity_pairs, TaskSize(519, 121, 1188, 317)),
-    Annotated(cards.MELD_EMOTION_RECOGNITION, utterance_label, TaskSize(616, 148, 1247, 228)),
+    Annotated(
+        cards.EMORY_EMOTION_RECOGNITION, read_utterance_labels, TaskSize(844, 207, 1912, 211)
+    ),
+    Annotated(cards.READING_COMPREHENSION, read_masked_entities, TaskSize(912, 181, 2284, 393)),
+    Annotated(cards.CHARACTER_IDENTIFICATION, read_mentions, TaskSize(3593, 638, 7803, 308)),
+    Annotated(cards.QUESTION_ANSWERING, read_spans_in_turns, TaskSize(819, 191, 1937, 395)),
+    Annotated(cards.PERSONALITY_DETECTION, read_traits, TaskSize(54, 15, 110, 207)),
+    Annotated(cards.RELATION_EXTRACTION, read_entity_pairs, TaskSize(519, 121, 1188, 317)),
+    Annotated(cards.MELD_EMOTION_RECOGNITION, read_utterance_labels, TaskSize(616, 148, 1247, 228)),
 )
 """Tasks in the order of the release's metadata."""
 
@@ -34,4 +36,4 @@ SHARED = 0.005
 """Allowed fraction of a split's texts that are also in another split. Episodes begin with scenes of
 the previous one: 1 of 466 test dialogues and 1 of 466 dev dialogues are in train."""
 
-FRIENDS = feta_dataset("Friends", TASKS, TINY, SHARED)
+FRIENDS = create_feta_dataset("Friends", TASKS, TINY, SHARED)

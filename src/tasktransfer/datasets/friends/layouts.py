@@ -33,7 +33,7 @@ from tasktransfer.tasks.spans import find_mentions
 PHRASE_WORDS = 4
 
 
-def masked_entity(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
+def read_masked_entities(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield instances on the entity behind a placeholder (reading comprehension).
 
     The release has entities in lower case, but not the dialogue. Therefore the answer's mentions
@@ -64,7 +64,7 @@ def masked_entity(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]
         )
 
 
-def mentions(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
+def read_mentions(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield instances on the character of a mention (character identification).
 
     A turn may have several mentions.
@@ -78,7 +78,7 @@ def mentions(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
             check_span(mention, start, turn.utterance, "the utterance", location.at("start"))
             query = {
                 "mention": mention,
-                "phrase": phrase_around(turn.utterance, start, start + len(mention)),
+                "phrase": extract_phrase(turn.utterance, start, start + len(mention)),
             }
             target = (get_label(item, "normalized_entity", task, location),)
             context = dialogue.context[: turn.end]
@@ -87,7 +87,7 @@ def mentions(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
             )
 
 
-def phrase_around(utterance: str, start: int, end: int) -> str:
+def extract_phrase(utterance: str, start: int, end: int) -> str:
     """Return four words around the mention at ``utterance[start:end]``.
 
     These are the first four words from the mention on, or the last four words up to it if there are
@@ -99,7 +99,7 @@ def phrase_around(utterance: str, start: int, end: int) -> str:
     return " ".join(longer)
 
 
-def spans_in_turns(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
+def read_spans_in_turns(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield questions whose answer is a span of a turn or the name of its speaker (FriendsQA)."""
     for group, outer in iterate_tables(dialogue.raw, task.name, dialogue.location):
         for item, location in read_items(group, "qas", outer):
@@ -128,7 +128,7 @@ def _turn_span(answer: Table, location: Location, dialogue: AnnotatedDialogue) -
     return text, turn.start + inside
 
 
-def traits(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
+def read_traits(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield instances with one answer per trait of a speaker (personality).
 
     The traits are in the order of the card's outputs.
@@ -144,7 +144,7 @@ def traits(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
         )
 
 
-def entity_pairs(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
+def read_entity_pairs(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield instances with all relations between head and tail in some turns (DialogRE)."""
     for group, outer in iterate_tables(dialogue.raw, task.name, dialogue.location):
         context, turns = join_turns(dialogue, group, "turns", outer)

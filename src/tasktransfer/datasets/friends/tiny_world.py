@@ -11,7 +11,7 @@ from random import Random
 from tasktransfer.datasets.dataset import Claim, TinyPart, TinySize
 from tasktransfer.datasets.feta.tiny_world.casting import SPLIT_SHARES, Role, cast
 from tasktransfer.datasets.feta.tiny_world.draws import draw_forever, pick, shuffle_values, stream
-from tasktransfer.datasets.feta.tiny_world.metadata import Json, task_metadata
+from tasktransfer.datasets.feta.tiny_world.metadata import Json, build_task_metadata
 from tasktransfer.datasets.feta.tiny_world.writer import release_writer
 from tasktransfer.datasets.friends import cards
 from tasktransfer.datasets.friends import tiny_words as words
@@ -31,7 +31,7 @@ _TASKS: tuple[tuple[Task, TinySize], ...] = (
 SCENES_PER_EPISODE, EPISODES_PER_SEASON = 12, 24
 
 
-def friends_ids(dialogues: int) -> list[str]:
+def list_friends_ids(dialogues: int) -> list[str]:
     """Return the scene ids (season, episode, scene) in the order of the release's file."""
     ids = []
     for number in range(dialogues):
@@ -41,9 +41,9 @@ def friends_ids(dialogues: int) -> list[str]:
     return ids
 
 
-def friends_dialogues(seed: int, dialogues: int) -> list[tuple[Role, Json]]:
+def generate_friends_dialogues(seed: int, dialogues: int) -> list[tuple[Role, Json]]:
     """Generate every scene of the dataset with its role, in file order."""
-    roles = cast(seed, "friends", friends_ids(dialogues), words.MOOD_WORDS, tuple(SCENES))
+    roles = cast(seed, "friends", list_friends_ids(dialogues), words.MOOD_WORDS, tuple(SCENES))
     labelled = [(label, name) for label, names in words.NICKNAMES.items() for name in names]
     nicknames = {
         portion: draw_forever(stream(seed, "friends", portion, "nicknames"), labelled)
@@ -112,7 +112,7 @@ def _build_published_metadata(card: Task) -> Json:
 
     The release has a list with the single setting of its multi-label F1, without the average.
     """
-    metadata = task_metadata(card)
+    metadata = build_task_metadata(card)
     if card is cards.RELATION_EXTRACTION:
         scored = list(card.metrics[0].label_indices or ())
         metadata["metric_kwargs"] = {"multilabel_f1": [{"labels": scored}]}
@@ -123,7 +123,7 @@ TINY = TinyPart(
     write=release_writer(
         "Friends",
         {card.name: _build_published_metadata(card) for card, _ in _TASKS},
-        friends_dialogues,
+        generate_friends_dialogues,
     ),
     sizes={card.name: size for card, size in _TASKS},
     shares=SPLIT_SHARES,

@@ -129,7 +129,7 @@ def _skip_empty(fit: DialogueFit) -> DialogueFit:
     empty = [values for dialogue in affected for values, _ in dialogue.empty]
     turns = (turn.values for dialogue in fit.dialogues for turn in dialogue.turns)
     are_few = len(affected) <= (1 - MOST) * len(fit.dialogues)
-    if not affected or (are_few and not _hold_more(empty, turns)):
+    if not affected or (are_few and not _has_extra_field(empty, turns)):
         return fit
     note = (
         f"{len(empty):,} turns of {len(affected):,} dialogues have no text; skip: empty leaves "
@@ -138,7 +138,7 @@ def _skip_empty(fit: DialogueFit) -> DialogueFit:
     return replace(fit, section={**fit.section, "skip": "empty"}, notes=(*fit.notes, note))
 
 
-def _hold_more(empty: Sequence[Any], turns: Iterable[Any]) -> bool:
+def _has_extra_field(empty: Sequence[Any], turns: Iterable[Any]) -> bool:
     """Return whether every turn without text has a field that no turn with text has."""
     usual = {key for values in turns for key in _list_filled_keys(values)}
     return all(any(key not in usual for key in _list_filled_keys(values)) for values in empty)

@@ -7,7 +7,7 @@ from pathlib import Path
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.store import read_frame
 from tasktransfer.results.study import Study
-from tasktransfer.selection.choose import best, ranks
+from tasktransfer.selection.choose import compute_mean_ranks, pick_best
 from tasktransfer.selection.columns import VALUES
 
 
@@ -29,6 +29,6 @@ def select_first_sources(study: Study, dataset: str, model: str, selector: str) 
             f"--policy selector:{selector}: {path} has no value of {selector} for {model} on "
             f"{dataset}. Add it to selectors in the config and run snakemake."
         )
-    of_pairs = ranks(rows)
+    of_pairs = compute_mean_ranks(rows)
     targets = of_pairs.index.get_level_values("target").unique()
-    return {str(task): best(of_pairs.xs(task, level="target"), 1)[0] for task in targets}
+    return {str(task): pick_best(of_pairs.xs(task, level="target"), 1)[0] for task in targets}

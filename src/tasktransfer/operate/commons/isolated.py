@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tasktransfer.config import CommonConfig
-from tasktransfer.errors import RecordError, StorageError, storage_error
+from tasktransfer.errors import RecordError, StorageError, as_storage_error
 from tasktransfer.results.revisions import cache_revisions
 
 MOST_MEMORY = 288 * 2**20
@@ -187,7 +187,7 @@ def _process_pack(file: str, folder: str | None, *, follow_links: bool) -> dict[
         return {"sha256": sha256, "problem": f"{file}: {what}", "exhausted": True}
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _FULL:
-            return {"full": str(storage_error(error))}
+            return {"full": str(as_storage_error(error))}
         # Libraries may raise any exception on invalid bytes.
         what = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
         return {"sha256": sha256, "problem": f"{file}: cannot be read ({what:.200})"}

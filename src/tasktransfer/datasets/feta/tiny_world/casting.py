@@ -68,7 +68,7 @@ class Role:
         return self.portion.rpartition("_")[2]
 
 
-def portion_sizes(dialogues: int) -> dict[Portion, int]:
+def compute_portion_sizes(dialogues: int) -> dict[Portion, int]:
     """Return the sizes of the five disjoint portions that the id files list."""
     train, dev = round(dialogues * TRAIN_SHARE), round(dialogues * DEV_SHARE)
     few_train, few_dev = round(train * FEW_SHARE), round(dev * FEW_SHARE)
@@ -91,7 +91,7 @@ def cast(
     """Assign a role to each dialogue, balanced within each portion, in the order of ``ids``."""
     waiting = iter(shuffle_values(stream(seed, dataset, "split"), ids))
     roles: list[Role] = []
-    for portion, size in portion_sizes(len(ids)).items():
+    for portion, size in compute_portion_sizes(len(ids)).items():
         roles += _cast_portion(seed, dataset, portion, size, waiting, words, scenes)
     order = {dialogue_id: index for index, dialogue_id in enumerate(ids)}
     return sorted(roles, key=lambda role: order[role.dialogue_id])

@@ -14,7 +14,7 @@ from tasktransfer.tasks.card import MetricSpec, Task
 Json: TypeAlias = dict[str, Any]
 
 
-def task_metadata(card: Task) -> Json:
+def build_task_metadata(card: Task) -> Json:
     """Return a task's labels and metrics in the usual form of the release.
 
     A metric that is computed once has one object of settings; otherwise it has a list of them.

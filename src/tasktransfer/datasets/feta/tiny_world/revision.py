@@ -18,7 +18,7 @@ MINIMUM_DIALOGUES = 120
 """Minimum dialogues per dataset. With fewer, splits have too few scenes of each kind for scores."""
 
 
-def revision(seed: int, dialogues: int) -> str:
+def name_revision(seed: int, dialogues: int) -> str:
     """Return a name for the exact bytes that ``generate`` writes for these parameters.
 
     Raises:

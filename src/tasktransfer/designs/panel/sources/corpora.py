@@ -161,7 +161,7 @@ def topical_chat(files: Files) -> Iterator[CorpusDialogue]:
     for name in TOPICAL:
         chats, location = read_json_object(files[name])
         for key, chat in chats.items():
-            here = location.of_row(f"dialogue {key}")
+            here = location.locate_row(f"dialogue {key}")
             turns = map(str.strip, collect_texts(as_table(chat, here), "content", "message", here))
             named = f"{Path(name).stem}-{key}"
             spoken = tuple(text for text in turns if text)

@@ -12,7 +12,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from tasktransfer.datasets.dailydialog_pp import FITTING, read_contexts
-from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, missing_in_release
+from tasktransfer.datasets.dataset import (
+    Dataset,
+    Reader,
+    Release,
+    TaskSize,
+    describe_missing_splits,
+)
 from tasktransfer.datasets.file_digests import compute_files_digest
 from tasktransfer.datasets.one_split import refuse_shared
 from tasktransfer.designs.panel.sources import tiny
@@ -150,7 +156,7 @@ class _World:
         return (*domains, *labels, *given, *rated)
 
     def missing(self, task: str, splits: tuple[str, ...] | None, few_sample: bool) -> str:
-        """Return the message of ``missing_in_release``, with the files of the task."""
+        """Return the message of ``describe_missing_splits``, with the files of the task."""
         files = (
             self.corpora[task].files
             if task in self.corpora
@@ -158,7 +164,7 @@ class _World:
             if task == self.labeller
             else (self.rated_files.get(task, f"{PROBABILITIES}/"),)
         )
-        absent = missing_in_release(task, splits, few_sample)
+        absent = describe_missing_splits(task, splits, few_sample)
         return f"{absent}, which is read from {', '.join(files)}"
 
     def revision(self, folder: Path, memo: Path | None) -> str:

@@ -80,7 +80,7 @@ def _build_usr_source(file: str) -> Source:
         for number, (row, location) in enumerate(read_json_objects(files[file])):
             turns = _split_lines(get_text(row, "context", location))
             for at, (response, _) in enumerate(iterate_tables(row, "responses", location)):
-                spot = location.of_row(f"item {number}, response {at}")
+                spot = location.locate_row(f"item {number}, response {at}")
                 ratings = _parse_ratings(get_list(response, of.criterion, spot), spot)
                 text = get_text(response, "response", spot).strip()
                 system = get_text(response, "model", spot)
@@ -93,7 +93,7 @@ def _build_grade_source(name: str) -> Source:
     def read(files: Files, of: RatedSet) -> Iterator[Item]:
         for row, location in read_json_objects(files[GRADE]):
             if get_text(row, "Dataset", location) == name:
-                spot = location.of_row(f"ID {get_member(row, 'ID', location)}")
+                spot = location.locate_row(f"ID {get_member(row, 'ID', location)}")
                 context, scores = (get_text(row, key, spot) for key in ("Context", "HumanScores"))
                 response, system = (get_text(row, key, spot) for key in ("Response", "DialogModel"))
                 turns = tuple(t.strip() for t in context.split("|||") if t.strip())
@@ -166,7 +166,7 @@ def _read_conture(files: Files, of: RatedSet) -> Iterator[Item]:
         name = str(get_member(row, "dialog_id", location))
         before: list[str] = []
         for at, (turn, _) in enumerate(iterate_tables(row, "turns", location)):
-            spot = location.of_row(f"dialogue {name}, turn {at}")
+            spot = location.locate_row(f"dialogue {name}, turn {at}")
             before.append(_strip_speaker(get_text(turn, "user", spot)))
             response = _strip_speaker(get_text(turn, "chatbot", spot))
             ratings = _parse_ratings([get_member(turn, "overall impression", spot)], spot)

@@ -98,7 +98,7 @@ def overlap(
     Args:
         instances: columns ``INSTANCES``, distinct rows.
         training: columns dataset, source, target, shared, of, one row per ordered pair of tasks
-            (``data.stats.training_overlap``). None if unknown.
+            (``data.stats.count_training_overlap``). None if unknown.
         order: order of the rows (``Metadata.order``).
 
     Returns:

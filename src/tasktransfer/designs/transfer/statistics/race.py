@@ -25,7 +25,7 @@ from tasktransfer.designs.transfer.racing import (
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.store import build_frame
 from tasktransfer.results.study import Study
-from tasktransfer.selection.choose import dev_deltas
+from tasktransfer.selection.choose import select_dev_deltas
 
 
 def make_race(frames: Frames) -> pd.DataFrame:
@@ -61,7 +61,7 @@ def pairs_that_go_on(
         share: fraction of each target's sources that continue.
     """
     single = deltas[deltas["n_sources"] == 1]
-    dev = dev_deltas(single, runs)
+    dev = select_dev_deltas(single, runs)
     means: dict[Cell, float] = {}
     for names, rows in dev.groupby(list(NAMES), sort=False):
         if set(rows["seed"]) >= set(race.seeds_now):

@@ -27,7 +27,7 @@ from tasktransfer.designs.transfer.statistics.single_source import by_dataset, c
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Order
 from tasktransfer.results.store import build_frame
-from tasktransfer.selection.choose import dev_deltas
+from tasktransfer.selection.choose import select_dev_deltas
 from tasktransfer.stats.chosen import (
     Target,
     compute_heldout,
@@ -65,7 +65,7 @@ def top1(
     """
     if single_source(deltas).empty:
         return build_frame([], columns.TOP1)
-    on_dev = dev_deltas(deltas, runs)
+    on_dev = select_dev_deltas(deltas, runs)
     dev_groups = {
         (dataset, *key): rows
         for dataset, _, groups in by_dataset(on_dev, order)

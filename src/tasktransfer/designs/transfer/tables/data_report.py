@@ -17,10 +17,10 @@ from tasktransfer.data.cache import read_manifest
 from tasktransfer.data.stats import (
     LENGTH_COLUMNS,
     OVERLAP_COLUMNS,
-    length_distributions,
+    compute_length_distributions,
+    count_training_overlap,
     split_statistics,
-    task_table,
-    training_overlap,
+    tabulate_tasks,
 )
 from tasktransfer.files import replace_file
 from tasktransfer.present.csv_text import to_csv
@@ -37,8 +37,8 @@ def as_text(folders: Sequence[Path]) -> str:
     generated = _read_synthetic_flags(folders)
     real = [dataset for dataset, synthetic in generated.items() if not synthetic]
     mark = format_synthetic_mark(real) if any(generated.values()) else ""
-    samples = format_table(task_table(split_statistics(folders)))
-    lengths = format_table(_summarise_lengths(length_distributions(folders)))
+    samples = format_table(tabulate_tasks(split_statistics(folders)))
+    lengths = format_table(_summarise_lengths(compute_length_distributions(folders)))
     lines = [f"{mark}Samples per task and split", "", *samples, "", f"{mark}Lengths", "", *lengths]
     return "\n".join(lines) + "\n"
 
@@ -48,7 +48,7 @@ def as_json(folders: Sequence[Path]) -> dict[str, Any]:
     return {
         "synthetic": _read_synthetic_flags(folders),
         "samples": list(split_statistics(folders)),
-        "lengths": _summarise_lengths(length_distributions(folders)),
+        "lengths": _summarise_lengths(compute_length_distributions(folders)),
     }
 
 
@@ -65,8 +65,8 @@ def write(folders: Sequence[Path], out: Path) -> list[Path]:
     written = []
     frames = {
         "table1": pd.DataFrame(split_statistics(folders)),
-        "lengths": pd.DataFrame(length_distributions(folders), columns=LENGTH_COLUMNS),
-        "overlap_data": pd.DataFrame(training_overlap(folders), columns=OVERLAP_COLUMNS),
+        "lengths": pd.DataFrame(compute_length_distributions(folders), columns=LENGTH_COLUMNS),
+        "overlap_data": pd.DataFrame(count_training_overlap(folders), columns=OVERLAP_COLUMNS),
     }
     for name, frame in frames.items():
         marked = frame.assign(synthetic=frame["dataset"].map(generated))
