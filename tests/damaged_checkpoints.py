@@ -231,13 +231,13 @@ CASES = [
     Bad(
         "garbage weights",
         "bert",
-        r"model\.safetensors: damaged",
+        r"model\.safetensors: The file is damaged",
         with_bytes(WEIGHTS, lambda b: b"\x00\xff" * 500),
     ),
     Bad(
         "weights that may hold code",
         "bert",
-        r"no \*\.safetensors, only pytorch_model\.bin.*save_pretrained",
+        r"no \*\.safetensors file, only pytorch_model\.bin.*save_pretrained",
         lambda folder: (folder / WEIGHTS).rename(folder / "pytorch_model.bin"),
     ),
     Bad(

@@ -90,9 +90,9 @@ FAULTS = (
     ),
     Fault(
         "a limit is not told",
-        "results/collect.py",
-        '        return ", ".join(f"{name} {limit}" for _, name, limit in ordered)\n',
-        '        return ""\n',
+        "results/common_frames.py",
+        '    return ", ".join(f"{name} {limit}" for _, name, limit in ordered)\n',
+        '    return ""\n',
         ("marks", "cut and transfer"),
     ),
     Fault(

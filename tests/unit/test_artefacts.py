@@ -283,7 +283,7 @@ def test_derived_tables_are_those_of_their_recipe(study: Study) -> None:
     train, dev = (folder / f"{task}-{split}.arrow" for split in ("train", "dev"))
     content = train.read_bytes()
     shutil.copy(dev, train)
-    with pytest.raises(TaskTransferError, match=r"train\.arrow: its SHA-256"):
+    with pytest.raises(TaskTransferError, match=r"train\.arrow: The SHA-256"):
         read_instances(folder, task, "train")
     train.write_bytes(content)
     manifest = json.loads((folder / "manifest.json").read_text())

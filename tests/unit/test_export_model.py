@@ -168,7 +168,7 @@ def test_a_class_that_computes_other_logits_is_not_used(tmp_path: Path) -> None:
 def test_bottleneck_adapters_are_refused(load: Loader, tmp_path: Path) -> None:
     model, _ = load("encoder", "DailyDialog", TASK, adapter_reduction=4)
     assert isinstance(model, Encoder)
-    with pytest.raises(ModelError, match="adapter_reduction: the model has bottleneck adapters"):
+    with pytest.raises(ModelError, match="adapter_reduction: The model has bottleneck adapters"):
         write_encoder(model, TASK, LABELS, 200, tmp_path)
 
 
@@ -360,7 +360,9 @@ def test_names_that_do_not_fit_are_refused(study: Any, tmp_path: Path) -> None:
         export_model(study, design_of(study.config), out, ExportRequest())
     with pytest.raises(ConfigError, match=r"--task intents: is not .*did you mean"):
         export(study, out, None, "intents")
-    with pytest.raises(ConfigError, match=r"--method sequential: not a finished method of intent"):
+    with pytest.raises(
+        ConfigError, match=r"--method sequential: This is not a finished method of intent"
+    ):
         export(study, out, "sequential")
     with pytest.raises(ConfigError, match=r"--model big: The method has no such model"):
         export(study, out, "baseline", model="big")
@@ -542,21 +544,25 @@ def damage_json(folder: Path, **changes: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "damage", "message"),
     [
-        ("intent", lambda folder: (folder / FILE).unlink(), r"tasktransfer\.json: cannot be read"),
+        (
+            "intent",
+            lambda folder: (folder / FILE).unlink(),
+            r"tasktransfer\.json: The file cannot be read",
+        ),
         ("intent", lambda folder: (folder / FILE).write_text("{"), "not valid JSON"),
-        ("intent", lambda folder: damage_json(folder, exported=9), "found 9, expected 1"),
+        ("intent", lambda folder: damage_json(folder, exported=9), "the export is 9, expected 1"),
         (
             "intent",
             lambda folder: damage_json(folder, labels=["a", "b"]),
             "do not match the 2 labels",
         ),
         ("intent", lambda folder: damage_json(folder, temperature=0.0), "temperature above 0"),
-        ("intent", lambda folder: damage_json(folder, more=1), "more: "),
+        ("intent", lambda folder: damage_json(folder, more=1), "The value of more"),
         ("intent", lambda folder: (folder / "vocabulary.json").write_text("[]"), "damaged"),
         (
             "intent",
             lambda folder: (folder / "classifier.safetensors").write_bytes(b"12"),
-            r"classifier\.safetensors: damaged",
+            r"classifier\.safetensors: The file is damaged",
         ),
         ("mood", lambda folder: (folder / "model.safetensors").unlink(), "cannot be read"),
         (
