@@ -223,4 +223,4 @@ def test_items_that_are_not_prepared_or_not_there(
     assert "The dialogues are not prepared yet. Prepare them: snakemake" in capsys.readouterr().err
     transfer = Path(__file__).resolve().parents[2] / "workflow" / "presets" / "demo.yaml"
     assert main(["items", "--config", str(transfer), "--out", out]) != 0
-    assert "the design transfer has no items for your own systems" in capsys.readouterr().err
+    assert "The design transfer has no items for your own systems" in capsys.readouterr().err
