@@ -305,7 +305,7 @@ def test_listed_labels_keep_their_spelling(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("label", ["\u200b", "\ufeff", "\u2060\u200d"])
 def test_labels_that_cannot_be_seen_are_refused(label: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"own.jsonl:1: label .* no visible character"):
+    with pytest.raises(DataError, match=r"own.jsonl:1: The label .* no visible character"):
         made(tmp_path, dialogues(30, [label, "b", "c"]))
 
 

@@ -137,7 +137,7 @@ def test_starts_into_the_same_part_are_merged_element_by_element(
                 Start(STAGES[0], parts=("encoder",), merged="mean"),
                 Start(STAGES[1], parts=("encoder",), merged="max"),
             ],
-            "merged: max, mean",
+            "merged is max, mean",
         ),
     ],
 )
@@ -155,8 +155,8 @@ def test_shapes_and_parameters_must_agree(load: Loader) -> None:
     sizes = [get_task("DailyDialog", task).classes for task in (NLI, EMOTIONS)]
     with pytest.raises(
         ModelError,
-        match=rf"head.{NLI} → head.{EMOTIONS}: weight is of shape \[{sizes[0]}, \d+\] in the first "
-        rf"and of shape \[{sizes[1]}, \d+\] in the second",
+        match=rf"head.{NLI} → head.{EMOTIONS} is not possible \(weight is of shape "
+        rf"\[{sizes[0]}, \d+\] in the first and of shape \[{sizes[1]}, \d+\] in the second",
     ):
         replace_parts(model, [(heads, other)])
     whole = Start(STAGES[1], parts=("encoder",), into=(f"head.{EMOTIONS}",))

@@ -95,7 +95,6 @@ def test_rounds_may_begin_with_the_untrained_model_and_scores_lie_below_0(
         ("node.sed", 3, "node.sed: unknown key 'sed' (did you mean 'seed'?)"),
         ("extra", 1, "extra: unknown key"),
         ("run", None, "run: unknown key"),
-        ("schema", 5, "found schema 5"),
         ("training.selections.0.round", 3, "selections[0].round: 3, but the rounds are 1 to 2"),
         ("training.selections.0.round", 1, "dev_score: 61.25, but the score of its round is 30.6"),
         ("training.selections", [], "training.selections: "),
@@ -137,7 +136,7 @@ def test_a_wrong_record_is_refused_by_name_on_both_sides(
     assert said in str(refusal.value)
 
 
-@pytest.mark.parametrize("schema", [1, 2, 3, True, None, "4"])
+@pytest.mark.parametrize("schema", [1, 2, 3, 5, True, None, "4"])
 def test_a_record_of_another_schema_is_refused_with_its_remedy(
     tmp_path: Path, record: Record, schema: Any
 ) -> None:
@@ -150,6 +149,14 @@ def test_a_record_of_another_schema_is_refused_with_its_remedy(
         "wrote the record. Run its study again with snakemake, which sets it aside and computes "
         "its node again."
     )
+
+
+def test_a_record_of_another_schema_is_not_written(tmp_path: Path, record: Record) -> None:
+    path = tmp_path / "metrics.json"
+    with pytest.raises(RecordError) as refusal:
+        write_record(path, put(record, "schema", 5))
+    assert str(refusal.value) == f"{path}: schema: found 5, expected 4"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_every_cut_of_a_record_is_refused(tmp_path: Path, record: Record) -> None:
