@@ -31,7 +31,7 @@ __all__ = [
     "name_revision",
 ]
 
-MAKER = Maker("tiny world", "tiny_world.json", "name_revision")
+MAKER = Maker("tiny world", "tiny_world.json", "revision")
 
 PARTS: dict[str, TinyPart] = {dataset.name: dataset.tiny for dataset in PACKAGE if dataset.tiny}
 """Name of a dataset → its part of the world."""
@@ -50,7 +50,7 @@ def generate_part(dataset: Dataset, folder: Path, *, seed: int, dialogues: int) 
     with replace_folder(folder, MAKER) as fresh:
         dataset.tiny.write(fresh, seed, dialogues)
         identity = {
-            "name_revision": name_revision(seed, dialogues),
+            "revision": name_revision(seed, dialogues),
             "seed": seed,
             "dialogues": dialogues,
         }
@@ -76,7 +76,7 @@ def generate(folder: Path, *, seed: int = 0, dialogues: int = DEFAULT_DIALOGUES)
         for part in PARTS.values():
             part.write(fresh, seed, dialogues)
         identity = {
-            "name_revision": name_revision(seed, dialogues),
+            "revision": name_revision(seed, dialogues),
             "seed": seed,
             "dialogues": dialogues,
         }
