@@ -352,7 +352,7 @@ def test_a_classifier_survives_its_folder(tmp_path: Path) -> None:
     assert [card.labels[i] for i in probable.argmax(1)] == [row.target[0] for row in rows]
     assert (fast_text.fit(card, rows, None, {}, 0).output == first.output).all()
     (tmp_path / fast_text.SETTINGS).write_text("{")
-    with pytest.raises(DataError, match="no classifier"):
+    with pytest.raises(DataError, match="no valid classifier"):
         fast_text.load(tmp_path)
 
 

@@ -123,12 +123,12 @@ def test_a_table_of_one_s_own_is_written_and_read_back(tmp_path: Path) -> None:
     assert metadata == METADATA
     assert pq.read_schema(path).field("score").metadata == {b"description": b"0-100"}
     assert build_frame([], columns).dtypes.equals(frame.dtypes)
-    with pytest.raises(RecordError, match=r"scores\.parquet: columns .*; collect again"):
-        read_frame(path, columns[:1], remedy="collect again")
+    with pytest.raises(RecordError, match=r"scores\.parquet: The columns are .*\. Collect again\."):
+        read_frame(path, columns[:1], remedy="Collect again")
     pq.write_table(pa.table({"x": [1]}), path)
-    with pytest.raises(RecordError, match=r"scores\.parquet: not a table of tasktransfer"):
+    with pytest.raises(RecordError, match=r"scores\.parquet: This is not a table of tasktransfer"):
         read_frame(path, columns)
-    with pytest.raises(RecordError, match=r"none\.parquet: cannot be read.*; run `tasktransfer"):
+    with pytest.raises(RecordError, match=r"none\.parquet: The table cannot be read.*\. Run `"):
         read_frame(tmp_path / "none.parquet", columns)
 
 
