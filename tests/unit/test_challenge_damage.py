@@ -64,7 +64,7 @@ def test_damaged_predictions_are_all_named(own: tuple[Study, dict[str, Path]]) -
     assert told.startswith("the predictions of 3 tasks cannot be used")
     for target in (QA, RE, OTHER):
         assert str(folders[target] / "rows.parquet") in told
-    assert "3 rows, but 4 in the record" in told
+    assert "The table has 3 rows, but its record says 4" in told
     assert not Path(study.config.results, "submissions").exists(), "nothing is written then"
 
 

@@ -234,7 +234,9 @@ def test_a_file_that_cannot_be_read_is_named(study: Study, monkeypatch: pytest.M
 
     monkeypatch.setattr(json_text, "read_bytes", refuse)
     problems = gather(study)["problems"]
-    assert problems["error"].tolist() == [f"{record}: cannot be read: Permission denied"]
+    assert problems["error"].tolist() == [
+        f"{record}: The record cannot be read (Permission denied). Check its permissions."
+    ]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

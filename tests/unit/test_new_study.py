@@ -90,9 +90,9 @@ def test_what_is_given_is_not_asked_and_a_wrong_answer_is_refused(tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("a: b", "--name 'a: b': the name is part of file names"),
-        ("\x1b[1m", "--name '\\x1b[1m': the name is part of file names"),
-        ("-x", "--name '-x': the name is part of file names"),
+        ("a: b", "--name 'a: b': The name becomes part of file names"),
+        ("\x1b[1m", "--name '\\x1b[1m': The name becomes part of file names"),
+        ("-x", "--name '-x': The name becomes part of file names"),
         ("Friends", "--name Friends: The package has a dataset"),
     ],
 )

@@ -169,7 +169,7 @@ def test_away_from_the_snakefile_it_refuses(
 ) -> None:
     (checkout / "Snakefile").unlink()
     assert pilot() != 0
-    assert "run the command in the folder of the Snakefile" in capsys.readouterr().err
+    assert "Run the command in the folder of the Snakefile" in capsys.readouterr().err
 
 
 def test_unknown_names_are_refused(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:

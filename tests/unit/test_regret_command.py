@@ -131,7 +131,7 @@ def test_more_tries_than_sources_are_refused(
     file = str(simulated(tmp_path))
     assert main(["regret", "--matrix", file, "--k", "1", k]) == 2
     said = capsys.readouterr().err
-    assert f"--k {k}: {file} has 10 sources" in said and "numbers from 1 to 10" in said
+    assert f"--k {k}: {file} has only 10 sources" in said and "numbers from 1 to 10" in said
 
 
 @pytest.mark.parametrize("k", ["0", "-1", "²", "1.0", "9" * 5000, "9" * 30])

@@ -146,10 +146,10 @@ def test_options_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     Path("Snakefile").touch()
     assert "--snakefile" not in words()
     assert "--cores" not in words(profile="slurm")
-    with pytest.raises(ConfigError, match="--profile nowhere: no such folder"):
+    with pytest.raises(ConfigError, match="--profile nowhere: The folder does not exist"):
         words(profile="nowhere")
 
 
 def test_one_study_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["run", "a.yaml", "--config", "b.yaml"]) == 2
-    assert "already names a.yaml" in capsys.readouterr().err
+    assert "already names the study a.yaml" in capsys.readouterr().err
