@@ -75,7 +75,7 @@ def test_one_row_of_a_dialogue_may_have_its_answer() -> None:
 def test_missing_answers_are_refused_with_the_value(value: Any) -> None:
     task = {**SKIPS, "missing": "refuse", "missing_values": ["nan"]}
     with pytest.raises(
-        DataError, match=r":1: mood of task task .*\(found '?nan'?\).*missing: skip"
+        DataError, match=r":1: the field mood of task task .*\(found '?nan'?\).*missing: skip"
     ):
         answers([{"text": "a", "mood": value}], task, text="text")
 
@@ -127,7 +127,7 @@ def test_turns_are_sorted_by_a_field(positions: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ([1, None], ":1, talk[1].at: is missing"),
+        ([1, None], ":1, talk[1].at: the value is missing"),
         ([1, "x"], "cannot be sorted"),
         (["9:59 AM", "1:00 PM"], "cannot be sorted"),
         (["3/1/2024", "1/2/2024"], "cannot be sorted"),
