@@ -44,6 +44,7 @@ def view_of(results: Frames, arguments: str = "") -> Frames:
         design="transfer",
         dataset_names=list_datasets(results),
         seeds=(0,),
+        results=Path("nowhere"),
     )
     study = SimpleNamespace(
         config=config,

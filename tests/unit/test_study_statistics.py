@@ -161,14 +161,16 @@ def test_shared_dialogues_of_other_data_are_refused(study: Study, tables: Path) 
 
 def test_damaged_input_is_named(study: Study, tables: Path) -> None:
     (tables / "overlap_data.parquet").write_bytes(b"PAR1")
-    with pytest.raises(RecordError, match=r"overlap_data\.parquet: cannot be read"):
+    with pytest.raises(RecordError, match=r"overlap_data\.parquet: The table cannot be read"):
         write_statistics(study)
     pd.DataFrame({"dataset": ["DailyDialog"]}).to_parquet(tables / "overlap_data.parquet")
     with pytest.raises(RecordError, match=r"columns few_sample, .* are missing"):
         write_statistics(study)
     (tables / "overlap_data.parquet").unlink()
     (tables / "transfer_runs.parquet").write_bytes(b"PAR1")
-    with pytest.raises(RecordError, match=r"transfer_runs\.parquet: cannot be read.*collect"):
+    with pytest.raises(
+        RecordError, match=r"transfer_runs\.parquet: The table cannot be read.*collect"
+    ):
         write_statistics(study)
 
 
@@ -183,4 +185,4 @@ def test_the_command_prints_a_line_per_table(
     assert all(f"{tables / name}.parquet: " in printed for name in STATISTICS)
     (tables / "runs.parquet").unlink()
     assert main(["statistics", "--config", str(config)]) == RecordError.exit_code
-    assert "run `tasktransfer collect --config" in capsys.readouterr().err
+    assert "Run `tasktransfer collect --config" in capsys.readouterr().err

@@ -203,7 +203,7 @@ def test_damaged_tables_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "tables" / "runs.parquet"
     whole = file.read_bytes()
     file.write_bytes(whole[:-30])
-    with pytest.raises(RecordError, match=r"runs\.parquet: cannot be read"):
+    with pytest.raises(RecordError, match=r"runs\.parquet: The table cannot be read"):
         read_frames(study)
 
 

@@ -137,8 +137,8 @@ class _World:
         if not {*found} - {SYNTHETIC}:
             raise DataError(
                 f"{folder}: This is not a release of {self.name}, because neither the folder "
-                f"nor its subfolder dialogue contains {', '.join(self.names[:6])}, ... Set "
-                "data.release to the folder with these files."
+                f"nor its subfolder dialogue contains {', '.join(self.names[:6])}, ... Put "
+                "these files there, or set data.release to the folder that contains them."
             )
         return found
 
