@@ -122,6 +122,6 @@ def test_a_package_that_is_missing_is_named(
             replace(TRAINING, optimiser_bits=8),
         )
     monkeypatch.setattr("tasktransfer.models.low_rank.find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"adapter needs.*tasktransfer\[adapters\].*to null"):
+    with pytest.raises(ConfigError, match=r"adapter: .*peft.*tasktransfer\[adapters\].*to null"):
         losses(small, "encoder", TRAINING, tmp_path)
     assert not list(tmp_path.rglob(CONFIG_FILE))
