@@ -138,7 +138,7 @@ def test_selectors_read_the_pairs_that_have_transfers(tmp_path: Path) -> None:
 
 def test_a_damaged_choice_is_named(tmp_path: Path) -> None:
     write_choice(tmp_path, LEARNED_TARGETS, [{"dataset": "DailyDialog"}])
-    with pytest.raises(RecordError, match=r"learned_targets\.json: damaged"):
+    with pytest.raises(RecordError, match=r"learned_targets\.json: The file is damaged"):
         read_checked_targets(tmp_path)
 
 

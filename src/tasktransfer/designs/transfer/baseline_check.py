@@ -62,7 +62,8 @@ def read_checked_targets(results: str | Path) -> list[CheckedTarget] | None:
     except (KeyError, TypeError, ValueError) as error:
         path = Path(results, name_choice_file(LEARNED_TARGETS))
         raise RecordError(
-            f"{path}: damaged ({error!r}); delete it, and run snakemake to make the choice again"
+            f"{path}: The file is damaged ({error!r}). Delete it, and run snakemake to make the "
+            "choice again."
         ) from error
 
 
