@@ -16,8 +16,9 @@ from benchmarks.source_differences import compare_sources
 from benchmarks.source_order import comparisons, seeds_alike, share
 from shipped_records import merged
 from tasktransfer.core.nodes import Outcome
-from tasktransfer.core.references import COLLAPSED, FROZEN, LEARNED, REFERENCES
+from tasktransfer.core.references import COLLAPSED, FROZEN, LEARNED
 from tasktransfer.datasets import get_task
+from tasktransfer.designs.transfer.baseline_check import COMPARED
 from tasktransfer.designs.transfer.recommend import read_tables_evidence
 from tasktransfer.designs.transfer.statistics.by_dialogue import by_dialogue
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
@@ -188,7 +189,7 @@ def test_the_table_of_baselines_is_of_these_records(references: pd.DataFrame) ->
             [
                 f"{target} ({dataset})".replace("_", " "),
                 f"{best['score']:.1f}",
-                *(f"{scores[name]:.1f}" if name in scores else "–" for name in REFERENCES),
+                *(f"{scores[name]:.1f}" if name in scores else "–" for name in COMPARED),
                 signed(best["delta"]),
                 f"{signed(best['low'])} to {signed(best['high'])}",
                 best["state"],
