@@ -23,9 +23,9 @@ TEXTS = [
 
 PROGRAM = """
 import sys
-from tasktransfer.training.tiny import new_tokenizer
+from tasktransfer.training.tiny import create_tokenizer
 texts = sys.stdin.read().split("\\n")
-print(new_tokenizer(sys.argv[1], texts).backend_tokenizer.to_str())
+print(create_tokenizer(sys.argv[1], texts).backend_tokenizer.to_str())
 """
 
 
