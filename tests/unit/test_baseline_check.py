@@ -111,6 +111,17 @@ def test_transfers_to_learned_targets_follow(tmp_path: Path) -> None:
     assert "its baseline has 45.0 and TF-IDF, logistic regression has 45.0" in sentence
 
 
+def test_a_target_that_no_reference_predicts_keeps_its_transfers(tmp_path: Path) -> None:
+    planned = make_plan(tmp_path)
+    without = SimpleNamespace(runs=[run for run in planned.runs if not is_check(run)])
+    dev = {task: [10.0, 20.0] for task in TARGETS}
+    checked = choose(without, dev, {})  # type: ignore[arg-type]
+    assert [(row["reference"], row["learned"]) for row in checked] == [(None, True)] * 2
+    write_choice(tmp_path, LEARNED_TARGETS, checked)
+    assert read_checked_targets(tmp_path) == checked
+    assert len(list_transfers(make_plan(tmp_path))) == 4
+
+
 def test_the_check_changes_no_other_node(tmp_path: Path) -> None:
     config = parse(ask(tmp_path))
     revisions, _ = find_revisions(config, need_inputs=False)

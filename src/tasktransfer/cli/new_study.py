@@ -27,8 +27,8 @@ RELEASES = ("releases", "data", "../shared/feta", "../shared/feta/full")
 FORECAST_MAY_MISS = 1.5
 """Factor by which a forecast without records may be too low. A study has to fit even then."""
 LEAST_HIDDEN = 128
-"""Smallest hidden size of an encoder that is fine-tuned contrastively. The embeddings of smaller
-ones, such as the tiny model's, are no useful start."""
+"""Smallest hidden size of an encoder that is fine-tuned contrastively. Smaller encoders, such as
+the tiny model, have embeddings that are too poor to start from."""
 FEW_SOURCES = 3
 """Number of sources per dataset if time is short."""
 

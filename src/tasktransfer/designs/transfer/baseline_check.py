@@ -36,15 +36,15 @@ class CheckedTarget(TypedDict):
     """A target's baseline and its best reference on the dev split.
 
     ``dev_score`` is the mean over seeds. ``learned`` is true if it is above
-    ``reference_dev_score``.
+    ``reference_dev_score``, or if no reference of the study predicts tasks of this kind.
     """
 
     dataset: str
     model: str
     target: str
     dev_score: float
-    reference: str
-    reference_dev_score: float
+    reference: str | None
+    reference_dev_score: float | None
     learned: bool
 
 
@@ -73,8 +73,8 @@ def _read_row(row: Mapping[str, Any]) -> CheckedTarget:
         "model": str(row["model"]),
         "target": str(row["target"]),
         "dev_score": float(row["dev_score"]),
-        "reference": str(row["reference"]),
-        "reference_dev_score": float(row["reference_dev_score"]),
+        "reference": row["reference"],
+        "reference_dev_score": row["reference_dev_score"],
         "learned": bool(row["learned"]),
     }
 
@@ -144,7 +144,7 @@ def describe_checked_targets(checked: Sequence[CheckedTarget]) -> Iterator[str]:
     """Yield a sentence for each target whose transfers are left out."""
     has_models = len({row["model"] for row in checked}) > 1
     for row in checked:
-        if not row["learned"]:
+        if not row["learned"] and row["reference"] is not None:
             model = f" with {row['model']}" if has_models else ""
             yield (
                 f"No transfer to {row['dataset']}/{row['target']}{model} is trained "

@@ -48,7 +48,8 @@ def _compare(
     key: Target, scores: Sequence[float], references: Mapping[str, float]
 ) -> CheckedTarget:
     mean = sum(scores) / len(scores)
-    best = max(references, key=references.__getitem__)
+    best = max(references, key=references.__getitem__, default=None)
+    highest = None if best is None else references[best]
     dataset, model, target = key
     return {
         "dataset": dataset,
@@ -56,6 +57,6 @@ def _compare(
         "target": target,
         "dev_score": mean,
         "reference": best,
-        "reference_dev_score": references[best],
-        "learned": mean > references[best],
+        "reference_dev_score": highest,
+        "learned": highest is None or mean > highest,
     }
