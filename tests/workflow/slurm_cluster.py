@@ -123,7 +123,7 @@ class Cluster:
 
     def kill(self, job: str) -> None:
         """Kill all processes of a job with SIGKILL."""
-        _kill(self.processes(f"SLURM_JOB_ID={job}"))
+        self._kill_all(f"SLURM_JOB_ID={job}")
 
     def lose(self, node: str) -> None:
         """Kill a node's daemon and all its processes without notifying the controller."""
@@ -131,8 +131,7 @@ class Cluster:
         daemon = self.daemons.pop(node)
         daemon.kill()
         daemon.wait()
-        jobs = self.processes(f"SLURMD_NODENAME={node}")
-        _kill([*_shepherds(jobs), *jobs])
+        self._kill_all(f"SLURMD_NODENAME={node}", shepherds=True)
 
     def revive(self, node: str) -> None:
         """Start a node's daemon, again if it was lost."""
@@ -158,6 +157,15 @@ class Cluster:
             for pid in pids
             if wanted <= {f"{name}={value}" for name, value in environment_of(pid).items()}
         ]
+
+    def _kill_all(self, mark: str, shepherds: bool = False) -> None:
+        """Kill every process with a variable, and those started while the others were listed."""
+        deadline, quiet = time.monotonic() + 20, 0
+        while quiet < 3 and time.monotonic() < deadline:
+            jobs = self.processes(mark)
+            _kill([*_shepherds(jobs), *jobs] if shepherds else jobs)
+            quiet = 0 if jobs else quiet + 1
+            time.sleep(0.1)
 
     def stop(self) -> None:
         """End every daemon and its processes, and wait until they are gone."""
