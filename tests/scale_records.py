@@ -38,8 +38,8 @@ from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import load_config
 from tasktransfer.designs.transfer.config import TransferConfig
-from tasktransfer.designs.transfer.plan import plan
 from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.transfer.study_plan import plan
 from tasktransfer.metrics import Coded
 from tasktransfer.results.records import record_of
 from tasktransfer.results.revisions import Revisions

@@ -17,9 +17,10 @@ from tasktransfer.designs.transfer.baseline_check import (
     describe_checked_targets,
     read_checked_targets,
 )
-from tasktransfer.designs.transfer.plan import build, plan
+from tasktransfer.designs.transfer.plan import build
 from tasktransfer.designs.transfer.runs import BASELINE, is_check, is_transfer
 from tasktransfer.designs.transfer.statistics.checked_targets import check_targets
+from tasktransfer.designs.transfer.study_plan import plan
 from tasktransfer.errors import RecordError
 from tasktransfer.results.choices import write_choice
 from tasktransfer.results.revisions import find_revisions
@@ -136,6 +137,37 @@ def test_the_check_changes_no_other_node(tmp_path: Path) -> None:
     assert all("limit_test" not in fit.settings for fit in fits)
 
 
+def test_a_race_starts_after_the_check(tmp_path: Path) -> None:
+    racing = {"racing": {"seeds": [1, 2], "keep": [0.5]}}
+    first = make_plan(tmp_path, **racing)
+    assert [choice.name for choice in first.choices] == [LEARNED_TARGETS]
+    assert {stage.seed for stage in first.stages} == {0}
+    write_choice(tmp_path, LEARNED_TARGETS, [make_row(TARGETS[0])])
+    second = make_plan(tmp_path, **racing)
+    assert {c.name: c.made for c in second.choices} == {LEARNED_TARGETS: True, "race_1": False}
+    assert list_transfers(second) == {
+        "emotion_recognition > dialogue_nli",
+        "topic_classification > dialogue_nli",
+    }
+    kept = {"dataset": "DailyDialog", "model": "tiny-bert", "algorithm": "pretrain_finetune"}
+    pair = {"source": TARGETS[1], "target": TARGETS[0]}
+    write_choice(tmp_path, "race_1", [kept | pair])
+    third = make_plan(tmp_path, **racing)
+    checked = [{node.digest for node in each.choices[0].after} for each in (first, second, third)]
+    assert checked[0] == checked[1] == checked[2]  # later rounds do not change the check
+    last = [stage for stage in third.stages if stage.seed == 1]
+    assert [s.train_tasks for s in last if s.kind != BASELINE] == [(TARGETS[0],)]
+    assert len([s for s in last if s.kind == BASELINE]) == 3  # baselines do not race
+
+
+def test_a_race_without_learned_targets_ends_with_the_check(tmp_path: Path) -> None:
+    row = make_row(TARGETS[0]) | {"learned": False}
+    write_choice(tmp_path, LEARNED_TARGETS, [row])
+    planned = make_plan(tmp_path, racing={"seeds": [1, 2], "keep": [0.5]})
+    assert [choice.name for choice in planned.choices] == [LEARNED_TARGETS]
+    assert list_transfers(planned) == set()
+
+
 def test_selectors_read_the_pairs_that_have_transfers(tmp_path: Path) -> None:
     def list_selected(planned: Plan) -> set[str]:
         runs = [run for run in planned.runs if run.method == "selector"]
@@ -165,7 +197,6 @@ def test_an_unset_key_is_no_part_of_the_digest(tmp_path: Path) -> None:
         ({"references": []}, "compares baselines with references, but there are none"),
         ({"algorithms": ["baseline"], "targets": None, "sources": None}, "has no effect on"),
         ({"multi_source": {"mode": "auto"}}, "cannot be combined with multi_source"),
-        ({"racing": {"seeds": [1, 2], "keep": [0.5]}}, "cannot be combined with racing"),
     ],
 )
 def test_what_the_check_cannot_be_combined_with(

@@ -12,7 +12,6 @@ from delta_frames import make_cells, make_deltas
 from small_study import changed, parse, refusal
 
 from tasktransfer.designs.transfer.design import TRANSFER
-from tasktransfer.designs.transfer.plan import plan
 from tasktransfer.designs.transfer.racing import (
     NAMES,
     Race,
@@ -28,6 +27,7 @@ from tasktransfer.designs.transfer.statistics.race import (
     race_table,
     without_intervals,
 )
+from tasktransfer.designs.transfer.study_plan import plan
 from tasktransfer.results.choices import write_choice
 from tasktransfer.results.revisions import find_revisions
 

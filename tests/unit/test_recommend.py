@@ -43,7 +43,7 @@ QUESTION = Question("DailyDialog", "topic_classification", SOURCES)
 def study(**more: Any) -> Study:
     config = parse({**SMALL, **more})
     revisions, absent = find_revisions(config, need_inputs=False)
-    from tasktransfer.designs.transfer.plan import plan  # noqa: PLC0415
+    from tasktransfer.designs.transfer.study_plan import plan  # noqa: PLC0415
 
     return Study(config, "study.yaml", {}, revisions, absent, plan)
 

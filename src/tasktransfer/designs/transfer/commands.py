@@ -13,6 +13,8 @@ from tasktransfer.designs.transfer.baseline_check import (
     LEARNED_TARGETS,
     describe_checked_targets,
     list_checked_targets,
+    list_learned,
+    read_checked_targets,
 )
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.frames import ABOUT, FRAMES, compares_methods
@@ -63,11 +65,13 @@ def end_round(study: Study, name: str) -> None:
     from tasktransfer.results.choices import write_choice
 
     config = transfer_config(study)
-    assert config.racing is not None
     race = read_race(config.racing, config.seeds, config.results)
+    assert config.racing is not None and race is not None
     number = next(n for n in range(1, len(race.seeds)) if choice_name(n) == name)
     so_far = race.before(number - 1)
-    planned = build(config, study.revisions, race=so_far)
+    checked = read_checked_targets(config.results) if config.check_baselines else None
+    learned = None if checked is None else list_learned(checked)
+    planned = build(config, study.revisions, race=so_far, learned=learned)
     frames = _compute_frames(study, planned, complete=True)
     share = config.racing.keep[number - 1]
     kept = pairs_that_go_on(frames["deltas"], frames["transfer_runs"], so_far, share)

@@ -131,11 +131,6 @@ def _find_check_problems(
             "compares baselines with references, but there are none: add references: "
             "[most_frequent, tfidf_logistic]",
         )
-    if parts.get("racing"):
-        yield Problem(
-            "check_baselines",
-            "cannot be combined with racing, which starts with all pairs: remove one",
-        )
     if "multi_source" in parts and parts["multi_source"].mode != "off":
         yield Problem(
             "check_baselines", "cannot be combined with multi_source: set multi_source.mode: off"

@@ -15,10 +15,10 @@ from tasktransfer.designs.transfer.algorithms import STAGE_KINDS
 from tasktransfer.designs.transfer.challenge_rules import MEANING, OUT_OF_SCOPE
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.leaks import refuse_leaks
-from tasktransfer.designs.transfer.plan import plan
 from tasktransfer.designs.transfer.racing import RacingConfig, runs_with_race
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.shown import build_analysis
+from tasktransfer.designs.transfer.study_plan import plan
 from tasktransfer.selection.methods import SELECTORS
 
 CHECK_NOTE = (

@@ -7,12 +7,11 @@ This module is pure and light, because the Snakefile imports it at every start. 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations, product
 from typing import NamedTuple
 
 from tasktransfer.core.nodes import Data, Stage, Start
-from tasktransfer.core.plan import Choice, Plan, PlanBuilder
+from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import Step
@@ -20,12 +19,8 @@ from tasktransfer.datasets import get_recipe, make_data, resolve_task
 from tasktransfer.designs.transfer.algorithms import in_order, steps
 from tasktransfer.designs.transfer.baseline_check import (
     COMPARED,
-    LEARNED_TARGETS,
     Target,
     list_checked_targets,
-    list_compared_nodes,
-    list_learned,
-    read_checked_targets,
     select_run_names,
 )
 from tasktransfer.designs.transfer.challenge_rules import refuse_forbidden
@@ -33,89 +28,17 @@ from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.config_sections import ModelTraining
 from tasktransfer.designs.transfer.controls import CONTROLS, Usual, control_runs, control_steps
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
-from tasktransfer.designs.transfer.multi_source_section import SPLITS_THAT_CHOOSE
 from tasktransfer.designs.transfer.pairs import homes, is_foreign, shorts_of
 from tasktransfer.designs.transfer.prompted import prompted_runs
-from tasktransfer.designs.transfer.racing import Race, choice_name, read_race
+from tasktransfer.designs.transfer.racing import Race
 from tasktransfer.designs.transfer.references import plan_reference_runs
 from tasktransfer.designs.transfer.runs import BASELINE, RunName, run_of
-from tasktransfer.designs.transfer.selection import SELECTION, MultiSource, read_selection
+from tasktransfer.designs.transfer.selection import MultiSource
 from tasktransfer.designs.transfer.stage_names import kind_of, label_of
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.selection.methods import SELECTORS
 from tasktransfer.selection.nodes import Studied, plan_selector_runs
-
-
-def plan(config: TransferConfig, revisions: Revisions) -> Plan:
-    """Return the plan of a study, including the current selection of ``auto``.
-
-    Raises:
-        ConfigError: the study is under the challenge's rules and a run would break one.
-        RecordError: the selection file of ``auto`` is damaged, or does not match the config.
-    """
-    if config.racing is not None:
-        return _plan_race(config, revisions)
-    if config.check_baselines:
-        return _plan_checked(config, revisions)
-    if config.multi_source.mode != "auto" or not config.trained_models:
-        return build(config, revisions)
-    single_source = build(config, revisions)
-    read = build(config.model_copy(update={"controls": (), "prompted": ()}), revisions)
-    picked = read_selection(config)
-    like = _plan_multi_source_examples(config, revisions)
-    chosen_by_split = config.multi_source.choose_by in SPLITS_THAT_CHOOSE
-    after = read.stages if chosen_by_split else read.nodes
-    choice = Choice(SELECTION, after, made=picked is not None, like=like)
-    grown = single_source if picked is None else build(config, revisions, picked)
-    return replace(grown, choices=(choice,))
-
-
-def _plan_race(config: TransferConfig, revisions: Revisions) -> Plan:
-    """Return the plan of a race up to its current round.
-
-    Later rounds only add stages of kinds that the plan already has.
-    """
-    assert config.racing is not None
-    race = read_race(config.racing, config.seeds, config.results)
-    racing = config.model_copy(update={"selectors": ()})
-    rounds = range(1, min(len(race.kept) + 2, len(race.seeds)))
-    choices = [
-        Choice(
-            choice_name(number),
-            build(racing, revisions, race=race.before(number - 1)).stages,
-            made=number <= len(race.kept),
-        )
-        for number in rounds
-    ]
-    return replace(build(config, revisions, race=race), choices=tuple(choices))
-
-
-def _plan_checked(config: TransferConfig, revisions: Revisions) -> Plan:
-    """Return the plan of a study that trains only transfers to targets that were learned.
-
-    Before the check, it has no transfers.
-    """
-    checked = read_checked_targets(config.results)
-    like = () if checked is not None else build(config, revisions).stages
-    planned = build(config, revisions, learned=list_learned(checked or ()))
-    after = list_compared_nodes(planned.runs, list_checked_targets(config))
-    choice = Choice(LEARNED_TARGETS, after, made=checked is not None, like=like)
-    return replace(planned, choices=(choice,))
-
-
-def _plan_multi_source_examples(config: TransferConfig, revisions: Revisions) -> tuple[Stage, ...]:
-    """Return stages of each multi-source algorithm, for the first tasks of the study."""
-    dataset, model = config.datasets[0], config.trained_models[0].name
-    target, *others = dataset.tasks
-    sources = tuple(others[: config.multi_source.sources_per_target])
-    builder, given = _create_builder(config), _collect_inputs(config, revisions)
-    stages: list[Stage] = []
-    for algorithm in config.multi_source.algorithms:
-        ordered = in_order(algorithm, sources)
-        run = _run(builder, given, (dataset.name, model, algorithm, ordered, target, 0))
-        stages += run.stages
-    return tuple(stages)
 
 
 def build(
@@ -294,6 +217,11 @@ def _collect_inputs(config: TransferConfig, revisions: Revisions) -> _Given:
         {**revisions.models, **{name: training.model for name, training in trainings.items()}},
         trainings,
     )
+
+
+def plan_run(config: TransferConfig, revisions: Revisions, wanted: RunName) -> Run:
+    """Return one run of a study, whether or not its plan has the run."""
+    return _run(_create_builder(config), _collect_inputs(config, revisions), wanted)
 
 
 def _run(builder: PlanBuilder, given: _Given, wanted: RunName) -> Run:

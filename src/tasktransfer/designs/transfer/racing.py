@@ -93,12 +93,14 @@ class Race:
         return Race(self.seeds, self.kept[:rounds])
 
 
-def read_race(racing: RacingConfig, seeds: Sequence[int], results: str) -> Race:
-    """Read the race with the selections made so far.
+def read_race(racing: RacingConfig | None, seeds: Sequence[int], results: str) -> Race | None:
+    """Read the race with the selections made so far; None for a study without one.
 
     Raises:
         RecordError: the file of a selection is damaged.
     """
+    if racing is None:
+        return None
     rounds = tuple(tuple(seeds[:count]) for count in racing.seeds)
     kept: list[frozenset[Cell]] = []
     for number in range(1, len(rounds)):

@@ -38,8 +38,6 @@ def make_race(frames: Frames) -> pd.DataFrame:
 def read_study_race(study: Study) -> Race | None:
     """Return the race of a study so far; None if its pairs do not race."""
     config = transfer_config(study)
-    if config.racing is None:
-        return None
     return read_race(config.racing, config.seeds, config.results)
 
 

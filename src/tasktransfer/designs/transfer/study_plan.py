@@ -1,0 +1,108 @@
+"""The plan of a transfer study, with the choices that have been made so far (ADR 0028).
+
+This module is pure and light, like ``plan``: choices are read from small files.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tasktransfer.core.nodes import Stage
+from tasktransfer.core.plan import Choice, Plan
+from tasktransfer.designs.transfer.algorithms import in_order
+from tasktransfer.designs.transfer.baseline_check import (
+    LEARNED_TARGETS,
+    Target,
+    list_checked_targets,
+    list_compared_nodes,
+    list_learned,
+    read_checked_targets,
+)
+from tasktransfer.designs.transfer.config import TransferConfig
+from tasktransfer.designs.transfer.multi_source_section import SPLITS_THAT_CHOOSE
+from tasktransfer.designs.transfer.plan import build, plan_run
+from tasktransfer.designs.transfer.racing import choice_name, read_race
+from tasktransfer.designs.transfer.selection import SELECTION, read_selection
+from tasktransfer.results.revisions import Revisions
+
+
+def plan(config: TransferConfig, revisions: Revisions) -> Plan:
+    """Return the plan of a study, including everything that follows from its choices so far.
+
+    Raises:
+        ConfigError: the study is under the challenge's rules and a run would break one.
+        RecordError: the file of a choice is damaged, or does not match the config.
+    """
+    if config.check_baselines:
+        return _plan_checked(config, revisions)
+    if config.racing is not None:
+        return _plan_race(config, revisions)
+    if config.multi_source.mode != "auto" or not config.trained_models:
+        return build(config, revisions)
+    single_source = build(config, revisions)
+    read = build(config.model_copy(update={"controls": (), "prompted": ()}), revisions)
+    picked = read_selection(config)
+    like = _plan_multi_source_examples(config, revisions)
+    chosen_by_split = config.multi_source.choose_by in SPLITS_THAT_CHOOSE
+    after = read.stages if chosen_by_split else read.nodes
+    choice = Choice(SELECTION, after, made=picked is not None, like=like)
+    grown = single_source if picked is None else build(config, revisions, picked)
+    return replace(grown, choices=(choice,))
+
+
+def _plan_race(
+    config: TransferConfig, revisions: Revisions, learned: frozenset[Target] | None = None
+) -> Plan:
+    """Return the plan of a race up to its current round.
+
+    Later rounds only add stages of kinds that the plan already has.
+
+    Args:
+        learned: the only targets with transfers; None for all.
+    """
+    race = read_race(config.racing, config.seeds, config.results)
+    assert race is not None
+    racing = config.model_copy(update={"selectors": ()})
+    rounds = range(1, min(len(race.kept) + 2, len(race.seeds)))
+    choices = [
+        Choice(
+            choice_name(number),
+            build(racing, revisions, race=race.before(number - 1), learned=learned).stages,
+            made=number <= len(race.kept),
+        )
+        for number in rounds
+    ]
+    planned = build(config, revisions, race=race, learned=learned)
+    return replace(planned, choices=tuple(choices))
+
+
+def _plan_checked(config: TransferConfig, revisions: Revisions) -> Plan:
+    """Return the plan of a study that trains only transfers to targets that were learned.
+
+    Before the check, it has no transfers. A race starts after the check, which reads the baselines
+    of its first round.
+    """
+    checked = read_checked_targets(config.results)
+    like = () if checked is not None else build(config, revisions).stages
+    learned = list_learned(checked or ())
+    race = read_race(config.racing, config.seeds, config.results)
+    first = None if race is None else race.before(0)
+    planned = build(config, revisions, race=first, learned=learned)
+    after = list_compared_nodes(planned.runs, list_checked_targets(config))
+    choice = Choice(LEARNED_TARGETS, after, made=checked is not None, like=like)
+    if race is not None and learned:
+        planned = _plan_race(config, revisions, learned)
+    return replace(planned, choices=(choice, *planned.choices))
+
+
+def _plan_multi_source_examples(config: TransferConfig, revisions: Revisions) -> tuple[Stage, ...]:
+    """Return stages of each multi-source algorithm, for the first tasks of the study."""
+    dataset, model = config.datasets[0], config.trained_models[0].name
+    target, *others = dataset.tasks
+    sources = tuple(others[: config.multi_source.sources_per_target])
+    stages: list[Stage] = []
+    for algorithm in config.multi_source.algorithms:
+        ordered = in_order(algorithm, sources)
+        run = plan_run(config, revisions, (dataset.name, model, algorithm, ordered, target, 0))
+        stages += run.stages
+    return tuple(stages)
