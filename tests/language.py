@@ -40,12 +40,21 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @cache
-def functions() -> tuple[tuple[Path, Function], ...]:
-    """Return every function of src that is not a property, with its file."""
+def _nodes() -> tuple[tuple[Path, ast.AST], ...]:
+    """Return every node of src's syntax trees, with its file."""
     return tuple(
         (file, node)
         for file in sorted(SOURCE.rglob("*.py"))
         for node in ast.walk(ast.parse(file.read_text("utf-8")))
+    )
+
+
+@cache
+def functions() -> tuple[tuple[Path, Function], ...]:
+    """Return every function of src that is not a property, with its file."""
+    return tuple(
+        (file, node)
+        for file, node in _nodes()
         if isinstance(node, Function) and not _is_property(node)
     )
 
@@ -61,8 +70,7 @@ def find_questions() -> list[str]:
     word, each with its file."""
     return [
         f"{file.relative_to(ROOT)}:{node.lineno}: {node.value.value[:60]}"
-        for file in sorted(SOURCE.rglob("*.py"))
-        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        for file, node in _nodes()
         if isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, str)
@@ -101,15 +109,14 @@ def _pages() -> Iterator[tuple[Path, str]]:
 
 
 def _docstrings_and_messages() -> Iterator[tuple[Path, str]]:
-    for file in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if isinstance(node, ast.Module | ast.ClassDef | Function):
-                yield file, ast.get_docstring(node) or ""
-            elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-                yield from ((file, _literal(part)) for part in node.exc.args)
-            elif isinstance(node, ast.Call):
-                help_texts = [k.value for k in node.keywords if k.arg == "help"]
-                yield from ((file, _literal(part)) for part in help_texts)
+    for file, node in _nodes():
+        if isinstance(node, ast.Module | ast.ClassDef | Function):
+            yield file, ast.get_docstring(node) or ""
+        elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            yield from ((file, _literal(part)) for part in node.exc.args)
+        elif isinstance(node, ast.Call):
+            help_texts = [k.value for k in node.keywords if k.arg == "help"]
+            yield from ((file, _literal(part)) for part in help_texts)
 
 
 def _literal(node: ast.expr) -> str:

@@ -95,6 +95,7 @@ def test_emotion_tags() -> None:
     assert sum(len(list(release.instances("emotion_tag", split))) for split in SPLITS) == 5_940
 
 
+@pytest.mark.slow
 @real
 def test_fasttext_is_as_accurate_as_published() -> None:
     """Table 9: 0.43 on ED, 0.41 on ED-CUT."""

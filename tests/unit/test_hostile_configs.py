@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,25 +20,33 @@ from tasktransfer.datasets.multiwoz.tiny_world import generate
 from tasktransfer.designs import load_config
 
 CASES = {case.name: case for case in cases()}
+QUICK = [*CASES][::4]
+"""Cases of the default tests. The others are slow: together, they take half a minute."""
+GROUPS = {True: QUICK, False: [name for name in CASES if name not in QUICK]}
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Seen]]:
+def measure(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Seen]]:
     """Return case → results of plan, validate and the workflow's own opening.
 
     They are measured in processes that hold nothing else.
     """
-    folder = tmp_path_factory.mktemp("hostile")
-    generate(folder / "world", dialogues=24)
-    files = [f"study{number}.yaml" for number in range(len(CASES))]
-    for file, case in zip(files, CASES.values(), strict=True):
-        (folder / file).write_text(case.text, encoding="utf-8")
-    (folder / "cases.json").write_text(json.dumps(files))
-    program = [sys.executable, hostile_configs.__file__, str(folder)]
-    done = subprocess.run(program, capture_output=True, text=True, check=True)
-    seen = [Seen(**json.loads(line)) for line in done.stdout.splitlines()]
-    assert len(seen) == 3 * len(CASES)
-    return {name: seen[3 * n : 3 * n + 3] for n, name in enumerate(CASES)}
+
+    @cache
+    def measure_group(is_quick: bool) -> dict[str, list[Seen]]:
+        folder, group = tmp_path_factory.mktemp("hostile"), GROUPS[is_quick]
+        generate(folder / "world", dialogues=24)
+        files = [f"study{number}.yaml" for number in range(len(group))]
+        for file, name in zip(files, group, strict=True):
+            (folder / file).write_text(CASES[name].text, encoding="utf-8")
+        (folder / "cases.json").write_text(json.dumps(files))
+        program = [sys.executable, hostile_configs.__file__, str(folder)]
+        done = subprocess.run(program, capture_output=True, text=True, check=True)
+        seen = [Seen(**json.loads(line)) for line in done.stdout.splitlines()]
+        assert len(seen) == 3 * len(group)
+        return {name: seen[3 * n : 3 * n + 3] for n, name in enumerate(group)}
+
+    return lambda name: measure_group(name in QUICK)[name]
 
 
 def test_there_are_enough() -> None:
@@ -44,9 +54,17 @@ def test_there_are_enough() -> None:
     assert len({case.text for case in CASES.values()}) == len(CASES)
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_hostile_config_is_refused_with_its_key(case: Case, told: dict[str, list[Seen]]) -> None:
-    for seen in told[case.name]:
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=name, marks=[] if name in QUICK else [pytest.mark.slow])
+        for name, case in CASES.items()
+    ],
+)
+def test_a_hostile_config_is_refused_with_its_key(
+    case: Case, measure: Callable[[str], list[Seen]]
+) -> None:
+    for seen in measure(case.name):
         assert seen.code == 2, seen.said
         assert "study" in seen.said and ".yaml" in seen.said
         for part in case.named:

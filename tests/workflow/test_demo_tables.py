@@ -7,7 +7,7 @@ import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pytest
@@ -18,6 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "fixtures"
 DEMOS = ("demo", "empathetic-demo", "panel-demo", "probes-demo")
 """Presets, each with a zip file of a pack and its tables."""
+SLOW = {"panel-demo", "probes-demo"}
+"""Demos whose statistics take half a minute."""
 PACK = "demo.parquet"
 P_VALUES = ("p", "q", "joint_p", "joint_q")
 NO_NUMBERS = ["inputs"]
@@ -61,7 +63,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return once
 
 
-@pytest.mark.parametrize("name", DEMOS)
+def _case(name: str, *more: str) -> Any:
+    return pytest.param(name, *more, marks=[pytest.mark.slow] if name in SLOW else [])
+
+
+@pytest.mark.parametrize("name", [_case(name) for name in DEMOS])
 def test_every_record_is_there_as_it_was_packed(made: Made, name: str) -> None:
     demo = made(name)
     rows = pd.read_parquet(demo.before / PACK).set_index("digest")["record"]
@@ -72,11 +78,11 @@ def test_every_record_is_there_as_it_was_packed(made: Made, name: str) -> None:
         assert record["results"] == packed[record["node"]["digest"]]["results"]
 
 
-def tables() -> list[tuple[str, str]]:
+def tables() -> list[Any]:
     found = []
     for name in DEMOS:
         with zipfile.ZipFile(FIXTURES / f"{name}.zip") as archive:
-            found += [(name, file) for file in sorted(archive.namelist()) if file != PACK]
+            found += [_case(name, file) for file in sorted(archive.namelist()) if file != PACK]
     return found
 
 

@@ -39,6 +39,7 @@ def test_it_is_planned_before_anything_is_there(study: Path) -> None:
     assert json.loads(plan)["estimate"]["sizes_from"] == ["the dataset's own sizes"]
 
 
+@pytest.mark.slow
 def test_its_study_is_run_to_the_last_training(study: Path) -> None:
     snakemake(study, "trainings")
     records = [read_record(path) for path in (study / "results/stages").rglob("metrics.json")]
@@ -47,6 +48,7 @@ def test_its_study_is_run_to_the_last_training(study: Path) -> None:
     assert all(record["synthetic"] and len(record["results"]) == 1 for record in records)
 
 
+@pytest.mark.slow
 def test_its_data_is_told(study: Path) -> None:
     table = call(study, "tasktransfer", "data", "stats", "--config", "study.yaml")
     (line,) = (line.split() for line in table.splitlines() if PURCHASE.name in line)
