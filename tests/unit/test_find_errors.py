@@ -15,7 +15,7 @@ import yaml
 from tasktransfer import cli
 from tasktransfer.data.cache import prepare
 from tasktransfer.designs import open_study
-from tasktransfer.jobs.find_errors import find_errors
+from tasktransfer.jobs.find_errors import find_errors, list_methods
 from tasktransfer.stats.label_errors import crossfit_probabilities, find_label_errors
 
 WORDS = {
@@ -134,3 +134,22 @@ def test_unknown_tasks_and_methods_are_refused(capsys: pytest.CaptureFixture[str
     assert "Choose one of Tickets/intent, Tickets/mood" in capsys.readouterr().err
     assert cli.main(["errors", "study.yaml", "--task", "mood", "--method", "frozen_logistic"]) != 0
     assert "The study has no such reference" in capsys.readouterr().err
+
+
+def test_a_fit_that_predicts_dev_is_not_a_method_of_its_own() -> None:
+    checked = {
+        **STUDY,
+        "references": ["frozen_logistic"],
+        "algorithms": ["baseline", "sequential"],
+        "targets": ["Tickets/intent"],
+        "check_baselines": True,
+    }
+    Path("checked.yaml").write_text(yaml.safe_dump(checked))
+    study = open_study("checked.yaml")
+    splits = {
+        fit.settings.get("split", "test") for fit in study.plan.fits if "intent" in fit.tasks
+    }
+    assert splits == {"dev", "test"}
+    tfidf, frozen = list_methods(study, "Tickets", "intent", None)
+    assert tfidf is None
+    assert frozen is not None and "split" not in frozen.settings

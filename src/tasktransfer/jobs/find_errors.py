@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tasktransfer.core.nodes import Fit
-from tasktransfer.core.references import FROZEN, REGULARISATION, STRENGTH, TFIDF
+from tasktransfer.core.references import FROZEN, REGULARISATION, SPLIT, STRENGTH, TFIDF
 from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.data.cache import MANIFEST, read_instances
 from tasktransfer.datasets import DATASETS, get_task
@@ -108,7 +108,7 @@ def find_errors(study: Study, task: str | None, method: str | None) -> FoundErro
     """
     dataset, name = choose_task(study, task)
     card = get_task(dataset, name)
-    fits = _list_methods(study, dataset, name, method)
+    fits = list_methods(study, dataset, name, method)
     folder = inputs.cache(study, study.data(dataset))
     if not (folder / MANIFEST).exists():
         raise RecordError(
@@ -146,12 +146,19 @@ def find_errors(study: Study, task: str | None, method: str | None) -> FoundErro
     return FoundErrors(dataset, name, label, len(instances), errors)
 
 
-def _list_methods(study: Study, dataset: str, task: str, method: str | None) -> list[Fit | None]:
-    """Return the study's references on frozen embeddings, and None for TF-IDF."""
+def list_methods(study: Study, dataset: str, task: str, method: str | None) -> list[Fit | None]:
+    """Return the study's references on frozen embeddings, and None for TF-IDF.
+
+    Raises:
+        ConfigError: the method is unknown, or the study has no such reference.
+    """
     fits: list[Fit | None] = [
         fit
         for fit in study.plan.fits
-        if fit.learner == FROZEN and fit.data.name == dataset and task in fit.tasks
+        if fit.learner == FROZEN
+        and fit.data.name == dataset
+        and task in fit.tasks
+        and SPLIT not in fit.settings  # not the fit that check_baselines adds
     ]
     if method not in (None, *METHODS):
         raise ConfigError(
