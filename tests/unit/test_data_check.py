@@ -267,3 +267,18 @@ def test_the_command_ends_with_the_code_of_damaged_data(
     printed = capsys.readouterr()
     assert yaml.safe_load(printed.out)["datasets"]["Own"]["dialogue"] == TURNS
     assert "own.jsonl:13: the text is not valid JSON" in printed.err
+
+
+def test_rows_without_a_label_are_skipped_if_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "own.jsonl"
+    rows = world()
+    rows[3]["intent"] = None
+    file.write_text(lines(rows))
+    assert main(["data", "check", str(file)]) == 3
+    assert "add the option --skip-missing" in capsys.readouterr().err
+    assert main(["data", "check", str(file), "--skip-missing"]) == 0
+    printed = capsys.readouterr()
+    assert yaml.safe_load(printed.out)["datasets"]["Own"]["tasks"]["intent"]["missing"] == "skip"
+    assert "intent: 1 items without an answer are skipped" in printed.err

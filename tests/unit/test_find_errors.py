@@ -146,9 +146,7 @@ def test_a_fit_that_predicts_dev_is_not_a_method_of_its_own() -> None:
     }
     Path("checked.yaml").write_text(yaml.safe_dump(checked))
     study = open_study("checked.yaml")
-    splits = {
-        fit.settings.get("split", "test") for fit in study.plan.fits if "intent" in fit.tasks
-    }
+    splits = {fit.settings.get("split", "test") for fit in study.plan.fits if "intent" in fit.tasks}
     assert splits == {"dev", "test"}
     tfidf, frozen = list_methods(study, "Tickets", "intent", None)
     assert tfidf is None

@@ -110,6 +110,14 @@ def test_dialogues_of_one_turn_are_told(tmp_path: Path) -> None:
     assert "12 of 12 dialogues have one turn" in note and "dialogue.id" in note
 
 
+def test_a_field_that_may_name_dialogues_is_suggested(tmp_path: Path) -> None:
+    rows = [{"text": said(n, 0), "fall": f"f{n // 3}", "topic": topic(n)} for n in range(36)]
+    told = "rows with the same fall are consecutive (12 values in 36 rows)"
+    assert told in "\n".join(check(tmp_path, "own.csv", as_csv(rows)).notes)
+    apart = as_csv([*rows[1:], rows[0]])
+    assert "consecutive" not in "\n".join(check(tmp_path, "own.csv", apart).notes)
+
+
 def test_fields_that_look_like_ids_are_neither_dialogues_nor_labels(tmp_path: Path) -> None:
     rows = [
         {"text": said(n, 0), "view_id": "one", "is_valid": "ny"[n // 12], "annotator_id": n // 12,

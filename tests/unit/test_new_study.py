@@ -193,7 +193,7 @@ def test_contrastive_fine_tuning_needs_an_encoder_that_is_not_tiny(
 
 
 def test_a_short_study_leaves_contrastive_fine_tuning_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "own.jsonl").write_text(lines([dialogue("a", number) for number in range(40)]))
     (tmp_path / "config.json").write_text(json.dumps({"hidden_size": 384}))
@@ -209,12 +209,32 @@ def test_a_short_study_leaves_contrastive_fine_tuning_out(
         config = yaml.safe_load((folder / "config.yaml").read_text())
         assert (CONTRASTIVE in config["references"]) == is_tuned
         assert (len(config["datasets"]) > 1) == is_tuned, "sources are left out first"
+        is_told = "leave no time for contrastive fine-tuning" in capsys.readouterr().err
+        assert is_told != is_tuned
 
 
-def write_for(hours: float, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def test_truncation_is_that_of_the_studys_length(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [dialogue("a", number) for number in range(40)]
+    for number, row in enumerate(rows[:10]):
+        row["messages"][0]["content"] += f" more{number}" * 110
+    (tmp_path / "own.jsonl").write_text(lines(rows))
+    for length, keeps in ((256, None), (128, "both")):
+        monkeypatch.setattr(new_study, "SIZES", (Size(3, None, None, None, length),))
+        config = write_for(2.0, tmp_path / f"{length}", monkeypatch, tmp_path / "own.jsonl")
+        assert config["datasets"]["Own"]["tasks"]["intent"].get("keeps") == keeps
+        told = "10 dialogues (25 %) are longer than 128 tokens" in capsys.readouterr().err
+        assert told == (keeps is not None)
+
+
+def write_for(
+    hours: float, folder: Path, monkeypatch: pytest.MonkeyPatch, file: Path | None = None
+) -> dict[str, Any]:
     """Write a study, with a forecast of one hour per source and one for the baseline."""
-    file = folder / "own.jsonl"
-    file.write_text(lines([dialogue("a", number) for number in range(40)]))
+    if file is None:
+        file = folder / "own.jsonl"
+        file.write_text(lines([dialogue("a", number) for number in range(40)]))
 
     def forecast(_: Wish, config: dict[str, Any]) -> float:
         return float(sum(len(section["tasks"]) for section in config["datasets"].values()))

@@ -16,6 +16,7 @@ from tasktransfer.config.yaml_text import format_comment, write_yaml
 from tasktransfer.core.references import CONTRASTIVE, REFERENCES
 from tasktransfer.datasets import PACKAGE
 from tasktransfer.datasets.dataset import Dataset
+from tasktransfer.datasets.declared.lengths import Lengths
 from tasktransfer.datasets.declared.spellings import normalise_label
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.files import json_text, replace_file
@@ -29,6 +30,10 @@ FORECAST_MAY_MISS = 1.5
 LEAST_HIDDEN = 128
 """Smallest hidden size of an encoder that is fine-tuned contrastively. Smaller encoders, such as
 the tiny model, have embeddings that are too poor to start from."""
+LEFT_OUT = (
+    "{:g} h leave no time for contrastive fine-tuning (contrastive_logistic), which may score "
+    "higher than the other references; give more --hours to compare it"
+)
 FEW_SOURCES = 3
 """Number of sources per dataset if time is short."""
 
@@ -105,12 +110,13 @@ class Written:
     notes: tuple[str, ...] = ()
 
 
-def write_study(wish: Wish, declared: Mapping[str, Any]) -> Written:
+def write_study(wish: Wish, declared: Mapping[str, Any], lengths: Lengths | None = None) -> Written:
     """Write config.yaml, a Snakefile and the default profile into a folder.
 
     Args:
         declared: the dataset as ``data check`` declares it, with paths relative to the current
             folder.
+        lengths: lengths of the dialogues, to declare what is kept of truncated ones.
 
     Raises:
         ConfigError: the folder contains a study, the requested task does not exist, or no study of
@@ -133,8 +139,12 @@ def write_study(wish: Wish, declared: Mapping[str, Any]) -> Written:
         smaller += product([{}], SIZES, [[name for name in references if name != CONTRASTIVE]])
     for sources, size, names in show_progress(smaller, "searching for a study size that fits"):
         config = _build_config(wish, declared, target, sources, size, names)
+        own = config["datasets"][wish.name]["tasks"]
+        notes = lengths.fit_tasks(own, size.max_length) if lengths else []
         hours = _forecast(wish, config)
-        written = Written(config, size, hours, _count(config))
+        if CONTRASTIVE in references and CONTRASTIVE not in names:
+            notes.append(LEFT_OUT.format(wish.hours))
+        written = Written(config, size, hours, _count(config), tuple(notes))
         if hours * FORECAST_MAY_MISS <= wish.hours:
             _write(wish.folder, written, wish)
             return written
@@ -198,6 +208,7 @@ def _build_config(
         for split, some in declared["files"].items()
     }
     own = {**declared, "files": {s: f[0] if len(f) == 1 else f for s, f in files.items()}}
+    own["tasks"] = dict(declared["tasks"])
     if not sources:
         own["tasks"] = {target: declared["tasks"][target]}
     tiny = wish.release is None

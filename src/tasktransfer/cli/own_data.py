@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasktransfer.cli.options import (
     add_command,
+    add_flag,
     add_json,
     add_number,
     add_option,
@@ -23,6 +24,8 @@ from tasktransfer.files import json_text
 if TYPE_CHECKING:
     from tasktransfer.datasets.declared.check import Checked
 
+SKIP_MISSING = "skip rows and turns without a label (missing: skip), which are errors otherwise"
+
 
 def add_data_commands(parts: Any) -> None:
     """Add ``data check``."""
@@ -34,6 +37,7 @@ def add_data_commands(parts: Any) -> None:
     add_option(command, "--model", "MODEL", what)
     what = "maximum sequence length in tokens (default: %(default)s)"
     add_number(command, "--max-length", what, default=512)
+    add_flag(command, "--skip-missing", SKIP_MISSING)
     add_json(command)
 
 
@@ -43,7 +47,9 @@ def data_check(chosen: argparse.Namespace) -> None:
 
     name = _name(chosen.name, chosen.files)
     tokens = _load_token_counter(chosen.model) if chosen.model else None
-    checked = check_files(chosen.files, name, chosen.max_length, tokens)
+    checked = check_files(
+        chosen.files, name, chosen.max_length, tokens, skip_missing=chosen.skip_missing
+    )
     if chosen.json:
         print(json_text.encode(_as_json(checked), indent=2))
     else:
@@ -52,9 +58,17 @@ def data_check(chosen: argparse.Namespace) -> None:
             print(f"# {line}")
     for note in () if chosen.json else checked.notes:
         tell_note(note)
-    if checked.problems:
-        raise DataError("\n".join(map(escape_line, checked.problems)))
+    _refuse_problems(checked)
     print("no problem found", file=sys.stderr)
+
+
+def _refuse_problems(checked: Checked) -> None:
+    """Raise DataError if the files have problems."""
+    lines = [*map(escape_line, checked.problems)]
+    if any("set missing: skip" in line for line in lines):
+        lines.append("To skip rows or turns without a label, add the option --skip-missing.")
+    if lines:
+        raise DataError("\n".join(lines))
 
 
 def _as_json(checked: Checked) -> dict[str, Any]:
@@ -124,6 +138,7 @@ def add_commands(commands: Any) -> None:
     add_number(command, "--cores", "CPU cores that the study may use (default: all)")
     what = "name of the dataset (default: derived from the file names)"
     add_option(command, "--name", "NAME", what)
+    add_flag(command, "--skip-missing", SKIP_MISSING)
     add_option(
         command,
         "--out",
@@ -143,9 +158,8 @@ def init(chosen: argparse.Namespace) -> None:
 
     files = chosen.file or [Path(_request_answer("--file", "File with your dialogues"))]
     name = _name(chosen.name, files)
-    checked = check_files(files, name)
-    if checked.problems:
-        raise DataError("\n".join(map(escape_line, checked.problems)))
+    checked = check_files(files, name, None, skip_missing=chosen.skip_missing)
+    _refuse_problems(checked)
     declared = yaml.safe_load(checked.text)["datasets"][name]
     labels = ", ".join(declared["tasks"])
     label = chosen.label or _request_answer("--label", f"Label to predict ({labels})")
@@ -158,8 +172,8 @@ def init(chosen: argparse.Namespace) -> None:
         *(tuple(files), label, tuple(models), hours, chosen.out, name),
         *(chosen.family, release, chosen.cores),
     )
-    written = write_study(wish, declared)
-    for note in checked.notes:
+    written = write_study(wish, declared, checked.lengths)
+    for note in (*checked.notes, *written.notes):
         tell_note(note)
     if release is None and written.sources:
         print(

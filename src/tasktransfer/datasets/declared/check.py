@@ -19,6 +19,7 @@ from tasktransfer.core.digests import compute_digest
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, read_dialogues
 from tasktransfer.datasets.declared.files import SPLIT_WORDS, DataFile, check_file
+from tasktransfer.datasets.declared.lengths import Lengths
 from tasktransfer.datasets.declared.rows import MAX_BROKEN_LINES, read_rows
 from tasktransfer.datasets.declared.scopes import guess_scope, read_texts
 from tasktransfer.datasets.declared.section import Declaration
@@ -49,10 +50,6 @@ from tasktransfer.errors import DataError
 
 GUESSED_FROM = 2000
 """Maximum number of rows from which a declaration is guessed."""
-MOST_CUT = 0.1
-"""Fraction of truncated dialogues above which both ends of a dialogue are kept."""
-OF_DIALOGUES = ("dialogue_classification", "multi_label", "multi_output")
-"""Kinds whose labels are about a whole dialogue."""
 
 Count = Callable[[str], int]
 """A function from a text to its number of tokens."""
@@ -69,37 +66,53 @@ class Checked:
         problems: errors that a study would raise, each with file and line.
         notes: facts about the files that a user should know, each with file and line.
         dialogue: lines that show a dialogue as it is read.
+        lengths: lengths of the dialogues.
     """
 
     text: str
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     dialogue: list[str] = field(default_factory=list)
+    lengths: Lengths = field(default_factory=Lengths)
 
 
 def check_files(
-    paths: Sequence[Path], name: str, limit: int = 512, tokens: Count | None = None
+    paths: Sequence[Path],
+    name: str,
+    limit: int | None = 512,
+    tokens: Count | None = None,
+    *,
+    skip_missing: bool = False,
 ) -> Checked:
     """Check the files of a new dataset.
 
     Args:
         paths: files. The name of a file gives its split; the first is train if none is named so.
         name: name of the dataset.
-        limit: maximum sequence length of a model, in tokens.
+        limit: maximum sequence length of a model, in tokens. None if it is not known yet, so that
+            no dialogue is said to be truncated.
         tokens: function that counts the tokens of a text. None for an estimate: the number of
             words times BERT's word pieces per word.
+        skip_missing: whether dialogues and turns without a label are skipped instead of a problem.
 
     Raises:
         DataError: a file is missing, its format is not supported, or no row of it can be read.
     """
-    return _Check(paths, name, limit, tokens).run()
+    return _Check(paths, name, limit, tokens, skip_missing).run()
 
 
 class _Check:
-    def __init__(self, paths: Sequence[Path], name: str, limit: int, tokens: Count | None) -> None:
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        name: str,
+        limit: int | None,
+        tokens: Count | None,
+        skip_missing: bool,
+    ) -> None:
         self.files = {path: check_file(path, "the command line") for path in paths}
         self.splits = _find_splits(paths)
-        self.name, self.limit = name, limit
+        self.name, self.limit, self.skip_missing = name, limit, skip_missing
         self.tokens = tokens or (lambda text: round(len(text.split()) * TOKENS_A_WORD))
         self.problems: list[str] = []
         self.notes: list[str] = []
@@ -107,7 +120,7 @@ class _Check:
         self.counted = Counts()
         self.empty = self.short = 0
         self.first: dict[tuple[str, str], str] = {}
-        self.long: list[str] = []
+        self.lengths = Lengths()
         self.in_two: list[str] = []
         self.twice: list[str] = []
         self.differing: list[str] = []
@@ -143,13 +156,14 @@ class _Check:
             self.notes += list_first_problems(self.differing, "such dialogues")
             self.notes += [describe_skipped(*item) for item in self.skipped.items() if item[1]]
             self._compare_labels(declaration)
-            self._keep_both_ends(section["tasks"])
+            if self.limit is not None:
+                self.notes += self.lengths.fit_tasks(section["tasks"], self.limit)
             if not self.problems:
                 self._read_as_a_study(declaration)
             self._note_turns(declaration)
         problems = list(dict.fromkeys(self.problems))
         text = format_declaration(self.name, section, guessed, self.counted)
-        return Checked(text, problems, self.notes, list(guessed.example))
+        return Checked(text, problems, self.notes, list(guessed.example), self.lengths)
 
     def _note_guess(self, guessed: Guess, train: Path) -> None:
         self.notes += guessed.notes
@@ -175,7 +189,10 @@ class _Check:
             before = files.get(split)
             files[split] = str(path) if before is None else [*_as_list(before), str(path)]
         shares = {} if "test" in files else {"shares": {"test": 0.2}}
-        return {"files": files, **shares, "dialogue": guessed.dialogue, "tasks": guessed.tasks}
+        tasks = guessed.tasks
+        if self.skip_missing:
+            tasks = {name: {**task, "missing": "skip"} for name, task in tasks.items()}
+        return {"files": files, **shares, "dialogue": guessed.dialogue, "tasks": tasks}
 
     def _add_scope(self, section: dict[str, Any], declaration: Declaration) -> Declaration:
         """Return a declaration that says in what dialogue names are unique.
@@ -284,8 +301,7 @@ class _Check:
         self.counted.dialogues[split] += 1
         self.counted.turns += len(dialogue.turns)
         where = dialogue.location.place
-        if (length := self.tokens(dialogue.context)) > self.limit:
-            self.long.append(f"{where}: {length:,} tokens")
+        self.lengths.add(self.tokens(dialogue.context), where)
         plain = normalise_text(dialogue.words)
         for key, what in (
             (f"name {dialogue.id}", "name"),
@@ -344,28 +360,6 @@ class _Check:
                         f"{self.first[task, label]}: label {label!r} of {task} is in {split} but "
                         "not in train; fix it, or list all labels under labels"
                     )
-        if self.long:
-            percent = 100 * len(self.long) / max(self.counted.dialogues.total(), 1)
-            self.notes.append(
-                f"{len(self.long):,} dialogues ({percent:.0f} %) are longer than {self.limit:,} "
-                "tokens and are truncated: " + "; ".join(self.long[:3])
-            )
-
-    def _keep_both_ends(self, tasks: dict[str, dict[str, Any]]) -> None:
-        """Keep both ends of dialogues for labels of whole dialogues, if many are truncated.
-
-        The label of a truncated dialogue may be about either end.
-        """
-        if len(self.long) <= MOST_CUT * self.counted.dialogues.total():
-            return
-        chosen = [name for name, task in tasks.items() if task["kind"] in OF_DIALOGUES]
-        for name in chosen:
-            tasks[name] = {**tasks[name], "keeps": "both"}
-        if chosen:
-            self.notes.append(
-                f"{', '.join(chosen)}: truncated dialogues keep both ends (keeps: both); set "
-                "start or end if the label depends on that part"
-            )
 
     def _read_as_a_study(self, declaration: Declaration) -> None:
         """Add the other errors of a study, such as labels that differ in case alone."""

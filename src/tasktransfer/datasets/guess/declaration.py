@@ -38,6 +38,7 @@ from tasktransfer.datasets.guess.columns import (
 )
 from tasktransfer.datasets.guess.dialogues import Rows, Section
 from tasktransfer.datasets.guess.fit import DialogueFit, fit_dialogue
+from tasktransfer.datasets.guess.names import find_grouping
 from tasktransfer.datasets.guess.order import find_restart
 from tasktransfer.datasets.guess.tasks import (
     TaskGuess,
@@ -110,6 +111,12 @@ def guess(rows: Sequence[SourceRow], location: str) -> Guess:
         notes.append(
             f"{counter} counts up and begins again, so rows may be turns of dialogues; add a field "
             "that names the dialogue of each row, and set dialogue.id to it"
+        )
+    elif fit.model.id is None and (grouping := find_grouping(columns, len(plain))):
+        key, distinct = grouping
+        notes.append(
+            f"rows with the same {key} are consecutive ({distinct:,} values in {len(plain):,} "
+            f"rows), so they may be the turns of a dialogue; if they are, set dialogue.id to {key}"
         )
     notes += [
         f"{key} names the split of each row, but is not used; write the rows of each split to a "

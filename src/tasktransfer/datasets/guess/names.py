@@ -32,6 +32,8 @@ NO_ID = frozenset(
         *("aid", "bid", "kid", "fluid", "rapid", "vivid", "liquid", "covid", "unpaid", "forbid"),
     )
 )
+LEAST_GROUPS = 10
+"""Minimum number of values of a field that may name dialogues."""
 
 
 def find_id(columns: Columns, rows: int, *, repeats: bool) -> str | None:
@@ -57,6 +59,22 @@ def find_id(columns: Columns, rows: int, *, repeats: bool) -> str | None:
         n for n in candidates if n.lower() in IDS and is_mostly_true(map(_is_name, columns[n]))
     ]
     return next((n for n in known if not repeats or _has_repeats(columns[n])), None)
+
+
+def find_grouping(columns: Columns, rows: int) -> tuple[str, int] | None:
+    """Return a field whose equal values are in consecutive rows, and its number of values.
+
+    Its name is not that of an id, but it may name the dialogues of rows that are turns. A field
+    with fewer than ``LEAST_GROUPS`` values may be a label by which the rows are sorted.
+    """
+    for name, values in columns.items():
+        named = [value for value in values if _is_name(value) and not is_null(value)]
+        distinct = len(set(named))
+        if len(named) < rows or not LEAST_GROUPS <= distinct <= rows / 2:
+            continue
+        if 1 + sum(before != after for before, after in pairwise(named)) == distinct:
+            return name, distinct
+    return None
 
 
 def is_id(name: str) -> bool:
