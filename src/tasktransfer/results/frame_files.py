@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 from tasktransfer.errors import RecordError
 from tasktransfer.files.progress import show_progress
@@ -28,7 +29,13 @@ from tasktransfer.results.frames import (
     list_names,
 )
 from tasktransfer.results.metadata import Metadata
-from tasktransfer.results.store import build_frame, read_frame, read_statistic_frame, write_frame
+from tasktransfer.results.store import (
+    build_frame,
+    read_frame,
+    read_statistic_frame,
+    write_frame,
+    write_rows,
+)
 from tasktransfer.results.study import Study
 
 
@@ -68,6 +75,7 @@ def collect(
         RecordError: no run has a usable record, records cannot be compared, or ``complete`` is true
             and a record is missing.
     """
+    pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own allocator keeps what is freed
     collected = gather(study)
     collected.require(complete=complete)
     write_collected(collected, frames, metadata(collected), about)
@@ -84,7 +92,17 @@ def write_collected(
     Path(study.tables).mkdir(parents=True, exist_ok=True)
     for frame in declared.values():
         if not frame.needs and frame.make is not None:
-            _write(study, frame, made)
+            _write_from_records(study, frame, made)
+
+
+def _write_from_records(study: Study, frame: Frame, frames: Frames) -> None:
+    """Write a frame that is made from records. No other frame needs it, so it is not kept."""
+    assert frame.make is not None
+    rows, path = frame.make(frames), _locate(study, frame.name)
+    if isinstance(rows, pd.DataFrame):
+        write_frame(path, rows, frame.columns, frames.metadata)
+    else:
+        write_rows(path, rows, frame.columns, frames.metadata)
 
 
 def compute_statistics(study: Study, frames: Iterable[Frame], about: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast, overload
@@ -331,13 +332,13 @@ def as_prepared(record: Record, results: Path, says: Says = has_generated_dialog
 
 
 class PackedRounds(Sequence[Round]):
-    """Rounds of a training as bytes, which are unpacked when they are read."""
+    """Rounds of a training as compressed bytes, which are unpacked when they are read."""
 
     __slots__ = ("_content", "_count")
 
     def __init__(self, rounds: Sequence[Round]) -> None:
         self._count = len(rounds)
-        self._content = pickle.dumps([*rounds], pickle.HIGHEST_PROTOCOL)
+        self._content = zlib.compress(pickle.dumps([*rounds], pickle.HIGHEST_PROTOCOL), level=1)
 
     def __len__(self) -> int:
         return self._count
@@ -353,7 +354,7 @@ class PackedRounds(Sequence[Round]):
         return self._unpack()[index]
 
     def _unpack(self) -> list[Round]:
-        return cast("list[Round]", pickle.loads(self._content))
+        return cast("list[Round]", pickle.loads(zlib.decompress(self._content)))
 
 
 def compact_record(record: Record, texts: dict[str, str]) -> Record:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ REMEDY = "Run `tasktransfer collect` and `tasktransfer statistics` again"
 """Remedy for a table that cannot be read, unless a caller gives its own."""
 
 _FOOTER_KEY = b"tasktransfer"
+_CHUNK = 20_000
+"""Number of rows that are Python objects at the same time, while a table is built."""
 
 
 def build_schema(columns: Columns) -> pa.Schema:
@@ -81,19 +84,35 @@ def to_frame(table: pa.Table) -> pd.DataFrame:
     return frame
 
 
+def write_rows(
+    path: Path, rows: Iterable[Sequence[Any]], columns: Columns, metadata: Metadata
+) -> None:
+    """Write the frame of some rows like ``write_frame``, in chunks that take little memory."""
+    left, schema = iter(rows), build_schema(columns).with_metadata(_build_footer(metadata))
+    with replace_file(path) as part, pq.ParquetWriter(part, schema, compression="zstd") as writer:
+        while chunk := list(islice(left, _CHUNK)):
+            writer.write_table(_convert_frame(build_frame(chunk, columns), schema))
+
+
 def write_frame(path: Path, frame: pd.DataFrame, columns: Columns, metadata: Metadata) -> None:
     """Write a frame with its columns' meanings and the study's metadata, atomically."""
-    table = pa.Table.from_pandas(frame, schema=build_schema(columns), preserve_index=False)
-    write_arrow(path, table, metadata)
+    write_arrow(path, _convert_frame(frame, build_schema(columns)), metadata)
+
+
+def _convert_frame(frame: pd.DataFrame, schema: pa.Schema) -> pa.Table:
+    table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
+    return table.replace_schema_metadata(schema.metadata)
 
 
 def write_arrow(path: Path, table: pa.Table, metadata: Metadata | None) -> None:
     """Write an Arrow table; ``metadata`` is None if it does not belong to a study."""
-    footer = {}
-    if metadata is not None:
-        footer = {_FOOTER_KEY: json.dumps(asdict(metadata), sort_keys=True).encode()}
+    footer = {} if metadata is None else _build_footer(metadata)
     with replace_file(path) as part:
         pq.write_table(table.replace_schema_metadata(footer), part, compression="zstd")
+
+
+def _build_footer(metadata: Metadata) -> dict[bytes, bytes]:
+    return {_FOOTER_KEY: json.dumps(asdict(metadata), sort_keys=True).encode()}
 
 
 def read_frame(path: Path, columns: Columns, remedy: str = REMEDY) -> tuple[pd.DataFrame, Metadata]:

@@ -53,7 +53,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
+from scipy import special
 
 from tasktransfer.stats.draws import Floats, Units
 
@@ -301,8 +301,8 @@ def _compute_regular(estimates: Sequence[Estimate]) -> list[Confidence]:
     def reach(level: npt.ArrayLike) -> Floats:
         """Return half the width of the interval with this error probability, in standard errors."""
         tail = np.asarray(level, np.float64)[..., None] / 2
-        normal = stats.norm.isf(tail) ** 2
-        more = stats.t.isf(tail, degrees) ** 2 - normal
+        normal = special.ndtri(tail) ** 2
+        more = special.stdtrit(degrees, tail) ** 2 - normal
         squared = normal[..., 0] + (shares * more).sum(axis=1)
         return np.asarray(np.sqrt(np.maximum(squared, 0)), np.float64)
 
@@ -311,7 +311,7 @@ def _compute_regular(estimates: Sequence[Estimate]) -> list[Confidence]:
     size, away, tail = len(estimates), np.abs(delta) / error, (1 - LEVEL) / 2
     p = np.exp(_find_falling_root(lambda x: reach(np.exp(x)) - away, -300.0, 0.0, size))
     like = np.exp(
-        _find_falling_root(lambda x: stats.t.isf(tail, np.exp(x)) - at_level, 0.0, 14.0, size)
+        _find_falling_root(lambda x: -special.stdtrit(np.exp(x), tail) - at_level, 0.0, 14.0, size)
     )
     p[np.isnan(at_level)] = np.nan
     return [

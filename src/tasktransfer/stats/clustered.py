@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 from tasktransfer.stats.resampling import Floats, create_generator
 
@@ -69,8 +69,8 @@ def compare_raters(
     error = float(drawn.std(ddof=1)) if contexts > 1 else 0.0
     if error < 1e-9:
         return difference, math.nan, math.nan, math.nan
-    reach = error * float(stats.t.isf(0.025, contexts - 1))
-    p = float(2 * stats.t.sf(abs(difference) / error, contexts - 1))
+    reach = error * float(-special.stdtrit(contexts - 1, 0.025))
+    p = float(2 * special.stdtr(contexts - 1, -abs(difference) / error))
     return difference, difference - reach, difference + reach, p
 
 
@@ -115,7 +115,7 @@ def compute_williams_test(r12: float, r13: float, r23: float, n: int) -> tuple[f
     if below <= 0:
         return math.nan, math.nan
     t = (r12 - r13) * math.sqrt((n - 1) * (1 + r23) / below)
-    return t, float(2 * stats.t.sf(abs(t), n - 3))
+    return t, float(2 * special.stdtr(n - 3, -abs(t)))
 
 
 def split_half(ratings: list[list[float]], seed: int = 0, splits: int = 100) -> float:
@@ -125,6 +125,8 @@ def split_half(ratings: list[list[float]], seed: int = 0, splits: int = 100) -> 
     annotators, averaged over splits. Items with one rating are left out. NaN if fewer than three
     items are left.
     """
+    from scipy.stats import spearmanr  # noqa: PLC0415  # slow to import, and rarely needed
+
     several = [rating for rating in ratings if len(rating) > 1]
     if len(several) < 3:
         return math.nan
@@ -136,7 +138,7 @@ def split_half(ratings: list[list[float]], seed: int = 0, splits: int = 100) -> 
             order = chance.permutation(rating)
             halves[:, index] = order[: len(rating) // 2].mean(), order[len(rating) // 2 :].mean()
         if halves.std(axis=1).min() > 0:
-            found.append(float(stats.spearmanr(*halves).statistic))
+            found.append(float(spearmanr(*halves).statistic))
     return float(np.mean(found)) if found else math.nan
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 
 def compute_q_values(p: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -14,9 +13,11 @@ def compute_q_values(p: npt.ArrayLike) -> npt.NDArray[np.float64]:
     one-sided tests (Benjamini and Yekutieli 2001). Two-sided tests that share baselines and test
     sets are neither; in simulated heatmaps the rate is controlled (docs/analysis.md).
     """
+    from scipy.stats import false_discovery_control  # noqa: PLC0415  # slow to import
+
     values = np.asarray(p, np.float64)
     q = np.full(values.shape, np.nan)
     tested = np.isfinite(values)
     if tested.any():
-        q[tested] = stats.false_discovery_control(values[tested], method="bh")
+        q[tested] = false_discovery_control(values[tested], method="bh")
     return q
