@@ -3,10 +3,6 @@
 Endpoints leave out different fields. A response that cannot be read raises ValueError with the
 reason. Nothing is guessed: an echoed prompt must equal the prompt that was sent, character by
 character.
-
-An answer is plain data that is cached as JSON: ``text``, or ``total`` and ``tokens`` for a choice.
-It has ``thoughts`` if the model generated its reasoning first, and ``unread`` with the reason if it
-contains no answer.
 """
 
 from __future__ import annotations
@@ -14,9 +10,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, TypedDict
 
-Answer = dict[str, Any]
 Span = tuple[int, int]
 
 _TAGS = r"think|thinking|thoughts?|reasoning|seed:think"
@@ -27,11 +22,40 @@ _END = re.compile(
 )
 _NOT_DECODED = ("\ufffd", "bytes:")
 """Marks of a token that covers only some bytes of a character."""
+USAGE: tuple[Literal["prompt_tokens", "completion_tokens"], ...] = (
+    "prompt_tokens",
+    "completion_tokens",
+)
 MOST_TOKENS = 10**9
 """Largest token count that is accepted from an endpoint."""
 LONGEST_TEXT = 2**16
 """Maximum length of a stored answer in characters; only an endpoint that ignores its token limit
 sends more."""
+
+
+class _Usage(TypedDict, total=False):
+    """Token counts of a request, as counted by the endpoint."""
+
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class Answer(_Usage, total=False):
+    """An endpoint's answer, which is cached as JSON.
+
+    Attributes:
+        text: the generated text.
+        total: log-probability of a choice after its prompt (nats), in place of ``text``.
+        tokens: number of the choice's tokens.
+        thoughts: true if the model generated its reasoning first.
+        unread: reason why the response contains no answer.
+    """
+
+    text: str
+    total: float
+    tokens: int
+    thoughts: bool
+    unread: str
 
 
 def read_message(content: Any) -> Answer:
@@ -93,7 +117,7 @@ def read_echo(content: Any, prompt: str, choice: str, *, whole: bool = False) ->
         raise ValueError(f"the response contains no log-probabilities of {choice!r}")
     if whole and not (before and all(map(_is_log_probability, before))):
         raise ValueError("the response contains no log-probabilities of the prompt")
-    return {"total": sum(counted), "tokens": len(counted), **_extract_usage(content)}
+    return _add_usage({"total": sum(counted), "tokens": len(counted)}, content)
 
 
 def _extract_choice(content: Any) -> dict[str, Any]:
@@ -117,7 +141,7 @@ def _join_parts(content: Any) -> tuple[str | None, bool]:
 
 def _as_answer(content: Any, raw: str | None, thinks: bool, finish: Any) -> Answer:
     text, has_thoughts = strip_thoughts(raw or "")
-    answer: Answer = {"text": text[:LONGEST_TEXT], **_extract_usage(content)}
+    answer = _add_usage({"text": text[:LONGEST_TEXT]}, content)
     if thinks or has_thoughts:
         answer["thoughts"] = True
     if text.strip() or (raw and not has_thoughts):
@@ -133,15 +157,14 @@ def _as_answer(content: Any, raw: str | None, thinks: bool, finish: Any) -> Answ
     return answer
 
 
-def _extract_usage(content: Any) -> dict[str, int]:
-    """Return the token counts of a request and its answer that the endpoint reports."""
+def _add_usage(answer: Answer, content: Any) -> Answer:
+    """Return the answer with the token counts that the endpoint reports."""
     usage = content.get("usage")
     counts = usage if isinstance(usage, dict) else {}
-    return {
-        name: counts[name]
-        for name in ("prompt_tokens", "completion_tokens")
-        if type(counts.get(name)) is int and 0 <= counts[name] <= MOST_TOKENS
-    }
+    for name in USAGE:
+        if type(counts.get(name)) is int and 0 <= counts[name] <= MOST_TOKENS:
+            answer[name] = counts[name]
+    return answer
 
 
 def _is_log_probability(value: Any) -> bool:

@@ -23,6 +23,7 @@ from math import isfinite
 from typing import Any
 
 from tasktransfer.errors import EndpointError, escape_line
+from tasktransfer.evaluation.prompting.answers import Answer
 from tasktransfer.evaluation.prompting.keys import Key
 from tasktransfer.evaluation.prompting.transport import (
     LateError,
@@ -141,11 +142,11 @@ class Client:
         self,
         path: str,
         body: Any,
-        read: Callable[[Any], dict[str, Any]],
+        read: Callable[[Any], Answer],
         *,
         patient: bool = True,
         is_offered: bool = True,
-    ) -> dict[str, Any]:
+    ) -> Answer:
         """Send a request and return its answer as read by ``read``.
 
         Args:
@@ -185,8 +186,8 @@ class Client:
     # --- one attempt ---
 
     def _send_request(
-        self, url: str, content: bytes, read: Callable[[Any], dict[str, Any]], is_offered: bool
-    ) -> dict[str, Any]:
+        self, url: str, content: bytes, read: Callable[[Any], Answer], is_offered: bool
+    ) -> Answer:
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         if self._key is not None:
             headers["Authorization"] = f"Bearer {self._key.value}"
@@ -209,7 +210,7 @@ class Client:
             return self._read(value, read)
         raise self._build_failure(url, status, response, value, is_offered)
 
-    def _read(self, value: Any, read: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+    def _read(self, value: Any, read: Callable[[Any], Answer]) -> Answer:
         try:
             answer = read(value)
         except ValueError as error:

@@ -23,7 +23,7 @@ from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.specs import SERVED, ModelSpec
 from tasktransfer.encoding.middle import keep_both_ends
 from tasktransfer.errors import ConfigError, EndpointError
-from tasktransfer.evaluation.prompting.answers import read_echo, strip_thoughts
+from tasktransfer.evaluation.prompting.answers import USAGE, Answer, read_echo, strip_thoughts
 from tasktransfer.evaluation.prompting.client import (
     LONGEST_ASKED,
     Client,
@@ -180,7 +180,7 @@ class EndpointModel:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _ask(self, path: str, body: Body, read: Callable[[Any], Body]) -> Body | Unread:
+    def _ask(self, path: str, body: Body, read: Callable[[Any], Answer]) -> Answer | Unread:
         """Return the answer to a request, from the cache or from the endpoint.
 
         A prompt that the endpoint's content filter refuses is unread. It does not change how other
@@ -206,7 +206,7 @@ class EndpointModel:
             self.tallied["answers"] += 1
             self.tallied["answers_remembered"] += known
             self.tallied["answers_with_thoughts"] += "thoughts" in answer
-            for name in ("prompt_tokens", "completion_tokens"):
+            for name in USAGE:
                 self.tallied[name] += answer.get(name, 0)
         return Unread(str(answer["unread"])) if "unread" in answer else answer
 

@@ -12,7 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tasktransfer.errors import EndpointError
-from tasktransfer.evaluation.prompting.answers import read_completion, read_echo, read_message
+from tasktransfer.evaluation.prompting.answers import (
+    Answer,
+    read_completion,
+    read_echo,
+    read_message,
+)
 from tasktransfer.evaluation.prompting.client import (
     LASTING,
     Client,
@@ -127,7 +132,7 @@ class Probe:
             )
         return {**way.as_facts(), "saw": self.client.hide(answer["text"])}
 
-    def _ask(self, way: Way, most: int) -> dict[str, Any]:
+    def _ask(self, way: Way, most: int) -> Answer:
         body = build_generation_body(self.served, way, QUESTION, most)
         try:
             return self.client.ask(way.path, body, get_reader(way), is_offered=False)
@@ -144,7 +149,7 @@ def _drop_refused_parameter(way: Way, words: str) -> Way | None:
     return None
 
 
-def get_reader(way: Way) -> Callable[[Any], dict[str, Any]]:
+def get_reader(way: Way) -> Callable[[Any], Answer]:
     """Return the function that reads the answers of a way."""
     return read_message if way.path == CHAT else read_completion
 

@@ -12,11 +12,10 @@ import os
 import platform
 import threading
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, cast
 
+from tasktransfer.evaluation.prompting.answers import Answer
 from tasktransfer.files import json_text
-
-Answer = dict[str, Any]
 
 
 class Remembered:
@@ -34,7 +33,7 @@ class Remembered:
     def _take(self, line: str) -> None:
         try:
             content = json_text.loads(line)
-            self._answers[content["asked"]] = dict(content["answer"])
+            self._answers[content["asked"]] = cast(Answer, dict(content["answer"]))
         except (ValueError, KeyError, TypeError):
             return  # cut off when its process was killed
 
