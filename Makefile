@@ -14,6 +14,7 @@ SHIPPED := minilm-matrix
 SETUP := .venv/.ready
 NO_TORCH := .venv-figures/.ready
 VALIDATOR := .venv/every-eval-ever
+AXE := .venv/axe-core/axe.min.js
 
 SHELL := /bin/bash
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -45,6 +46,11 @@ $(NO_TORCH): constraints.txt pyproject.toml
 $(VALIDATOR): $(SETUP)
 	.venv/bin/python -m pip install --quiet --no-deps --ignore-requires-python --upgrade --target $@ every-eval-ever==0.3.0
 	touch $@
+
+# The checker of the page's accessibility. Without npm, the tests that need it are skipped.
+$(AXE): $(SETUP)
+	! command -v npm > /dev/null || npm install --silent --no-save --prefix .venv/npm axe-core@4.14.1
+	test ! -d .venv/npm/node_modules/axe-core || cp -r .venv/npm/node_modules/axe-core .venv/
 
 demo: export HF_HUB_OFFLINE := 1
 demo: $(SETUP) ## run the transfer study on the tiny world (minutes, offline)
@@ -91,7 +97,7 @@ system: ## install system packages for some tests, if permitted
 	tests/system-packages.sh
 
 unit: export HF_HUB_OFFLINE := 1
-unit: $(SETUP) $(NO_TORCH) $(VALIDATOR) ## run the tests only; PYTEST='-k plan' selects some
+unit: $(SETUP) $(NO_TORCH) $(VALIDATOR) $(AXE) ## run the tests only; PYTEST='-k plan' selects some
 	pytest -m 'not slow' $(PYTEST)
 
 test-all: ## run every check and every test

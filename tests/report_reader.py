@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,8 @@ CUT = """const beyond = (one) => one.getBoundingClientRect().right > arguments[0
     return [...document.querySelectorAll('table, figure img, dl, p')].filter(beyond)
         .map((one) => one.id || one.textContent.slice(0, 60))"""
 """Script that returns the elements of a page beyond a width."""
+OPEN_ALL = "for (const one of document.querySelectorAll('details')) one.open = true;"
+AXE = Path(sys.prefix, "axe-core", "axe.min.js")
 DARK = [{"name": "prefers-color-scheme", "value": "dark"}]
 INSIDE = "return document.documentElement.scrollWidth <= window.innerWidth"
 """Script that returns whether a page fits the width of its window."""
@@ -68,6 +71,27 @@ def start_browser(chromium: str, chromedriver: str) -> Any:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     service = webdriver.ChromeService(chromedriver)
     return webdriver.Chrome(options=options, service=service)
+
+
+def find_violations(browser: Any) -> list[str]:
+    """Check an open page with axe-core; the test is skipped if it is not installed.
+
+    Return the rule and the elements of each violation. Collapsed parts are opened first.
+    """
+    if not AXE.is_file():
+        pytest.skip("no axe-core here: `make unit` installs it if npm is installed")
+    browser.execute_script(
+        "document.querySelectorAll('details').forEach((d) => { d.open = true; })"
+    )
+    browser.execute_script(AXE.read_text(encoding="utf-8"))
+    browser.set_script_timeout(120)
+    found = browser.execute_async_script(
+        "axe.run().then((result) => arguments[0](result.violations))"
+    )
+    return [
+        f"{rule['id']}: {', '.join(node['html'][:80] for node in rule['nodes'][:5])}"
+        for rule in found
+    ]
 
 
 def open_page(browser: Any, path: Path) -> None:

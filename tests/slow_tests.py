@@ -36,6 +36,10 @@ SHIPPED = (
 )
 
 SLOW: dict[str, tuple[str, ...]] = {
+    "contract/test_contract_accessibility.py": (
+        *of_package("designs/", "present/"),
+        "tests/report_reader.py",
+    ),
     "contract/test_contract_choices.py": (*STUDY, "tests/contract/"),
     "contract/test_contract_choosers.py": (*STUDY, *of_package("selection/"), "tests/contract/"),
     "contract/test_contract_every_key.py": STUDY,

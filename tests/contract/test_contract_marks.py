@@ -13,14 +13,23 @@ import pytest
 from cases import cases
 from contract_studies import CITED, STUDIES, design_name
 
+from printed_intervals import list_intervals, list_wrong_intervals
 from tasktransfer.designs import design_of
+from tasktransfer.designs.commands import read_frames
+from tasktransfer.present.tables import build_printed_tables
 from tasktransfer.results.study import Study
 
 pytestmark = pytest.mark.slow
 
 SHOWN = [design for design in STUDIES if design != "toy"]  # the toy design prints no table
-SPLITS = {"limit_train": "training", "limit_dev": "dev", "limit_test": "test"}
-"""Limit of a training → its split in words."""
+SPLITS = {
+    "limit_train": "training",
+    "limit_dev": "dev",
+    "limit_test": "test",
+    "limit": "test instances",
+    "limit_pool": "candidates per dataset",
+}
+"""Limit → its words in captions."""
 WITH_STAND_INS = ("empathetic", "panel-real", "probes-real")
 
 
@@ -111,3 +120,12 @@ def test_a_row_with_both_is_found() -> None:
     assert published_beside(table)["set"].to_list() == ["a"]
     with pytest.raises(KeyError):
         published_beside(table.drop(columns="value"))["value"]
+
+
+@cases([(design,) for design in SHOWN])
+def test_every_printed_interval_ends_where_the_scale_does(study: Study, design: str) -> None:
+    analysis = design_of(study.config).analysis(study)
+    tables = build_printed_tables(analysis, read_frames(study, analysis))
+    assert [*list_intervals(tables)]
+    correlations = design_name(design) == "panel"
+    assert list_wrong_intervals(tables, correlations=correlations) == []

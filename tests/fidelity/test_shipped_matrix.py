@@ -14,10 +14,13 @@ from PIL import Image
 
 from benchmarks.source_differences import compare_sources
 from benchmarks.source_order import comparisons, seeds_alike, share
+from printed_intervals import list_intervals, list_wrong_intervals
 from shipped_records import merged
 from tasktransfer.core.nodes import Outcome
 from tasktransfer.core.references import COLLAPSED, FROZEN, LEARNED
 from tasktransfer.datasets import get_task
+from tasktransfer.designs import design_of
+from tasktransfer.designs.commands import read_frames
 from tasktransfer.designs.transfer.baseline_check import COMPARED
 from tasktransfer.designs.transfer.recommend import read_tables_evidence
 from tasktransfer.designs.transfer.statistics.by_dialogue import by_dialogue
@@ -25,6 +28,7 @@ from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.operate.commons.read_packs import Pack, read_pack
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.rates import Rates
+from tasktransfer.present.tables import build_printed_tables
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study
@@ -441,3 +445,12 @@ def test_what_the_page_says_of_larger_models(larger: Study, study: Study, result
     assert {(row.model, get_task(row.dataset, row.target).short) for row in alike.itertuples()} == {
         ("mpnet", short) for short in ("ER", "DNLI", "CRE")
     }
+
+
+def test_printed_intervals_end_where_the_scale_does(study: Study, results: Frames) -> None:
+    analysis = design_of(study.config).analysis(study)
+    tables = build_printed_tables(analysis, read_frames(study, analysis))
+    assert len([*list_intervals(tables)]) > 1000
+    assert list_wrong_intervals(tables) == []
+    raw = results["cells"]
+    assert (raw["high"] > 100).any(), "the tables keep the computed ends"

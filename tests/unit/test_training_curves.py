@@ -15,6 +15,8 @@ from tasktransfer.designs.transfer.figures.training_curves import (
     compute_mean_curves,
     plot_training_curves,
 )
+from tasktransfer.designs.transfer.report.curves import group_curves, name_run
+from tasktransfer.designs.transfer.report.task_cards import describe_tasks
 from tasktransfer.present.figures import draw_figures
 
 TASKS = ("emotion_recognition", "topic_classification")
@@ -64,3 +66,19 @@ def test_a_figure_has_two_panels_per_target_and_its_numbers_as_csv(tmp_path: Pat
     )
     (out / "training_curves_DailyDialog.csv").unlink()
     assert draw_figures(shown, view_of(results), out).redrawn == ["training_curves_DailyDialog"]
+
+
+def test_the_page_has_the_curves_of_each_run_by_round() -> None:
+    rows = [(2, 0.123456, 50.0), (1, np.nan, 40.0)]
+    curves = pd.DataFrame(rows, columns=["round", "loss", "dev_score"])
+    key = dict(zip(KEYS, ("d", "m", "multitask", "a", "t", 1), strict=True))
+    assert group_curves(curves.assign(**key)) == {name_run(key): [[None, 0.1235], [40.0, 50.0]]}
+
+
+def test_a_card_has_the_task_its_answer_and_its_source() -> None:
+    cards = describe_tasks("DailyDialog", [*TASKS, "a task of no dataset"])
+    assert [*cards] == [*TASKS]
+    facts = dict(cards["topic_classification"]["facts"])
+    assert facts["answer"] == "dialogue classification"
+    assert facts["10 labels"].startswith("Ordinary Life, School Life, ")
+    assert facts["score"] == "micro_f1, macro_f1"

@@ -13,7 +13,9 @@ import pytest
 
 from report_results import Asked, RunName, digest_of_run, make_results, path_of, score_of
 from shown_results import write_report
+from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect.method_columns import PROMPTED
+from tasktransfer.designs.transfer.frames import CURVES
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.present.kit.style import format_signed
 from tasktransfer.results.frames import Frames
@@ -61,6 +63,9 @@ def lost(run: RunName) -> tuple[str, str] | None:
     return ("running", "running") if sources == (C,) and seed == 1 else None
 
 
+CURVE = [(2.0, 10.0), (0.5, 30.0), (np.nan, 20.0)]
+"""Loss and dev score by round of each run of one cell, and of its baselines."""
+
 ASKED = Asked(
     tasks={"DailyDialog": (A, B, C, D), "Friends": (E, F)},
     models=MODELS,
@@ -81,7 +86,19 @@ def results() -> Frames:
          "written", 0.0, 5, "unknown", 1)
         for model, shots, target, score in scores
     ]  # fmt: skip
-    return make_results(ASKED).replace({"prompted": build_frame(prompted, PROMPTED)})
+    made = make_results(ASKED)
+    curves = [
+        (*("DailyDialog", "bert", algorithm, source, C, seed), round_, *values)
+        for algorithm, source in (("pretrain_finetune", A), ("baseline", ""))
+        for seed in (0, 1)
+        for round_, values in enumerate(CURVE, 1)
+    ]
+    return made.replace(
+        {
+            "prompted": build_frame(prompted, PROMPTED),
+            "training_curves": build_frame(curves, CURVES),
+        }
+    )
 
 
 @pytest.fixture(scope="module")
@@ -277,6 +294,38 @@ def test_a_click_shows_the_records_behind_a_cell(page: Any, report: Path) -> Non
     assert page.find_element(By.ID, "explain").text.endswith(f" baseline {B}")
     choose(page, "choose-algorithm", "Multitask")
     assert not page.find_elements(By.ID, "explain")
+
+
+def test_records_have_their_curves_beside_the_baseline_s(page: Any) -> None:
+    cell(page, A, C).click()
+    records = page.find_element(By.ID, "records")
+    heads = [one.text for one in records.find_elements(By.CSS_SELECTOR, "thead th")]
+    assert heads[4:6] == ["loss by round", "dev score by round"]
+    curves = records.find_elements(By.CSS_SELECTOR, "svg.curve")
+    assert [one.get_attribute("aria-label") for one in curves] == [
+        "loss by round: 2.00, 0.50, –; baseline: 2.00, 0.50, –",
+        "dev score by round: 10.00, 30.00, 20.00; baseline: 10.00, 30.00, 20.00",
+    ] * 2
+    lines = [
+        [*map(str.strip, line.get_attribute("points").split(" "))]
+        for line in curves[1].find_elements(By.TAG_NAME, "polyline")
+    ]
+    assert lines[0] == lines[1]
+    heights = [float(point.partition(",")[2]) for point in lines[0]]
+    assert heights[1] < heights[2] < heights[0], "the best round is at the top"
+    cell(page, A, B).click()  # a cell without curves
+    assert not records.find_elements(By.CSS_SELECTOR, "svg")
+
+
+def test_pointing_at_a_task_shows_its_card(page: Any) -> None:
+    ActionChains(page).move_to_element(header(page, "row", C)).perform()
+    text = page.find_element(By.ID, "detail").text
+    card = get_task("DailyDialog", C)
+    assert card.description in text
+    assert card.citation in text
+    assert ", ".join(card.labels[:3]) in text
+    ActionChains(page).move_to_element(cell(page, A, B)).perform()
+    assert card.description not in page.find_element(By.ID, "detail").text
 
 
 def test_what_is_missing_is_hatched_and_says_why(page: Any) -> None:

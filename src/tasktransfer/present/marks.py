@@ -48,29 +48,37 @@ def list_marks(metadata: Metadata) -> list[Mark]:
 def describe_limits(cuts: str) -> str:
     """Describe limits such as ``limit_train 500, limit_test 1200`` in words.
 
-    A key with a section, such as ``prompted.limit_test 200``, is for prompted models or for
-    training. Other keys are named as they are.
+    A key with a section, such as ``prompted.limit_test 200``, is for prompted models, for training
+    or for response selection. Unknown keys are named as they are.
     """
-    trained: list[str] = []
-    prompted: list[str] = []
+    splits: dict[str, list[str]] = {of: [] for of in _SPLITS_OF.values()}
     others: list[str] = []
     for part in cuts.split(", "):
         key, _, limit = part.partition(" ")
         section, _, name = key.rpartition(".")
-        if name not in _SPLITS or section not in ("", "training", "prompted"):
-            others.append(part)
-            continue
-        text = f"{int(limit):,} {_SPLITS[name]}"
-        (prompted if section == "prompted" else trained).append(text)
-    what = []
-    if trained:
-        what.append(f"at most {_join(trained)} instances per task")
-    if prompted:
-        what.append(f"{_join(prompted)} instances for prompted models")
-    return "; ".join([*what, *others])
+        if name in _SPLITS and section in _SPLITS_OF:
+            splits[_SPLITS_OF[section]].append(f"{int(limit):,} {_SPLITS[name]}")
+        else:
+            others.append(f"{int(limit):,} {_OTHERS[name]}" if name in _OTHERS else part)
+    listed = [of.format(_join(named)) for of, named in splits.items() if named]
+    listed += [_join(others)] if others else []
+    return f"at most {'; '.join(listed)}" if listed else ""
 
 
 _SPLITS = {"limit_train": "training", "limit_dev": "dev", "limit_test": "test"}
+_PER_TASK = "{} instances per task"
+_SPLITS_OF = {
+    "": _PER_TASK,
+    "training": _PER_TASK,
+    "prompted": "{} instances for prompted models",
+    "settings": "{} responses to select",
+}
+"""Section of a limit → its words."""
+_OTHERS = {
+    "limit": "test instances",
+    "limit_generated": "generated replies",
+    "limit_pool": "candidates per dataset",
+}
 
 
 def _join(names: Sequence[str]) -> str:

@@ -63,6 +63,8 @@ Range = tuple[float, float]
 SCORES: Range = (0.0, 100.0)
 DIFFERENCES: Range = (-100.0, 100.0)
 """Range of a difference of two scores."""
+SECOND_DIFFERENCES: Range = (-200.0, 200.0)
+"""Range of a difference of two differences of scores, or of two correlations x 100."""
 
 
 def bound_interval(low: Any, high: Any, bounds: Range) -> tuple[Any, Any]:

@@ -18,7 +18,7 @@ from tasktransfer.designs.empathetic.methods import (
 from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import to_records
-from tasktransfer.present.numbers import is_missing
+from tasktransfer.present.numbers import DIFFERENCES, is_missing
 from tasktransfer.present.sentences import MOST_Q, format_with_interval, join_names
 from tasktransfer.results.frames import Frames
 
@@ -209,5 +209,5 @@ def _format_named_score(row: Row) -> str:
 def _format_score(row: Row) -> str:
     """Format a measure and its difference: ``P@1,100 (+6.3 [1.6, 11.0])``."""
     of_pool = f", {row['pool']}" if row["pool"] else ""
-    interval = format_with_interval(row["difference"], row["low"], row["high"], "+.2f")
+    interval = format_with_interval(row["difference"], row["low"], row["high"], "+.2f", DIFFERENCES)
     return f"{row['score']}{of_pool} ({interval})"

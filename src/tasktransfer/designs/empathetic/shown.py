@@ -15,7 +15,7 @@ from tasktransfer.designs.empathetic.frames import ABOUT, FRAMES, has_controls_o
 from tasktransfer.designs.empathetic.methods import BASE, parse_prepend
 from tasktransfer.present.columns import Column, Head, Row, estimate, number, text
 from tasktransfer.present.declared import Analysis, Crossed, Figure, Listed, Table
-from tasktransfer.present.numbers import format_named_p, is_missing
+from tasktransfer.present.numbers import DIFFERENCES, format_named_p, is_missing
 from tasktransfer.present.published_columns import make_difference_column, make_published_column
 from tasktransfer.results.study import Study
 
@@ -33,7 +33,7 @@ QUESTION = (
 PAPER = "Rashkin et al., first version"
 METHOD, SETTING = text("name", "Method"), text("setting", "Setting")
 CANDIDATES = text("candidates", "Candidates")
-DIFFERENCE = estimate("difference", "Minus Base", "+.2f")
+DIFFERENCE = estimate("difference", "Minus Base", "+.2f", bounds=DIFFERENCES)
 
 
 def _has_retrieval(study: Study) -> bool:

@@ -33,6 +33,7 @@ from tasktransfer.present.columns import (
     text,
 )
 from tasktransfer.present.declared import Analysis, Crossed, Figure, Listed, Table
+from tasktransfer.present.numbers import SCORES, SECOND_DIFFERENCES
 from tasktransfer.present.published_columns import make_published_column
 from tasktransfer.results.study import Study
 
@@ -92,7 +93,7 @@ TABLES = (
         Crossed(
             (text("method", "Method"), text("against", "Minus")),
             "set",
-            mark_uncertain(estimate("difference", "", "+.1f")),
+            mark_uncertain(estimate("difference", "", "+.1f", bounds=SECOND_DIFFERENCES)),
         ),
         keys=("method", "against", "set"),
         notes=lambda frames, frame: [
@@ -128,7 +129,7 @@ TABLES = (
         Crossed(
             (METHOD, number("candidates", "Candidates", ".0f")),
             "persona",
-            estimate("hits_at_1", "", ".1f"),
+            estimate("hits_at_1", "", ".1f", bounds=SCORES),
             make_published_column(".1f"),
         ),
         keys=("method", "candidates", "persona"),
@@ -201,10 +202,13 @@ TABLES = (
                 text("seed", "Seed"),
                 number("r_method", "Method", ".1f"),
                 number("r_against", "Other", ".1f"),
-                estimate("difference", "Difference", "+.1f"),
+                estimate("difference", "Difference", "+.1f", bounds=SECOND_DIFFERENCES),
                 probability("p", "p"),
                 probability("q", "q"),
-                interval("seeds_low", "seeds_high", "Over contexts and seeds", "+.1f"),
+                interval(
+                    *("seeds_low", "seeds_high", "Over contexts and seeds", "+.1f"),
+                    bounds=SECOND_DIFFERENCES,
+                ),
                 number("t", "Williams' t", ".2f"),
                 probability("t_p", "Williams' p"),
                 probability("t_q", "Williams' q"),

@@ -9,7 +9,7 @@ import pandas as pd
 from tasktransfer.designs.probes.facts import CONTROL
 from tasktransfer.designs.probes.intervals import ALL
 from tasktransfer.designs.probes.plan import AS_IT_IS, BEST, UNTRAINED
-from tasktransfer.present.numbers import format_named_p, is_missing
+from tasktransfer.present.numbers import DIFFERENCES, format_named_p, is_missing
 from tasktransfer.present.sentences import (
     MOST_Q,
     excludes_zero,
@@ -121,10 +121,14 @@ def _describe_above_words(rows: pd.DataFrame, who: str) -> Iterator[str]:
     pairs = rows[(rows["probe"] != ALL) & (rows["probe"] != CONTROL)]
     tested = pairs[pairs["q"].notna()]
     means = rows[(rows["probe"] == ALL) & (rows["model"] == ALL)]
+    rows_of_means = means.to_dict("records")
+    values = (
+        format_with_interval(row["value"], row["low"], row["high"], "+.1f", DIFFERENCES)
+        for row in rows_of_means
+    )
     differences = (
-        f"{format_with_interval(row['value'], row['low'], row['high'], '+.1f')} points on "
-        f"{row['corpus']}{_format_q(row['q'])}"
-        for row in means.to_dict("records")
+        f"{value} points on {row['corpus']}{_format_q(row['q'])}"
+        for value, row in zip(values, rows_of_means, strict=True)
     )
     control = (
         f"Mean probe F1 of the {who} minus that of counts of the words that they read, the "

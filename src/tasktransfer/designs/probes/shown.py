@@ -14,6 +14,7 @@ from tasktransfer.designs.probes.config import get_config
 from tasktransfer.designs.probes.frames import ABOUT, FRAMES, probes_layers
 from tasktransfer.present.columns import estimate, number, probability, text
 from tasktransfer.present.declared import Analysis, Crossed, Figure, Listed, Table
+from tasktransfer.present.numbers import DIFFERENCES, SCORES
 from tasktransfer.present.published_columns import make_published_column
 from tasktransfer.results.study import Study
 
@@ -65,7 +66,10 @@ def _score_table(number: int, corpus: str) -> Table:
         f"Table {number}",
         getattr(printed, f"table{number}"),
         Crossed(
-            (MODEL, SNAPSHOT), "probe", estimate("f1", "F1", ".1f"), make_published_column(".1f")
+            (MODEL, SNAPSHOT),
+            "probe",
+            estimate("f1", "F1", ".1f", bounds=SCORES),
+            make_published_column(".1f"),
         ),
         keys=("model", "snapshot", "probe"),
         paper=f"Table {number} of {PAPER}",
@@ -100,7 +104,10 @@ TABLES = (
         "Table 3",
         printed.table3,
         Crossed(
-            (MODEL,), "corpus", estimate("bleu2", "BLEU-2", ".2f"), make_published_column(".1f")
+            (MODEL,),
+            "corpus",
+            estimate("bleu2", "BLEU-2", ".2f", bounds=SCORES),
+            make_published_column(".1f"),
         ),
         keys=("model", "corpus"),
         paper=f"Table 3 of {PAPER}",
@@ -169,9 +176,11 @@ TABLES = (
                 CORPUS,
                 MODEL,
                 number("layer", "Layer", "d"),
-                estimate("f1", "F1", ".1f"),
+                estimate("f1", "F1", ".1f", bounds=SCORES),
                 number("words", "Word counts", ".1f"),
-                estimate("above_words", "Difference", "+.1f", "above_low", "above_high"),
+                estimate(
+                    "above_words", "Difference", "+.1f", "above_low", "above_high", DIFFERENCES
+                ),
                 probability("q", "q"),
                 number("higher", "Higher", "d"),
                 number("lower", "Lower", "d"),
@@ -194,7 +203,7 @@ TABLES = (
                 MODEL,
                 SNAPSHOT,
                 F1,
-                estimate("value", "Minus word counts", "+.1f"),
+                estimate("value", "Minus word counts", "+.1f", bounds=DIFFERENCES),
                 probability("q", "q"),
                 number("seeds", "Seeds", "d"),
                 number("probes", "Probes", "d"),
@@ -218,7 +227,7 @@ TABLES = (
                 PROBE,
                 MODEL,
                 SNAPSHOT,
-                estimate("above_prior", "Above the prior", "+.1f"),
+                estimate("above_prior", "Above the prior", "+.1f", bounds=DIFFERENCES),
                 number("cells", "Cells", "d"),
                 probability("p_times_cells", "p times cells"),
             )
@@ -239,7 +248,7 @@ TABLES = (
                 SNAPSHOT,
                 PROBE,
                 text("compared_with", "Minus"),
-                estimate("value", "Difference", "+.1f"),
+                estimate("value", "Difference", "+.1f", bounds=DIFFERENCES),
                 probability("q", "q"),
                 number("seeds", "Seeds", "d"),
                 number("f1", "F1", ".1f"),

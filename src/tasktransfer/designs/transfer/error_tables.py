@@ -15,6 +15,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.runs import BASELINE, is_reference
 from tasktransfer.present.columns import estimate, number, text
 from tasktransfer.present.declared import Listed, Table
+from tasktransfer.present.numbers import DIFFERENCES, SCORES
 
 if TYPE_CHECKING:
     from tasktransfer.designs.transfer.tables import uncertainty
@@ -55,10 +56,10 @@ def declare_labels(*, folded: bool) -> Table:
                 number("support", "Instances", ",d"),
                 number("predicted", "Predicted", ",.1f"),
                 *(
-                    estimate(key, name, ".0f", f"{key}_low", f"{key}_high")
+                    estimate(key, name, ".0f", f"{key}_low", f"{key}_high", SCORES)
                     for key, name in (("precision", "Precision"), ("recall", "Recall"))
                 ),
-                estimate("f1", "F1", ".0f", "f1_low", "f1_high"),
+                estimate("f1", "F1", ".0f", "f1_low", "f1_high", SCORES),
             ),
             blocks="method",
         ),
@@ -89,8 +90,8 @@ CURVE_TABLE = Table(
             text("fraction", "Fraction", _format_fraction),
             number("dialogues", "Dialogues", ",d"),
             number("n_seeds", "Samples", "d"),
-            estimate("score", "Score", ".1f"),
-            estimate("gain", "Gain", "+.1f", "gain_low", "gain_high"),
+            estimate("score", "Score", ".1f", bounds=SCORES),
+            estimate("gain", "Gain", "+.1f", "gain_low", "gain_high", DIFFERENCES),
         ),
         blocks="method",
     ),

@@ -13,7 +13,7 @@ from tasktransfer.designs.transfer.frames import compares_methods
 from tasktransfer.designs.transfer.runs import BASELINE, is_prompted, is_reference
 from tasktransfer.present.columns import estimate, number, probability, text
 from tasktransfer.present.declared import Figure, Listed, Table
-from tasktransfer.present.numbers import DIFFERENCES, is_missing
+from tasktransfer.present.numbers import DIFFERENCES, SCORES, is_missing
 
 if TYPE_CHECKING:
     from tasktransfer.designs.transfer.figures import methods
@@ -57,7 +57,7 @@ def declare_methods_table() -> Table:
                 text("model", "Model"),
                 text("variant", "Variant"),
                 text("mark", "Advice"),
-                estimate("score", "Score", ".1f"),
+                estimate("score", "Score", ".1f", bounds=SCORES),
                 number("n_seeds", "Seeds", "d"),
                 estimate(
                     "delta", "Δ to recommended", "+.1f", "delta_low", "delta_high", DIFFERENCES

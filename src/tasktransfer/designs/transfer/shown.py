@@ -89,7 +89,7 @@ QUESTION = (
     "Which dialogue tasks help which others when a model is trained on them first, and by how much?"
 )
 NO_TRANSFER = "How well do the study's models solve each task?"
-SCRIPTS = ("heatmap_model.js", "heatmap_words.js", "heatmap.js")
+SCRIPTS = ("heatmap_model.js", "heatmap_words.js", "heatmap_records.js", "heatmap.js")
 """Scripts in load order: each uses those before it."""
 LENGTHS, MULTI_SOURCE, CONTROLS = "lengths", "multi_source", "shuffled_source"
 ASKED, LEARNED, CURVES = "prompted", "references", "training_curves"
@@ -340,7 +340,11 @@ def declare_analysis(
             *UNCERTAINTY_TABLES,
         ),
         figures=(
-            *((replace(METHODS_FIGURE, section=methods),) if methods else ()),
+            *(
+                (replace(METHODS_FIGURE, section=methods, folded=methods != "answer"),)
+                if methods
+                else ()
+            ),
             FOREST_FIGURE,
             *(figure for name, names in kinds.items() for figure in list_figures(name, names)),
             *((MIXING_FIGURE,) if mixing else ()),

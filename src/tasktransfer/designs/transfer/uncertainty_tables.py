@@ -18,7 +18,7 @@ from tasktransfer.designs.transfer.references import LABELS
 from tasktransfer.designs.transfer.runs import is_control
 from tasktransfer.present.columns import Column, interval, number, probability, text
 from tasktransfer.present.declared import Listed, Table
-from tasktransfer.present.numbers import DIFFERENCES
+from tasktransfer.present.numbers import DIFFERENCES, SECOND_DIFFERENCES
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ TABLES = (
             number("a_to_b", "Δ A → B", "+.2f"),
             number("b_to_a", "Δ B → A", "+.2f"),
             number("difference", "Difference", "+.2f"),
-            interval("low", "high", "interval", "+.2f"),
+            interval("low", "high", "interval", "+.2f", SECOND_DIFFERENCES),
             probability("p", "p"),
             probability("q", "q"),
         ),

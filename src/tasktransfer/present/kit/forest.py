@@ -11,9 +11,10 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tasktransfer.present.kit.panels import create_panels, fill_grid, name_panel
+from tasktransfer.present.kit.panels import NOTE, create_panels, fill_grid, name_panel
+from tasktransfer.present.kit.paper import is_paper_style
 from tasktransfer.present.kit.series import Estimate, plot_forest
-from tasktransfer.present.kit.style import add_legend_below, add_title, fit_panels
+from tasktransfer.present.kit.style import INK, add_legend_below, add_title, fit_panels
 from tasktransfer.results.metadata import Metadata
 
 GREY = "#767676"
@@ -30,7 +31,8 @@ Lines = Mapping[str, Sequence[Estimate]]
 def draw_forests(names: Sequence[str], panels: Mapping[str, Lines]) -> tuple[Figure, list[Axes]]:
     """Return a figure with one panel per title; each name has the same line in all panels.
 
-    ``finish_forests`` then sets the size of the panels.
+    The labels of estimates are to the right of their line, if no line has several. A paper has no
+    room for them, and has tables. ``finish_forests`` then sets the size of the panels.
     """
     figure, axes = create_panels(
         len(panels), 2.6, LINE * len(names) + _ROOM, columns=len(panels), shared="y"
@@ -38,8 +40,21 @@ def draw_forests(names: Sequence[str], panels: Mapping[str, Lines]) -> tuple[Fig
     for panel, (title, lines) in zip(axes, panels.items(), strict=True):
         plot_forest(panel, [lines.get(name, ()) for name in names], names)
         name_panel(panel, title)
+        if not is_paper_style():
+            _write_labels(panel, [lines.get(name, ()) for name in names])
     axes[0].set_ylim(len(names) - 0.1, -0.9)  # room for the names of reference lines
     return figure, axes
+
+
+def _write_labels(axes: Axes, rows: Sequence[Sequence[Estimate]]) -> None:
+    if any(len(row) > 1 for row in rows):
+        return
+    for y, row in enumerate(rows):
+        for estimate in row:
+            axes.text(
+                1.03, y, estimate.label, transform=axes.get_yaxis_transform(), va="center",
+                fontsize=NOTE + 0.5, color=INK,
+            )  # fmt: skip
 
 
 def finish_forests(

@@ -32,7 +32,7 @@ def build_cost_table(resources: pd.DataFrame) -> HtmlTable:
         trained=("trained_parameters", "max"),
     ).replace({"": None})
     return build_table(
-        "cost",
+        "time_and_memory",
         "Time and memory",
         f"Wall time of {len(resources):,} records, {resources['hours'].sum():,.2f} hours in total.",
         frame,

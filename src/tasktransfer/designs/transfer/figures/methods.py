@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -46,7 +48,7 @@ def plot_methods(frames: Frames) -> Figure | None:
     shorts = fit_short_names(list(dict.fromkeys(rows["target"])), frames.metadata.shorts)
     several = rows["dataset"].nunique() > 1
     for axes, panel in zip(grid.flat, panels, strict=False):
-        _draw(axes, panel, has_models)
+        _draw(axes, panel, has_models, frames.metadata.shorts)
         dataset, target = panel["dataset"].iloc[0], shorts[panel["target"].iloc[0]]
         axes.set_title(f"{dataset}: {target}" if several else target, fontsize=LABEL_POINTS)
     for axes in grid.flat[len(panels) :]:
@@ -59,23 +61,25 @@ def plot_methods(frames: Frames) -> Figure | None:
     return figure
 
 
-def _draw(axes: Axes, panel: pd.DataFrame, has_models: bool) -> None:
+def _draw(axes: Axes, panel: pd.DataFrame, has_models: bool, shorts: Mapping[str, str]) -> None:
     strip_axes(axes, zero=None)
     rows = to_records(panel)
     lines = [
         [Estimate("", row["score"], row["low"], row["high"], LOOK, hollow=not row["recommended"])]
         for row in rows
     ]
-    names = [_name(row, has_models) for row in rows]
+    names = [_name(row, has_models, shorts) for row in rows]
     plot_forest(axes, lines, [fold_name(name, _NAME_INCHES, LABEL_POINTS) for name in names])
     axes.set_xlabel("score", fontsize=LABEL_POINTS)
 
 
-def _name(row: Row, has_models: bool) -> str:
+def _name(row: Row, has_models: bool, shorts: Mapping[str, str]) -> str:
     """Return the label of a method, with its source or shots, and its model if several exist."""
     words = [METHODS[row["method"]]]
     if row["method"] == TRANSFER:
-        words = [f"transfer from {str(row['variant']).rpartition(':')[2].rpartition('/')[2]}"]
+        sources = str(row["variant"]).rpartition(":")[2].split("+")
+        tasks = [source.rpartition("/")[2] for source in sources]
+        words = [f"transfer from {' + '.join(shorts.get(task, task) for task in tasks)}"]
     elif not is_missing(row["variant"]):
         words.append(str(row["variant"]))
     if has_models and not is_missing(row["model"]):

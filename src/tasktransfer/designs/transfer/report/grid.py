@@ -18,7 +18,9 @@ from matplotlib.colors import TwoSlopeNorm, to_hex, to_rgb
 from tasktransfer.designs.transfer.figures.asked_margin import list_margin_rows
 from tasktransfer.designs.transfer.figures.one_dataset import list_datasets
 from tasktransfer.designs.transfer.racing import NO_INTERVAL
+from tasktransfer.designs.transfer.report.curves import group_curves, name_run
 from tasktransfer.designs.transfer.report.learned import list_unlearned_targets
+from tasktransfer.designs.transfer.report.task_cards import describe_tasks
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
 from tasktransfer.present.html import to_records
@@ -53,11 +55,12 @@ def payload(frames: Frames, explain: str) -> dict[str, Any]:
         explain: the command that explains a cell, up to the dataset.
 
     Returns:
-        A mapping with ``explain``, ``runs`` (a list of [seed, score, digest, record's path]) and
-        ``datasets``. A dataset has ``name``, ``models``, ``algorithms`` ({name, label}), ``tasks``
-        and ``several`` ({name, short}: rows of the grid with one source and with several),
-        ``targets`` (its columns),
+        A mapping with ``explain``, ``runs`` (a list of [seed, score, digest, path of the record,
+        curves], with losses and dev scores by round as curves) and ``datasets``. A dataset has
+        ``name``, ``models``, ``algorithms`` ({name, label}), ``tasks`` and ``several`` ({name,
+        short}: rows of the grid with one source and with several), ``targets`` (its columns),
         ``limits`` (of the colour scale, by unit), ``colours`` (of the scale, low to high),
+        ``cards`` (of its tasks, by name: ``description`` and ``facts``),
         ``unlearned`` ([model, target] of baselines that do not beat a simple reference or have
         collapsed) and ``cells``. A cell has ``model``, ``algorithm`` (null on the diagonal, because
         algorithms share baselines), ``source``, ``target`` (names), ``state`` (transfer, baseline
@@ -70,11 +73,15 @@ def payload(frames: Frames, explain: str) -> dict[str, Any]:
     runs = frames["transfer_runs"]
     names = runs[["digest", "target"]].itertuples(index=False, name=None)
     places = {name: index for index, name in enumerate(names)}
-    rows = runs[["seed", "score", "digest", "path"]].itertuples(index=False, name=None)
+    curves = group_curves(frames["training_curves"])
     return {
         "explain": explain,
         "runs": [
-            [int(seed), _round_number(score), digest, path] for seed, score, digest, path in rows
+            [
+                *(int(row["seed"]), _round_number(row["score"]), row["digest"], row["path"]),
+                curves.get(name_run(row), []),
+            ]
+            for row in to_records(runs)
         ],
         "datasets": [_build_dataset(frames, dataset, places) for dataset in list_datasets(frames)],
     }
@@ -121,6 +128,7 @@ def _build_dataset(frames: Frames, dataset: str, places: Mapping[RunName, int]) 
             {"name": name, "short": " + ".join(names.get(part, part) for part in name.split("+"))}
             for name in dict.fromkeys(several)
         ],
+        "cards": describe_tasks(dataset, tasks),
         "asked": _build_prompted_rows(frames.get("prompted"), dataset, tasks),
         "limits": limits,
         "colours": [to_hex(scale(part)) for part in np.linspace(0, 1, 21)],

@@ -4,7 +4,8 @@
 
 (() => {
   const { state, dataset, cellAt } = model;
-  const { number, spaced } = words;
+  const { spaced } = words;
+  const { element } = details;
   const find = (id) => document.getElementById(id);
   const table = find("heatmap");
   const detail = find("detail");
@@ -12,15 +13,6 @@
 
   let current = { source: null, target: null }; // the place that the Tab key enters at
   let pinned = null; // the cell whose records are shown
-
-  function element(tag, attributes = {}, ...children) {
-    const made = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) {
-      if (value !== null) made.setAttribute(name, value);
-    }
-    made.append(...children);
-    return made;
-  }
 
   // --- drawing ---
 
@@ -178,34 +170,16 @@
     find("scale-high").textContent = `+${limits[unit]}${sign}${unit === "points" ? " points" : ""}`;
   }
 
-  // --- details of a cell ---
+  // --- details of a cell or of a task, and the records behind a cell ---
 
-  const RECORD = "record (file next to this page)";
   const isPinned = (cell) => cell !== null && cell === pinned;
-
-  function list(className, lines) {
-    return element("ul", { class: className }, ...lines.map((line) => element("li", {}, line)));
-  }
-
-  function body(cell) {
-    if (cell === null) return [element("p", {}, "Not in the study.")];
-    if (cell.state === "missing") return [element("p", {}, "Missing:"), list("gaps", cell.gaps)];
-    const shown = element("dl");
-    for (const [name, value] of words.facts(cell)) {
-      shown.append(element("div", {}, element("dt", {}, name), element("dd", {}, String(value))));
-    }
-    if (!cell.gaps.length) return [shown];
-    return [shown, element("p", {}, "Planned but missing here:"), list("gaps", cell.gaps)];
-  }
 
   function showDetail(source, target) {
     detail.replaceChildren(
       element("h4", {}, words.headline(source, target)),
-      ...body(cellAt(source, target)),
+      ...details.cellDetails(cellAt(source, target)),
     );
   }
-
-  // --- the records behind a cell ---
 
   function pin(source, target) {
     const cell = cellAt(source, target);
@@ -221,66 +195,9 @@
       history.replaceState(null, "", `#cell/${parts.map(encodeURIComponent).join("/")}`);
     }
     const title = element("h4", {}, `Records of ${words.headline(source, target)}`);
-    if (cell === null) {
-      records.replaceChildren(title, element("p", {}, "None: not in the study."));
-      return;
-    }
-    const parts = cell.runs.length ? [recordTable(cell)] : [element("p", {}, "No records yet.")];
-    if (cell.gaps.length) parts.push(element("p", {}, "Missing:"), list("gaps", cell.gaps));
-    parts.push(
-      element("p", {}, "Show how this number was computed and how to reproduce it:"),
-      element("pre", {}, element("code", { id: "explain" }, words.command(cell))),
-    );
-    records.replaceChildren(title, ...parts);
-  }
-
-  function recordTable(cell) {
-    const transfer = cell.algorithm !== null;
-    const heads = transfer
-      ? ["seed", "score", "baseline score", "delta", "digest", RECORD, `baseline’s ${RECORD}`]
-      : ["seed", "score", "digest", RECORD];
-    const rows = cell.runs.map(([place, baseline]) => recordRow(place, baseline, transfer));
-    const made = element(
-      "table",
-      {},
-      element("caption", {}, "One row per seed. Records are files next to this page."),
-      element(
-        "thead",
-        {},
-        element("tr", {}, ...heads.map((name) => element("th", { scope: "col" }, name))),
-      ),
-      element("tbody", {}, ...rows),
-    );
-    const region = { class: "scroll", role: "region", tabindex: "0", "aria-label": "records" };
-    return element("div", region, made);
-  }
-
-  function recordRow(place, baseline, transfer) {
-    const [seed, score, digest, path] = model.data.runs[place];
-    const own = baseline === null ? null : model.data.runs[baseline];
-    const numbers = transfer
-      ? [
-          number(score, 2),
-          number(own?.[1], 2),
-          number(own === null ? null : score - own[1], 2, true),
-        ]
-      : [number(score, 2)];
-    const links = [link(path), ...(transfer ? [own === null ? "missing" : link(own[3])] : [])];
-    return element(
-      "tr",
-      {},
-      element("th", { scope: "row" }, String(seed)),
-      ...numbers.map((text) => element("td", { class: "number" }, text)),
-      element("td", {}, element("code", {}, digest)),
-      ...links.map((content) => element("td", {}, content)),
-    );
-  }
-
-  // The report is in the results folder, so the paths of records are relative to that folder. Every
-  // part of a path is encoded, so that no record name can point outside the folder.
-  function link(path) {
-    const href = path.split("/").map(encodeURIComponent).join("/");
-    return element("a", { href: `./${href}` }, path);
+    records.replaceChildren(title, ...details.records(cell));
+    const below = element("a", { href: "#records" }, "Records and learning curves");
+    detail.append(element("p", { class: "to-records" }, below));
   }
 
   // --- keyboard and mouse ---
@@ -327,7 +244,9 @@
     const place = event.target.closest("button");
     if (place === null) return;
     if (event.type === "focusin") rove(place);
-    if (place.dataset.state) showDetail(place.dataset.source, place.dataset.target);
+    const { header, source, target } = place.dataset;
+    if (header === undefined) showDetail(source, target);
+    else detail.replaceChildren(...details.cards(source ?? target));
   }
 
   function press(event) {
