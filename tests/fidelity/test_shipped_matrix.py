@@ -28,6 +28,8 @@ from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.operate.commons.read_packs import Pack, read_pack
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.rates import Rates
+from tasktransfer.present.numbers import DIFFERENCES
+from tasktransfer.present.sentences import format_with_interval
 from tasktransfer.present.tables import build_printed_tables
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.records import read_record
@@ -454,3 +456,21 @@ def test_printed_intervals_end_where_the_scale_does(study: Study, results: Frame
     assert list_wrong_intervals(tables) == []
     raw = results["cells"]
     assert (raw["high"] > 100).any(), "the tables keep the computed ends"
+
+
+def test_the_page_on_heatmaps_is_of_these_cells(results: Frames) -> None:
+    text = (ROOT / "docs" / "analysis.md").read_text().split("## Heatmaps")[1].split("\n## ")[0]
+    cells = results["cells"]
+    cells = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
+    clear = int(((cells["low"] > 0) | (cells["high"] < 0)).sum())
+    words = " ".join(text.split())
+    assert f"{clear} of {len(cells)} cells keep their colour, and none is significant" in words
+    assert not cells["significant"].any()
+    (row,) = cells[
+        (cells["source"] == "dialogue_act_classification")
+        & (cells["target"] == "emotion_recognition")
+        & (cells["algorithm"] == "pretrain_finetune")
+    ].to_dict("records")
+    assert f"a baseline of {row['baseline_score']:.1f} by {row['improvement']:.1f} %" in words
+    interval = format_with_interval(row["delta"], row["low"], row["high"], "+.1f", DIFFERENCES)
+    assert interval.replace(" [", " points [") in words
