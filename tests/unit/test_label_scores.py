@@ -163,6 +163,14 @@ def test_a_study_of_own_dialogues_shows_scores_and_confusions_of_labels(
     right = confusions[confusions["gold"] == confusions["predicted"]].set_index("gold")["count"]
     recall = 100 * right / (2 * supports)
     assert recall.to_dict() == pytest.approx(labels.set_index("label")["recall"].to_dict())
+    errors = pd.read_parquet("results/tables/errors.parquet")
+    wrong = confusions[confusions["gold"] != confusions["predicted"]]["count"].sum()
+    assert errors["wrong"].sum() == wrong > 0
+    assert errors["instance"].is_unique
+    for row in errors.itertuples():
+        assert (row.predicted != row.gold) == (row.wrong == row.n_seeds) or row.wrong == 1
+    assert errors["wrong"].is_monotonic_decreasing
     assert Path("results/figures/confusions_Tickets_intent.png").exists()
     page = Path("results/report.html").read_text()
     assert "Scores of each label" in page and "confused labels of intent" in page
+    assert errors["instance"].iloc[0] in page and "hello" not in page, "texts stay in the file"

@@ -15,8 +15,11 @@ from tasktransfer.designs.transfer.figures.training_curves import (
     compute_mean_curves,
     plot_training_curves,
 )
-from tasktransfer.designs.transfer.report.curves import group_curves, name_run
-from tasktransfer.designs.transfer.report.task_cards import describe_tasks
+from tasktransfer.designs.transfer.report.details import (
+    describe_tasks,
+    group_curves,
+    name_run,
+)
 from tasktransfer.present.figures import draw_figures
 
 TASKS = ("emotion_recognition", "topic_classification")

@@ -13,8 +13,8 @@ from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.core.references import REFERENCES
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.runs import BASELINE, is_reference
-from tasktransfer.present.columns import estimate, number, text
-from tasktransfer.present.declared import Listed, Table
+from tasktransfer.present.columns import Column, Head, estimate, number, text
+from tasktransfer.present.declared import Crossed, Listed, Table
 from tasktransfer.present.numbers import DIFFERENCES, SCORES
 
 if TYPE_CHECKING:
@@ -77,6 +77,36 @@ def declare_labels(*, folded: bool) -> Table:
     )
 
 
+def _format_prediction(row: Mapping[str, Any]) -> str:
+    """Return the predicted label, and the number of seeds with an error if they differ."""
+    label = row["predicted"] or "no label"
+    part = f" ({row['wrong']} of {row['n_seeds']} wrong)"
+    return f"{label}{part if 0 < row['wrong'] < row['n_seeds'] else ''}"
+
+
+ERRORS_TABLE = Table(
+    "errors",
+    "Test instances with the most errors",
+    uncertainty.list_errors,
+    Crossed(
+        (
+            text("dataset", "Dataset"),
+            text("target", "Task"),
+            text("instance", "Instance"),
+            text("gold", "Gold label"),
+        ),
+        "predicted_by",
+        Column(Head("", "word"), _format_prediction),
+    ),
+    keys=("dataset", "target", "model", "method", "instance"),
+    caption="Test instances, by file and line, that most methods get wrong, with the label that "
+    "each method predicts (the most frequent one over seeds). If all methods predict the same "
+    "label, check the gold label.",
+    notes=uncertainty.note_errors,
+    nothing="has no error of a task with one label per input",
+    certain=False,
+    runs=_is_source_run,
+)
 CURVE_TABLE = Table(
     "learning_curve",
     "Scores by number of training dialogues",

@@ -14,6 +14,7 @@ from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.method_columns import (
     CONFUSIONS,
+    ERRORS,
     LABELS,
     LEARNING_CURVE,
     PROMPTED,
@@ -149,6 +150,11 @@ def list_own_tasks(study: Study) -> Iterator[tuple[str, str]]:
             yield dataset, task
 
 
+def has_own_labels(study: Study) -> bool:
+    """Return whether the study has a task of the user with one label per input."""
+    return any(True for _ in list_own_tasks(study))
+
+
 def _has_controls(study: Study) -> bool:
     return bool(transfer_config(study).planned_controls)
 
@@ -186,6 +192,7 @@ FRAMES = (
     Frame("methods", METHODS, methods.make_methods, planned=compares_methods),
     Frame("labels", LABELS, answers.make_labels, planned=has_labels),
     Frame("confusions", CONFUSIONS, answers.make_confusions, planned=has_labels),
+    Frame("errors", ERRORS, answers.make_errors, planned=has_own_labels),
     Frame("mixing", columns.MIXING, mixing.make_mixing, planned=_has_mixing),
     Frame("training_curves", CURVES, collect.make_training_curves),
     # made from the dialogues, by `data stats` and `data reference`

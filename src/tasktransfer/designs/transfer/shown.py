@@ -18,7 +18,11 @@ from tasktransfer.designs.transfer import pairs
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.config import transfer_config
 from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
-from tasktransfer.designs.transfer.error_tables import CURVE_TABLE, declare_labels
+from tasktransfer.designs.transfer.error_tables import (
+    CURVE_TABLE,
+    ERRORS_TABLE,
+    declare_labels,
+)
 from tasktransfer.designs.transfer.frames import (
     ABOUT,
     FRAMES,
@@ -336,7 +340,7 @@ def declare_analysis(
             *((SHARED_TABLE,) if across else ()),
             *((REGRET_TABLE,) if selectors else ()),
             *((declare_labels(folded=not own),) if labels else ()),
-            *((CURVE_TABLE,) if own else ()),
+            *((ERRORS_TABLE, CURVE_TABLE) if own else ()),
             *UNCERTAINTY_TABLES,
         ),
         figures=(

@@ -119,6 +119,15 @@ CONFUSIONS: Columns = (
     ("n_seeds", WHOLE, "baselines with predictions, one per seed; 1: a reference"),
 )
 """Columns of the frames about single labels. Pairs of labels that never occur have no row."""
+ERRORS: Columns = (
+    *_LABELLED,
+    ("instance", TEXT, "test instance: file and line of the user's data"),
+    ("gold", TEXT, "gold label"),
+    ("predicted", TEXT, "most frequent label over seeds; empty: an answer that is not a label"),
+    ("wrong", WHOLE, "seeds with a wrong prediction"),
+    ("n_seeds", WHOLE, "baselines with predictions, one per seed; 1: a reference"),
+)
+"""Columns of the frame ``errors``: all methods on each instance that any of them gets wrong."""
 
 LEARNING_CURVE: Columns = (
     *_LABELLED,

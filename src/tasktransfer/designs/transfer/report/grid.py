@@ -18,9 +18,12 @@ from matplotlib.colors import TwoSlopeNorm, to_hex, to_rgb
 from tasktransfer.designs.transfer.figures.asked_margin import list_margin_rows
 from tasktransfer.designs.transfer.figures.one_dataset import list_datasets
 from tasktransfer.designs.transfer.racing import NO_INTERVAL
-from tasktransfer.designs.transfer.report.curves import group_curves, name_run
+from tasktransfer.designs.transfer.report.details import (
+    describe_tasks,
+    group_curves,
+    name_run,
+)
 from tasktransfer.designs.transfer.report.learned import list_unlearned_targets
-from tasktransfer.designs.transfer.report.task_cards import describe_tasks
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
 from tasktransfer.present.html import to_records

@@ -1,13 +1,15 @@
-"""Frames about the test answers of runs: ``labels``, ``confusions`` and ``collapsed``.
+"""Frames about test answers: ``labels``, ``confusions``, ``errors`` and ``collapsed``.
 
 Scores and confusions of single labels cover baselines and references of tasks with one label per
-input. Collapsed runs, which give the same answer to almost every instance, are only counted.
+input. The frame ``errors`` covers the user's own tasks. It names an instance by its file and line,
+and never contains its text. Collapsed runs, which give the same answer to almost every instance,
+are only counted.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,8 +17,9 @@ import pandas as pd
 
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes import Fit, Stage
+from tasktransfer.core.references import MOST_FREQUENT
 from tasktransfer.core.runs import Run
-from tasktransfer.datasets import get_task
+from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.runs import BASELINE, is_reference
 from tasktransfer.designs.transfer.statistics.references import get_reference_seed
@@ -174,3 +177,63 @@ def _list_nodes(run: Run) -> Iterator[tuple[Fit | Stage, str, int, tuple[str, ..
         yield run.outcome, run.about["reference"], get_reference_seed(run), run.outcome.tasks
     elif run.method == BASELINE:
         yield run.stages[-1], BASELINE, run.seed, (run.about["target"],)
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+_Task = tuple[str, str]
+"""Dataset and target."""
+_Method = tuple[str, str]
+"""Model and method."""
+_Instance = tuple[str, str]
+"""Instance and gold label."""
+_Predictions = dict[_Instance, dict[_Method, dict[int, str]]]
+"""Instance → method → seed → predicted label."""
+
+
+def make_errors(frames: Frames) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of the frame ``errors``: by task, the instances with the most errors first."""
+    for (dataset, target), instances in _read_predictions(frames).items():
+        errors = {key: _count_errors(key[1], methods) for key, methods in instances.items()}
+        for key in sorted(filter(errors.__getitem__, errors), key=lambda key: (-errors[key], key)):
+            instance, gold = key
+            for (model, method), seeds in instances[key].items():
+                labels = Counter(seeds[seed] for seed in sorted(seeds))
+                wrong = sum(label != gold for label in seeds.values())
+                ((predicted, _),) = labels.most_common(1)
+                place = (dataset, model, target, method, instance, gold)
+                yield *place, predicted, wrong, len(seeds)
+
+
+def _count_errors(gold: str, methods: Mapping[_Method, Mapping[int, str]]) -> float:
+    """Return the number of methods with a wrong prediction; seeds count in equal parts."""
+    return sum(
+        sum(label != gold for label in seeds.values()) / len(seeds) for seeds in methods.values()
+    )
+
+
+def _read_predictions(frames: Frames) -> dict[_Task, _Predictions]:
+    """Return the predictions of all baselines and references, except the most frequent label."""
+    collected = frames.collected
+    found: dict[_Task, _Predictions] = {}
+    for run in collected.runs:
+        dataset = run.about.get("dataset", "")
+        if dataset not in DATASETS or not DATASETS[dataset].has_own_files:
+            continue
+        for node, method, seed, tasks in _list_nodes(run):
+            if method == MOST_FREQUENT:
+                continue
+            rows = collected.rows(node)
+            for task in tasks:
+                card, of_task = get_task(dataset, task), select_task_rows(rows, task)
+                if card.kind not in SINGLE_LABEL or not len(of_task):
+                    continue
+                answers = read_label_answers(of_task, card, seed)
+                instances = found.setdefault((dataset, task), {})
+                numbers = zip(answers.gold, answers.predicted, strict=True)
+                names = of_task["instance_id"].to_pylist()
+                for name, (gold, predicted) in zip(names, numbers, strict=True):
+                    methods = instances.setdefault((name, card.labels[gold]), defaultdict(dict))
+                    label = card.labels[predicted] if predicted >= 0 else ""
+                    methods[run.model, method].setdefault(seed, label)
+    return found

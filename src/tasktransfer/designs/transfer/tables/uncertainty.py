@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.core.nodes import Fit
+from tasktransfer.core.references import REFERENCES
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.collect.columns import COMPONENTS
 from tasktransfer.designs.transfer.controls import CONTROLS, VERDICTS
@@ -25,6 +26,9 @@ MOST_CELLS = 200
 """Maximum number of printed cells with their controls; the frame has all of them."""
 MOST_LABELS = 300
 """Maximum number of printed labels; the frame has all of them."""
+MOST_ERRORS = 12
+"""Maximum number of printed instances of a task."""
+_INSTANCE = ["dataset", "target", "instance"]
 _GROUP = ["dataset", "model", "algorithm"]
 _PLACE = [*_GROUP, "source", "target"]
 
@@ -102,6 +106,30 @@ def list_methods(frames: Frames) -> pd.DataFrame | None:
 def list_labels(frames: Frames) -> pd.DataFrame | None:
     """Return the scores of each label; None if no task has one label per input."""
     return frames["labels"].head(MOST_LABELS) if "labels" in frames else None
+
+
+def list_errors(frames: Frames) -> pd.DataFrame | None:
+    """Return the predictions of all methods on the instances with the most errors of each task.
+
+    None if the study has no task of the user with one label per input.
+    """
+    frame = frames.get("errors")
+    if frame is None or frame.empty:
+        return None
+    places = frame[_INSTANCE].drop_duplicates()
+    first = places.groupby(["dataset", "target"], sort=False).head(MOST_ERRORS)
+    rows = frame.merge(first, on=_INSTANCE)
+    several = rows.loc[rows["model"] != NO_MODEL, "model"].nunique() > 1
+    names = rows["method"].map(lambda method: REFERENCES.get(method, "fine-tuned"))
+    models = rows["model"].map(lambda model: f", {model}" if model != NO_MODEL else "")
+    return rows.assign(predicted_by=names + models if several else names)
+
+
+def note_errors(frames: Frames, frame: pd.DataFrame) -> Sequence[str]:
+    """Return the number of instances that are not printed, and the command that shows texts."""
+    shown, of = (len(rows[_INSTANCE].drop_duplicates()) for rows in (frame, frames["errors"]))
+    every = f"{shown} of {of:,} instances; tables/errors.parquet has all. " if shown < of else ""
+    return (f"{every}`tasktransfer errors --texts` shows the texts of wrong predictions.",)
 
 
 def list_curve(frames: Frames) -> pd.DataFrame | None:

@@ -1,15 +1,44 @@
-"""Cards of tasks on the page: the task in one sentence, and its type, labels and metrics."""
+"""Details on the page: learning curves of single runs, and cards of tasks.
+
+A card has the task in one sentence, and its type, labels and metrics.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import pandas as pd
 
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError
 
+RunKey = tuple[Any, ...]
+"""Dataset, model, algorithm, source, target and seed of a run."""
+Curve = list[float | None]
+_KEYS = ("dataset", "model", "algorithm", "source", "target", "seed")
+_MEASURES = ("loss", "dev_score")
+_DIGITS = 4
 _MOST_LABELS = 12
 """Maximum number of labels that a card names."""
+
+
+def name_run(row: Mapping[str, Any]) -> RunKey:
+    """Return the key of the run in a row of ``transfer_runs`` or ``training_curves``."""
+    return tuple(row[key] for key in _KEYS)
+
+
+def group_curves(curves: pd.DataFrame) -> dict[RunKey, list[Curve]]:
+    """Return the losses and the dev scores by round of each run; None for rounds without a loss."""
+    ordered = curves.sort_values("round", kind="stable")
+    return {
+        key: [[_round(value) for value in rows[measure]] for measure in _MEASURES]
+        for key, rows in ordered.groupby(list(_KEYS), sort=False)
+    }
+
+
+def _round(value: float) -> float | None:
+    return None if pd.isna(value) else float(f"{value:.{_DIGITS}g}")
 
 
 def describe_tasks(dataset: str, tasks: Sequence[str]) -> dict[str, dict[str, Any]]:
