@@ -22,6 +22,7 @@ def write_inputs(name: str) -> None:
         row = "\n".join(["yes " + " ".join(["0.1"] * 16), "no " + " ".join(["0.2"] * 16)])
         Path("vectors.txt").write_text(row + "\n")
         _write_news()
+        _write_human()
         Path("pairs").mkdir()
         for split in SPLITS:
             lines = [f"how is day {n} in {split}\tday {n} is {split} and fine" for n in range(40)]
@@ -29,6 +30,14 @@ def write_inputs(name: str) -> None:
     if name == "probes":
         generate_multiwoz(Path("world"), dialogues=60)
         Path("judgements.csv").write_text("choice\ntie\na\nb\ntie\n")
+
+
+def _write_human() -> None:
+    ratings = [f"{m},{n},{r},{1 + n},{2 + n},3" for m in "AB" for n in range(3) for r in "xy"]
+    head = "model,instance,rater,empathy,relevance,fluency"
+    Path("ratings.csv").write_text("\n".join((head, *ratings)) + "\n")
+    choices = [f"A,B,{n},{r},{choice}" for n, choice in enumerate(("first", "equal")) for r in "xy"]
+    Path("choices.csv").write_text("\n".join(("first,second,instance,rater,choice", *choices)))
 
 
 def _write_news() -> None:

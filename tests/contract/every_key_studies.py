@@ -156,6 +156,7 @@ EMPATHETIC: dict[str, Any] = {
                    "limit_generated": 4, "limit_pool": 30,
                    "decoding": {"groups": 2, "beams": 1, "diversity_penalty": 0.3, "max_words": 6}},
     "controls": ["gold", "random", "untrained", "longer"],
+    "human": {"ratings": "ratings.csv", "choices": "choices.csv"},
     "release_compat": True,
     "checkpoints": {"keep": "all"},
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from snakemake.exceptions import WorkflowError
 
+from tasktransfer.config.places import expand_path
 from tasktransfer.core.nodes import Stage
 
 DAMAGED = needs.DamagedRecords(STUDY)
@@ -77,10 +78,11 @@ def collected(wildcards):
     """Return the inputs of the tables.
 
     If they were built with missing runs (``figures_now``), the list of missing runs is newer than the
-    tables, and they are built again.
+    tables, and they are built again. Files that the config names for tables and figures are read
+    again if they change.
     """
-    holes = Path(STUDY.holes)
-    return [*records(wildcards), *([str(holes)] if holes.exists() else [])]
+    read = [STUDY.holes, *map(expand_path, STUDY.config.files_read.values())]
+    return [*records(wildcards), *(file for file in read if Path(file).exists())]
 
 
 def records_to_choose_from(wildcards):

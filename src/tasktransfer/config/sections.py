@@ -235,7 +235,7 @@ class CommonConfig(Section):
         """
         content: dict[str, Any] = restore_old_names(self.model_dump())
         del content["tracking"]
-        for key in ("design", "plugins", "brought", "prompted"):
+        for key in ("design", "plugins", "brought", "prompted", "human"):
             if key in content and content[key] == type(self).model_fields[key].default:
                 del content[key]
         training = type(self.training)

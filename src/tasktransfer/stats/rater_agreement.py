@@ -19,6 +19,8 @@ from tasktransfer.stats.draws import make_dialogue_units, sample_unit_weights
 
 Level = Literal["nominal", "ordinal"]
 Counts = npt.NDArray[np.int64]
+LEAST_CLUSTERS = 5
+"""Smallest number of clusters with an interval; resamples of fewer clusters are almost constant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Agreement:
 
     Attributes:
         alpha: Krippendorff's alpha; NaN if no item has two ratings, or all ratings are equal.
-        low: lower end of the 95 % percentile interval; NaN with fewer than two clusters.
+        low: lower end of the 95 % percentile interval; NaN with fewer than ``LEAST_CLUSTERS``.
         high: upper end of the interval.
         items: number of items with at least two ratings.
         clusters: number of clusters of these items.
@@ -60,7 +62,7 @@ def estimate_agreement(
     units = make_dialogue_units([c for c, kept in zip(clusters, several, strict=True) if kept])
     alpha = _compute_alpha(counts, level)
     low = high = math.nan
-    if units.count > 1 and not math.isnan(alpha):
+    if units.count >= LEAST_CLUSTERS and not math.isnan(alpha):
         weights = sample_unit_weights(name, level, units.count).astype(np.int64)
         resampled = [
             _compute_alpha(np.repeat(counts, drawn[units.of_instance], axis=0), level)

@@ -39,11 +39,11 @@ def build_agreement_table(ratings: Path | None, choices: Path | None) -> pd.Data
             judged = [(f"{r[0]}\t{r[1]}", r[1], r[2], r[number]) for _, r in read]
             rows.append(_make_row(scale, judged, POINTS, "ordinal"))
     if choices is not None:
-        rows.append(_make_row("choice", list(_list_choices(choices)), ANSWERS, "nominal"))
+        rows.append(_make_row("choice", list(list_choices(choices)), ANSWERS, "nominal"))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _list_choices(file: Path) -> Iterator[Judged]:
+def list_choices(file: Path) -> Iterator[Judged]:
     """Yield choices with the models of a pair in alphabetical order."""
     for _, (first, second, instance, rater, choice) in read_csv_rows(file, CHOICES):
         item = "\t".join((*sorted((first, second)), instance))

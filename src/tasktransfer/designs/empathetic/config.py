@@ -35,6 +35,7 @@ from tasktransfer.config.training import FIDELITY_OF_FETA, OF_FETA
 from tasktransfer.core.specs import FAMILIES, Family, Training
 from tasktransfer.core.validation import Problem
 from tasktransfer.designs.empathetic.contradictions import find_contradictions
+from tasktransfer.designs.empathetic.human_section import HumanConfig
 from tasktransfer.designs.empathetic.methods import TOPIC_TASKS, parse_prepend
 from tasktransfer.designs.empathetic.sources.cards import (
     DAILY,
@@ -390,6 +391,10 @@ class EmpatheticConfig(CommonConfig):
     brought: Brought = Field(
         default=(), description="your own systems, each with its replies to the test contexts"
     )
+    human: HumanConfig | None = Field(
+        default=None,
+        description="human judgements of replies, which the report shows; null for none",
+    )
     release_compat: bool = Field(
         default=False,
         description=(
@@ -448,6 +453,11 @@ class EmpatheticConfig(CommonConfig):
         pretrained = self.pretraining.retrieval or not chooses
         read = (ED, self.pretraining.dataset) if pretrained else (ED,)
         return tuple(name for name in read if name in self.dataset_names)
+
+    @property
+    def files_read(self) -> Mapping[str, str]:
+        files = self.human.files if self.human else {}
+        return {f"human.{key}": path for key, path in files.items()}
 
     @property
     def known_labels(self) -> tuple[str, ...]:

@@ -11,15 +11,33 @@ from tasktransfer.results.frames import FLAG, NUMBER, NUMBERS, TEXT, WHOLE, Colu
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.empathetic import collect, statistics
+    from tasktransfer.designs.empathetic import collect, human_frames, statistics
 else:
     package = LazyPackage(__package__)
     collect, statistics = package.collect, package.statistics
+    human_frames = package.human_frames
 
 
 def has_controls_of_ensembles(study: Study) -> bool:
     """Return whether a study has controls that its ensembles are compared with."""
     return not {*CONTROLS_OF_ENSEMBLES.values()}.isdisjoint(get_config(study).controls)
+
+
+def has_judgements(study: Study) -> bool:
+    """Return whether a study has human judgements of its replies."""
+    return get_config(study).human is not None
+
+
+def has_ratings(study: Study) -> bool:
+    """Return whether a study has human ratings of its replies."""
+    human = get_config(study).human
+    return human is not None and human.ratings is not None
+
+
+def has_choices(study: Study) -> bool:
+    """Return whether a study has human choices between its replies."""
+    human = get_config(study).human
+    return human is not None and human.choices is not None
 
 
 ABOUT = ("setting",)
@@ -128,6 +146,33 @@ POOLS_CHOSEN: Columns = (
     ("chosen_from", TEXT, "dataset of the retrieved replies"),
     ("percent", NUMBER, "percentage of retrieved replies from it, mean over seeds"),
 )
+HUMAN_RATINGS: Columns = (
+    ("model", TEXT, "rated system, as in the file of ratings"),
+    ("ratings", WHOLE, "number of ratings"),
+    ("empathy", NUMBER, "mean rating of empathy, 1 to 5"),
+    ("relevance", NUMBER, "mean rating of relevance, 1 to 5"),
+    ("fluency", NUMBER, "mean rating of fluency, 1 to 5"),
+    ("empathy_sem", NUMBER, "standard error of empathy, for independent ratings"),
+    ("relevance_sem", NUMBER, "standard error of relevance, for independent ratings"),
+    ("fluency_sem", NUMBER, "standard error of fluency, for independent ratings"),
+)
+HUMAN_CHOICES: Columns = (
+    ("model", TEXT, "compared system, the first of the pair in alphabetical order"),
+    ("other", TEXT, "the other system of the pair"),
+    ("chosen", WHOLE, "number of times the model was chosen"),
+    ("other_chosen", WHOLE, "number of times the other system was chosen"),
+    ("equal", WHOLE, "number of times both were equally good"),
+    ("neither", WHOLE, "number of times neither was good"),
+)
+HUMAN_AGREEMENT: Columns = (
+    ("question", TEXT, "scale of the ratings (ordinal), or choice (nominal)"),
+    ("alpha", NUMBER, "Krippendorff's alpha; null if all answers are equal"),
+    ("low", NUMBER, "lower end of the 95 % interval over contexts; null for fewer than 5"),
+    ("high", NUMBER, "upper end of the interval"),
+    ("items", WHOLE, "number of items with at least two answers"),
+    ("contexts", WHOLE, "number of contexts of these items"),
+    ("raters", WHOLE, "number of raters"),
+)
 
 FRAMES = (
     Frame("measured", MEASURED, collect.make_measured),
@@ -135,6 +180,27 @@ FRAMES = (
     Frame("costs", COSTS, collect.make_costs),
     Frame("labels", LABELS, collect.make_labels, from_dialogues=True),
     Frame("shared", SHARED, collect.make_shared, from_dialogues=True),
+    Frame(
+        "human_ratings",
+        HUMAN_RATINGS,
+        human_frames.make_ratings,
+        planned=has_ratings,
+        from_dialogues=True,
+    ),
+    Frame(
+        "human_choices",
+        HUMAN_CHOICES,
+        human_frames.make_choices,
+        planned=has_choices,
+        from_dialogues=True,
+    ),
+    Frame(
+        "human_agreement",
+        HUMAN_AGREEMENT,
+        human_frames.make_agreement,
+        planned=has_judgements,
+        from_dialogues=True,
+    ),
     Frame("summary", SUMMARY, statistics.make_summary, ("rows", "measured")),
     Frame("differences", DIFFERENCES, statistics.make_differences, ("rows", "measured")),
     Frame(

@@ -13,6 +13,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.designs.empathetic.config import get_config
 from tasktransfer.designs.empathetic.frames import ABOUT, FRAMES, has_controls_of_ensembles
 from tasktransfer.designs.empathetic.methods import BASE, parse_prepend
+from tasktransfer.designs.empathetic.shown_human import HUMAN_TABLES, SCALES, make_rating_column
 from tasktransfer.present.columns import Column, Head, Row, estimate, number, text
 from tasktransfer.present.declared import Analysis, Crossed, Figure, Listed, Table
 from tasktransfer.present.numbers import DIFFERENCES, format_named_p, is_missing
@@ -75,13 +76,6 @@ def _hours_column(key: str, label: str) -> Column:
     return Column(shown.head, lambda row: "< 0.001" if row[key] < 0.001 else shown.show(row))
 
 
-def _rating_column(key: str) -> Column:
-    """Return the column of a mean with its standard error, as printed in the paper."""
-    return Column(
-        Head(key.capitalize(), "number"), lambda row: f"{row[key]:.2f} ± {row[f'{key}_sem']:.2f}"
-    )
-
-
 TABLES = (
     Table(
         "table2",
@@ -142,6 +136,7 @@ TABLES = (
         nothing="has no candidate pool with several datasets",
         planned=_has_mixed_pools,
     ),
+    *HUMAN_TABLES,
     Table(
         "table3",
         "Table 3 of the paper",
@@ -152,7 +147,7 @@ TABLES = (
                 SETTING,
                 text("model", "Model"),
                 text("candidates", "Candidates"),
-                *map(_rating_column, ("empathy", "relevance", "fluency")),
+                *map(make_rating_column, SCALES),
             ),
             blocks="group",
         ),

@@ -18,7 +18,7 @@ SCALES = {
     "relevance": "Did the reply seem appropriate to the conversation? Was it on-topic?",
     "fluency": "Could you understand the reply? Did the language seem accurate?",
 }
-"""Scale → its question, after Rashkin et al. (2019), in the singular."""
+"""Scale → its question. The wording follows Rashkin et al. (2019), in the singular."""
 POINTS = {"1": "not at all", "2": "", "3": "somewhat", "4": "", "5": "very much"}
 CHOICE = {"choice": "Which reply is better in this conversation?"}
 OPTIONS = {

@@ -1,0 +1,40 @@
+"""Config section ``human``: files with people's judgements of the study's replies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from tasktransfer.config.fields import Section, UserPath
+from tasktransfer.config.places import expand_path
+
+
+class HumanConfig(Section):
+    """Human judgements for the report, in the files that `tasktransfer read-sheets` writes."""
+
+    ratings: UserPath | None = Field(
+        default=None, description="CSV file of ratings on the paper's three scales; null for none"
+    )
+    choices: UserPath | None = Field(
+        default=None, description="CSV file of choices between two replies; null for none"
+    )
+
+    @model_validator(mode="after")
+    def _require_file(self) -> Self:
+        if not self.files:
+            raise ValueError("The section names no file. Add ratings or choices, or remove it.")
+        return self
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The files that the section names, by their keys."""
+        named = {"ratings": self.ratings, "choices": self.choices}
+        return {key: path for key, path in named.items() if path is not None}
+
+    def find_file(self, key: str) -> Path | None:
+        """Return the file of a key; None if the section does not name it."""
+        path = self.files.get(key)
+        return None if path is None else Path(expand_path(path))

@@ -1,0 +1,91 @@
+"""Printed tables of a user's own human judgements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tasktransfer.designs.empathetic.frames import has_choices, has_judgements, has_ratings
+from tasktransfer.present.columns import Column, Head, estimate, number, text
+from tasktransfer.present.declared import Listed, Table
+from tasktransfer.results.frames import Frames
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCALES = ("empathy", "relevance", "fluency")
+
+
+def make_rating_column(key: str) -> Column:
+    """Return the column of a mean with its standard error, as printed in the paper."""
+    return Column(
+        Head(key.capitalize(), "number"), lambda row: f"{row[key]:.2f} ± {row[f'{key}_sem']:.2f}"
+    )
+
+
+def _list_agreement_notes(frames: Frames, frame: pd.DataFrame) -> Sequence[str]:
+    return [
+        "Krippendorff's alpha is 1 for perfect agreement and 0 for agreement by chance. It is "
+        "ordinal for ratings and nominal for choices. Intervals resample contexts as a whole, and "
+        "do not cover the choice of raters."
+    ]
+
+
+HUMAN_TABLES = (
+    Table(
+        "human_ratings",
+        "Human ratings",
+        lambda frames: frames["human_ratings"],
+        Listed(
+            (
+                text("model", "Model"),
+                number("ratings", "Ratings", ",d"),
+                *map(make_rating_column, SCALES),
+            )
+        ),
+        keys=("model",),
+        notes=lambda frames, frame: [
+            "Means with standard errors, as in Table 3 of the paper. The standard errors treat "
+            "ratings as independent."
+        ],
+        planned=has_ratings,
+        runs=lambda row, run: False,
+    ),
+    Table(
+        "human_choices",
+        "Human choices between two replies",
+        lambda frames: frames["human_choices"],
+        Listed(
+            (
+                text("model", "Model"),
+                text("other", "Other model"),
+                number("chosen", "Model chosen", ",d"),
+                number("other_chosen", "Other chosen", ",d"),
+                number("equal", "Equal", ",d"),
+                number("neither", "Neither", ",d"),
+            )
+        ),
+        keys=("model", "other"),
+        planned=has_choices,
+        runs=lambda row, run: False,
+    ),
+    Table(
+        "human_agreement",
+        "Agreement of the human raters",
+        lambda frames: frames["human_agreement"],
+        Listed(
+            (
+                text("question", "Question"),
+                estimate("alpha", "Krippendorff's alpha", ".2f"),
+                number("items", "Items", ",d"),
+                number("contexts", "Contexts", ",d"),
+                number("raters", "Raters", ",d"),
+            )
+        ),
+        keys=("question",),
+        notes=_list_agreement_notes,
+        section="sure",
+        planned=has_judgements,
+        runs=lambda row, run: False,
+    ),
+)
