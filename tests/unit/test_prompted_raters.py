@@ -18,7 +18,8 @@ from tasktransfer.cli import main
 from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import design_of, open_study
-from tasktransfer.designs.commands import write_collected, write_statistics
+from tasktransfer.designs.commands import read_frames, write_collected, write_statistics
+from tasktransfer.designs.panel.answer import answer
 from tasktransfer.designs.panel.names import PROMPTED
 from tasktransfer.designs.panel.sources.cards import RATED, make_rated_task
 from tasktransfer.errors import TaskTransferError
@@ -223,9 +224,37 @@ def test_the_key_changes_no_other_node(rated: tuple[Study, list[str]], tmp_path:
     assert "prompted" not in without.config.content()
 
 
+def test_a_study_may_have_prompted_models_only(tmp_path: Path) -> None:
+    bare = {key: value for key, value in STUDY.items() if key not in ("joint", "pairs")}
+    config = {**bare, "methods": [], "models": [ENCODER, DECODER], "prompted": [{"model": "gpt"}],
+              "pairs": {"labels": "made"}, "rated_sets": ["Market_Tiny"],
+              "results": str(tmp_path / "results")}  # fmt: skip
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    study = open_study(tmp_path / "study.yaml")
+    assert study.plan.stages == ()
+    assert {data.recipe for data in study.plan.derived} == {"rated_together"}
+    make(study)
+    design = design_of(study.config)
+    write_collected(design, study, complete=True)
+    write_statistics(design, study)
+    assert main(["figures", "--config", study.config_file]) == 0
+    assert main(["report", "--config", study.config_file]) == 0
+    tests = read_table(study, "tests")
+    (mean,) = tests[tests["seed"] == "mean"].to_dict("records")
+    assert (mean["method"], mean["against"]) == ("gpt", "cosine-last")
+    assert mean["low"] < mean["difference"] < mean["high"]
+    assert 0 <= mean["q"] <= 1
+    sentences = " ".join(answer(read_frames(study, design.analysis(study))))
+    assert "gpt has a Spearman correlation" in sentences
+    assert "Train at least two seeds" not in sentences
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
+        ({"methods": [], "prompted": [], "models": [ENCODER]}, "methods: is empty, and no model"),
+        ({"methods": [], "controls": ["exchanged"]}, "exchanged has no effect without methods"),
+        ({"methods": [], "selection": {"domain": "Harbour"}}, "selection: has no effect without"),
         ({"prompted": [{"model": "gpt", "shot": 1}]}, r"prompted\[0\]\.shot: unknown key"),
         ({"prompted": [{"model": "tiny"}]}, "'tiny' is an encoder, which cannot be prompted"),
         ({"prompted": [{"model": "gtp"}]}, r"prompted\[0\]\.model: unknown model 'gtp'"),

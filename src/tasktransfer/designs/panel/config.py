@@ -319,8 +319,12 @@ class PanelConfig(CommonConfig):
         default=tuple(name for name in AT_HAND if name != "Reddit_DSTC7"),
         description="rated sets to evaluate on",
     )
-    methods: Annotated[tuple[Method, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
-        default=METHODS, description="methods to compare with each other"
+    methods: Annotated[tuple[Method, ...], LIST, DISTINCT] = Field(
+        default=METHODS,
+        description=(
+            "methods to compare with each other; none, [], to train nothing and evaluate only "
+            "prompted models, your own raters and controls"
+        ),
     )
     reduction: int = Field(
         default=16,
@@ -447,10 +451,25 @@ class PanelConfig(CommonConfig):
             )
         yield from find_used_names(parts.get("brought", ()), RESERVED)
         yield from find_model_contradictions(parts)
+        yield from _check_methods(parts)
         methods = parts.get("methods", ())
         if "leaky" in parts.get("controls", ()) and not {"single", "twin"} & {*methods}:
             remedy = "leaky is compared with single and twin: add one of them to methods"
             yield Problem("controls", remedy)
+
+
+def _check_methods(parts: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield problems of a config without methods, which trains nothing."""
+    if parts.get("methods", METHODS):
+        return
+    if not parts.get("prompted") and not parts.get("brought"):
+        yield Problem("methods", "is empty, and no model is prompted or brought: name a method")
+    for key in ("labeller", "selection"):
+        if parts.get(key) is not None:
+            yield Problem(key, "has no effect without methods: remove it, or name a method")
+    if "exchanged" in parts.get("controls", ()):
+        remedy = "it repeats the first method: name a method, or remove exchanged"
+        yield Problem("controls", f"exchanged has no effect without methods, because {remedy}")
 
 
 def _find_unknown(path: str, what: str, names: Any, known: tuple[str, ...]) -> Iterator[Problem]:
