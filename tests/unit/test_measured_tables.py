@@ -1,0 +1,60 @@
+"""Tables of docs/probes.md and docs/panel.md agree with the tables that the studies wrote."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+Row = dict[str, str]
+
+
+def read_rows(name: str) -> list[Row]:
+    with (ROOT / "tests" / "fixtures" / f"{name}.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def read_table(page: str, head: str) -> list[list[str]]:
+    """Return the cells of the lines below a table's head line."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    assert text.count(f"\n{head}\n") == 1, f"{page} has not one table with this head"
+    lines = text.partition(f"\n{head}\n")[2].splitlines()[1:]
+    end = next((n for n, line in enumerate(lines) if not line.startswith("|")), len(lines))
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[:end]]
+
+
+def show(value: str, digits: int = 1, *, signed: bool = False) -> str:
+    """Format a number with a minus sign; a value that is rounded to 0 has no sign."""
+    rounded = round(float(value), digits)
+    text = f"{abs(rounded):.{digits}f}"
+    return f"−{text}" if rounded < 0 else f"+{text}" if signed and rounded > 0 else text
+
+
+def show_interval(row: Row, low: str, high: str, digits: int = 1) -> str:
+    return f"[{show(row[low], digits)}, {show(row[high], digits)}]"
+
+
+def show_q(value: str) -> str:
+    return "< 0.001" if float(value) < 0.001 else f"{float(value):.3f}"
+
+
+def test_the_layers_of_minilm() -> None:
+    rows = read_rows("probes_layers")
+    assert read_table(
+        "probes.md", "| layer | F1 | minus word counts | q | probes above, below |"
+    ) == [
+        [
+            row["layer"],
+            f"{show(row['f1'])} {show_interval(row, 'low', 'high')}",
+            f"{show(row['above_words'], signed=True)} "
+            f"{show_interval(row, 'above_low', 'above_high')}",
+            show_q(row["q"]),
+            f"{row['higher']}, {row['lower']}",
+        ]
+        for row in rows
+    ]
+    text = (ROOT / "docs" / "probes.md").read_text(encoding="utf-8")
+    (words,) = {show(row["words"]) for row in rows}
+    assert f"Word counts reach a mean F1 of {words} on the same six probes" in text
+    above = [row["layer"] for row in rows if float(row["above_low"]) > 0]
+    assert f"only layers {' and '.join(above)} are above the word counts" in text
