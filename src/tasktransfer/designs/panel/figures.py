@@ -144,6 +144,10 @@ def plot_few_shot(frames: Frames) -> Figure | None:
     return figure
 
 
+_NAME_SHARE = 0.8
+"""Fraction of a column's width that a line of its name may fill: paper style is narrower."""
+
+
 def plot_experts(frames: Frames) -> Figure | None:
     """Plot correlations of experts: one panel per method, one row per expert, one column per set.
 
@@ -163,7 +167,8 @@ def plot_experts(frames: Frames) -> Figure | None:
     colour = ScalarMappable(Normalize(-limit, limit), colormaps[DIVERGING])
     for panel, method in zip(axes, methods, strict=True):
         _draw_matrix(panel, own[own["method"] == method], rows, sets, colour, compared=compared)
-        panel.set_xticklabels([fold_name(name, width / len(sets), LABEL_POINTS) for name in sets])
+        room = _NAME_SHARE * width / len(sets)
+        panel.set_xticklabels([fold_name(name, room, LABEL_POINTS) for name in sets])
         name_panel(panel, method)
     bar = figure.colorbar(colour, ax=axes)
     bar.set_label("Spearman × 100", fontsize=LABEL_POINTS)

@@ -21,7 +21,13 @@ LEAST_WIDTH = 5.5
 
 
 def create_panels(
-    count: int, width: float, height: float, *, columns: int = MOST_COLUMNS, shared: str = "both"
+    count: int,
+    width: float,
+    height: float,
+    *,
+    columns: int = MOST_COLUMNS,
+    shared: str = "both",
+    group: int = 1,
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure with ``count`` panels of a size (inches), without empty panels.
 
@@ -31,8 +37,9 @@ def create_panels(
         height: height of a panel, inches.
         columns: maximum number of columns.
         shared: axes that all panels share: x, y, both or none.
+        group: number of panels that belong together and stay in one row.
     """
-    columns = count_columns(count, width, columns, height)
+    columns = math.ceil(count_columns(count, width, columns, height) / group) * group
     rows = max(1, math.ceil(count / columns))
     figure = Figure(
         figsize=(max(LEAST_WIDTH, width * columns + 0.6), height * rows + 1.2), layout="constrained"

@@ -62,7 +62,7 @@ def plot_training_curves(frames: Frames, dataset: str) -> Figure | None:
     short = fit_short_names(targets, frames.metadata.shorts)
     pairs = list(means[["model", "algorithm"]].drop_duplicates().itertuples(index=False, name=None))
     looks = {pair: get_series_look(rank) for rank, pair in enumerate(pairs)}
-    figure, panels = create_panels(2 * len(targets), 1.5, 1.35, shared="none")
+    figure, panels = create_panels(2 * len(targets), 1.5, 1.35, shared="none", group=2)
     places = iter(panels)
     for target in targets:
         rows = means[means["target"] == target]
