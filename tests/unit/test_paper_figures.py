@@ -8,6 +8,7 @@ import subprocess
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from constructed_results import flaws, lengths_of, results_of, with_shuffled_sources, with_sizes
 from matplotlib.text import Text
@@ -16,8 +17,11 @@ from record_factory import Run, single_source_runs
 
 from shown_results import drawn as draw_figures
 from tasktransfer.designs.transfer.figures.draw import DRAW
+from tasktransfer.designs.transfer.figures.methods import plot_methods
+from tasktransfer.designs.transfer.frames import METHODS
 from tasktransfer.designs.transfer.shown import FIGURES
 from tasktransfer.present.figures import draw_for_paper, find_engine, list_paper_endings
+from tasktransfer.present.kit.panels import create_panels
 from tasktransfer.present.kit.paper import (
     CELL,
     NARROW,
@@ -27,7 +31,7 @@ from tasktransfer.present.kit.paper import (
     use_paper_style,
 )
 from tasktransfer.present.kit.style import save
-from tasktransfer.results.frames import Frames
+from tasktransfer.results.frames import Frames, list_names
 
 TASKS = ("emotion_recognition", "topic_classification", "dialogue_nli")
 SEVERAL: Run = ("DailyDialog", "bert", "multitask", TASKS[:2], TASKS[2], 0)
@@ -62,6 +66,43 @@ def test_no_text_overlaps_or_is_large(results: Frames, name: str, width: float) 
     assert {text.get_fontfamily()[0] for text in texts} == {"STIXGeneral"}
     if width == WIDE:
         assert found == []
+
+
+def test_methods_of_many_targets_do_not_overlap_on_paper(results: Frames) -> None:
+    targets = ("emotion_recognition", "topic_classification", "dialogue_nli", "dialogue_acts")
+    methods: dict[str, tuple[str | None, str | None]] = {
+        "most_frequent": (None, None),
+        "frozen_logistic": ("minilm", None),
+        "nearest_neighbour": ("minilm", None),
+        "transfer": ("minilm", "multitask:dialogue_reasoning_span_extraction"),
+        "prompted": ("smollm2-135m", "4 shots"),
+    }
+    empty = dict.fromkeys(list_names(METHODS))
+    rows = [
+        {**empty, "dataset": "DailyDialog", "target": target, "method": name, "model": model,
+         "variant": variant, "n_seeds": 2, "score": 50.0, "low": 40.0, "high": 70.0,
+         "recommended": name == "most_frequent", "is_best": False}
+        for target in targets
+        for name, (model, variant) in methods.items()
+    ]  # fmt: skip
+    frames = results.replace({"methods": pd.DataFrame(rows)})
+    with use_paper_style(WIDE):
+        figure = plot_methods(frames)
+        assert figure is not None
+        assert flaws(figure) == []
+    widths = [axes.get_position().width * figure.get_figwidth() for axes in figure.axes]
+    assert min(widths) > 0.6, widths
+    labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert len(labels) == len(methods)
+
+
+def test_panels_of_a_group_stay_in_one_row() -> None:
+    with use_paper_style(WIDE):
+        for count in (6, 20):
+            _, axes = create_panels(count, 1.5, 1.35, shared="none", group=2)
+            places = [panel.get_subplotspec() for panel in axes]
+            rows = [place.rowspan.start for place in places if place is not None]
+            assert rows[::2] == rows[1::2]
 
 
 def test_files_have_the_page_width_and_the_whole_caption(results: Frames, tmp_path: Path) -> None:

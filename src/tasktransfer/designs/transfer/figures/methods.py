@@ -29,7 +29,7 @@ from tasktransfer.results.frames import Frames
 LOOK = Look(INK, "o", "-")
 _NAME_INCHES = 1.9
 """Width of the names of methods, to the left of the first panel."""
-_LINE = 0.3
+_LINE = 0.34
 """Height of a line, inches."""
 _ORDER = [*METHODS]
 
