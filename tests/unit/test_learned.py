@@ -50,6 +50,14 @@ def test_the_sentence_names_scores_references_and_what_to_do() -> None:
     assert "D/topics (30.0; TF-IDF, logistic regression 31.0)" in sentence
     assert "training.updates" in sentence
     assert "acts" not in sentence
+    assert "cannot say what transfers" in sentence
+
+
+def test_a_study_without_sources_is_not_said_to_be_about_transfer() -> None:
+    compared = compare_scores(runs(topics=(30.0,), acts=(61.0,)), REFERENCE)
+    (sentence,) = describe_unlearned(compared, has_sources=False)
+    assert "transfers" not in sentence
+    assert "Use a reference, or train for more updates (training.updates)." in sentence
 
 
 def test_nothing_is_said_if_all_have_learned_or_nothing_is_known() -> None:

@@ -123,14 +123,18 @@ def warn_unlearned(study: Study) -> list[str]:
     """Return a warning if baselines of a finished study do not beat a simple reference."""
     from tasktransfer.core.references import LEARNED
     from tasktransfer.designs.transfer.report.learned import describe_unlearned
+    from tasktransfer.designs.transfer.report.without_transfer import has_transfer
     from tasktransfer.results.frame_files import read_frames
 
     written = Path(study.tables, "references.parquet").is_file()
     if not written or not any(map(is_reference, study.plan.runs)):
         return []
-    table = read_frames(study, FRAMES, ABOUT)["references"]
-    best = table[table["is_best"]]
-    return [*describe_unlearned(best)] if (best["state"] != LEARNED).any() else []
+    frames = read_frames(study, FRAMES, ABOUT)
+    best = frames["references"][frames["references"]["is_best"]]
+    if (best["state"] == LEARNED).all():
+        return []
+    has_sources = has_transfer(frames["transfer_runs"], frames["missing_runs"])
+    return [*describe_unlearned(best, has_sources=has_sources)]
 
 
 def recommend_methods(study: Study) -> list[str]:

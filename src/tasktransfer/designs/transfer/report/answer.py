@@ -52,12 +52,16 @@ def answer(frames: Frames) -> list[str]:
     one_label = CollapsedRuns(frames["collapsed"])
     compared = compare_with_best_reference(frames)
     checked = read_checked_targets(frames.study.config.results) or ()
-    unlearned = [*describe_unlearned(compared), *describe_checked_targets(checked)]
+    has_sources = has_transfer(frames["transfer_runs"], frames["missing_runs"])
+    unlearned = [
+        *describe_unlearned(compared, has_sources=has_sources),
+        *describe_checked_targets(checked),
+    ]
     # No source is recommended for a target that no baseline has learned.
     first = first_sources(
         keep_learned(cells, compared), frames["transfer_runs"], frames["collapsed"]
     )
-    if not has_transfer(frames["transfer_runs"], frames["missing_runs"]):
+    if not has_sources:
         return [*advice, *describe_scores(frames), *unlearned]
     singles = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
     tested = singles[singles["q"].notna()]

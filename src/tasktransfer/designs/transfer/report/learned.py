@@ -92,7 +92,7 @@ def keep_learned(cells: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
     return cells[~pd.MultiIndex.from_frame(cells[names]).isin(places)]
 
 
-def describe_unlearned(compared: pd.DataFrame) -> Iterator[str]:
+def describe_unlearned(compared: pd.DataFrame, *, has_sources: bool = True) -> Iterator[str]:
     """Yield a sentence about the baselines that have not learned, if there are any.
 
     If references have intervals, a second sentence counts the baselines that are significantly
@@ -100,12 +100,19 @@ def describe_unlearned(compared: pd.DataFrame) -> Iterator[str]:
 
     Args:
         compared: result of ``compare_with_best_reference``.
+        has_sources: whether the study plans transfers.
     """
     if compared.empty:
         return
     unlearned = compared[compared["state"] != LEARNED].sort_values("score", kind="stable")
     if len(unlearned):
-        yield _describe_rows(unlearned, compared)
+        remedy = "Use a reference, or train for more updates (training.updates)."
+        if has_sources:
+            remedy = (
+                "This study cannot say what transfers to these tasks; train for more updates first "
+                "(training.updates)."
+            )
+        yield f"{_describe_rows(unlearned, compared)}. {remedy}"
     if "q" in compared and len(tested := compared[compared["q"].notna()]):
         better = tested[(tested["q"] <= MOST_Q) & (tested["delta"] > 0)]
         if len(tested) == 1:
@@ -127,8 +134,7 @@ def _describe_rows(unlearned: pd.DataFrame, compared: pd.DataFrame) -> str:
     verb = "does" if len(unlearned) == 1 else "do"
     return (
         f"{who} {verb} not beat a reference that trains no language model, by their "
-        f"mean scores: {join_names(named)}. This study cannot say what transfers to these tasks; "
-        "train for more updates first (training.updates)."
+        f"mean scores: {join_names(named)}"
     )
 
 
