@@ -39,6 +39,7 @@ from tasktransfer import cli
 from tasktransfer.core.fidelity import DEFAULT
 from tasktransfer.core.nodes import Stage, Start
 from tasktransfer.core.specs import LowRank, Reads
+from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import design_of, open_study
 from tasktransfer.encoding.encoded import EncodedSplit
@@ -217,6 +218,25 @@ def test_an_exported_method_repeats_its_predictions(
         assert f"Suggested threshold: {least:g}" in card
         (row,) = (row for row in coverage if row["min_probability"] == least)
         assert row["accuracy"] >= 90
+
+
+def test_a_reference_is_fitted_on_dev_too_if_asked(study: Any, tmp_path: Path) -> None:
+    alone = export(study, tmp_path / "alone", "tfidf_logistic")
+    both = export(study, tmp_path / "both", "tfidf_logistic", with_dev=True)
+    sizes = alone.provenance["instances"]
+    cache = Path(study.instances(alone.dataset))
+    dev = len(list(read_instances(cache, "intent", "dev")))
+    assert dev > 0
+    assert both.provenance["instances_of_train_and_dev"] == sizes["train"] + dev
+    assert (both.scores, both.temperature) == (alone.scores, alone.temperature)
+    weights = [(tmp_path / n / "classifier.safetensors").read_bytes() for n in ("alone", "both")]
+    assert weights[0] != weights[1]
+    card = (tmp_path / "both" / "README.md").read_text()
+    assert f"fitted on train and dev ({sizes['train'] + dev} instances)" in card
+    assert "The model without dev has" in card
+    assert "without dev" not in (tmp_path / "alone" / "README.md").read_text()
+    with pytest.raises(ConfigError, match=r"--train-on train\+dev: .* dev chooses its epoch"):
+        export(study, tmp_path / "refused", "baseline", model="small", with_dev=True)
 
 
 def read_context(row: dict[str, Any]) -> str:

@@ -16,6 +16,8 @@ from tasktransfer.cli.options import (
     parse_file,
 )
 
+TRAIN_ON = ("train", "train+dev")
+
 
 def add_commands(commands: Any) -> None:
     """Add ``export-model`` and ``predict``."""
@@ -30,6 +32,11 @@ def add_commands(commands: Any) -> None:
     add_option(
         command, "--model", "NAME", "name of a model in the config (default: the best on dev)"
     )
+    what = (
+        "train, or train+dev to fit a reference again on both splits; its scores stay those of the "
+        "model without dev (default: train)"
+    )
+    add_option(command, "--train-on", "SPLITS", what, choices=TRAIN_ON, default=TRAIN_ON[0])
     add_out(command, "folder to write")
     add_threads(command)
     command = add_command(commands, "predict", predict, config=False)
@@ -66,7 +73,10 @@ def export_model(chosen: argparse.Namespace) -> None:
     from tasktransfer.jobs.export_model import ExportRequest, export_model
 
     study, design = open_design(chosen)
-    request = ExportRequest(chosen.task, chosen.method, chosen.model, chosen.threads)
+    request = ExportRequest(
+        *(chosen.task, chosen.method, chosen.model, chosen.threads),
+        with_dev=chosen.train_on == TRAIN_ON[1],
+    )
     exported = export_model(study, design, chosen.out, request)
     print(format_summary(exported, chosen.out))
 

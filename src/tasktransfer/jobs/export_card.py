@@ -14,6 +14,8 @@ from tasktransfer.results.exported import Exported
 from tasktransfer.stats.calibration import ACCURACY
 
 FILE = "README.md"
+WITH_DEV = "instances_of_train_and_dev"
+"""Key of the provenance of a model that is fitted on train and dev: its number of instances."""
 _LICENCE = re.compile(r"\A---\s*\n.*?^license:\s*(\S[^\n]*)$", re.DOTALL | re.MULTILINE)
 LIBRARIES = {
     "transformers": "transformers",
@@ -62,7 +64,7 @@ def _format_card(candidate: ExportCandidate, exported: Exported) -> Iterator[str
     yield from (f"Labels: {labels}.", "", "## Use", "", *_format_use(exported), "")
     yield from ("## Input", "", *_format_input(exported), "")
     yield from ("## Data", "", *_format_data(candidate, facts), "")
-    yield from ("## Scores", "", *_format_scores(exported), "")
+    yield from ("## Scores", "", *_format_with_dev(facts), *_format_scores(exported), "")
     yield from ("## Probabilities", "", *_format_calibration(exported), "")
     yield from ("## Intended use and limits", "", *_format_limits(exported), "")
     yield from ("## Licences", "", *_format_licences(facts), "")
@@ -121,10 +123,20 @@ def _format_data(candidate: ExportCandidate, facts: Mapping[str, Any]) -> Iterat
         yield "**The dialogues are synthetic: the scores say nothing about real dialogues.**"
 
 
+def _format_with_dev(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a paragraph if the model is fitted on train and dev, which its scores are not."""
+    if WITH_DEV in facts:
+        yield f"**This model is fitted on train and dev ({facts[WITH_DEV]:,} instances).**"
+        yield "Scores, temperature and thresholds are those of the same method fitted on train"
+        yield "alone, because no dialogues are left to measure this model."
+        yield ""
+
+
 def _format_scores(exported: Exported) -> Iterator[str]:
     scores = exported.scores
     test, equal = scores["test"], scores["recorded_predictions"]
-    yield f"This model has {_format_interval(test)} on {test['instances']:,} test instances, and"
+    who = "The model without dev" if WITH_DEV in exported.provenance else "This model"
+    yield f"{who} has {_format_interval(test)} on {test['instances']:,} test instances, and"
     yield f"{scores['dev']:g} on dev. The score is the mean of the task's metrics, in points, and"
     yield f"the interval has 95 % over dialogues. {RULES[scores['method_chosen_by']]}"
     yield "Dev scores chose the seed, and the epoch of a fine-tuned model. The model repeats"

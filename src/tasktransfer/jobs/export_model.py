@@ -15,21 +15,12 @@ import numpy as np
 
 from tasktransfer import __version__, metrics
 from tasktransfer.core.methods import format_method
-from tasktransfer.core.nodes import Fit, Stage, Start
+from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.references import (
-    CONTRASTIVE,
-    NEAREST,
     OF_A_MODEL,
-    REGULARISATION,
-    STRENGTH,
 )
-from tasktransfer.data.cache import read_instances
-from tasktransfer.datasets import DATASETS
-from tasktransfer.datasets.declared.inputs import find_scope
-from tasktransfer.encoding.encoded import select_instances
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import replace_folder
-from tasktransfer.jobs import inputs
 from tasktransfer.jobs.export_calibration import Split, describe_calibration
 from tasktransfer.jobs.export_candidates import (
     ExportCandidate,
@@ -42,23 +33,24 @@ from tasktransfer.jobs.export_candidates import (
     read_recommendation,
     select_method,
 )
-from tasktransfer.jobs.export_card import write_card
+from tasktransfer.jobs.export_card import WITH_DEV, write_card
 from tasktransfer.jobs.export_figure import write_calibration_figure
+from tasktransfer.jobs.export_files import (
+    TOGETHER,
+    fit_reference,
+    read_candidate_instances,
+    write_model,
+)
 from tasktransfer.jobs.needs import model_of
 from tasktransfer.jobs.recorded_job import Brought
-from tasktransfer.jobs.reference_job import tune_encoder
-from tasktransfer.jobs.restore import find_encoded, restore_checkpoint
-from tasktransfer.results.exported import MAKER, VERSION, Exported, Inputs, Reader, read_exported
+from tasktransfer.results.exported import MAKER, Exported, read_exported
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_record_rows, select_task_rows
 from tasktransfer.results.study import Study
 from tasktransfer.stats.calibration import crossfit_confidence, fit_temperature, suggest_threshold
-from tasktransfer.tasks.card import Instance
 
 if TYPE_CHECKING:  # imports torch
     from tasktransfer.jobs.predictor import Predictor
-
-TOGETHER = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +58,15 @@ class ExportRequest:
     """A model to export. Values that are None are chosen, see ``export_candidates``.
 
     Without a method, that is the recommended one of the study's table ``methods``, or else the one
-    with the best mean score on dev.
+    with the best mean score on dev. ``with_dev``: fit the chosen reference again on train and dev
+    after it has been scored.
     """
 
     task: str | None = None
     method: str | None = None
     model: str | None = None
     threads: int = 1
+    with_dev: bool = False
 
 
 def export_model(study: Study, design: Brought, out: Path, request: ExportRequest) -> Exported:
@@ -94,7 +88,7 @@ def export_model(study: Study, design: Brought, out: Path, request: ExportReques
             if digest not in built:
                 built[digest] = Path(temp, str(len(built)))
                 built[digest].mkdir()
-                _write_model(candidate, design, built[digest], request.threads)
+                write_model(candidate, design, built[digest], request.threads)
             return built[digest]
 
         def score_fit(candidate: ExportCandidate) -> float:
@@ -102,10 +96,19 @@ def export_model(study: Study, design: Brought, out: Path, request: ExportReques
             return _score(candidate, dev)
 
         chosen = select_method(recommended or candidates, request.method, request.model, score_fit)
+        if request.with_dev and not isinstance(chosen.node, Fit):
+            raise ConfigError(
+                f"--train-on train+dev: The method {chosen.method} is a fine-tuned model, and dev "
+                "chooses its epoch. Choose a reference with --method, or leave the option out."
+            )
         print(f"exporting {chosen.name}, {_format_seed(chosen)}", file=sys.stderr, flush=True)
         folder = build(chosen)
         rule = "user" if request.method else "recommended" if recommended else "dev"
         exported = _measure(chosen, folder, candidates, rule)
+        if request.with_dev:
+            folder = Path(temp, "with-dev")
+            folder.mkdir()
+            exported = _fit_with_dev(chosen, exported, folder)
         exported.write(folder)
         write_calibration_figure(folder, exported)
         write_card(folder, chosen, exported)
@@ -146,143 +149,26 @@ def _format_seed(candidate: ExportCandidate) -> str:
     return f"seed {candidate.seed}" if candidate.is_trained else "no seed"
 
 
-# --- writing --------------------------------------------------------------------------------------
+def _fit_with_dev(candidate: ExportCandidate, measured: Exported, folder: Path) -> Exported:
+    """Fit a reference on train and dev, write it, and return its facts.
 
-
-def _write_model(candidate: ExportCandidate, design: Brought, folder: Path, threads: int) -> None:
-    """Write weights, tokenizer and ``tasktransfer.json`` of a candidate, without its scores."""
-    node = candidate.node
-    write = _write_stage if isinstance(node, Stage) else _write_fit
-    write(candidate, design, folder, threads).write(folder)
-
-
-def _describe(
-    candidate: ExportCandidate, reader: Reader, max_length: int | None, **more: Any
-) -> Exported:
-    """Return the facts that predictions of a candidate need."""
-    card, declaration = candidate.card, DATASETS[candidate.dataset].declaration
-    if declaration is None:
-        scope: Any = "turn" if card.kind == "utterance_classification" else "dialogue"
-        dialogue, fields = None, {}
-    else:
-        section = declaration.tasks[candidate.task]
-        scope = find_scope(section, declaration.dialogue)
-        dialogue = declaration.dialogue.model_dump(mode="json", exclude_defaults=True)
-        question = {"question": section.question} if section.question else {}
-        fields = {**question, **section.fields}
-    of = Inputs(scope, card.keeps, max_length, card.query, card.first, dialogue=dialogue)
-    facts: dict[str, Any] = {"layout": "tasktransfer", "labels": card.labels, **more}
-    return Exported(
-        exported=VERSION,
-        reader=reader,
-        method=candidate.method,
-        dataset=candidate.dataset,
-        task=candidate.task,
-        kind=card.kind,  # type: ignore[arg-type]
-        inputs=replace(of, fields=fields),
-        **facts,
+    Scores, temperature and threshold are those of the model without dev, because no other
+    dialogues are left to measure them.
+    """
+    splits = ("train", "dev")
+    fit_reference(candidate, folder, splits).write(folder)
+    count = sum(len(read_candidate_instances(candidate, split)) for split in splits)
+    return replace(
+        read_exported(folder),
+        temperature=measured.temperature,
+        min_probability=measured.min_probability,
+        calibration=measured.calibration,
+        scores=measured.scores,
+        provenance={**measured.provenance, WITH_DEV: count},
     )
-
-
-def _write_stage(
-    candidate: ExportCandidate, design: Brought, folder: Path, threads: int
-) -> Exported:
-    """Write a fine-tuned encoder from its checkpoint, or train it again if it was not kept."""
-    from tasktransfer.models.export import (  # noqa: PLC0415  # imports torch
-        load_trained_encoder,
-        write_encoder,
-    )
-    from tasktransfer.models.exported import write_tokenizer  # noqa: PLC0415
-
-    stage, study, card = candidate.node, candidate.study, candidate.card
-    assert isinstance(stage, Stage)
-    if stage.training.fidelity.inputs != "default" and card.toolkit is not None:
-        raise ConfigError(
-            "training.fidelity.inputs: A model that reads the toolkit's inputs cannot be "
-            "exported. Train with inputs: default."
-        )
-    checkpoint = restore_checkpoint(study, Start(stage), design, threads)
-    encoded, name = find_encoded(study, stage), stage.model.name
-    base, revision = study.base_model(name), study.revision(name)
-    encoder = load_trained_encoder(stage, card, checkpoint, encoded, base, revision)
-    longest = stage.model.max_length
-    layout, pooling = write_encoder(encoder, candidate.task, card.labels, longest, folder)
-    side = "left" if card.keeps == "end" else "right"
-    write_tokenizer(str(encoded / "tokenizer"), None, longest, side, folder)
-    return _describe(candidate, "encoder", longest, layout=layout, pooling=pooling)
-
-
-def _write_fit(candidate: ExportCandidate, design: Brought, folder: Path, threads: int) -> Exported:
-    """Fit a reference again, as its job does, and write it."""
-    from tasktransfer.evaluation import portable  # noqa: PLC0415  # imports torch
-    from tasktransfer.models.export import name_labels  # noqa: PLC0415
-    from tasktransfer.models.exported import (  # noqa: PLC0415
-        Embedder,
-        write_embedder,
-        write_regression,
-        write_tokenizer,
-    )
-
-    fit, study, card = candidate.node, candidate.study, candidate.card
-    assert isinstance(fit, Fit)
-    train = _read_instances(candidate, "train")
-    if fit.learner not in OF_A_MODEL:
-        words = portable.WordWeights.fit(card, train)
-        found = portable.fit_regression(card, words.compute_features(card, train), train, fit.seed)
-        arrays: dict[str, Any] = {**words.write(folder), "weight": found.weight, "bias": found.bias}
-        portable.write_arrays(folder, arrays)
-        return _describe(candidate, "words", None, labels=found.labels)
-    spec = model_of(study, fit)
-    base, revision, longest = (
-        study.base_model(spec.name),
-        study.revision(spec.name),
-        spec.max_length,
-    )
-    known = {instance.target[0] for instance in train}
-    labels = tuple(label for label in card.labels if label in known)
-    if fit.learner == CONTRASTIVE:
-        tune_encoder(study, fit, card, train, fit.seed).save(folder, name_labels(labels))
-    else:
-        write_embedder(base, revision, labels, folder)
-    write_tokenizer(base, revision, longest, "left", folder)
-    embedder, parts = Embedder(folder, longest), portable.list_embedded_parts(card, train)
-    features = portable.compute_embeddings(
-        lambda texts: embedder.embed(texts, TOGETHER), card, parts, train
-    )
-    layout = "tasktransfer"
-    if fit.learner == NEAREST:
-        answers = np.array([labels.index(instance.target[0]) for instance in train])
-        portable.write_arrays(folder, {"embeddings": features, "answers": answers})
-    else:
-        strength = float(fit.settings.get(STRENGTH, REGULARISATION))
-        found = portable.fit_regression(card, features, train, fit.seed, strength)
-        if parts == ("before",):
-            write_regression(folder, found.weight, found.bias, longest)
-            layout = "sentence_transformers"
-        else:
-            portable.write_arrays(folder, {"weight": found.weight, "bias": found.bias})
-    reader: Reader = "neighbours" if fit.learner == NEAREST else "embeddings"
-    facts: dict[str, Any] = {"layout": layout, "labels": labels, "pooling": "mean"}
-    return _describe(candidate, reader, longest, parts=parts, **facts)
 
 
 # --- scores ---------------------------------------------------------------------------------------
-
-
-def _read_instances(candidate: ExportCandidate, split: str) -> list[Instance]:
-    """Return the instances of a split that the candidate's node has read."""
-    node = candidate.node
-    if isinstance(node, Stage):
-        training = node.training
-        limits = {
-            "train": training.limit_train,
-            "dev": training.limit_dev,
-            "test": training.limit_test,
-        }
-    else:
-        limits = {key: node.settings.get(f"limit_{key}") for key in ("train", "test")}
-    cache = inputs.cache(candidate.study, node.data)
-    return list(select_instances(read_instances(cache, candidate.task, split), limits.get(split)))
 
 
 def _predict_split(candidate: ExportCandidate, folder: Path, split: str) -> Split:
@@ -290,7 +176,7 @@ def _predict_split(candidate: ExportCandidate, folder: Path, split: str) -> Spli
     from tasktransfer.jobs.predictor import load_predictor  # noqa: PLC0415  # imports torch
 
     predictor: Predictor = load_predictor(folder)
-    instances = _read_instances(candidate, split)
+    instances = read_candidate_instances(candidate, split)
     logits = predictor.compute(instances, TOGETHER)
     places = {label: index for index, label in enumerate(predictor.labels)}
     golds = np.array([places.get(instance.target[0], -1) for instance in instances])
