@@ -37,7 +37,7 @@ CASES = [
     Bad(
         "no tokenizer, GPT-2",
         "gpt2",
-        r"vocabulary is missing; copy",
+        r"vocabulary is missing.*Copy",
         without("tokenizer*", "special*"),
         "decoder",
     ),

@@ -140,17 +140,17 @@ class StorageError(TaskTransferError):
 
 
 _STORAGE = {
-    errno.ENOSPC: "free some space",
-    errno.EDQUOT: "free some of your quota",
-    errno.EROFS: "the file system is mounted read-only; put `results` of the config elsewhere",
-    errno.EACCES: "make it writable for you, or put `results` of the config elsewhere",
-    errno.EISDIR: "give the name of a file",
-    errno.EEXIST: "a file is in the place of a folder; give another path",
-    errno.EFBIG: "this shell limits the size of files: raise the limit (ulimit -f unlimited)",
-    errno.EMFILE: "this shell limits the number of open files: raise the limit (ulimit -n 4096)",
-    errno.ENOTDIR: "a file is in the place of a folder; give another path",
-    errno.ENAMETOOLONG: "give a shorter name",
-    errno.EPERM: "make it writable for you, or put `results` of the config elsewhere",
+    errno.ENOSPC: "Free some space",
+    errno.EDQUOT: "Free some of your quota",
+    errno.EROFS: "Set `results` in the config to a folder on a writable file system",
+    errno.EACCES: "Make it writable for you, or set `results` in the config to another folder",
+    errno.EISDIR: "Name a file",
+    errno.EEXIST: "Choose another path, because a file has the name of the folder",
+    errno.EFBIG: "Raise this shell's limit on the size of files (ulimit -f unlimited)",
+    errno.EMFILE: "Raise this shell's limit on the number of open files (ulimit -n 4096)",
+    errno.ENOTDIR: "Choose another path, because a file has the name of a folder",
+    errno.ENAMETOOLONG: "Choose a shorter name",
+    errno.EPERM: "Make it writable for you, or set `results` in the config to another folder",
 }
 
 
@@ -165,7 +165,8 @@ def as_storage_error(error: BaseException) -> StorageError | None:
         if code == number or os.strerror(number) in text:
             where = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
             return StorageError(
-                f"{where}{os.strerror(number)}. Finished results are kept: {remedy} and start again"
+                f"{where}{os.strerror(number)}. {remedy}, and start again. Finished results are "
+                "kept."
             )
     return None
 
@@ -192,7 +193,9 @@ def as_memory_shortage(error: BaseException) -> MemoryShortageError | None:
         text = str(cause)
         if isinstance(cause, MemoryError) or any(part in text for part in _MEMORY):
             reason = text.splitlines()[0] if text else type(cause).__name__
-            return MemoryShortageError(f"out of memory ({reason}). {_recommend_more_memory()}")
+            return MemoryShortageError(
+                f"The command ran out of memory ({reason}). {_recommend_more_memory()}"
+            )
         cause = cause.__cause__ or cause.__context__
     return None
 
@@ -206,7 +209,7 @@ def refuse_little_memory() -> None:
     limit = _read_memory_limit_mb()
     if limit is not None and limit < LEAST_MEMORY_MB:
         raise MemoryShortageError(
-            f"out of memory: this command needs at least {LEAST_MEMORY_MB:,} MB. "
+            f"The command would run out of memory, because it needs {LEAST_MEMORY_MB:,} MB. "
             f"{_recommend_more_memory()}"
         )
 
@@ -219,8 +222,8 @@ def _read_memory_limit_mb() -> int | None:
 def _recommend_more_memory() -> str:
     limit = _read_memory_limit_mb()
     if limit is not None:
-        return f"This shell's limit is {limit:,} MB: raise it (ulimit -v unlimited)"
-    return "Stop other processes, or use a machine with more memory, and start again"
+        return f"Raise this shell's limit of {limit:,} MB (ulimit -v unlimited)."
+    return "Stop other processes, or use a machine with more memory, and start again."
 
 
 def as_mendable_error(error: BaseException) -> TaskTransferError | None:
@@ -239,7 +242,7 @@ def as_plugin_error(error: BaseException) -> ConfigError | None:
     line = find_plugin_line(error)
     if line is None:
         return None
-    return ConfigError(f"{line}: this plugin raised {describe_error(error)}. Fix the plugin")
+    return ConfigError(f"{line}: The plugin raised {describe_error(error)}. Fix the plugin.")
 
 
 def find_plugin_line(error: BaseException) -> str | None:

@@ -52,7 +52,7 @@ def test_a_file_for_a_checkpoint_is_refused(
     case = Bad("file", "bert", "")
     file = write_checkpoint("bert", tmp_path / "model") / "model.safetensors"
     assert main(["validate", "--config", study_of(file, case)]) == 4
-    assert f"no folder {file}; put the checkpoint there" in capsys.readouterr().err
+    assert f"The folder {file} does not exist. Put the checkpoint there" in capsys.readouterr().err
 
 
 def test_what_is_not_bad_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -212,7 +212,7 @@ def test_what_may_pass_is_tried_again(
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (OSError(errno.ENOSPC, "No space left on device", "a/b"), "a/b: No space left.*free some"),
+        (OSError(errno.ENOSPC, "No space left on device", "a/b"), "a/b: No space left.*Free some"),
         (RuntimeError("I/O error: No space left on device (os error 28)"), "No space left.*free"),
         (OSError(errno.EROFS, "Read-only file system", "a"), "a: Read-only.*elsewhere"),
     ],

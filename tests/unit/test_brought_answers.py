@@ -170,9 +170,9 @@ RIGHT = [{"set": "Market_Tiny", "item": f"Market_Tiny-{n}", "value": n} for n in
     ("change", "told"),
     [
         ({"item": "Market_Tiny-7"}, ":2, item: 'Market_Tiny-7' is not an item of the study; the "),
-        ({"item": "Market_Tiny-0"}, ":2, item: 'Market_Tiny-0' is in line 1 too; remove one"),
+        ({"item": "Market_Tiny-0"}, ":2, item: 'Market_Tiny-0' is in line 1 too. Remove one"),
         ({"set": "Harbour_Tiny"}, ":2, set: 'Harbour_Tiny', but Market_Tiny-1 is an item of Mark"),
-        ({"value": "4"}, ":2, value: '4' is not a finite number; give the rating of Market_Tiny-1"),
+        ({"value": "4"}, ":2, value: '4' is not a finite number. Give the rating of Market_Tiny-1"),
         ({"value": True}, ":2, value: True is not a finite number"),
         ({"value": None}, ":2, value: None is not a finite number"),
         ({"value": float("nan")}, ":2, value: nan is not a finite number"),
@@ -195,7 +195,7 @@ def test_missing_items_are_told(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="2 of 3 items have no answer, first 'Market_Tiny-1'"):
         read_ratings(file, ITEMS)
     write_lines(file, [{"item": row["item"], "reply": 3} for row in RIGHT])
-    with pytest.raises(DataError, match="3 is not a text"):
+    with pytest.raises(DataError, match="Found 3, expected a text"):
         read_replies(file, ITEMS)
 
 
@@ -204,7 +204,10 @@ def test_missing_items_are_told(tmp_path: Path) -> None:
     [
         ([{"name": "panel", "file": "a"}], "'panel' is a method of the study: give another name"),
         ([{"name": "a", "file": "a"}, {"name": "a", "file": "b"}], "already the name of another"),
-        ([{"name": "a", "file": "nothing.jsonl"}], "nothing.jsonl: file not found; run `taskt"),
+        (
+            [{"name": "a", "file": "nothing.jsonl"}],
+            "nothing.jsonl: The file does not exist. Run `taskt",
+        ),
     ],
 )
 def test_wrong_entries_are_told(brought: list[dict[str, str]], told: str, tmp_path: Path) -> None:
@@ -220,7 +223,10 @@ def test_items_that_are_not_prepared_or_not_there(
     file, out = tmp_path / "study.yaml", str(tmp_path / "items.jsonl")
     file.write_text(yaml.safe_dump({**RATER, "results": str(tmp_path / "results")}))
     assert main(["items", "--config", str(file), "--out", out]) != 0
-    assert "The dialogues are not prepared yet. Prepare them: snakemake" in capsys.readouterr().err
+    assert (
+        "The dialogues are not prepared yet. Prepare them with `snakemake"
+        in capsys.readouterr().err
+    )
     transfer = Path(__file__).resolve().parents[2] / "workflow" / "presets" / "demo.yaml"
     assert main(["items", "--config", str(transfer), "--out", out]) != 0
     assert "The design transfer has no items for your own systems" in capsys.readouterr().err

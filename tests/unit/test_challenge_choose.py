@@ -249,8 +249,8 @@ def test_named_runs_that_the_study_does_not_have(study: Study, tmp_path: Path) -
     changes = {QA: {"algorithm": "multitask_finetune"}, RE: {"sources": ["personality_detection"]}}
     with pytest.raises(ConfigError) as caught:
         picked(study, parse_policy("named", "Friends", runs_file(tmp_path, **changes)))
-    assert f"{QA}: the plan has no multitask_finetune from {RE}" in str(caught.value)
-    assert f"{RE}: the plan has no multitask from personality_detection" in str(caught.value)
+    assert f"{QA}: The plan has no multitask_finetune from {RE}" in str(caught.value)
+    assert f"{RE}: The plan has no multitask from personality_detection" in str(caught.value)
     path = runs_file(tmp_path, **{QA: {"seed": 7}})
     with pytest.raises(
         ConfigError, match=rf"{QA}: The study has no run of multitask with seed 7.* 0, 1"
@@ -294,13 +294,13 @@ def test_everything_that_is_missing_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         picked(study)
     lines = str(caught.value).splitlines()
-    assert "missing for tiny-bert (8)" in lines[0]
+    assert "With tiny-bert, these are missing (8)" in lines[0]
     told = {line.split(":")[0].strip(): line for line in lines[1:]}
     assert set(told) == set(TASKS)
     assert "is not in the study" in told["personality_detection"]
-    assert f"  {QA}: the plan has no transfer to it" in str(caught.value)
-    assert "  reading_comprehension: its baseline is not finished" in str(caught.value)
-    assert f"  {RE}: its baseline is not finished" in str(caught.value)
+    assert f"  {QA}: The plan has no transfer to it" in str(caught.value)
+    assert "  reading_comprehension: Its baseline is not finished" in str(caught.value)
+    assert f"  {RE}: Its baseline is not finished" in str(caught.value)
 
 
 def test_fixed_algorithms_that_the_study_lacks(study: Study) -> None:

@@ -102,7 +102,7 @@ def test_line_ends_and_a_byte_order_mark_are_no_text(end: str, tmp_path: Path) -
     assert cells(file) == [row.split(",") for row in ROWS]
     assert [line for line, _ in file.rows()] == [2, 3, 4]
     notes = "\n".join(file.notes)
-    assert "begins with a byte order mark" in notes and "empty lines 5" in notes
+    assert "byte order mark at the beginning is skipped" in notes and "skipped (5)" in notes
     assert ("CRLF" in notes) == (end == "\r\n")
 
 
@@ -110,7 +110,7 @@ def test_a_long_cell_is_read_and_a_longer_one_refused(tmp_path: Path) -> None:
     assert cells(opened(tmp_path, "text,label", "x" * 200_000 + ",y"))[0][0] == "x" * 200_000
     assert ":2: is longer" in refusal(tmp_path, "text,label", "x" * MAX_LENGTH + ",y")
     message = refusal(tmp_path, "text,label", '"x', *["y"] * MAX_LINES, '",z')
-    assert ":2:1: a quotation mark left open" in message
+    assert ":2:1: A quotation mark is" in message
 
 
 # --- the dialect ----------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def test_the_separator_is_what_header_and_rows_agree_on(
     assert file.dialect.separator == separator
     below = lines[1:] if lines[0].startswith("sep=") else lines
     assert [list(file.columns), *cells(file)] == [line.split(separator) for line in below]
-    assert file.notes[0].startswith(f"{tmp_path / name}: read as CSV with ")
+    assert file.notes[0].startswith(f"{tmp_path / name}: The file is read as CSV with ")
 
 
 def test_between_tabs_quotation_marks_may_be_text(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_between_tabs_quotation_marks_may_be_text(tmp_path: Path) -> None:
     assert "quotation marks are read as text" in file.notes[1] and "line 2" in file.notes[1]
     # Marks that are doubled show that a program enclosed the cells: the first line is damaged.
     doubled = refusal(tmp_path, "text\tlabel", *lines[:1], '"a ""b"" c"\tx', name="t.tsv")
-    assert ":2:5: a quotation mark ends a cell within a text" in doubled
+    assert ":2:5: A quotation mark ends a cell within a text" in doubled
     labels = [*lines[:1], *(f'text {n}\t"x"' for n in range(4))]
     assert ":2" in refusal(tmp_path, "text\tlabel", *labels, name="t.tsv")
 
@@ -151,14 +151,14 @@ def test_between_tabs_quotation_marks_may_be_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ('"he said \\"no, never\\" twice",x', ":3:11: a quotation mark after a back"),
-        ('"Yes" he said,x', ":3:5: a quotation mark ends a cell within a text"),
-        ('"never ends,x', ":3:1: a quotation mark left open (never closed)"),
+        ('"he said \\"no, never\\" twice",x', ":3:11: A quotation mark after a back"),
+        ('"Yes" he said,x', ":3:5: A quotation mark ends a cell within a text"),
+        ('"never ends,x', ":3:1: A quotation mark is never closed"),
         ('hello, "x"', ":3:7: blanks before a quotation mark"),
         ("one, two,x", ":3: 3 columns, and line 1 names 2 ('text, label'; commas between"),
         ("alone", ":3: 1 columns"),
         ("text,label", ":3: The line repeats the header of line 1"),
-        ("nul \0,x", ":3: is not UTF-8 text but UTF-16 or binary"),
+        ("nul \0,x", ":3: The file is UTF-16 or binary"),
     ],
 )
 def test_a_row_that_does_not_fit_is_refused_with_its_place(
@@ -210,7 +210,7 @@ def test_a_columns_name_may_be_one_of_its_values(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="looks like data instead of a header, because 'speaker'"):
         open_csv(tmp_path / "b.csv")
     long = opened(tmp_path, "this is a text of ten words and not a name,kind", *ROWS)
-    assert any("is taken for a column's name" in note for note in long.notes)
+    assert any("is read as the name of a column" in note for note in long.notes)
 
 
 def test_names_below_a_header_are_no_data(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_a_name_that_dialogues_share_is_no_label(tmp_path: Path) -> None:
     file.write_text(lines([{**row, "ticket_id": n % 6} for n, row in enumerate(world())]))
     checked = check_files([file], "Own")
     assert "ticket_id" not in declared(checked)["tasks"]
-    assert ":7: dialogue '0' is already at" in checked.problems[0]
+    assert ":7: Dialogue '0' is already at" in checked.problems[0]
     assert name_of([file]) == "Shop"
 
 
@@ -152,20 +152,20 @@ def test_all_that_is_wrong_is_told_with_lines(tmp_path: Path) -> None:
     checked = check_files([train, test], "Own", limit=5)
     found = "\n".join(checked.problems)
     for words in (
-        "train.jsonl:4, messages[0].content: found None, expected a text",
-        "train.jsonl:6: the text is not valid JSON",
+        "train.jsonl:4, messages[0].content: Found None, expected a text",
+        "train.jsonl:6: The text is not valid JSON",
         "train.jsonl:8: the field intent of task intent is missing, null or empty",
-        "train.jsonl:21: dialogue 'all-0' is already at",
-        "test.jsonl:1: label 'other' of intent is in test but not in train",
-        "test.jsonl:2: the dialogue of test is also in train, judged by its text",
+        "train.jsonl:21: Dialogue 'all-0' is already at",
+        "test.jsonl:1: Label 'other' of intent is in test but not in train",
+        "test.jsonl:2: The dialogue of test is also in train, judged by its text",
     ):
         assert words in found
     assert len(checked.problems) == 6
     notes = "\n".join(checked.notes)
     for words in (
-        ":1: begins with a byte order mark",
+        ":1: The byte order mark",
         "21 of 21 lines end in CRLF",
-        "empty lines 10; skipped",
+        "Empty lines are skipped (10)",
         "are longer than 5 tokens",
     ):
         assert words in notes
@@ -226,7 +226,7 @@ def test_short_texts_may_be_in_two_splits_and_long_lists_are_cut(tmp_path: Path)
         (tmp_path / f"{split}.jsonl").write_text(lines(rows))
     checked = check_files([tmp_path / "train.jsonl", tmp_path / "test.jsonl"], "Own")
     (problem,) = checked.problems
-    assert "test.jsonl:41: the dialogue of test is also in train, judged by its text" in problem
+    assert "test.jsonl:41: The dialogue of test is also in train, judged by its text" in problem
     assert ":1: says the same as" in checked.notes[0] and "fewer than 12" in checked.notes[0]
     assert checked.notes[20] == "and 20 more such dialogues"
     assert "82 of 82 dialogues have one turn" in checked.notes[21]
@@ -266,7 +266,7 @@ def test_the_command_ends_with_the_code_of_damaged_data(
     assert main(["data", "check", str(file)]) == 3
     printed = capsys.readouterr()
     assert yaml.safe_load(printed.out)["datasets"]["Own"]["dialogue"] == TURNS
-    assert "own.jsonl:13: the text is not valid JSON" in printed.err
+    assert "own.jsonl:13: The text is not valid JSON" in printed.err
 
 
 def test_rows_without_a_label_are_skipped_if_asked(

@@ -133,7 +133,7 @@ def test_a_cell_is_found_by_what_the_table_prints() -> None:
 def test_an_unknown_name_is_told_the_known_ones() -> None:
     with pytest.raises(ConfigError, match=r"study\.yaml.*'multitusk'.*multitask"):
         explained("bert", "multitusk")
-    with pytest.raises(ConfigError, match=r"no row of table2 has all of .*; 'pretr.*' could be D"):
+    with pytest.raises(ConfigError, match=r"No row of table2 has all of .*. 'pretr.*' could be D"):
         explained("multitask", "pretrain_finetune")
     assert find_table(shown_of(RESULTS), "DailyDialog") is None
 

@@ -127,7 +127,7 @@ def test_turns_are_sorted_by_a_field(positions: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ([1, None], ":1, talk[1].at: the value is missing"),
+        ([1, None], ":1, talk[1].at: The value is missing"),
         ([1, "x"], "cannot be sorted"),
         (["9:59 AM", "1:00 PM"], "cannot be sorted"),
         (["3/1/2024", "1/2/2024"], "cannot be sorted"),
@@ -162,7 +162,7 @@ def test_turns_without_text_are_left_out_with_their_labels() -> None:
     ]
     row = {"talk": turns, "mood": ["calm", "none", "none", "glad"]}
     section = {"turns": "talk", "text": "text", "speaker": "who"}
-    with pytest.raises(DataError, match=r"talk\[1\]\.text: found None, .*dialogue\.skip: empty"):
+    with pytest.raises(DataError, match=r"talk\[1\]\.text: Found None, .*dialogue\.skip: empty"):
         read([row], **section)
     section |= {"skip": "empty"}
     (dialogue,) = read([row], **section)

@@ -55,5 +55,5 @@ def test_judgements_are_summed_up_by_a_command(tmp_path: Path) -> None:
     assert {file.name for file in out.iterdir()} - {"agreement.csv"} == {
         "ratings.csv", "choices.csv", "choices.png", "choices.pdf",
     }  # fmt: skip
-    with pytest.raises(DataError, match=r"none\.csv: is missing; put the file there"):
+    with pytest.raises(DataError, match=r"none\.csv: The file is missing"):
         sum_up(tmp_path / "none.csv", None, out)

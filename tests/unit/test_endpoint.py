@@ -76,7 +76,7 @@ def test_faults_are_passed_over_counted_and_never_guessed(tmp_path: Path) -> Non
 def test_nothing_is_asked_twice_and_nothing_lost_where_the_server_dies(tmp_path: Path) -> None:
     with serving(Server(die_after=8)) as server:
         first = model(server, tmp_path, retries=1)
-        with pytest.raises(EndpointError, match="no answer after 2 requests"):
+        with pytest.raises(EndpointError, match="No answer after 2 requests"):
             first.compute_likelihoods(ASKED)
         first.remembered.close()
         assert server.answers == 8

@@ -100,7 +100,7 @@ def test_an_answer_is_bounded(tmp_path: Path) -> None:
         (Reply(b"", 402), "402: Payment Required"),
         (refusal("You\x1b]0;x\x07 pay", status=402), r"You\\x1b\]0;x\\x07 pay"),
         (Reply({"error": {"message": "Rate limit exceeded: per-day", "code": 429}}), "per-day"),
-        (Reply({"error": "Overloaded, try again"}), "no answer after 2 requests: 429: Overloaded"),
+        (Reply({"error": "Overloaded, try again"}), "No answer after 2 requests .429: Overloaded"),
         (Reply({"choices": [{"error": {"code": 502, "message": "upstream"}}]}), "502: upstream"),
         (Reply({"object": "error", "message": "it does not exist"}), "it does not exist"),
         (Reply({"error": {"message": "no", "code": "x" * 99_999}}), r"no \(x"),
@@ -166,7 +166,7 @@ def test_a_long_pause_is_cut_short_and_reported(
         assert any(
             "pauses of up to 86,400 s" in note for note in endpoint.list_notes(chooses=False)
         )
-    assert "slow down; pausing 0 s" in capsys.readouterr().err
+    assert "slow down. Trying again in 0 s" in capsys.readouterr().err
     assert "requests a pause of 86,400 s" in problem(later, tmp_path / "other")
 
 

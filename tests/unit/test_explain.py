@@ -287,7 +287,7 @@ def test_records_without_tables_and_statistics(study: Study, capsys: Any) -> Non
     assert row["means"] == before["means"]
     assert (row["numbers"], row["up_to_date"]) == ({}, None)
     notes = " ".join(explanation["notes"])
-    assert "do not contain these runs; run `tasktransfer collect` again" in notes
+    assert "do not contain these runs. Run `tasktransfer collect` again" in notes
     assert "no interval and no test" in notes
 
 
@@ -336,14 +336,14 @@ def test_absent_data_are_named_and_the_tables_used(study: Study, capsys: Any) ->
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["Dailydialogue", *CELL[1:]], "(did you mean 'DailyDialog'?); give one of the names"),
-        (["DailyDialog", "bert", *CELL[2:]], "no run is named 'bert' (did you mean 'tiny-bert'?)"),
+        (["Dailydialogue", *CELL[1:]], "(did you mean 'DailyDialog'?). Choose from"),
+        (["DailyDialog", "bert", *CELL[2:]], "No run is named 'bert' (did you mean 'tiny-bert'?)"),
         ([*CELL[:2], "multitsk", "ER", "DNLI"], "did you mean 'multitask'"),
         ([*CELL[:3], "emotion_recogniton", "DNLI"], "did you mean 'emotion_recognition'"),
         ([*CELL[:3], "ER", "DLI"], "dialogue_nli (DNLI)"),
         ([*CELL[:3], "DNLI"], "Name one with DATASET MODEL ALGORITHM SOURCE TARGET"),
-        ([*CELL[:3], "ER", "DNLI", "TC"], "DNLI TC; leave out 'TC'"),
-        ([*CELL[:2], "baseline", "ER", "DNLI"], "no run has all of DailyDialog tiny-bert baseline"),
+        ([*CELL[:3], "ER", "DNLI", "TC"], "DNLI TC. Leave out 'TC'"),
+        ([*CELL[:2], "baseline", "ER", "DNLI"], "No run has all of DailyDialog tiny-bert baseline"),
         (
             [*CELL[:3], "ER", "ER"],
             "'ER' could be dialogue_nli (DNLI), topic_classification (TC)\n",

@@ -240,7 +240,7 @@ def refuse(fetch: Fetch, conversion: Conversion, content: bytes, tmp_path: Path)
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("../train.csv", "upwards"),
+        ("../train.csv", "leads out"),
         ("/etc/train.csv", "absolute"),
         ("a\\train.csv", "backslash"),
         ("more/train.csv", "more than once"),
@@ -324,7 +324,7 @@ def test_other_contents_of_empathetic_dialogues_are_refused(
 @pytest.mark.parametrize(
     ("file", "content", "problem"),
     [
-        ("data.json", "[]", "(data.json):1: the JSON is broken"),
+        ("data.json", "[]", "(data.json):1: The JSON is broken"),
         ("data.json", "{}", "has no dialogues for the split train"),
         ("dialogue_acts.json", "[]", "does not contain a JSON object"),
         ("testListFile.json", None, "is in the lists of both"),

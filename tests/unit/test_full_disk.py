@@ -50,8 +50,8 @@ def test_an_error_that_the_log_cannot_hold_is_told_on_the_console(study: Path) -
 def test_what_was_printed_in_vain_is_an_error_with_the_remedy(study: Path) -> None:
     seen = run(f"{PROGRAM} plan --config study.yaml 3>&2 > /dev/full 2>&1", study)
     assert seen.returncode == 7, seen.stdout
-    assert seen.stdout.startswith("error: No space left on device. Finished results are kept")
-    assert "free some space and start again" in seen.stdout
+    assert seen.stdout.startswith("error: No space left on device. Free some space")
+    assert "Finished results are kept" in seen.stdout
 
 
 def test_a_log_that_has_reached_the_largest_size_of_files(study: Path) -> None:

@@ -292,7 +292,7 @@ def test_the_command_removes_only_when_told(
     before = everything()
     assert cli.main(["gc", "--config", "study.yaml"]) == 0
     out = capsys.readouterr().out
-    assert "nothing was deleted" in out
+    assert "Nothing was deleted" in out
     assert "7 records of other settings" in out
     assert everything() == before
     assert cli.main(["gc", "--config", "study.yaml", "old.yaml", "--yes"]) == 0

@@ -149,7 +149,7 @@ def test_what_is_finished_or_tokenised_needs_no_data() -> None:
 def test_a_damaged_release_is_told() -> None:
     study = on(lambda release: release.content["data"][2].pop("dialogue"))
     (text,) = lacking.list_missing_inputs(study)
-    assert "dialogue 'c': the key 'dialogue' is missing" in text
+    assert "dialogue 'c': The key 'dialogue' is missing" in text
 
 
 def test_plan_and_validate_tell_it(capsys: pytest.CaptureFixture[str]) -> None:

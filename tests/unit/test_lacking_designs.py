@@ -117,7 +117,7 @@ def test_sound_data_lacks_nothing(config: dict[str, Any]) -> None:
 
 CASES: list[tuple[dict[str, Any], str, Callable[[Path], None], str]] = [
     (PANEL, FED, gone, "read from evaluation/fed/fed_data.json. .*remove 'FED_Turn' from rated_"),
-    (PANEL, FED, empty, "fed_data.json:1:1: the file is empty; fetch"),
+    (PANEL, FED, empty, "fed_data.json:1:1: The file is empty. Fetch"),
     (PANEL, GUPTA, empty, "processed_output.csv:1: The file is empty, expected"),
     (PANEL, GUPTA, first_line, "has 0 items of 0 contexts for DailyDialog_Gupta.* from rated_"),
     (PANEL, OWN, gone, "own/train.jsonl, own/dev.jsonl. .*remove 'Own' from domains"),
@@ -135,7 +135,7 @@ CASES: list[tuple[dict[str, Any], str, Callable[[Path], None], str]] = [
         all_silent,
         "no instance of 'MultiWOZ_reply' in .* remove 'MultiWOZ' from corp",
     ),
-    (PROBES, "multiwoz20/val.json", empty, "val.json:1:1: the file is empty; fetch"),
+    (PROBES, "multiwoz20/val.json", empty, "val.json:1:1: The file is empty. Fetch"),
     (PROBES, "own_words/vectors.txt", gone, "vectors.txt: file not found .probes.word_vectors nam"),
     (
         PROBES,

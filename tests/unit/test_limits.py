@@ -69,7 +69,7 @@ def test_too_little_memory_is_told_before_a_library_aborts(tmp_path: Path) -> No
     where = f"--config {DEMO} --set results={tmp_path}/results"
     done = limited(f"collect {where}", f"ulimit -v {300 * 1024}")
     assert done.returncode == 8
-    text = f"needs at least {LEAST_MEMORY_MB:,} MB. This shell's limit is 300 MB"
+    text = f"needs {LEAST_MEMORY_MB:,} MB. Raise this shell's limit of 300 MB"
     assert text in done.stderr
     assert limited(f"validate {where}", f"ulimit -v {300 * 1024}").returncode == 0
 

@@ -148,7 +148,7 @@ def test_the_command_counts_states_and_names_damage(
     assert main(["collect", "--config", "study.yaml"]) == 0
     said = capsys.readouterr().out
     assert "12 runs, 4 missing (1 failed, 1 damaged, 2 waiting)" in said
-    assert f"left out, damaged: {record}: The record is not valid JSON" in said
+    assert f"A damaged record is left out: {record}: The record is not valid JSON" in said
     holes = Path(study.holes).read_text()
     assert f"{record}: The record is not valid JSON" in holes
     assert "failed: out of memory" in holes

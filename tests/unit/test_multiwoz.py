@@ -101,7 +101,7 @@ def test_a_corpus_too_small_to_split_is_refused(tmp_path: Path) -> None:
 def test_no_json_is_refused(tmp_path: Path) -> None:
     read(tmp_path, GOOD)
     (tmp_path / "multiwoz20" / "test.json").write_text("{")
-    with pytest.raises(DataError, match=r"test\.json:1:2: the JSON is broken"):
+    with pytest.raises(DataError, match=r"test\.json:1:2: The JSON is broken"):
         MULTIWOZ.reader.open(tmp_path, False)
 
 

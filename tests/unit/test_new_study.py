@@ -82,7 +82,7 @@ def test_what_is_given_is_not_asked_and_a_wrong_answer_is_refused(tmp_path: Path
     given = ("--file", "own.jsonl", "--label", "intent", "--model", "tiny")
     code, said = at_a_terminal(tmp_path, {"Time budget in hours on this machine": "soon"}, *given)
     assert code == 2
-    assert "--hours: found 'soon', expected a number above 0" in said
+    assert "--hours: Found 'soon', expected a number above 0" in said
     assert not any(question in said for question in QUESTIONS[:3])
     assert not (tmp_path / "config.yaml").exists()
 
@@ -139,7 +139,7 @@ def test_hours_that_are_no_time_are_refused(
     file.write_text(lines([dialogue("a", number) for number in range(12)]))
     given = ["--file", str(file), "--label", "intent", "--model", "tiny", f"--hours={hours}"]
     assert main(["init", *given]) == 2
-    assert f"--hours: found '{hours}', expected a number above 0" in capsys.readouterr().err
+    assert f"--hours: Found '{hours}', expected a number above 0" in capsys.readouterr().err
 
 
 def test_each_model_has_a_name_of_its_own() -> None:

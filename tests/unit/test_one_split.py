@@ -122,7 +122,7 @@ def test_one_dialogue_of_empathetic_dialogues_under_two_names(folder: Path) -> N
     )
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(dialogues, "LABELS", content["emotions"])
-        with pytest.raises(DataError, match=rf"afraid\.csv: dialogues {told}"):
+        with pytest.raises(DataError, match=rf"afraid\.csv: Dialogues {told}"):
             READS[EMOTION](folder)
 
 
@@ -146,7 +146,7 @@ def test_what_a_published_release_has_twice_is_told_and_not_refused() -> None:
 def test_short_texts_are_said_twice_by_chance() -> None:
     both = [Said(split, split, "I like this one!", "file") for split in ("train", "test")]
     assert refuse_shared(both) == ()
-    with pytest.raises(DataError, match="file: dialogues 'train'"):
+    with pytest.raises(DataError, match="file: Dialogues 'train'"):
         refuse_shared(both, least_words=1)
 
 

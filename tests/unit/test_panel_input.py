@@ -247,8 +247,8 @@ def put(key: str, value: Any) -> Callable[[Rows], None]:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (put("ratings", [3, "good"]), ":4: rating 'good' is not a number; give one, or remove"),
-        (put("ratings", [3, float("nan")]), ":4: rating nan is not a number"),
+        (put("ratings", [3, "good"]), ":4: Rating 'good' is not a number. Give one, or remove"),
+        (put("ratings", [3, float("nan")]), ":4: Rating nan is not a number"),
         (put("ratings", []), ":4: The row has no rating. Add one, or remove"),
         (
             put("ratings", [7]),
@@ -257,7 +257,7 @@ def put(key: str, value: Any) -> Callable[[Rows], None]:
         (put("response", "  "), ":4: The response is empty. Write the response, or remove"),
         (put("context", [" "]), ":4: The context is empty"),
         (put("context_id", ""), ":4: The context has no ID, but intervals"),
-        (lambda rows: rows[3].pop("context_id"), ":4: the key .context_id. is missing"),
+        (lambda rows: rows[3].pop("context_id"), ":4: The key .context_id. is missing"),
         (
             lambda rows: rows.append(rows[3]),
             r"context, response and ratings are the same as in .*\.jsonl:4. Keep",
@@ -274,7 +274,7 @@ def test_ratings_that_cannot_be(world: Path, change: Callable[[Rows], None], tol
 def test_a_line_that_is_no_json_is_named(world: Path) -> None:
     with (world / SET).open("a") as file:
         file.write("{oops\n")
-    with pytest.raises(DataError, match=r"Harbour_Tiny\.jsonl:\d+: the text is not valid JSON"):
+    with pytest.raises(DataError, match=r"Harbour_Tiny\.jsonl:\d+: The text is not valid JSON"):
         rated(world)
 
 

@@ -169,4 +169,4 @@ def test_validate_tells_it(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_name_that_is_no_utf8_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         cli.main(["data", "check", os.fsdecode(b"caf\xe9.jsonl")])
-    assert r"caf\udce9.jsonl: the name is not valid UTF-8" in capsys.readouterr().err
+    assert r"caf\udce9.jsonl: The name is not valid UTF-8" in capsys.readouterr().err

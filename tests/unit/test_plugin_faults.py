@@ -83,7 +83,7 @@ def test_a_design_of_other_types_is_refused(arguments: str, told: str) -> None:
 @pytest.mark.parametrize(
     ("plan", "told"),
     [
-        ("config.absent", "toy.py:{line}: this plugin raised AttributeError: "),
+        ("config.absent", "toy.py:{line}: The plugin raised AttributeError: "),
         ("5", "returned 5. Return a core.plan.Plan"),
     ],
 )

@@ -207,7 +207,7 @@ def test_ties_of_a_users_judgements(tmp_path: Path) -> None:
         DataError, match=r"judgements\.csv:1: The columns choice are missing; found .id, answer"
     ):
         read_judgements(file)
-    with pytest.raises(DataError, match=r"none\.csv: is missing; put"):
+    with pytest.raises(DataError, match=r"none\.csv: The file is missing"):
         read_judgements(tmp_path / "none.csv")
 
 

@@ -211,8 +211,8 @@ def test_an_unanswered_check_fails() -> None:
         ({"key": "abc"}, ":1, key: 'abc' is not '"),
         ({"sheet": "rater-9"}, ":1, sheet: 'rater-9' is not a sheet of the key"),
         ({"item": "0"}, ":1, item: '0' is not an item of rater-1"),
-        ({"empathy": 6}, ":1, empathy: '6'; give one of 1, 2, 3, 4, 5"),
-        ({"fluency": None}, ":1, fluency: 'None'; give one of"),
+        ({"empathy": 6}, ":1, empathy: Found '6', expected one of 1, 2, 3, 4, 5"),
+        ({"fluency": None}, ":1, fluency: Found 'None', expected one of"),
     ],
 )
 def test_a_wrong_line_is_told(change: dict[str, Any], told: str, tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_a_wrong_line_is_told(change: dict[str, Any], told: str, tmp_path: Path)
     with pytest.raises(DataError) as error:
         _read(sheets, [{**line, **change}], file)
     assert str(error.value).startswith(f"{file}{told}")
-    with pytest.raises(DataError, match=r"rater-1 is also answered in .*a\.jsonl:1; remove one"):
+    with pytest.raises(DataError, match=r"rater-1 is also answered in .*a\.jsonl:1. Remove one"):
         _read(sheets, [line, line], file)
 
 

@@ -84,7 +84,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "a mark that is a text": (
         "Friends",
         metadata("synthetic", "yes"),
-        ("TLiDB_Friends.json", "metadata.synthetic", "'yes'", "expected true or false; write true"),
+        ("TLiDB_Friends.json", "metadata.synthetic", "'yes'", "expected true or false. Write true"),
     ),
     "a mark that is a number": ("Friends", metadata("synthetic", 1), ("metadata.synthetic", "1")),
     "a mark that is null": ("Friends", metadata("synthetic", None), ("metadata.synthetic", "None")),
@@ -92,12 +92,12 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "data is no list": (
         "Friends",
         lambda t: t.content.update(data={}),
-        ("data: {} is not a list",),
+        ("data: Found {}, expected a list",),
     ),
     "a dialogue is no object": (
         "Friends",
         lambda t: t.content["data"].append(7),
-        ("data[5]", "7 is not an object"),
+        ("data[5]", "Found 7, expected an object"),
     ),
     "a dialogue twice": ("Friends", repeat_dialogue, ("data[5]", "dialogue_id 'a' occurs twice")),
     "other labels": (
@@ -126,7 +126,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "speakers as text": (
         "Friends",
         put("dialogue", 1, "speakers", "Ross"),
-        ("dialogue 'a'", "dialogue[1].speakers", "'Ross' is not a list"),
+        ("dialogue 'a'", "dialogue[1].speakers", "Found 'Ross', expected a list"),
     ),
     "a speaker without name": (
         "Friends",
@@ -162,7 +162,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "an instance id that is a number": (
         "DailyDialog",
         put("dialogue", 1, "emotion_recognition", "instance_id", 5),
-        ("emotion_recognition.instance_id", "5 is not a text"),
+        ("emotion_recognition.instance_id", "Found 5, expected a text"),
     ),
     "topic": (
         "DailyDialog",
@@ -217,7 +217,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "no entities": (
         "Friends",
         put("dialogue_metadata", "reading_comprehension", None),
-        ("dialogue_metadata.reading_comprehension", "None is not an object"),
+        ("dialogue_metadata.reading_comprehension", "Found None, expected an object"),
     ),
     # Options
     "option out of range": (
@@ -238,7 +238,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "option of a wrong type": (
         "DailyDialog",
         put(ARS, 0, "samples", 0, "options", ["a", "b", 3]),
-        ("samples[0].options[2]", "3 is not a text"),
+        ("samples[0].options[2]", "Found 3, expected a text"),
     ),
     # Spans
     "causal span elsewhere": (
@@ -254,7 +254,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "start as text": (
         "DailyDialog",
         put(DRSE, 0, "qas", 0, "answers", 0, "answer_start", "44"),
-        ("'a_qa0'", "answer_start", "'44' is not an integer"),
+        ("'a_qa0'", "answer_start", "Found '44', expected an integer"),
     ),
     "no answers": (
         "DailyDialog",
@@ -289,7 +289,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "is_speaker of a wrong type": (
         "Friends",
         put(*QA, "is_speaker", 0),
-        ("'a_What'", "is_speaker", "0 is not true or false"),
+        ("'a_What'", "is_speaker", "Found 0, expected true or false"),
     ),
     "mention elsewhere": (
         "Friends",

@@ -17,7 +17,7 @@ TRAIN, DEV = "TTiDB_train_ids.txt", "TTiDB_dev_ids.txt"
 def test_broken_json_names_line_and_column(tmp_path: Path) -> None:
     folder = tiny_release("Friends").write(tmp_path)
     (folder / "TLiDB_Friends.json").write_text('{"metadata": {},\n "data": [1, }')
-    with pytest.raises(DataError, match=r"TLiDB_Friends\.json:2:14: the JSON is broken"):
+    with pytest.raises(DataError, match=r"TLiDB_Friends\.json:2:14: The JSON is broken"):
         load_release(tmp_path, "Friends")
 
 
@@ -26,7 +26,7 @@ def test_broken_json_names_line_and_column(tmp_path: Path) -> None:
     [
         ("TLiDB_Friends.json", b'{"a": "\xff"}', "is not UTF-8"),
         ("TLiDB_Friends.json", b"[" * 200_000, "nested too deeply"),
-        ("TLiDB_Friends.json", b"[]", "[] is not an object"),
+        ("TLiDB_Friends.json", b"[]", "Found [], expected an object"),
         (DEV, b"\xff\n", "is not valid UTF-8"),
     ],
 )

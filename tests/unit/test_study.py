@@ -201,7 +201,7 @@ def test_missing_data_is_refused_by_name() -> None:
 
 
 def test_missing_model_is_refused_by_name() -> None:
-    with pytest.raises(ModelError, match=r"model tiny-bert: no folder \./gone"):
+    with pytest.raises(ModelError, match=r"model tiny-bert: The folder \./gone"):
         opened(models=[MODEL | {"checkpoint": "./gone"}])
 
 

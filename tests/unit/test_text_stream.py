@@ -42,16 +42,24 @@ def refusal(file: Path) -> str:
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("a.jsonl.gz", ROW, "is not compressed with gzip, as its name says; remove .gz"),
-        ("a.jsonl.gz", gzip.compress(ROW * 99, mtime=0)[:-9], "is cut off"),
-        ("a.json.gz", gzip.compress(ROW * 99, mtime=0)[:-8] + b"\0" * 8, "holds damaged gzip data"),
-        ("a.csv.gz", gzip.compress(ROW, mtime=0)[:10] + b"\xff" * 30, "holds damaged gzip data"),
-        ("a.jsonl", gzip.compress(ROW, mtime=0), "is compressed with gzip; end its name in .gz"),
-        ("a.jsonl", bz2.compress(ROW), "is compressed with bzip2; unpack it"),
+        ("a.jsonl.gz", ROW, "is not compressed with gzip"),
+        ("a.jsonl.gz", gzip.compress(ROW * 99, mtime=0)[:-9], "is truncated"),
+        (
+            "a.json.gz",
+            gzip.compress(ROW * 99, mtime=0)[:-8] + b"\0" * 8,
+            "contains damaged gzip data",
+        ),
+        ("a.csv.gz", gzip.compress(ROW, mtime=0)[:10] + b"\xff" * 30, "contains damaged gzip data"),
+        (
+            "a.jsonl",
+            gzip.compress(ROW, mtime=0),
+            "is compressed with gzip. Let its name end in .gz",
+        ),
+        ("a.jsonl", bz2.compress(ROW), "is compressed with bzip2. Unpack it"),
         ("a.csv", b"PK\x03\x04rest", "is a zip or a spreadsheet (.xlsx)"),
         ("a.json", b"<!DOCTYPE html>\n<html>", "is an HTML page"),
         ("a.jsonl", b"version https://git-lfs.github.com/spec/v1\noid 1", "run git lfs pull"),
-        ("a.csv", b"PAR1....", "is Parquet; end its name in .parquet"),
+        ("a.csv", b"PAR1....", "is in Parquet format"),
     ],
 )
 def test_a_file_is_told_by_its_first_bytes(
@@ -80,7 +88,7 @@ def test_pipes_and_devices_are_refused_at_once(
         ("a.json", b'{"data": [', b" ", "consecutive spaces and line breaks"),
         ("a.jsonl", b"", b" ", f":1: is longer than {MAX_LENGTH:,} characters"),
         ("a.csv", b"text,label\n", b"x", ":2: is longer"),
-        ("a.json", b'["', b"x", ":1: a value of more than"),
+        ("a.json", b'["', b"x", ":1: The value that begins with"),
         ("a.json", b"", b"[", "nested too deeply"),
         ("a.jsonl", b'{"a":', b"[", ":1: is longer"),
     ],
@@ -113,10 +121,10 @@ def test_an_archive_that_is_no_file_is_not_to_be_fetched_again(
     file = tmp_path / "a.archive"
     for make, told in ((os.mkfifo, "a named pipe"), (Path.mkdir, "Is a directory")):
         make(file)
-        with pytest.raises(DataError, match=rf"{told}.*; give a readable file"):
+        with pytest.raises(DataError, match=rf"{told}.*Check its permissions"):
             read(file, "x")
         file.rmdir() if file.is_dir() else file.unlink()
-    with pytest.raises(DataError, match="is missing; put the file there"):
+    with pytest.raises(DataError, match="The file is missing"):
         read(file, "x")
 
 
@@ -173,19 +181,19 @@ def test_json_is_read_whatever_its_lines(text: str, ending: str, tmp_path: Path)
         (
             "a.jsonl",
             '{"a": 1}\n{"a": 1, "b": {"c": 1, "c": 2}}',
-            ":2: the text is not valid JSON (the key 'c' is",
+            ":2: The text is not valid JSON (the key 'c' is",
         ),
-        ("a.json", '[{"a": 1},\n{"a": 1,\n"a": 2}]', ":3:1: the JSON is broken (the key 'a'"),
+        ("a.json", '[{"a": 1},\n{"a": 1,\n"a": 2}]', ":3:1: The JSON is broken (the key 'a'"),
         ("a.json", '{"d1": {"t": 1},\n"d2": {"t": 2},\n"d1": {"t": 3}}', ":3"),
         ("a.json", '{"data": [{"a": 1}],\n"data": [{"a": 2}]}', ":2"),
-        ("a.json", '[{"a": 1}, {"\\u0061": 1, "a": 2}]', "the key 'a' is there already"),
-        ("a.json", '[{"a": 1}]\n[{"a": 2}]', ":2: the first value is followed by another"),
-        ("a.jsonl", "[1]\n[2]", ":1: found [1], expected an object"),
+        ("a.json", '[{"a": 1}, {"\\u0061": 1, "a": 2}]', "the key 'a' is already"),
+        ("a.json", '[{"a": 1}]\n[{"a": 2}]', ":2: The first value is followed by another"),
+        ("a.jsonl", "[1]\n[2]", ":1: Found [1], expected an object"),
         ("a.jsonl", '{"a": 1},\n{"a": 2},', "remove the comma after the object"),
         ("a.jsonl", "{'a': 1}\n{'a': 2}", "write the line with json.dumps"),
         ("a.json", '[{"a": 1},', ":1"),
         ("a.json", '[{"a": 1} {"a": 2}]', "expected ',' or ']'"),
-        ("a.json", "[[1, 2], [3, 4]]", "item 1: found [1, 2], expected an object in braces"),
+        ("a.json", "[[1, 2], [3, 4]]", "item 1: Found [1, 2], expected an object in braces"),
         ("a.json", '{"a": ' + "9" * 5000 + "}", "thousands of digits"),
         ("a.json", "", "found an empty file"),
         ("a.json", '"text"', "found 'text', expected a list of objects"),
@@ -217,7 +225,7 @@ def test_pieces_may_end_anywhere(
         (tmp_path / "a.json").write_text(text)
         assert rows(tmp_path / "a.json") == odd
     (tmp_path / "a.json").write_text("[\n{},\n{},\n\n  {]")
-    assert ":5:4: the JSON is broken" in refusal(tmp_path / "a.json")
+    assert ":5:4: The JSON is broken" in refusal(tmp_path / "a.json")
 
 
 @pytest.mark.parametrize("orient", ["columns", "split", "values", "records", "index", "table"])

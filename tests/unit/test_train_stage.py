@@ -274,7 +274,7 @@ def test_an_interrupted_training_starts_over_where_a_round_before_is_asked_for(
 
     killed(0)
     assert "resumes after round 1" in killed(0)
-    assert "missing checkpoints of rounds: 1; the training starts over" in killed(1)
+    assert "missing checkpoints of rounds: 1, so the training starts over" in killed(1)
     assert list_kept_rounds(tmp_path) == [0, 1]
 
 

@@ -47,7 +47,7 @@ def test_fields_of_the_query_are_read_with_the_dialogue(file: Path) -> None:
     read_queries = [each.query for each in read(file, "dialogue", TURNS, {"topic": "about"})]
     assert read_queries == [{"topic": "cars"}, {"topic": "bread"}]
     assert read(file, "turn", TURNS, {"own": "turns[].said"})[1].query == {"own": "bye"}
-    with pytest.raises(DataError, match=r"new\.jsonl:1, other: the value is missing or not a text"):
+    with pytest.raises(DataError, match=r"new\.jsonl:1, other: The value is missing or not a text"):
         read(file, "dialogue", TURNS, {"x": "other"})
 
 

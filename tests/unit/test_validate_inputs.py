@@ -50,7 +50,7 @@ def test_a_model_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     study["models"] = [{**MODEL, "checkpoint": "./gone"}]
     Path("study.yaml").write_text(yaml.safe_dump(study))
     assert cli.main(["validate", "--config", "study.yaml"]) == 4
-    assert "model tiny-bert: no folder ./gone; put" in capsys.readouterr().err
+    assert "model tiny-bert: The folder ./gone does not exist. Put" in capsys.readouterr().err
     assert cli.main(["validate", "--config", "study.yaml", "--config-only", "--json"]) == 0
     seen = json.loads(capsys.readouterr().out)
     assert "./gone" in seen["not_checked"][1]
@@ -65,7 +65,7 @@ def test_a_finished_study_needs_neither(capsys: pytest.CaptureFixture[str]) -> N
     finish_all(study)
     shutil.rmtree("model")
     assert cli.main(["validate", "--config", "study.yaml"]) == 0
-    assert "not checked: model tiny-bert: no folder ./model" in capsys.readouterr().out
+    assert "not checked: model tiny-bert: The folder ./model" in capsys.readouterr().out
 
 
 def test_a_declared_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,7 +62,10 @@ def test_a_missing_checkpoint_is_reported_before_the_fit(
     write_study(tmp_path, {"name": "gone", "family": "encoder", "checkpoint": "./gone"})
     monkeypatch.chdir(tmp_path)
     assert main(["validate", "--config", "study.yaml"]) != 0
-    assert "model gone: no folder ./gone; put the checkpoint there" in capsys.readouterr().err
+    assert (
+        "model gone: The folder ./gone does not exist. Put the checkpoint there"
+        in capsys.readouterr().err
+    )
 
 
 def test_every_layer_is_probed(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser, words = make_parser(), list(arguments)
     for word in words:
         if any("\ud800" <= character <= "\udfff" for character in word):
-            parser.error(f"{ascii(word)[1:-1]}: the name is not valid UTF-8; rename the file")
+            parser.error(f"{ascii(word)[1:-1]}: The name is not valid UTF-8. Rename the file.")
     words = replace_job(parser, words)
     end = words.index("--") if words[:1] == ["run"] and "--" in words else len(words)
     chosen, left = parser.parse_known_args(words[:end])

@@ -74,7 +74,7 @@ def run_demo(folder: Path, cores: int | None, *, dry_run: bool) -> None:
     if not dry_run and find_spec("torch") is None:
         raise ModelError(
             "torch: The package is not installed, but the demo trains models. Run `pip "
-            f"install 'tasktransfer[train]'` and start `snakemake --cores all` in {folder}"
+            f"install 'tasktransfer[train]'` and start `snakemake --cores all` in {folder}."
         )
     words = ["--cores", str(cores or "all"), *(["--dry-run", "--quiet", "rules"] * dry_run)]
     # Jobs call `tasktransfer` from the PATH, and need nothing from the Hugging Face hub.

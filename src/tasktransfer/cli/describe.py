@@ -60,7 +60,9 @@ def demo(chosen: argparse.Namespace) -> None:
     write_demo(chosen.folder)
     run_demo(chosen.folder, chosen.cores, dry_run=chosen.dry_run)
     if chosen.dry_run:
-        print(f"{chosen.folder}: written; run the study with `snakemake --cores all` in it")
+        print(
+            f"{chosen.folder}: The study was written. Run `snakemake --cores all` in this folder."
+        )
     else:
         results = chosen.folder / load_config(chosen.folder / "config.yaml").results
         print(f"figures and tables: {results / 'figures'}")

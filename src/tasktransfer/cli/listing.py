@@ -53,8 +53,9 @@ def cp(chosen: argparse.Namespace) -> None:
     shutil.copyfile(PRESETS / f"{name}.yaml", file)
     results = yaml.safe_load(file.read_text("utf-8"))["results"]
     print(
-        f"{file}: written; run it with `tasktransfer run {file}`. It shares the folder {results} "
-        "with the preset and reuses finished runs; set `results` to a new folder to start afresh."
+        f"{file}: The preset was copied. Run it with `tasktransfer run {file}`. It shares the "
+        f"folder {results} with the preset and reuses finished runs. Set `results` to a new folder "
+        "to start afresh."
     )
 
 

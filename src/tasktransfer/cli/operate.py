@@ -113,8 +113,8 @@ def _open_study_design(chosen: argparse.Namespace) -> tuple[Study, Design]:
     study, design = open_design(chosen, need_inputs=False)
     if study.unknown:
         raise DataError(
-            "; ".join(study.absent) + "; without it, it is unknown which results belong to "
-            f"{study.config_file}"
+            f"{study.config_file}: It is unknown which results belong to this study, because its "
+            "inputs are missing. Provide them:\n  " + "\n  ".join(study.absent)
         )
     return study, design
 
@@ -195,7 +195,7 @@ def gc(chosen: argparse.Namespace) -> None:
         gone = remove(garbage)
         print(escape_text(gone.as_text()), file=sys.stderr if chosen.json else sys.stdout)
     elif not chosen.json:
-        print("nothing was deleted; add --yes to delete these files")
+        print("Nothing was deleted. Add --yes to delete these files.")
 
 
 def _request_consent(count: int) -> bool:

@@ -149,7 +149,7 @@ def parse_positive(text: str) -> int:
     digits = text.isascii() and text.isdecimal() and len(text) <= len(str(LARGEST))
     if not digits or not 1 <= int(text) <= LARGEST:
         raise argparse.ArgumentTypeError(
-            f"{text[:20]!r} is not a whole number from 1 to {LARGEST:,}"
+            f"found {text[:20]!r}, expected a whole number from 1 to {LARGEST:,}"
         )
     return int(text)
 

@@ -178,14 +178,14 @@ def init(chosen: argparse.Namespace) -> None:
     if release is None and written.sources:
         print(
             "note: FETA's datasets were not found, so the sources come from the tiny world, which "
-            "is synthetic; give --release to use FETA",
+            "is synthetic. Add --release to use FETA.",
             file=sys.stderr,
         )
     print(f"{chosen.out / 'config.yaml'}: {written.sources} sources, {written.size}")
     if not written.sources:
         print(
             f"note: {hours:g} h leave no time for sources, so the study only compares a "
-            "trained baseline with simple references; give more --hours to compare sources",
+            "trained baseline with simple references. Allow more --hours to compare sources.",
             file=sys.stderr,
         )
     print(
@@ -215,5 +215,5 @@ def _parse_hours(text: str) -> float:
     except ValueError:
         hours = 0.0
     if hours <= 0:
-        raise ConfigError(f"--hours: found {text!r}, expected a number above 0")
+        raise ConfigError(f"--hours: Found {text!r}, expected a number above 0. Correct it.")
     return hours

@@ -124,7 +124,7 @@ def run_study(request: Request) -> Study:
         listed = "".join(f"\n{line}" for line in failures)
         raise TaskTransferError(
             f"{request.config}: Snakemake ended with exit code {code}. Finished results are "
-            f"kept. Fix the cause and run the same command again{listed}"
+            f"kept. Fix the cause and run the same command again.{listed}"
         )
     return study
 

@@ -63,7 +63,7 @@ def parse_probability(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text[:20]!r} is not a number from 0 to 1")
+        raise argparse.ArgumentTypeError(f"found {text[:20]!r}, expected a number from 0 to 1")
     return value
 
 

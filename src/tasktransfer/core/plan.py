@@ -130,7 +130,7 @@ def refuse_large(count: int) -> None:
     if count > MOST_NODES:
         raise PlanTooLargeError(
             f"The study requests {count:,} runs or more, but the maximum of a plan is "
-            f"{MOST_NODES:,}"
+            f"{MOST_NODES:,}"  # the caller adds which keys to lower
         )
 
 

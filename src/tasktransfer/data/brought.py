@@ -53,7 +53,7 @@ def get_set(item: str) -> str:
 def _read_value(row: Table, item: str, location: Location) -> float:
     rated = get_text(row, "set", location)
     if rated != get_set(item):
-        problem = f"{rated!r:.60}, but {item} is an item of {get_set(item)}"
+        problem = f"found {rated!r:.60}, but {item} is an item of {get_set(item)}"
         raise location.at("set").error(problem, "correct it")
     value = get_member(row, "value", location)
     if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
@@ -77,9 +77,9 @@ def _read_answers(
     for line, row, location in read_json_lines(file):
         item = get_text(row, "item", location)
         if item not in known:
-            problem = f"{item!r:.60} is not an item of the study; the nearest is "
-            problem += find_nearest(item, known)
-            raise location.at("item").error(problem, f"remove the line, or correct it; {ITEMS}")
+            nearest = find_nearest(item, known)
+            problem = f"{item!r:.60} is not an item of the study (the nearest is {nearest})"
+            raise location.at("item").error(problem, f"remove the line, or correct it. {ITEMS}")
         if item in answers:
             problem = f"{item!r} is in line {lines[item]} too"
             raise location.at("item").error(problem, "remove one of the two lines")
@@ -88,6 +88,6 @@ def _read_answers(
     if missing:
         raise DataError(
             f"{file}: {len(missing):,} of {format_quantity(len(known), 'item')} have no "
-            f"answer, first {missing[0]!r}. Add a line for each; {ITEMS}."
+            f"answer, first {missing[0]!r}. Add a line for each. {ITEMS}."
         )
     return [answers[instance.id] for instance in instances]

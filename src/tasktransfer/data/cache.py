@@ -209,7 +209,8 @@ def read_manifest(folder: Path | str) -> Manifest:
             return _parse_manifest(content)
     except FileNotFoundError:
         raise DataError(
-            f"{file}: The file does not exist, because the data is not prepared there"
+            f"{file}: The file does not exist, because the data is not prepared there. "
+            f"{_describe_remedy(folder)}."
         ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
@@ -231,8 +232,8 @@ def read_instances(folder: Path | str, task: str, split: str) -> list[Instance]:
     manifest = read_manifest(folder)
     if task not in manifest.tasks or split not in manifest.tasks[task]:
         raise DataError(
-            f"{folder}: The cache has no instances of task {task!r} in split {split!r}, only "
-            f"the splits {', '.join(SPLITS)} of {', '.join(manifest.tasks)}"
+            f"{folder}: The cache has no instances of task {task!r} in split {split!r}. Choose one "
+            f"of the splits {', '.join(SPLITS)} and one of the tasks {', '.join(manifest.tasks)}."
         )
     expected = manifest.tasks[task][split].samples
     if expected == 0:

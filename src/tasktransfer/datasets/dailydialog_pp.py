@@ -81,6 +81,6 @@ def _parse_context(row: Table, location: Location, split: str, kinds: Sequence[s
     responses = {kind: get_texts(row, kind, location) for kind in kinds}
     for key, texts in (("context", utterances), (FITTING, responses[FITTING])):
         if not texts:
-            raise location.at(key).error("contains no text")
+            raise location.at(key).error("the list contains no text")
     name = get_member(row, "dialog_id" if split == "train" else "id", location)
     return Context(f"dd++{split}-{name}", utterances, responses, location)

@@ -227,7 +227,7 @@ def _download_rest(address: str, part: Path) -> None:
             raise DataError(
                 f"{address}: The response is a web page, not an archive. Open it in a "
                 "browser, download the archive, and put it at "
-                f"{part.with_name(part.name[1:].removesuffix('.download'))}"
+                f"{part.with_name(part.name[1:].removesuffix('.download'))}."
             )
         place = _RANGE.match(answer.headers.get("Content-Range", ""))
         if not place or int(place[1]) != have:

@@ -164,9 +164,9 @@ def _refuse(
     second = of_other.index(of_one[first])
     name, same = split.names[first], other.names[second]
     here, there = split.places[first], other.places[second]
-    what = f"dialogues {name!r} ({split.name}) and {same!r} ({other.name}) have the same text"
+    what = f"Dialogues {name!r} ({split.name}) and {same!r} ({other.name}) have the same text"
     if name == same:
-        what = f"dialogue {name!r} is in {split.name} and in {other.name}"
+        what = f"Dialogue {name!r} is in {split.name} and in {other.name}"
     count = f" ({len(twice):,} in all)" if len(twice) > 1 else ""
     where = here if here == there else f"{here} and {there}"
     raise DataError(f"{where}: {what}{count}. {remedy}, {LEARNT}.")

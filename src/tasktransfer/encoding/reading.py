@@ -48,32 +48,32 @@ def translate_errors(start: str, what: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
-        raise ModelError(f"{start}: The {what} cannot be read ({_explain_error(error)})") from error
+        raise ModelError(f"{start}: The {what} cannot be read. {_explain_error(error)}") from error
 
 
 def _explain_error(error: Exception) -> str:
-    """Return the cause without lists of classes and without advice that does not apply here."""
+    """Return cause and remedy, without lists of classes and advice that does not apply here."""
     from transformers import __version__
 
     text = str(error)
     if "trust_remote_code" in text:
         return (
-            "it needs custom code (auto_map in config.json), but code from checkpoints is never "
-            "run; use a checkpoint whose architecture is part of transformers"
+            "It needs custom code (auto_map in config.json), but code from checkpoints is never "
+            "run. Use a checkpoint whose architecture is part of transformers."
         )
     if "Unrecognized model" in text or "does not recognize this architecture" in text:
         return (
-            f"its model_type is missing or unknown to transformers {__version__}; "
-            "correct it, or use another checkpoint"
+            f"Its model_type is missing or unknown to transformers {__version__}. "
+            "Correct it, or use another checkpoint."
         )
     if any(words in text for words in NOT_FOUND):
         return (
-            "there is no such folder, and it cannot be loaded from the Hugging Face hub; give a "
-            "name on the hub (with HF_TOKEN if it is private), or a folder with config.json, "
-            "the tokenizer's files and model.safetensors"
+            "The folder does not exist, and the hub of Hugging Face has no such model or cannot be "
+            "reached. Name a model on the hub (with HF_TOKEN if it is private), or a folder with "
+            "config.json, the tokenizer's files and model.safetensors."
         )
     lines = text.strip().splitlines() or [repr(error)]
     return (
-        f"{lines[0][:300]} ({type(error).__name__}); copy or download the checkpoint again, or use "
-        "another"
+        f"The cause is: {lines[0][:300]} ({type(error).__name__}). Copy or download the checkpoint "
+        "again, or use another one."
     )

@@ -90,8 +90,8 @@ def _check_vocabulary_file_of_class(folder: Path, tokenizer: Any) -> None:
 
 def _build_vocabulary_error(folder: Path, files: str) -> ModelError:
     return ModelError(
-        f"{folder}: no {files}: the tokenizer's vocabulary is missing; copy the checkpoint's "
-        "tokenizer files into the folder"
+        f"{folder}: The tokenizer's vocabulary is missing, because the folder has no {files}. Copy "
+        "the checkpoint's tokenizer files into the folder."
     )
 
 

@@ -91,8 +91,8 @@ class ContrastiveEncoder:
             )
             if not math.isfinite(loss.item()):
                 raise TrainingError(
-                    f"the contrastive loss of {task.name} became {loss.item()} in update {number}. "
-                    "Leave contrastive_logistic out of references, or use another model"
+                    f"The contrastive loss of {task.name} became {loss.item()} in update {number}. "
+                    "Remove contrastive_logistic from references, or use another model."
                 )
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]

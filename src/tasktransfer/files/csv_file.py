@@ -28,7 +28,7 @@ from tasktransfer.files.csv_records import (
     split_leniently,
 )
 from tasktransfer.files.csv_separator import find_separator
-from tasktransfer.files.locations import format_location
+from tasktransfer.files.locations import format_location, format_problem
 from tasktransfer.files.text_stream import TextLines, format_numbers
 
 ENOUGH_ROWS = 1000
@@ -212,9 +212,9 @@ class _Look:
         if self.broken is not None:
             return _build_csv_error(self.path, self.dialect, self.broken)
         return DataError(
-            f"{format_location(self.path, min(self.joined.first))}: two quotation marks enclose "
-            f"what looks like several rows ({self.dialect}); remove them or double them, or if "
-            "they are right write the file as JSON lines: "
+            f"{format_location(self.path, min(self.joined.first))}: Two quotation marks enclose "
+            f"what looks like several rows ({self.dialect}). Remove or double them. If they are "
+            "right, write the file as JSON lines: "
             f"{_format_conversion_command(self.path, self.dialect)}"
         )
 
@@ -223,16 +223,16 @@ class _Look:
         found = " or ".join(map(str, sorted(self.widths)[:3]))
         others = f" (lines {self.wrong})" if self.wrong.count > 1 else ""
         shown = {"\t": "a tab"}.get(separator, repr(separator))
-        remedy = f"put texts with {shown} in quotes"
+        remedy = f"Put texts with {shown} in quotes"
         if self.widths == {width + 1} and not self.rows:
             remedy = (
-                f"name the first column too if it numbers the rows, or put texts with {shown} in "
+                f"Name the first column too if it numbers the rows, or put texts with {shown} in "
                 "quotes"
             )
         return DataError(
-            f"{format_location(self.path, self.wrong.first[0])}{others}: {found} columns, and "
-            f"line {self.header_line} names {width} ({', '.join(self.columns.header)!r:.60}; "
-            f"{self.dialect}); {remedy}"
+            f"{format_location(self.path, self.wrong.first[0])}{others}: The line has {found} "
+            f"columns, but line {self.header_line} names {width} "
+            f"({', '.join(self.columns.header)!r:.60}; {self.dialect}). {remedy}."
         )
 
     def file(self, note: str = "") -> CsvFile:
@@ -247,8 +247,8 @@ class _Look:
         names = tuple(self.columns.header[i] for i in places)
         self._refuse_header(names)
         notes = [
-            f"{self.path}: read as CSV with {self.dialect}; line {self.header_line} names "
-            f"{len(names)} columns, {self.rows:,} rows follow",
+            f"{self.path}: The file is read as CSV with {self.dialect}. Line {self.header_line} "
+            f"names {len(names)} columns, and {self.rows:,} rows follow.",
             *([note] if note else []),
             *self._list_notes(index, passed),
             *self.lines.notes(),
@@ -302,20 +302,20 @@ class _Look:
     def _list_notes(self, index: int | None, passed: set[int]) -> Iterator[str]:
         if index is not None:
             yield (
-                f"{self.path}: the first column has no name and numbers the rows, like an index "
-                "that pandas writes; skipped"
+                f"{self.path}: The first column has no name and numbers the rows, like an index "
+                "that pandas writes. It is skipped."
             )
         if empty := len(passed - {index}):
-            yield f"{self.path}: {empty} columns without a name are empty; skipped"
+            yield f"{self.path}: {empty} columns without a name are empty and skipped."
         for name in self.columns.find_long_names()[:1]:
             yield (
-                f"{format_location(self.path, self.header_line)}: {name!r:.60} is taken for a "
-                "column's name; if it is data, put a line with names before it"
+                f"{format_location(self.path, self.header_line)}: {name!r:.60} is read as the "
+                "name of a column. If it is data, put a line with names before it."
             )
         if self.several_lines.count:
             yield (
                 f"{self.path}: {self.several_lines.count:,} rows have line ends within quotation "
-                f"marks (lines {self.several_lines}); read as one text each"
+                f"marks (lines {self.several_lines}). Each is read as one text."
             )
 
 
@@ -346,7 +346,7 @@ def _read_records(lines: TextLines, dialect: Dialect, header_line: int) -> Itera
 
 def _build_csv_error(path: Path, dialect: Dialect, error: BrokenError) -> DataError:
     location = format_location(path, error.line, error.column)
-    return DataError(f"{location}: {error.problem} ({dialect}); {error.remedy}")
+    return DataError(format_problem(location, f"{error.problem} ({dialect})", error.remedy))
 
 
 def _format_conversion_command(path: Path, dialect: Dialect) -> str:

@@ -101,8 +101,8 @@ def split_leniently(line: str, separator: str) -> list[str]:
 
 def _build_width_error(line: int) -> BrokenError:
     return BrokenError(
-        *(line, 1, f"a row of more than {MAX_CELLS:,} cells"),
-        "remove unused columns, or give the dialogues as JSON lines",
+        *(line, 1, f"the row has more than {MAX_CELLS:,} cells"),
+        "remove unused columns, or write the dialogues as JSON lines",
     )
 
 
@@ -141,7 +141,11 @@ class _QuotedRecord:
         cell = self.text[start:end]
         if QUOTE in cell and not self.has_blanks and _BLANK_BEFORE_QUOTE.fullmatch(cell):
             raise BrokenError(
-                *(self.line, start + 1, "blanks before a quotation mark that encloses a cell"),
+                *(
+                    self.line,
+                    start + 1,
+                    "there are blanks before a quotation mark that encloses a cell",
+                ),
                 "remove the blanks",
             )
         self.cells.append(cell)
@@ -173,8 +177,8 @@ class _QuotedRecord:
         if not number or self.size > MAX_LENGTH or len(self.lines) == MAX_LINES:
             what = "never closed" if not number else f"not closed for {len(self.lines):,} lines"
             raise BrokenError(
-                *(line, column, f"a quotation mark left open ({what})"),
-                "close it, and double those within a text",
+                *(line, column, f"a quotation mark is {what}"),
+                "close it, and double quotation marks within a text",
             )
         self.line, self.text = number, _strip_line_end(text)
         self.end = text[len(self.text) :]
@@ -199,5 +203,5 @@ class _QuotedRecord:
                 place + 1,
                 f"a quotation mark ends a cell within a text ({after}; {opened})",
             ),
-            "double those within a text",
+            "double quotation marks within a text",
         )

@@ -20,9 +20,9 @@ from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 from tasktransfer.files.csv_file import open_csv
 from tasktransfer.files.fields import Location, Table
-from tasktransfer.files.locations import format_location
+from tasktransfer.files.locations import format_location, format_problem
 from tasktransfer.files.regular import open_regular
-from tasktransfer.files.safe_zip import Limits, UnsafeZipError, check_zip
+from tasktransfer.files.safe_zip import Limits, UnsafeZipError, check_zip, describe_flaw
 from tasktransfer.files.text_stream import MAX_LENGTH, MAX_RATIO, RATIO_FREE_BYTES, TextLines
 
 AGAIN = "fix it, or fetch the file again"
@@ -61,8 +61,11 @@ def read_content(file: Path) -> bytes:
 
 def _build_read_error(file: Path, error: OSError) -> DataError:
     if isinstance(error, FileNotFoundError):
-        return DataError(f"{file}: is missing; put the file there")
-    return DataError(f"{file}: cannot be read ({error.strerror}); give a readable file")
+        return DataError(f"{file}: The file is missing. Put it there.")
+    return DataError(
+        f"{file}: The file cannot be read ({error.strerror}). Check its permissions, or name "
+        "another file."
+    )
 
 
 def read_from_zip(file: Path, name: str) -> bytes:
@@ -78,13 +81,12 @@ def read_from_zip(file: Path, name: str) -> bytes:
         if member is not None:
             return b"".join(archive.chunks(member))
     except UnsafeZipError as error:
-        raise DataError(f"{file}: The archive cannot be read ({error}). Fetch it again.") from None
+        raise DataError(describe_flaw(file, error.flaw)) from None
     except OSError as error:
         raise _build_read_error(file, error) from None
-    flaws = "; ".join(flaw.text for flaw in archive.flaws)
-    raise DataError(
-        f"{file}: The archive contains no valid {name} ({flaws or 'not found'}). Fetch it again."
-    )
+    if archive.flaws:
+        raise DataError(describe_flaw(file, archive.flaws[0]))
+    raise DataError(f"{file}: The archive contains no {name}. Fetch it again.")
 
 
 def read_from_tar(file: Path, name: str) -> bytes:
@@ -154,9 +156,10 @@ def parse_json(content: bytes, file: str | Path, remedy: str = "fetch the file a
     except json.JSONDecodeError as error:
         what = "the file is empty" if not text.strip() else f"the JSON is broken ({error.msg})"
         location = format_location(file, error.lineno, error.colno)
-        raise DataError(f"{location}: {what}; {remedy}") from None
+        raise DataError(format_problem(location, what, remedy)) from None
     except ValueError as error:
-        raise DataError(f"{file}: The text is not valid JSON ({error}); {remedy}") from None
+        problem = f"The text is not valid JSON ({error})"
+        raise DataError(format_problem(file, problem, remedy)) from None
 
 
 def read_json_object(file: Path, remedy: str = AGAIN) -> tuple[Table, Location]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tasktransfer.errors import DataError, escape_line
-from tasktransfer.files.locations import format_location
+from tasktransfer.files.locations import format_location, format_problem
 
 Table = dict[str, object]
 
@@ -23,7 +23,8 @@ class Location:
     Attributes:
         row: description of a row without a line of its own, such as ``row 12`` or ``item 3``. With
             ``line``, an item in that line.
-        remedy: end of every message about the location, empty if each problem has its own remedy.
+        remedy: end of every message about the location, without a full stop; empty if each problem
+            has its own remedy.
         line: line number in the file from 1, None if it is unknown.
     """
 
@@ -82,9 +83,8 @@ class Location:
             f"instance {self.instance!r}" if self.instance else "",
             self.path,
         ]
-        remedy_text = f"; {remedy or self.remedy}" if remedy or self.remedy else ""
         place = escape_line(", ".join(part for part in parts if part))
-        return DataError(f"{place}: {problem}{remedy_text}")
+        return DataError(format_problem(place, problem, remedy or self.remedy))
 
 
 def find_nearest(value: str, valid: Iterable[str]) -> str:
@@ -177,4 +177,5 @@ def iterate_tables(table: Table, key: str, location: Location) -> Iterator[tuple
 
 def _build_value_error(value: object, wanted: str, location: Location) -> DataError:
     shown = repr(value)
-    return location.error(f"{shown if len(shown) <= 60 else shown[:57] + '...'} is not {wanted}")
+    found = shown if len(shown) <= 60 else shown[:57] + "..."
+    return location.error(f"found {found}, expected {wanted}")

@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
-from tasktransfer.files.locations import format_location
+from tasktransfer.files.locations import format_location, format_problem
 from tasktransfer.files.text_stream import MAX_LENGTH, open_text
 
 CHUNK = 2**20
@@ -127,7 +127,7 @@ class JsonCursor:
                 self.take('"')
             line, key = self.line, self.value()
             if key in lines:
-                problem = f"the key {key!r:.60} is there already, on line {lines[key]}"
+                problem = f"the key {key!r:.60} is already on line {lines[key]}"
                 raise self.error(problem, "rename one of the two")
             lines[key] = line
             self.take(":")
@@ -146,7 +146,7 @@ class JsonCursor:
 
     def error(self, problem: str, remedy: str) -> DataError:
         """Return an error with the line of the cursor."""
-        return DataError(f"{format_location(self._path, self.line)}: {problem}; {remedy}")
+        return DataError(format_problem(format_location(self._path, self.line), problem, remedy))
 
     def _make_syntax_error(self, error: json.JSONDecodeError) -> DataError:
         self._count(error.pos)
@@ -154,14 +154,14 @@ class JsonCursor:
             "the file is empty" if not self._buffer.strip() else f"the JSON is broken ({error.msg})"
         )
         location = format_location(self._path, self._line, self._column)
-        return DataError(f"{location}: {what}; fix it")
+        return DataError(format_problem(location, what, "fix it"))
 
     def _make_length_error(self) -> TooLongError:
         beginning = self._buffer[self._at : self._at + 40]
         return TooLongError(
-            f"{format_location(self._path, self.line)}: a value of more than {MAX_LENGTH:,} "
-            f"characters, or a broken one, begins with {beginning!r}; write one object per row, as "
-            "pandas.to_json(orient='records', lines=True) does"
+            f"{format_location(self._path, self.line)}: The value that begins with {beginning!r} "
+            f"is longer than {MAX_LENGTH:,} characters, or broken. Write one object per row, as "
+            "pandas.to_json(orient='records', lines=True) does."
         )
 
     def _count(self, place: int) -> None:

@@ -134,7 +134,7 @@ def _locate_duplicate_key(text: str, start: int) -> DuplicateKeyError:
             if first != mark.start():
                 lines = text.count("\n", first, mark.start())
                 where = f", {lines:,} line{'s' if lines > 1 else ''} above" if lines else ""
-                message = f"the key {key!r:.60} is there already in this object{where}"
+                message = f"the key {key!r:.60} is already in this object{where}"
                 return DuplicateKeyError(message, text, mark.start())
     raise AssertionError("no key occurs twice")
 

@@ -8,3 +8,12 @@ from pathlib import Path
 def format_location(file: str | Path, line: int | None = None, column: int | None = None) -> str:
     """Return ``file:line:column``, both numbers from 1; without the numbers that are None."""
     return ":".join(str(part) for part in (file, line, column) if part is not None)
+
+
+def format_problem(place: str | Path, problem: str, remedy: str = "") -> str:
+    """Return an error message, ``place: Problem. Remedy.``, from two sentences or their parts.
+
+    Neither ends in a full stop, and their first letters may be small.
+    """
+    sentences = [f"{text[0].upper()}{text[1:]}." for text in (problem, remedy) if text]
+    return f"{place}: {' '.join(sentences)}"

@@ -102,10 +102,10 @@ def _refuse_member(path: Path, number: int, member: tarfile.TarInfo, limits: Lim
     path_name = f"{member.name}/" if member.isdir() else member.name
     flaw = find_path_flaw(path_name, "tar")
     if flaw is None and (member.issparse() or not (member.isfile() or member.isdir())):
-        flaw = "is a link, a device or a sparse file. Pack the file itself."
+        flaw = "This is a link, a device or a sparse file. Pack the file itself."
     if flaw is None and member.size > min(limits.file, limits.total):
-        flaw = f"claims {member.size:,} bytes, more than is read. {_AGAIN}."
+        flaw = f"The file claims {member.size:,} bytes, more than the limit. {_AGAIN}."
     if flaw is not None:
-        raise DataError(f"{path}: The member {member.name!r} {flaw}")
+        raise DataError(f"{path}, member {member.name!r}: {flaw}")
     if number > limits.members:
         raise DataError(f"{path}: The archive has more than {limits.members:,} members. {_AGAIN}.")

@@ -23,8 +23,8 @@ RATIO_FREE_BYTES = 2**20
 """Maximum size of a member that is accepted with any compression ratio."""
 
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-_AGAIN = "fetch or pack it again"
-_LESS = "pack only what belongs there"
+_AGAIN = "Fetch or pack it again."
+_LESS = "Pack only the files that belong there."
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,18 @@ class Flaw:
     Attributes:
         kind: kind of the problem, for reports.
         member: name of the member in the zip, empty for the zip itself.
-        text: description that continues after the name and ends in a remedy.
+        text: sentences about the problem and its remedy, which do not repeat the name.
     """
 
     kind: str
     member: str
     text: str
+
+
+def describe_flaw(path: Path, flaw: Flaw) -> str:
+    """Return the error message about a problem of the zip at a path."""
+    place = f"{path}, member {flaw.member!r}" if flaw.member else str(path)
+    return f"{place}: {flaw.text}"
 
 
 class UnsafeZipError(Exception):
@@ -109,11 +115,13 @@ class SafeZip:
         for chunk in self.budget.counted(name, _unpack_member(self.path, name, info)):
             read += len(chunk)
             if limits.ratio and read > max(RATIO_FREE_BYTES, limits.ratio * info.compress_size):
-                text = f"unpacks to more than {limits.ratio} times its packed size; {_LESS}"
+                text = f"The file unpacks to more than {limits.ratio} times its packed size."
+                text = f"{text} {_LESS}"
                 raise UnsafeZipError("too-large", text, name)
             yield chunk
         if read != info.file_size:
-            text = f"is damaged: it ends after {read:,} of {info.file_size:,} bytes; {_AGAIN}"
+            text = f"The file is damaged and ends after {read:,} of {info.file_size:,} bytes."
+            text = f"{text} {_AGAIN}"
             raise UnsafeZipError("damaged", text, name)
 
 
@@ -144,10 +152,10 @@ def _list_members(path: Path, limits: Limits) -> list[zipfile.ZipInfo]:
     """Return all members. Raises UnsafeZipError if the zip itself has a problem."""
     size = path.stat().st_size
     if not size:
-        text = f"cannot be read as a zip: it is empty (0 bytes); {_AGAIN}"
+        text = f"The file is empty, so it cannot be read as a zip. {_AGAIN}"
         raise UnsafeZipError("empty-archive", text)
     if size > limits.archive:
-        text = f"is {size:,} bytes; a zip of more than {limits.archive:,} is not opened; {_LESS}"
+        text = f"The zip has {size:,} bytes, but at most {limits.archive:,} are read. {_LESS}"
         raise UnsafeZipError("too-large", text)
     try:
         with zipfile.ZipFile(path) as archive:
@@ -155,17 +163,18 @@ def _list_members(path: Path, limits: Limits) -> list[zipfile.ZipInfo]:
     except Exception as error:
         # zipfile raises a dozen kinds of errors for damaged bytes (BadZipFile, struct.error,
         # ValueError, NotImplementedError, OSError, ...). They are treated alike here.
-        text = f"cannot be read as a zip ({describe_error(error)}); {_AGAIN}"
+        text = f"The file cannot be read as a zip ({describe_error(error)}). {_AGAIN}"
         raise UnsafeZipError("not-a-zip", text) from error
     if not infos:
-        raise UnsafeZipError("empty-archive", f"is a zip without any file; {_AGAIN}")
+        raise UnsafeZipError("empty-archive", f"The zip contains no files. {_AGAIN}")
     if len(infos) > limits.members:
-        text = f"has {len(infos):,} members; at most {limits.members:,} are read; {_LESS}"
+        text = f"The zip has {len(infos):,} members, but at most {limits.members:,} are read."
+        text = f"{text} {_LESS}"
         raise UnsafeZipError("too-many-members", text)
     if sum(info.compress_size for info in infos) > size:
         # A false compressed size would defeat the limit on the ratio.
         raise UnsafeZipError(
-            "damaged", f"has members that claim more bytes than the zip has; {_AGAIN}"
+            "damaged", f"The members of the zip claim more bytes than the zip has. {_AGAIN}"
         )
     return infos
 
@@ -183,7 +192,7 @@ def _split_members(
             kind, text = trick
             flaws.append(Flaw(kind, info.orig_filename, text))
         elif name in members:
-            text = "is in the zip more than once; keep one of them"
+            text = "The file is in the zip more than once. Keep one of them."
             flaws.append(Flaw("duplicate-member", name, text))
         elif not info.filename.endswith("/"):
             members[name] = info
@@ -197,30 +206,30 @@ def _find_flaw(info: zipfile.ZipInfo, limits: Limits) -> tuple[str, str] | None:
     if unsafe is not None:
         return "unsafe-path", unsafe
     if kind == stat.S_IFLNK:
-        return "link", "is a symbolic link; pack the file itself"
+        return "link", "This is a symbolic link. Pack the file itself."
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        return "not-a-file", "is not a regular file; leave it out"
+        return "not-a-file", "This is not a regular file. Leave it out."
     if info.flag_bits & 0x1:
-        return "encrypted", "is encrypted; pack it without a password"
+        return "encrypted", "The file is encrypted. Pack it without a password."
     if info.compress_type not in _METHODS:
-        text = "cannot be read: it is packed by another method than deflate; use plain zip"
+        text = "The file is not compressed with deflate, so it cannot be read. Use plain zip."
         return "compression", text
     if info.file_size > limits.file:
-        text = f"claims {info.file_size:,} bytes; at most {limits.file:,} are read of a file"
-        return "too-large", f"{text}; {_LESS}"
+        text = f"The file claims {info.file_size:,} bytes, but at most {limits.file:,} are read."
+        return "too-large", f"{text} {_LESS}"
     return None
 
 
 def find_path_flaw(name: str, archive: str = "zip") -> str | None:
     """Return the description of an unsafe path of a member, or None if the path is safe."""
     if "\\" in name:
-        return "has a foreign path, with a backslash; part folders by /"
+        return "The path contains a backslash. Separate folders by /."
     if name.startswith("/") or re.match(r"[A-Za-z]:", name):
-        return f"has an absolute path; paths start at the top of the {archive}"
+        return f"The path is absolute. Let it start at the top of the {archive}."
     if ".." in name.split("/"):
-        return f"leads out of its folder, upwards (..); paths stay inside the {archive}"
+        return f"The path leads out of its folder (..). Let it stay inside the {archive}."
     if not name.isprintable() or not (name.endswith("/") or name.strip("./ ")):
-        return "has a path that is empty or holds control characters; rename it"
+        return "The path is empty or contains control characters. Rename the file."
     return None
 
 
@@ -230,11 +239,12 @@ def _unpack_member(path: Path, name: str, info: zipfile.ZipInfo) -> Iterator[byt
             while chunk := stream.read(CHUNK_BYTES):
                 yield chunk
     except Exception as error:  # as in _list_members
-        text = f"is damaged in the zip ({describe_error(error)}); {_AGAIN}"
+        text = f"The file is damaged in the zip ({describe_error(error)}). {_AGAIN}"
         raise UnsafeZipError("damaged", text, name) from error
 
 
 def _describe_size_limit(limits: Limits) -> str:
-    a_file = "" if limits.file == math.inf else f"{limits.file // 2**20:,.0f} MiB a file, "
-    text = f"unpacks to more than is read ({a_file}{limits.total // 2**20:,} MiB in all)"
-    return f"{text}; {_LESS}"
+    total = f"{limits.total // 2**20:,} MiB in all"
+    if limits.file != math.inf:
+        total = f"{limits.file // 2**20:,.0f} MiB per file, {total}"
+    return f"The content is larger than the limit ({total}). {_LESS}"

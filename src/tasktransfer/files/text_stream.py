@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, TextIO
 
 from tasktransfer.errors import DataError
-from tasktransfer.files.locations import format_location
+from tasktransfer.files.locations import format_location, format_problem
 from tasktransfer.files.regular import open_regular
 
 MAX_LENGTH = 8 * 2**20
@@ -34,21 +34,21 @@ SHOWN_LINES = 5
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # UTF-32's begins with one of them, or with NULs
 _GZIP = b"\x1f\x8b"
 _OTHER_FORMATS = {
-    _GZIP: ("is compressed with gzip", "end its name in .gz"),
+    _GZIP: ("is compressed with gzip", "Let its name end in .gz"),
     b"PK\x03\x04": (
         "is a zip or a spreadsheet (.xlsx)",
-        "unpack it, or save the sheet as CSV in UTF-8",
+        "Unpack it, or save the sheet as CSV in UTF-8",
     ),
-    b"BZh": ("is compressed with bzip2", "unpack it"),
-    b"\xfd7zXZ": ("is compressed with xz", "unpack it"),
-    b"\x28\xb5\x2f\xfd": ("is compressed with Zstandard", "unpack it"),
-    b"PAR1": ("is Parquet", "end its name in .parquet"),
-    b"ARROW1": ("is Arrow", "end its name in .arrow"),
-    b"SQLite format 3": ("is a SQLite database", "export its table as CSV"),
-    b"%PDF": ("is a PDF", "give a file with the dialogues"),
-    b"version https://git-lfs": ("is a pointer of Git LFS, not the file", "run git lfs pull"),
-    b"<!doctype html": ("is an HTML page", "download the file itself"),
-    b"<html": ("is an HTML page", "download the file itself"),
+    b"BZh": ("is compressed with bzip2", "Unpack it"),
+    b"\xfd7zXZ": ("is compressed with xz", "Unpack it"),
+    b"\x28\xb5\x2f\xfd": ("is compressed with Zstandard", "Unpack it"),
+    b"PAR1": ("is in Parquet format", "Let its name end in .parquet"),
+    b"ARROW1": ("is in Arrow format", "Let its name end in .arrow"),
+    b"SQLite format 3": ("is a SQLite database", "Export its table as CSV"),
+    b"%PDF": ("is a PDF", "Name a file with the dialogues"),
+    b"version https://git-lfs": ("is a pointer of Git LFS, not the content", "Run git lfs pull"),
+    b"<!doctype html": ("is an HTML page", "Download the file itself"),
+    b"<html": ("is an HTML page", "Download the file itself"),
 }
 """First bytes (in lower case if they are text) → description of the format, and the remedy."""
 
@@ -100,13 +100,13 @@ class TextLines:
         notes = []
         if self._has_mark:
             where = format_location(self.path, 1)
-            notes.append(f"{where}: begins with a byte order mark; skipped")
+            notes.append(f"{where}: The byte order mark at the beginning is skipped.")
         if self._crlf:
             counts = f"{self._crlf:,} of {self._lines:,} lines"
-            notes.append(f"{self.path}: {counts} end in CRLF; read as line ends")
+            notes.append(f"{self.path}: CRLF at the end of {counts} is read as a line end.")
         if self._empty:
             numbers = format_numbers(self._first_empty, self._empty)
-            notes.append(f"{self.path}: empty lines {numbers}; skipped")
+            notes.append(f"{self.path}: Empty lines are skipped ({numbers}).")
         return notes
 
 
@@ -182,24 +182,33 @@ def _refuse_other_format(path: Path, head: bytes, is_gzip: bool) -> None:
     if is_gzip:
         if head.startswith(_GZIP):
             return
+        if not head:
+            raise DataError(f"{path}: The file is empty. Fetch it again.")
         raise DataError(
-            f"{path}: is not compressed with gzip, as its name says; "
-            + ("fetch it again: it is empty" if not head else "remove .gz from its name")
+            f"{path}: The file is not compressed with gzip, although its name ends in .gz. Remove "
+            ".gz from its name."
         )
     for beginning, (what, remedy) in _OTHER_FORMATS.items():
         if head.lower().startswith(beginning.lower()):
-            raise DataError(f"{path}: {what}; {remedy}")
+            raise DataError(format_problem(path, f"The file {what}", remedy))
 
 
 def _build_damage_error(path: Path, error: Exception) -> DataError:
     if isinstance(error, EOFError):
-        return DataError(f"{path}: is cut off (gzip data end too early); fetch or pack it again")
+        return DataError(
+            f"{path}: The file is truncated, because its gzip data end too early. Fetch or "
+            "compress it again."
+        )
     if isinstance(error, zlib.error | gzip.BadGzipFile):
-        return DataError(f"{path}: holds damaged gzip data ({error}); fetch or pack it again")
+        return DataError(
+            f"{path}: The file contains damaged gzip data ({error}). Fetch or compress it again."
+        )
     if isinstance(error, FileNotFoundError):
-        return DataError(f"{path}: is missing; put the file there")
+        return DataError(f"{path}: The file is missing. Put it there.")
     reason = getattr(error, "strerror", None) or error
-    return DataError(f"{path}: cannot be read ({reason}); give a readable file")
+    return DataError(
+        f"{path}: The file cannot be read ({reason}). Check its permissions, or name another file."
+    )
 
 
 def refuse_encoding(path: Path) -> None:
@@ -223,12 +232,13 @@ def refuse_encoding(path: Path) -> None:
 
 def _build_binary_error(path: Path, line: int) -> DataError:
     return DataError(
-        f"{format_location(path, line)}: is not UTF-8 text but UTF-16 or binary; save it as UTF-8"
+        f"{format_location(path, line)}: The file is UTF-16 or binary, not UTF-8 text. Save it as "
+        "UTF-8."
     )
 
 
 def _build_length_error(path: Path, line: int) -> DataError:
     return DataError(
-        f"{format_location(path, line)}: is longer than {MAX_LENGTH:,} characters; write one row "
-        "per line"
+        f"{format_location(path, line)}: The line is longer than {MAX_LENGTH:,} characters. Write "
+        "one row per line."
     )

@@ -85,23 +85,21 @@ def _describe_likely_cause(model: Any, missing: list[str], unexpected: list[str]
     if missing and not unexpected:
         if {_mask_layer_number(p) for p in missing} <= kinds:
             return (
-                "Whole layers are missing: config.json specifies more layers than the file has; "
-                "use config.json and weights from the same checkpoint"
+                "Whole layers are missing, because config.json specifies more layers than the file "
+                "has. Use config.json and weights from the same checkpoint."
             )
         if all(POOLER_OR_HEAD.match(p) for p in missing):
-            return (
-                "The model was saved without its head; save the model with its language-model head"
-            )
-        return "The file is incomplete; copy or download the checkpoint again"
+            return "The model was saved without its head. Save it with its language-model head."
+        return "The file is incomplete. Copy or download the checkpoint again."
     if unexpected and not missing:
         if {_mask_layer_number(p) for p in unexpected} <= kinds:
             return (
-                "config.json specifies fewer layers than the file has; use config.json and "
-                "weights from the same checkpoint"
+                "config.json specifies fewer layers than the file has. Use config.json and "
+                "weights from the same checkpoint."
             )
         return (
-            "This architecture has no such weights: another model or an adapter was saved with it; "
-            "save only the model itself with save_pretrained"
+            "This architecture has no such weights, so another model or an adapter was saved with "
+            "it. Save only the model itself with save_pretrained."
         )
     if missing:
         wrapper = unexpected[0].partition(".")[0]
@@ -111,15 +109,15 @@ def _describe_likely_cause(model: Any, missing: list[str], unexpected: list[str]
         if not foreign and 2 * below > len(missing):
             return (
                 f"Every name begins with '{wrapper}.', the prefix of a wrapper (DataParallel, a "
-                "training class): save the wrapped model itself"
+                "training class). Save the wrapped model itself."
             )
         return (
-            "The weights belong to another architecture; use config.json and weights from the same "
-            "checkpoint"
+            "The weights belong to another architecture. Use config.json and weights from the same "
+            "checkpoint."
         )
     return (
-        "config.json gives other sizes than the file has; use both from the same checkpoint, and "
-        "set vocab_size to that of the tokenizer that the weights were trained with"
+        "config.json gives other sizes than the file has. Use both from the same checkpoint, and "
+        "set vocab_size to that of the tokenizer that the weights were trained with."
     )
 
 

@@ -331,7 +331,7 @@ def _build_family_error(family: Family, right: Family, config: Any, start: str) 
     }[right]
     return ModelError(
         f"{start}: {config.model_type} is a {FAMILY_OF_MODELS[right]} model ({why}), not a "
-        f"{FAMILY_OF_MODELS[family]} model (family: {family}); set family: {right}"
+        f"{FAMILY_OF_MODELS[family]} model (family: {family}). Set family: {right}."
     )
 
 

@@ -13,8 +13,8 @@ def find_error(seen: MergeResult) -> RecordError | None:
     if not conflicts and not refused:
         return None
     return RecordError(
-        f"{seen['other']}: {format_quantity(conflicts, 'record')} in conflict with your numbers, "
-        f"{refused:,} refused; your records are unchanged"
+        f"{seen['other']}: {format_quantity(conflicts, 'record')} in conflict with your numbers "
+        f"and {refused:,} refused. Your records are unchanged."
     )
 
 

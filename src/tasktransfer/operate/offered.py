@@ -44,9 +44,9 @@ def read_offered_record(node_folder: NodeFolder, node: Node | None) -> Record:
         raise RecordError(f"{file}: node.identity does not describe a node ({error!r})") from error
     digest, problem = record["node"]["digest"], None
     if path != node_folder.path:
-        problem = f"is the record of {path}, but is in {node_folder.path}"
+        problem = f"this is the record of {path}, but it is in {node_folder.path}"
     elif node is not None and digest != node.digest:
-        problem = f"digest is {digest}, expected {node.digest}"
+        problem = f"the digest is {digest}, expected {node.digest}"
     elif isinstance(node, Stage):
         untested = [task for task in node.tested if task not in record["results"]]
         problem = describe_unrecorded_selections(node, record)
@@ -72,7 +72,9 @@ def check_files(node_folder: NodeFolder, record: Record) -> None:
     parts = (*files, *list_written_parts(record["node"], record["sizes"]))
     odd = [file for part in parts for file in _list_irregular_paths(node_folder.folder / part)]
     if problem or odd:
-        raise RecordError(problem or f"{odd[0]}: not a regular file; give the file itself")
+        raise RecordError(
+            problem or f"{odd[0]}: This is not a regular file. Put the file itself there."
+        )
     if rows is not None:
         file = node_folder.folder / rows["file"]
         maker = read_maker(read_rows(file, rows))

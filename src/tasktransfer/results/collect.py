@@ -171,15 +171,15 @@ class Collected:
             return
         more = [f"and {len(holes) - SHOWN:,} more"] * (len(holes) > SHOWN)
         if not self.runs:
-            found = f"none of {len(planned):,} planned runs has a usable record"
+            found = f"None of {len(planned):,} planned runs has a usable record"
         elif self.missing:
             lacking = len(planned) - len(self.runs)
             found = f"{lacking:,} of {len(planned):,} planned runs have no usable record"
         else:
             found = f"{len(self.problems):,} records are damaged"
         raise RecordError(
-            f"{results}: {found}, so no table was written; run snakemake again"
-            f"{', or collect without --complete' if self.runs else ''}:\n  "
+            f"{results}: {found}, so no table was written. Run snakemake again"
+            f"{', or collect without --complete' if self.runs else ''}.\n  "
             + "\n  ".join([*holes[:SHOWN], *more])
         )
 
@@ -195,7 +195,7 @@ class Collected:
         if nodes := self.describe_missing():
             print(f"{self.study.tables}: without a record: {nodes}")
         for _, error in self.problems:
-            print(f"left out, damaged: {error}")
+            print(f"A damaged record is left out: {error}")
         file = Path(self.study.holes)
         file.unlink(missing_ok=True)
         if holes := self.holes():

@@ -123,8 +123,8 @@ def find_missing_checkpoint(model: ModelConfig) -> ModelError | None:
     what = "file" if one_file else "folder"
     held = "" if one_file else " (config.json, tokenizer files, *.safetensors)"
     return ModelError(
-        f"model {model.name}: no {what} {model.checkpoint}; put the checkpoint there{held} or give "
-        "another checkpoint"
+        f"model {model.name}: The {what} {model.checkpoint} does not exist. Put the checkpoint "
+        f"there{held}, or name another one."
     )
 
 
@@ -223,8 +223,8 @@ class _Inputs:
     def brought_revision(self, name: str, file: str) -> str:
         key, path = _build_brought_key(file), Path(expand_path(file))
         if not path.is_file():
-            remedy = f"run `tasktransfer items` and answer its items, or remove {name} from brought"
-            return self._absent(key, DataError(f"{file}: file not found; {remedy}"))
+            remedy = f"Run `tasktransfer items` and answer its items, or remove {name} from brought"
+            return self._absent(key, DataError(f"{file}: The file does not exist. {remedy}."))
         self.seen[key] = compute_files_digest({ANSWERS: path}, self.memo)
         return self.seen[key]
 

@@ -81,9 +81,9 @@ def find_deviating_test_sets(tested: Iterable[tuple[Name, Hashable, str]]) -> di
         usual, count = counts.most_common(1)[0]
         usual = usual if 2 * count > len(members) else ""
         wrong |= {
-            name: f"was tested on other instances or gold answers ({digest[:12]}) than "
+            name: f"The run was tested on other instances or gold answers ({digest[:12]}) than "
             f"{len(members) - counts[digest]} of the other {len(members) - 1} runs on this target "
-            f"({usual[:12] or 'which differ too'}); delete it and run snakemake again"
+            f"({usual[:12] or 'which differ too'}). Delete its record and run snakemake again."
             for name, digest in members
             if digest != usual
         }

@@ -73,8 +73,8 @@ def select(
                         if own is None
                         else _describe_reason(own[own["target"] == target], chosen_by)
                     )
-                    + f", but {sources_per_target} are requested; lower sources_per_target or "
-                    + ("study more tasks" if own is None else "choose by dev")
+                    + f", but {sources_per_target} are requested. Lower sources_per_target or "
+                    + ("study more tasks." if own is None else "choose by dev.")
                 )
             chosen.append(
                 {

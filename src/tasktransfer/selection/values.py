@@ -96,7 +96,7 @@ def leave_out_unlearned(deltas: pd.DataFrame, references: pd.DataFrame | None) -
     if is_left_out.any():
         targets = deltas.loc[is_left_out, _TARGET].drop_duplicates().agg("/".join, axis=1)
         print(
-            f"regret: {len(targets)} target(s) left out, because their baselines do not beat a "
+            f"regret: {len(targets)} targets are left out, because their baselines do not beat a "
             f"simple reference: {', '.join(targets)}"
         )
     return deltas[~is_left_out]

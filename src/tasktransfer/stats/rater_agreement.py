@@ -78,7 +78,8 @@ def _compute_alpha(counts: Counts, level: Level) -> float:
         from krippendorff import alpha  # noqa: PLC0415  # an extra
     except ImportError as error:
         raise DataError(
-            "agreement: the package krippendorff is not installed. Install tasktransfer[agreement]"
+            "agreement: The package krippendorff is not installed. Run `pip install "
+            "'tasktransfer[agreement]'`."
         ) from error
     if (counts.sum(axis=0) > 0).sum() < 2:
         return math.nan

@@ -92,14 +92,14 @@ class Snapshots:
             # weights_only loads tensors and plain values, so nothing in the file is executed.
             kept = torch.load(self.file, map_location="cpu", weights_only=True)
         except (OSError, RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError) as e:
-            self.say(f"{self.file}: damaged ({e!r}); the training starts over")
+            self.say(f"{self.file}: The file is damaged ({e!r}). The training starts over.")
             return None
         if not isinstance(kept, dict) or kept.get("belongs_to") != self.belongs_to:
-            problem = "from another stage, device or version"
-            self.say(f"{self.file}: {problem}; the training starts over")
+            problem = "The file is from another stage, device or version"
+            self.say(f"{self.file}: {problem}, so the training starts over.")
             return None
         if reason := self.refused(kept):
-            self.say(f"{self.file}: {reason}; the training starts over")
+            self.say(f"{self.file}: {reason}, so the training starts over.")
             return None
         return kept
 

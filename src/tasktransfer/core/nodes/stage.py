@@ -144,13 +144,13 @@ class Stage:
         others = [start.stage for start in self.starts if start.stage is not None]
         if strange := [other.label for other in others if other.model.adapter != own]:
             return (
-                f"starts from {strange[0]}, but only one of the two has an adapter, or their "
-                "adapters differ; give both the same models[].adapter"
+                f"The stage starts from {strange[0]}, but only one of the two has an adapter, or "
+                "their adapters differ. Set models[].adapter to the same value for both."
             )
         if own is not None and own.start != "continue" and others and not self.starts_whole:
             return (
                 f"adapter.start {own.start} needs the complete best round of one training run, but "
-                "parts or other rounds are requested; set models[].adapter.start: continue"
+                "parts or other rounds are requested. Set models[].adapter.start: continue."
             )
         return None
 

@@ -313,20 +313,20 @@ class _Check:
             short = what == "text" and count_words(dialogue.words) < LEAST_WORDS
             if before[0] == split and what == "name":
                 self.in_two.append(
-                    f"{where}: dialogue {dialogue.id!r} is already at {before[1]}; give each "
-                    "dialogue a name of its own"
+                    f"{where}: Dialogue {dialogue.id!r} is already at {before[1]}. Give each "
+                    "dialogue its own name."
                 )
             elif before[0] == split:
-                self.twice.append(f"{where}: says the same as {before[1]}, a duplicate in {split}")
+                self.twice.append(f"{where}: The dialogue has the same text as {before[1]}.")
             elif short:
                 self.twice.append(
-                    f"{where}: says the same as {before[1]} of {before[0]}, but in fewer than "
-                    f"{LEAST_WORDS} words, so that it may be a coincidence"
+                    f"{where}: The dialogue has the same text as {before[1]} of {before[0]}, but "
+                    f"fewer than {LEAST_WORDS} words, so it may be a coincidence."
                 )
             else:
                 self.in_two.append(
-                    f"{where}: the dialogue of {split} is also in {before[0]}, judged by its "
-                    f"{what} ({before[1]}); keep it in one of them"
+                    f"{where}: The dialogue of {split} is also in {before[0]}, judged by its "
+                    f"{what} ({before[1]}). Keep it in one of them."
                 )
             return
 
@@ -357,8 +357,8 @@ class _Check:
             for split, counts in by_split.items():
                 for label in counts.keys() - train.keys():
                     self.problems.append(
-                        f"{self.first[task, label]}: label {label!r} of {task} is in {split} but "
-                        "not in train; fix it, or list all labels under labels"
+                        f"{self.first[task, label]}: The label {label!r} of {task} is in {split} "
+                        "but not in train. Fix it, or list all labels under labels."
                     )
 
     def _read_as_a_study(self, declaration: Declaration) -> None:

@@ -178,8 +178,8 @@ def _read_name(row: SourceRow, section: DialogueSection) -> str:
     if isinstance(value, float) and math.isfinite(value):  # tables turn the name 0 into 0.0
         value = int(value) if value.is_integer() else repr(value)
     if isinstance(value, bool) or not isinstance(value, str | int) or str(value).strip() == "":
-        raise row.location.error(
-            f"{section.id_field} is {show_value(value)}, expected the name of the dialogue"
+        raise row.location.at(section.id_field).error(
+            f"found {show_value(value)}, expected the name of the dialogue"
         )
     return str(value)
 
@@ -282,7 +282,9 @@ def _read_texts(
         if is_empty and section.skip == "empty":
             continue
         if is_empty:
-            problem = "is empty" if isinstance(text, str) else "found None, expected a text"
+            problem = (
+                "the text is empty" if isinstance(text, str) else "found None, expected a text"
+            )
             raise at.error(problem, EMPTY)
         if not isinstance(text, str):
             raise at.error(f"found {show_value(text)}, expected a text", _find_remedy(text))
@@ -293,8 +295,10 @@ def _read_texts(
 def _find_remedy(text: Any) -> str:
     """Return the remedy for a value that is not a text. Empty if it cannot be read."""
     if isinstance(text, list | tuple):
-        return "name the parts of the text, dialogue.text: field[].key"
-    return "name a key of the object, dialogue.text: field.key" if isinstance(text, Mapping) else ""
+        return "name the parts of the text in dialogue.text: field[].key"
+    return (
+        "name a key of the object in dialogue.text: field.key" if isinstance(text, Mapping) else ""
+    )
 
 
 def _read_speaker(values: Any, field: str | None, location: Location) -> str:

@@ -194,8 +194,8 @@ def _find_table(path: Path) -> str | None:
         return (members.tables or members.lists)[0]
     count = len(members.tables or members.lists)
     raise DataError(
-        f"{path}: found an object with {count} lists of rows, expected a list of objects, or "
-        f"an object with a single list{_propose_split(members)}"
+        f"{path}: Found an object with {count} lists of rows, expected a list of objects, or "
+        f"an object with a single list. {_propose_split(members)}"
     )
 
 
@@ -209,16 +209,16 @@ def _propose_split(members: _Members) -> str:
     if keys and all(re.fullmatch(r"\w[\w-]*", key) for key in keys):
         code = f'{load}; [json.dump(d[k], open(k + ".json", "w")) for k in {json.dumps(keys)}]'
         listed = ", ".join(keys)
-        return f": {listed}; write each to a file of its own: python -c {shlex.quote(code)}"
+        return f"Write each list ({listed}) to its own file: python -c {shlex.quote(code)}"
     if keys:
-        return f": {', '.join(keys)}; save each as a file of its own"
+        return f"Write each list ({', '.join(keys)}) to its own file."
     inner, count = members.inner
     if not inner:
-        return f"; {FIX}"
+        return "Write one list of rows."
     place = "".join(f"[{json.dumps(key)}]" for key in inner)
     code = f'{load}; json.dump(d{place}, open("rows.json", "w"))'
     where = ".".join(inner)
-    return f"; write the {count:,} rows of {where} to a file: python -c {shlex.quote(code)}"
+    return f"Write the {count:,} rows of {where} to a file: python -c {shlex.quote(code)}"
 
 
 def _find_inner(value: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
@@ -240,7 +240,7 @@ def _make_columns_error(path: Path, orient: str) -> DataError:
         "lines=True, force_ascii=False)"
     )
     return DataError(
-        f"{path}: is a table by columns, as pandas.to_json(orient={orient!r}) writes it, expected "
-        f"an object per row; write it with orient='records', or convert it: python -c "
+        f"{path}: The file is a table by columns, as pandas.to_json(orient={orient!r}) writes it, "
+        "expected an object per row. Write it with orient='records', or convert it: python -c "
         f"{shlex.quote(code)}"
     )

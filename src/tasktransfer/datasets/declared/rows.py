@@ -93,7 +93,7 @@ def _find_remedy(line: str) -> str:
     if line.startswith("{") and line.endswith("},"):
         return "remove the comma after the object, or name a list of objects .json"
     if line.startswith("{'"):
-        return "write the line with json.dumps: Python's own notation is not JSON"
+        return "write the line with json.dumps, because Python's own notation is not JSON"
     return ""
 
 

@@ -20,6 +20,7 @@ from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 from tasktransfer.files.bounded_memory import limit_memory
 from tasktransfer.files.fields import Location
+from tasktransfer.files.locations import format_problem
 from tasktransfer.files.regular import open_regular
 from tasktransfer.files.text_stream import MAX_RATIO, RATIO_FREE_BYTES
 
@@ -206,8 +207,8 @@ class _Reader:
             raise self._make_size_error(f"a row has more than {MAX_VALUES:,} values")
 
     def _make_size_error(self, what: str) -> DataError:
-        remedy = "if the dialogues are valid, give them as JSON lines"
-        return DataError(f"{self.name}: {what}, too much for dialogues; {remedy}")
+        remedy = "If the dialogues are valid, write them as JSON lines"
+        return DataError(format_problem(self.name, f"{what}, too much for dialogues", remedy))
 
 
 def _count_values(column: pa.Array | pa.ChunkedArray) -> int:
@@ -334,4 +335,5 @@ def _convert_errors(path: Path | str, remedy: str) -> Iterator[None]:
         raise
     except Exception as error:  # libraries raise various types for a damaged file
         what = " ".join(str(error.__cause__ or error).split())
-        raise DataError(f"{path}: The data cannot be read ({what:.200}); {remedy}") from error
+        problem = f"The data cannot be read ({what:.200})"
+        raise DataError(format_problem(path, problem, remedy)) from error

@@ -150,8 +150,8 @@ def check_label(label: str, task: Task, location: Location) -> None:
     """Raise DataError if a text is not a label of the task."""
     if label not in task.labels:
         raise location.error(
-            f"{label!r} is not a label of {task.name}; "
-            f"nearest is {find_nearest(label, task.labels)}"
+            f"{label!r} is not a label of {task.name} (the nearest is "
+            f"{find_nearest(label, task.labels)})"
         )
 
 
@@ -173,8 +173,7 @@ def get_choice(
     if isinstance(number, (str, int)) and not isinstance(number, bool) and str(number) in numbers:
         return options, (str(number),)
     raise location.at("label").error(
-        f"{number!r} is not the number of an option; the options are numbered from 0 to "
-        f"{len(options) - 1}"
+        f"found {number!r}, expected the number of an option, from 0 to {len(options) - 1}"
     )
 
 

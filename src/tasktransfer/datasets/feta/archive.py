@@ -15,11 +15,11 @@ from typing import Literal
 from tasktransfer.errors import DataError
 from tasktransfer.files.safe_zip import (
     CHUNK_BYTES,
-    Flaw,
     Limits,
     SafeZip,
     UnsafeZipError,
     check_zip,
+    describe_flaw,
 )
 from tasktransfer.tasks.card import SPLITS
 
@@ -88,8 +88,8 @@ def find_source(path: Path | str, dataset: str) -> Source:
         )
     state = "The path does not exist" if not path.exists() else f"There is no release of {dataset}"
     raise DataError(
-        f"{path}: {state}; looked for {folder}/, {packed} and "
-        f"{path / name_json_file(dataset)}. Put the release there, or set data.release to its "
+        f"{path}: {state} (looked for {folder}/, {packed} and "
+        f"{path / name_json_file(dataset)}). Put the release there, or set data.release to its "
         "folder."
     )
 
@@ -133,8 +133,9 @@ def find_folder_files(source: Source) -> dict[str, Path]:
 def _make_missing_error(source: Source, names: list[str]) -> DataError:
     needed = ", ".join(list_official_files(source.dataset))
     return DataError(
-        f"{source.path}: {', '.join(names)} not found in this {source.kind}; a release of "
-        f"{source.dataset} holds {needed} (in a zip: at the top or in TLiDB_{source.dataset}/)"
+        f"{source.path}: This {source.kind} does not contain {', '.join(names)}. A release of "
+        f"{source.dataset} contains {needed}, in a zip at the top or in "
+        f"TLiDB_{source.dataset}/. Copy the release again."
     )
 
 
@@ -178,7 +179,7 @@ def _open_checked_zip(source: Source) -> SafeZip:
             f"{source.path}: The file cannot be read ({error}). Copy the release again."
         ) from error
     if packed.flaws:
-        raise _make_flaw_error(source, packed.flaws[0])
+        raise DataError(describe_flaw(source.path, packed.flaws[0]))
     return packed
 
 
@@ -192,9 +193,4 @@ def _read_zip_chunks(source: Source, packed: SafeZip, member: str) -> Iterator[b
     try:
         yield from packed.chunks(member)
     except UnsafeZipError as error:
-        raise _make_flaw_error(source, error.flaw) from error
-
-
-def _make_flaw_error(source: Source, flaw: Flaw) -> DataError:
-    member = f" member {flaw.member!r}" if flaw.member else ""
-    return DataError(f"{source.path}:{member} {flaw.text}")
+        raise DataError(describe_flaw(source.path, error.flaw)) from error

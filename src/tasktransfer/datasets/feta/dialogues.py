@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
-from tasktransfer.files.data_files import parse_json
+from tasktransfer.files.data_files import AGAIN, parse_json
 from tasktransfer.files.fields import (
     Location,
     Table,
@@ -82,7 +82,7 @@ def find_turn(dialogue: AnnotatedDialogue, turn_id: object, location: Location) 
         if position is not None:
             return dialogue.turns[position]
     first, last = dialogue.turns[0].id, dialogue.turns[-1].id
-    raise location.error(f"there is no turn {turn_id!r}; the turns are {first!r} to {last!r}")
+    raise location.error(f"there is no turn {turn_id!r}, only the turns {first!r} to {last!r}")
 
 
 def join_turns(
@@ -104,7 +104,7 @@ def join_turns(
 
 def load_json(content: bytes, file: str) -> Table:
     """Return the object in a JSON file. Raises DataError with line and column."""
-    return as_table(parse_json(content, file), Location(file))
+    return as_table(parse_json(content, file), Location(file, remedy=AGAIN))
 
 
 def parse_dialogues(release: Table, file: str) -> dict[str, AnnotatedDialogue]:
@@ -114,7 +114,7 @@ def parse_dialogues(release: Table, file: str) -> dict[str, AnnotatedDialogue]:
         DataError: a type is wrong, a key is missing or an id is repeated.
     """
     dialogues: dict[str, AnnotatedDialogue] = {}
-    for table, location in iterate_tables(release, "data", Location(file)):
+    for table, location in iterate_tables(release, "data", Location(file, remedy=AGAIN)):
         dialogue = _parse_dialogue(table, location)
         if dialogue.id in dialogues:
             raise location.error(f"the dialogue_id {dialogue.id!r} occurs twice")
@@ -124,7 +124,7 @@ def parse_dialogues(release: Table, file: str) -> dict[str, AnnotatedDialogue]:
 
 def _parse_dialogue(table: Table, location: Location) -> AnnotatedDialogue:
     name = get_name(table, "dialogue_id", location)
-    location = Location(location.file, dialogue=name)
+    location = Location(location.file, dialogue=name, remedy=location.remedy)
     turns: list[Turn] = []
     positions: dict[str | int, int] = {}
     parts: list[str] = []
@@ -157,6 +157,6 @@ def _parse_turn(row: Table, offset: int, location: Location) -> Turn:
     speakers = get_texts(row, "speakers", location)
     utterance = get_text(row, "utterance", location)
     if not all(speakers):
-        raise location.at("speakers").error("the list contains an empty name; remove it")
+        raise location.at("speakers").error("the list contains an empty name", "remove it")
     body = offset + (len(" ".join(speakers)) + 2 if speakers else 0)
     return Turn(turn_id, speakers, utterance, offset, body, body + len(utterance), row, location)

@@ -114,7 +114,8 @@ def _check_name(metadata: Table, dataset: str, location: Location) -> None:
     name = get_text(metadata, "dataset_name", location)
     if name != dataset:
         raise location.at("dataset_name").error(
-            f"found {name!r}, expected {dataset!r}; the file is of another dataset"
+            f"found {name!r}, expected {dataset!r}",
+            "use the file of this dataset",
         )
 
 
@@ -128,8 +129,8 @@ def _is_synthetic(metadata: Table, location: Location) -> bool:
     if isinstance(synthetic, bool):
         return synthetic
     raise location.at("synthetic").error(
-        f"found {synthetic!r:.60}, expected true or false; write true if the dialogues are "
-        "generated, and remove the key if they are real"
+        f"found {synthetic!r:.60}, expected true or false",
+        "write true if the dialogues are generated, and remove the key if they are real",
     )
 
 
@@ -163,6 +164,6 @@ def _check_labels(details: Table, card: Task, location: Location) -> None:
     extra = [label for label in labels if label not in card.labels]
     how = f"lacks {missing} and adds {extra}" if missing or extra else "has them in another order"
     raise location.at("labels").error(
-        f"The labels of {card.name} in the release differ from those of the card: it {how}. "
-        "Use the official release, or change the card."
+        f"the labels of {card.name} differ from those of the card: the release {how}",
+        "use the official release, or change the card",
     )

@@ -47,8 +47,8 @@ def read_masked_entities(dialogue: AnnotatedDialogue, task: Task) -> Iterator[In
         answer = get_name(item, "answer", location)
         if answer not in entities:
             raise location.at("answer").error(
-                f"{answer!r} is not an entity of the scene; the nearest is "
-                f"{find_nearest(answer, entities)}"
+                f"{answer!r} is not an entity of the scene (the nearest is "
+                f"{find_nearest(answer, entities)})"
             )
         query = {"query": get_name(item, "query", location), "entities": " or ".join(entities)}
         start = next(iter(find_mentions(answer, dialogue.context)), -1)

@@ -38,12 +38,12 @@ def decode_cells(rows: Sequence[SourceRow]) -> tuple[list[SourceRow], DecodedCel
         if broken > (1 - MOST) * len(found):
             decoded.notes.append(
                 f"{key} begins like a list in {len(found):,} of {len(filled):,} rows, but "
-                f"{broken:,} are neither JSON nor a Python list; write lists as JSON (json.dumps)"
+                f"{broken:,} are neither JSON nor a Python list. Write lists as JSON (json.dumps)."
             )
             continue
         form = "as JSON" if _is_json(str(found[0][key])) else "in Python's notation"
         decoded.keys.add(key)
-        decoded.notes.append(f"{key} holds lists or objects as text ({form}) and is read as such")
+        decoded.notes.append(f"{key} has lists or objects as text ({form}), which are decoded.")
         for row, value in zip(found, values, strict=True):
             row[key] = row[key] if value is None else value
     pairs = zip(rows, plain, strict=True)

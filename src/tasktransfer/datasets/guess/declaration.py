@@ -97,10 +97,10 @@ def guess(rows: Sequence[SourceRow], location: str) -> Guess:
     plain = [row.values for row in read]
     if unnamed := find_unnamed(plain):
         listed = ", ".join(unnamed)
-        notes.append(f"fields that no declaration can name: {listed:.200}; rename them to use them")
+        notes.append(f"No declaration can name the fields {listed:.200}. Rename them to use them.")
     if (inner := fit.model.rows) is not None:
         plain = [dict(dialogue.values) for dialogue in fit.dialogues]
-        notes.append(f"a row holds several dialogues, the items of {inner}")
+        notes.append(f"A row contains several dialogues, the items of {inner}.")
     columns = collect_columns(plain)
     groups = [collect_columns(objects) for objects in fit.turn_objects()]
     turn_columns: Columns = {}
@@ -109,8 +109,8 @@ def guess(rows: Sequence[SourceRow], location: str) -> Guess:
         turn_columns = join_columns(groups)
     elif fit.model.id is None and (counter := find_restart(columns)):
         notes.append(
-            f"{counter} counts up and begins again, so rows may be turns of dialogues; add a field "
-            "that names the dialogue of each row, and set dialogue.id to it"
+            f"{counter} counts up and begins again, so rows may be turns of dialogues. Add a field "
+            "that names the dialogue of each row, and set dialogue.id to it."
         )
     elif fit.model.id is None and (grouping := find_grouping(columns, len(plain))):
         key, distinct = grouping
@@ -119,8 +119,8 @@ def guess(rows: Sequence[SourceRow], location: str) -> Guess:
             f"rows), so they may be the turns of a dialogue; if they are, set dialogue.id to {key}"
         )
     notes += [
-        f"{key} names the split of each row, but is not used; write the rows of each split to a "
-        "file of their own, and name the files"
+        f"{key} names the split of each row, but is not used. Write the rows of each split to "
+        "their own file, and name the files."
         for key, values in columns.items()
         if are_splits(values)
     ]

@@ -71,16 +71,16 @@ def fit_dialogue(rows: Sequence[SourceRow], location: str) -> DialogueFit:
         fields = ", ".join(collect_columns(plain))
         unnamed = ", ".join(find_unnamed(plain))
         rename = (
-            f"; rename {escape_line(unnamed)[:200]}, which no declaration can name"
+            f" Rename {escape_line(unnamed)[:200]}, which no declaration can name."
             if unnamed
             else ""
         )
         raise DataError(
-            f"{location}: No field looks like the text of a dialogue; found "
-            f"{fields[:500] or 'no field'}{rename}. Write dialogue: {{text: FIELD}} yourself."
+            f"{location}: No field looks like the text of a dialogue (found "
+            f"{fields[:500] or 'no field'}).{rename} Write dialogue: {{text: FIELD}} yourself."
         )
     if not best.dialogues:
-        raise best.error or DataError(f"{location}: no row has a text; check its fields")
+        raise best.error or DataError(f"{location}: No row has a text. Check its fields.")
     return _sort_turns(_skip_empty(best), rows)
 
 
@@ -164,7 +164,7 @@ def _sort_turns(fit: DialogueFit, rows: Sequence[SourceRow]) -> DialogueFit:
         return fit
     first = ", ".join(str(value)[:30] for value in groups[order][0][:4])
     note = (
-        f"{order} looks like the order of turns, but is {first} in the first dialogue of the file; "
-        f"order: {order} sorts them; remove it if the order of the file is correct"
+        f"{order} looks like the order of turns, but is {first} in the first dialogue of the file. "
+        f"The line order: {order} sorts them. Remove it if the order of the file is correct."
     )
     return replace(found, notes=(*fit.notes, note))

@@ -19,7 +19,7 @@ from tasktransfer.datasets.multiwoz.dialogues import FILES, FOLDER, parse_dialog
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import decode_utf8, parse_json
 from tasktransfer.files.json_stream import open_json
-from tasktransfer.files.safe_zip import Limits, SafeZip, UnsafeZipError, check_zip
+from tasktransfer.files.safe_zip import Limits, SafeZip, UnsafeZipError, check_zip, describe_flaw
 
 ARCHIVE = Archive(
     "MULTIWOZ2.zip",
@@ -92,9 +92,7 @@ def _open_archive(archive: Path) -> SafeZip:
             f"{archive}: The archive cannot be read ({error}). Fetch it again."
         ) from None
     if packed.flaws:
-        flaw = packed.flaws[0]
-        member = f" member {flaw.member!r}" if flaw.member else ""
-        raise DataError(f"{archive}:{member} {flaw.text}")
+        raise DataError(describe_flaw(archive, packed.flaws[0]))
     return packed
 
 
@@ -109,7 +107,7 @@ def _stream(archive: Path, packed: SafeZip, name: str) -> Iterator[bytes]:
     try:
         yield from packed.chunks(members[0])
     except UnsafeZipError as error:
-        raise DataError(f"{archive}: member {members[0]!r} {error.flaw.text}") from None
+        raise DataError(describe_flaw(archive, error.flaw)) from None
 
 
 def _read(archive: Path, packed: SafeZip, name: str) -> bytes:
@@ -181,8 +179,8 @@ def _list_refused(
         total = sizes[split] + len(problems)
         note = f"{len(problems):,} of {total:,} dialogues of {split} cannot be read ({problems[0]})"
         if len(problems) > MOST_UNREADABLE * total:
-            raise DataError(f"{archive}: {note}; fetch it again")
-        yield f"{note}; left out"
+            raise DataError(f"{archive}: {note}. Fetch it again.")
+        yield f"{note} and are left out."
 
 
 def _list_absent(splits: Mapping[str, str]) -> Iterator[str]:

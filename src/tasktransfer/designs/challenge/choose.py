@@ -138,8 +138,9 @@ def choose(study: Study, dataset: str, model: str, policy: Policy, *, all_seeds:
         )
     if missing:
         raise ConfigError(
-            f"{study.config_file}: a submission for {dataset} needs a baseline and a transfer run "
-            f"for every task; missing for {model} ({len(missing)}):\n  " + "\n  ".join(missing)
+            f"{study.config_file}: A submission for {dataset} needs a baseline and a transfer run "
+            f"for every task. With {model}, these are missing ({len(missing)}):\n  "
+            + "\n  ".join(missing)
         )
     left_out = [run for group, runs in planned.items() if group not in candidates for run in runs]
     return Chosen(tasks, tuple(left_out))
@@ -211,7 +212,7 @@ def _collect_candidates(study: Study, planned: dict[Group, list[Run]]) -> dict[G
             candidates[group] = Candidate(group[1], group[2], tuple(done))
     if problems := [*dict.fromkeys(problems)]:  # several runs may end with one stage
         raise RecordError(
-            f"{len(problems)} records cannot be used; run their stages again, or remove them from "
+            f"{len(problems)} records cannot be used. Run their stages again, or remove them from "
             "the config:\n  " + "\n  ".join(problems)
         )
     return candidates
@@ -255,26 +256,26 @@ def _describe_gaps(
     """Return one line for each problem of a task, with the reason and the remedy."""
     runs = [run for group, of_group in planned.items() if group[0] == task for run in of_group]
     if not runs:
-        return [f"{task}: is not in the study; add it and a source for it to datasets"]
+        return [f"{task}: The task is not in the study. Add it and a source for it to datasets."]
     reasons = []
     if baseline is None:
-        reasons.append("its baseline is not finished for all seeds; run snakemake first")
+        reasons.append("Its baseline is not finished for all seeds. Run snakemake first.")
     count = sum(run.method != "baseline" for run in runs)
     named = policy.named.get(task)
     if transfers:
         pass
     elif count:
         reasons.append(
-            f"none of the {count} planned transfer runs is finished for all seeds; run snakemake "
-            "first"
+            f"None of the {count} planned transfer runs is finished for all seeds. Run snakemake "
+            "first."
         )
     elif named is not None:
         run = f"{named.algorithm} from {' + '.join(sorted(named.sources))}"
-        reasons.append(f"the plan has no {run}; add it to the config, or name another run")
+        reasons.append(f"The plan has no {run}. Add it to the config, or name another run.")
     else:
         how = f" with {policy.algorithm}" if policy.algorithm else ""
         how += f" from a source that {policy.selector} ranks" if policy.selector else ""
         reasons.append(
-            f"the plan has no transfer to it{how}; add a pair or an algorithm to the config"
+            f"The plan has no transfer to it{how}. Add a pair or an algorithm to the config."
         )
     return [f"{task}: {reason}" for reason in reasons]

@@ -61,7 +61,7 @@ def read_answered_contexts(study: Study, models: Collection[str] = ()) -> list[A
         if name not in known:
             raise ConfigError(
                 f"--models: {name!r} is not a model of the study{suggest_name(name, known)}. "
-                f"Give some of {', '.join(known)}"
+                f"Choose from {', '.join(known)}."
             )
     chosen = [name for name in known if not models or name in models]
     replies = {
@@ -102,8 +102,8 @@ def _read_replies(study: Study, model: str, node: Evaluation) -> dict[str, str]:
     record = Path(study.record(node))
     if not record.exists():
         raise RecordError(
-            f"{record}: the replies of {model} are missing. Run the study with `tasktransfer run`, "
-            "or name other models with --models"
+            f"{record}: The replies of {model} are missing. Run the study with `tasktransfer run`, "
+            "or name other models with --models."
         )
     rows = read_record_rows(record)
     predictions = rows["prediction"].to_pylist()
@@ -123,8 +123,8 @@ def sample_contexts(
     """
     if count > len(contexts):
         raise ConfigError(
-            f"--instances {count}: all models reply to {len(contexts):,} contexts only. Give a "
-            "lower number"
+            f"--instances {count}: All models reply to only {len(contexts):,} contexts. Choose a "
+            "lower number."
         )
     return random.Random(seed).sample(contexts, count)
 

@@ -52,15 +52,15 @@ def find_node(study: Study, word: str, instance: int = 0) -> NodeFacts:
     folders = [f for f in iterate_node_folders(results) if f.digest.startswith(digest[:SHORT])]
     if not planned and len(folders) == 1:
         return describe_folder(folders[0])
-    several = ", ".join([node.path for node in planned] or [each.path for each in folders])
-    raise ConfigError(
-        f"{word}: {'several nodes' if several else 'no node'} in {study.config_file} or in "
-        f"{results}/ with this digest or folder"
-        + (
-            f": {several}; give more digits"
-            if several
-            else "; check whether the config was changed"
+    matches = ", ".join([node.path for node in planned] or [each.path for each in folders])
+    places = f"{study.config_file} or in {results}/"
+    if matches:
+        raise ConfigError(
+            f"{word}: Several nodes in {places} match ({matches}). Add digits of the digest."
         )
+    raise ConfigError(
+        f"{word}: No node in {places} has this digest or folder. Check whether the config was "
+        "changed."
     )
 
 

@@ -317,19 +317,19 @@ def _list_origins(study: Study, runs: Sequence[KnownRun]) -> list[str]:
     notes = []
     if any(not known.in_plan for known in runs):
         notes.append(
-            "the study's current plan does not contain these runs (the config has changed, or its "
-            "data or models are not on this disk): the output shows earlier results, and no "
-            "command of this study trains them again"
+            "The study's current plan does not contain these runs, because the config has changed, "
+            "or its data or models are not on this disk. The output shows earlier results, and no "
+            "command of this study trains them again."
         )
     if any(known.has_other_records for known in runs):
         notes.append(
-            f"the tables in {study.tables} contain other runs of this kind than the current plan "
-            "(the config, the data or a model has changed); run `tasktransfer collect` again"
+            f"The tables in {study.tables} contain other runs of this kind than the current plan, "
+            "because the config, the data or a model has changed. Run `tasktransfer collect` again."
         )
     elif runs and not any(known.records for known in runs):
         notes.append(
-            f"the tables in {study.tables} do not contain these runs; run `tasktransfer collect` "
-            "again"
+            f"The tables in {study.tables} do not contain these runs. Run `tasktransfer collect` "
+            "again."
         )
     return notes
 

@@ -119,7 +119,7 @@ class Search(Generic[Item]):
             if names:
                 return f"{words[n]!r} could be {_shorten([*names])}"
             if found and not advice:
-                advice = f"leave out {words[n]!r}"
+                advice = f"Leave out {words[n]!r}"
         return advice
 
 
@@ -147,12 +147,12 @@ def refuse_words(
     if unknown:
         every = {name for values in names.values() for name in values}
         return ConfigError(
-            f"{file}: no {what} is named {unknown[0]!r}{suggest_name(unknown[0], every)}; give one "
-            f"of the names: {known or 'none'}"
+            f"{file}: No {what} is named {unknown[0]!r}{suggest_name(unknown[0], every)}. Choose "
+            f"from {known or 'no names'}."
         )
     advice = next(filter(None, (search.suggest(words) for search in searches)), "")
     return ConfigError(
-        f"{file}: no {what} has all of {' '.join(words)}; {advice or f'give names of {known}'}"
+        f"{file}: No {what} has all of {' '.join(words)}. {advice or f'Choose from {known}'}."
     )
 
 

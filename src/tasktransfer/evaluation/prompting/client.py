@@ -89,14 +89,14 @@ class RefusedError(Exception):
         """Return the refusal as an error with a remedy."""
         if self.status == 413 or _TOO_LONG.search(self.words):
             remedy = (
-                "the prompt is longer than the endpoint's limit: set a smaller max_length for this "
-                "prompted model (prompts are truncated assuming three characters per token)"
+                "The prompt is longer than the endpoint's limit. Set a smaller max_length for this "
+                "prompted model (prompts are truncated assuming three characters per token)."
             )
         elif 300 <= self.status < 400:
-            remedy = "redirections are not followed: set endpoint to the new address"
+            remedy = "Redirections are not followed. Set endpoint to the new address."
         else:
-            remedy = "check endpoint and served of this prompted model"
-        return EndpointError(f"{self}; {remedy}")
+            remedy = "Check endpoint and served of this prompted model."
+        return EndpointError(f"{str(self).rstrip('.')}. {remedy}")
 
 
 class UnreadableError(Exception):
@@ -241,13 +241,13 @@ class Client:
 
     def _build_key_error(self, url: str, status: int, words: str) -> EndpointError:
         if self.key_variable is None:
-            problem = "key_variable is null, so no key was sent"
+            problem = "No key was sent, because key_variable is null"
         else:
             there = "is refused" if self._key else "is not set"
-            problem = f"the key in the environment variable {self.key_variable} {there}"
+            problem = f"The key in the environment variable {self.key_variable} {there}"
         return EndpointError(
-            f"{url}: {status}: {words}; {problem}: set it, or name another variable in "
-            "key_variable of this prompted model"
+            f"{url}: {status}: {words.rstrip('.')}. {problem}. Set it, or name another variable in "
+            "key_variable of this prompted model."
         )
 
     # --- between attempts ---
@@ -261,20 +261,22 @@ class Client:
             self.longest_asked = max(self.longest_asked, failure.pause)
         if pause >= TOLD_PAUSE:
             print(
-                f"{self.url}: {failure.words}; pausing {pause:.0f} s", file=sys.stderr, flush=True
+                f"{self.url}: {failure.words}. Trying again in {pause:.0f} s.",
+                file=sys.stderr,
+                flush=True,
             )
         if self._stopped.wait(pause):
             raise EndpointError(
-                f"{self.url}: The request was cancelled because another request failed"
+                f"{self.url}: The request was cancelled, because another request failed."
             )
 
     def _build_final_error(self, url: str, last: _PassingError) -> Exception:
         if last.reason in ("unreadable", "not_json"):
-            return UnreadableError(f"{url}: its answers cannot be read: {last.words}")
+            return UnreadableError(f"{url}: The answers cannot be read ({last.words})")
         asked = f" (it requests a pause of {last.pause:,.0f} s)" if last.pause else ""
         return EndpointError(
-            f"{url}: no answer after {self.retries + 1} requests: {last.words}{asked}; start the "
-            "endpoint, then start again (finished answers are cached)"
+            f"{url}: No answer after {self.retries + 1} requests ({last.words}){asked}. Start the "
+            "endpoint, then start again. Finished answers are cached."
         )
 
 

@@ -93,7 +93,7 @@ class Probe:
             other = self._try(COMPLETIONS)
         except RefusedError as error:
             raise EndpointError(
-                f"{refusal}; {error}. Check endpoint and served of this prompted model."
+                f"{refusal}. {error}. Check endpoint and served of this prompted model."
             ) from error
         try:
             return self._try(CHAT)

@@ -238,10 +238,10 @@ def find_error(seen: Mapping[str, Any]) -> RecordError | None:
     lost = sum(shard["counts"][name] for shard in seen["shards"] for name in LOST)
     if not damaged and not lost:
         return None
-    named = f"{', '.join(damaged)}: not copied; " if damaged else ""
+    named = f"{', '.join(damaged)}: Nothing was copied from these files. " if damaged else ""
     return RecordError(
-        f"{named}{format_quantity(lost, 'record')} refused or in conflict with your numbers; "
-        "everything else was copied, and your records are unchanged"
+        f"{named}{format_quantity(lost, 'record')} refused or in conflict with your numbers. "
+        "Everything else was copied, and your records are unchanged."
     )
 
 

@@ -58,12 +58,12 @@ def read_key(file: Path) -> dict[str, Any]:
     try:
         key = json_text.read(file)
     except (OSError, ValueError) as error:
-        raise DataError(f"{file}: cannot be read as a key ({error}). {WHERE}") from error
+        raise DataError(f"{file}: The file cannot be read as a key ({error}). {WHERE}.") from error
     parts = ("key", "kind", "sheets", "items")
     if not isinstance(key, dict) or key.get("schema") != SCHEMA or not key.keys() >= {*parts}:
-        raise DataError(f"{file}: is not a key of rating sheets. {WHERE}")
+        raise DataError(f"{file}: The file is not a key of rating sheets. {WHERE}.")
     if key["kind"] not in KINDS:
-        raise DataError(f"{file}, kind: {key['kind']!r} is not a kind of sheets. {WHERE}")
+        raise DataError(f"{file}, kind: {key['kind']!r} is not a kind of sheets. {WHERE}.")
     return key
 
 
@@ -111,7 +111,8 @@ def _read_answer(row: Table, key: dict[str, Any], location: Location) -> dict[st
     answer = {name: str(get_member(row, name, location)) for name in questions}
     for name, value in answer.items():
         if value not in allowed:
-            raise location.at(name).error(f"{value!r:.60}", f"give one of {', '.join(allowed)}")
+            expected = f"expected one of {', '.join(allowed)}"
+            raise location.at(name).error(f"found {value!r:.60}, {expected}", "correct it")
     return answer
 
 
@@ -146,7 +147,7 @@ def select_rows(raters: Sequence[RaterAnswers], source: str) -> list[Row]:
     if not rows:
         counts = Counter(bool(rater.failed) for rater in raters)
         raise DataError(
-            f"{source}: no answer is left, because {counts[True]} of "
-            f"{format_quantity(len(raters), 'rater')} failed an attention check. Add raters"
+            f"{source}: No answer is left, because {counts[True]} of "
+            f"{format_quantity(len(raters), 'rater')} failed an attention check. Add raters."
         )
     return rows

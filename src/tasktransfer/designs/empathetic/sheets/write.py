@@ -72,14 +72,16 @@ def plan_sheets(
         ConfigError: there are not enough contexts, models or raters.
     """
     if overlap > raters:
-        raise ConfigError(f"--overlap {overlap}: more than --raters {raters}. Give a lower number")
+        raise ConfigError(
+            f"--overlap {overlap}: The number is larger than --raters {raters}. Lower it."
+        )
     kept = sample_contexts(contexts, instances, f"{kind} {seed}")
     if kind == "pairs" and len(contexts[0].replies) < 2:
-        raise ConfigError("--models: a pair needs two models. Name another model")
+        raise ConfigError("--models: A pair needs two models. Name another model.")
     chance = random.Random(f"items {kind} {seed}")
     items = list(make_items(kept, kind, chance))
     if not items:
-        raise ConfigError("--models: all replies are equal. Name other models")
+        raise ConfigError("--models: All replies are equal. Name other models.")
     checks = [list(make_checks(kept, kind, chance)) for _ in range(raters)]
     assigned = assign_items(items, checks, overlap, chance)
     digits = len(str(raters))
