@@ -163,10 +163,10 @@ MANY = {f"x/{n}": b"" for n in range(1001)}
 
 DAMAGES: dict[str, Damage] = {
     # the archive
-    "empty zip file": archive(lambda _: b"", "empty-archive", "0 bytes"),
+    "empty zip file": archive(lambda _: b"", "empty-archive", "is empty"),
     "no zip": archive(lambda _: b"id,prediction\n" * 9, "not-a-zip", "pack it again"),
     "truncated zip": archive(lambda files: packed(files)[:-200], "not-a-zip", "cannot be read"),
-    "zip without files": archive(lambda _: packed({}), "empty-archive", "without any"),
+    "zip without files": archive(lambda _: packed({}), "empty-archive", "contains no files"),
     "only folders": archive(lambda _: packed({f"{REL}/": b""}), "empty-archive", "no file"),
     "too many members": archive(lambda f: packed(f | MANY), "too-many-members", "at most 1,000"),
     "declared bomb": archive(bomb, "too-large", "at most 1,048,576 are read", EER),
@@ -176,7 +176,7 @@ DAMAGES: dict[str, Damage] = {
     "member that claims more than the zip has": archive(CLAIM, "damaged", "claim more bytes"),
     "flipped byte": archive(flipped, "damaged", "damaged in the zip", EER),
     "encrypted member": archive(ENCRYPTED, "encrypted", "without a password", EER),
-    "packed with lzma": archive(lzma, "compression", "another method than deflate", EER),
+    "packed with lzma": archive(lzma, "compression", "not compressed with deflate", EER),
     "duplicate member": archive(twice, "duplicate-member", "more than once", EER),
     "symbolic link": archive(member(symlink), "link", "symbolic link", f"{REL}/link"),
     "device": archive(member(device), "not-a-file", "not a regular file", f"{REL}/tty"),

@@ -369,7 +369,7 @@ FORMATS: dict[str, Format] = {
             "id": "scene_id",
         },
         {"emotion": "utterances[].emotion"},
-        notes=("a row holds several dialogues",),
+        notes=("A row contains several dialogues",),
     ),
     "MultiWOZ 2.2": Format(
         "multiwoz.json",
@@ -574,7 +574,7 @@ FORMATS: dict[str, Format] = {
         as_csv([{"chat": str(turns(n, chat)), "topic": topic(n)} for n in range(24)]),
         {"turns": "chat", "text": "content", "speaker": "role"},
         {"topic": "topic"},
-        notes=("chat holds lists or objects as text (in Python",),
+        notes=("chat has lists or objects as text (in Python",),
     ),
     "numpy arrays in a CSV": Format(
         "dailydialog.csv",
@@ -590,7 +590,7 @@ FORMATS: dict[str, Format] = {
         ),
         {"turns": "dialog"},
         {"act": "act[]", "emotion": "emotion[]"},
-        notes=("dialog holds lists",),
+        notes=("dialog has lists",),
     ),
     "lists of labels in a CSV": Format(
         "goemotions.csv",
@@ -603,7 +603,7 @@ FORMATS: dict[str, Format] = {
         {"text": "text"},
         {"emotions": ("multi_label", "emotions")},
         turns=1,
-        notes=("emotions holds lists",),
+        notes=("emotions has lists",),
     ),
     "numbers of labels in lists": Format(
         "goemotions.jsonl",

@@ -31,7 +31,7 @@ def refused(path: Path, *fragments: str) -> None:
     with pytest.raises(DataError) as caught:
         open_all(path)
     for fragment in fragments:
-        assert fragment in str(caught.value)
+        assert fragment.casefold() in str(caught.value).casefold()
 
 
 def add_member(file: Path, member: zipfile.ZipInfo | str, data: bytes = b"x") -> None:
@@ -113,7 +113,7 @@ def test_a_folder_in_place_of_a_file(tiny: TinyRelease, tmp_path: Path) -> None:
         (f"{FOLDER}/../../outside.txt", "leads out"),
         ("/etc/outside.txt", "absolute"),
         ("C:/outside.txt", "absolute"),
-        ("..\\outside.txt", "foreign"),
+        ("..\\outside.txt", "backslash"),
         (f"./{JSON}", "more than once"),
         (f"{FOLDER}//TLiDB_Friends.json", "more than once"),
     ],
@@ -165,7 +165,7 @@ def test_a_bomb_by_size(tiny: TinyRelease, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(archive, "MAX_TOTAL_BYTES", total)
     assert open_all(file) == tiny.files
     monkeypatch.setattr(archive, "MAX_TOTAL_BYTES", total - 1)
-    refused(file, str(file), "unpacks to more than")
+    refused(file, str(file), "larger than the limit")
 
 
 def test_a_header_that_understates_a_bomb(tiny: TinyRelease, tmp_path: Path) -> None:

@@ -169,14 +169,14 @@ RIGHT = [{"set": "Market_Tiny", "item": f"Market_Tiny-{n}", "value": n} for n in
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"item": "Market_Tiny-7"}, ":2, item: 'Market_Tiny-7' is not an item of the study; the "),
+        ({"item": "Market_Tiny-7"}, ":2, item: 'Market_Tiny-7' is not an item of the study (the "),
         ({"item": "Market_Tiny-0"}, ":2, item: 'Market_Tiny-0' is in line 1 too. Remove one"),
-        ({"set": "Harbour_Tiny"}, ":2, set: 'Harbour_Tiny', but Market_Tiny-1 is an item of Mark"),
-        ({"value": "4"}, ":2, value: '4' is not a finite number. Give the rating of Market_Tiny-1"),
-        ({"value": True}, ":2, value: True is not a finite number"),
-        ({"value": None}, ":2, value: None is not a finite number"),
-        ({"value": float("nan")}, ":2, value: nan is not a finite number"),
-        ({"value": float("inf")}, ":2, value: inf is not a finite number"),
+        ({"set": "Harbour_Tiny"}, ":2, set: Found 'Harbour_Tiny', but Market_Tiny-1 is an item of Mark"),
+        ({"value": "4"}, ":2, value: Found '4', expected a finite number. Give the"),
+        ({"value": True}, ":2, value: Found True, expected a finite number"),
+        ({"value": None}, ":2, value: Found None, expected a finite number"),
+        ({"value": float("nan")}, ":2, value: Found nan, expected a finite number"),
+        ({"value": float("inf")}, ":2, value: Found inf, expected a finite number"),
     ],
 )
 def test_a_wrong_line_is_told_with_its_item(

@@ -330,7 +330,7 @@ def test_a_combination_takes_part_with_all_its_seeds_only(tmp_path: Path) -> Non
 def test_no_transfer_run_is_finished(tmp_path: Path) -> None:
     study = make_study(tmp_path)
     finish_all(study, dev, wanted=lambda run: run.method == "baseline" or run.about["target"] != QA)
-    with pytest.raises(ConfigError, match=rf"\(1\):\n  {QA}: none of the 4 planned transfer"):
+    with pytest.raises(ConfigError, match=rf"\(1\):\n  {QA}: None of the 4 planned transfer"):
         picked(study)
 
 

@@ -108,7 +108,7 @@ def test_line_ends_and_a_byte_order_mark_are_no_text(end: str, tmp_path: Path) -
 
 def test_a_long_cell_is_read_and_a_longer_one_refused(tmp_path: Path) -> None:
     assert cells(opened(tmp_path, "text,label", "x" * 200_000 + ",y"))[0][0] == "x" * 200_000
-    assert ":2: is longer" in refusal(tmp_path, "text,label", "x" * MAX_LENGTH + ",y")
+    assert ":2: The line is longer" in refusal(tmp_path, "text,label", "x" * MAX_LENGTH + ",y")
     message = refusal(tmp_path, "text,label", '"x', *["y"] * MAX_LINES, '",z')
     assert ":2:1: A quotation mark is" in message
 
@@ -154,9 +154,12 @@ def test_between_tabs_quotation_marks_may_be_text(tmp_path: Path) -> None:
         ('"he said \\"no, never\\" twice",x', ":3:11: A quotation mark after a back"),
         ('"Yes" he said,x', ":3:5: A quotation mark ends a cell within a text"),
         ('"never ends,x', ":3:1: A quotation mark is never closed"),
-        ('hello, "x"', ":3:7: blanks before a quotation mark"),
-        ("one, two,x", ":3: 3 columns, and line 1 names 2 ('text, label'; commas between"),
-        ("alone", ":3: 1 columns"),
+        ('hello, "x"', ":3:7: There are blanks before a quotation mark"),
+        (
+            "one, two,x",
+            ":3: The line has 3 columns, but line 1 names 2 ('text, label'; commas between",
+        ),
+        ("alone", ":3: The line has 1 column,"),
         ("text,label", ":3: The line repeats the header of line 1"),
         ("nul \0,x", ":3: The file is UTF-16 or binary"),
     ],
@@ -169,7 +172,10 @@ def test_a_row_that_does_not_fit_is_refused_with_its_place(
 
 def test_a_cell_more_in_every_row_shifts_no_column(tmp_path: Path) -> None:
     message = refusal(tmp_path, "text,label", *(f"{n},{row}" for n, row in enumerate(ROWS)))
-    assert ":2 (lines 2, 3, 4): 3 columns" in message and "name the first column" in message
+    assert (
+        ":2 (lines 2, 3, 4): The line has 3 columns" in message
+        and "Name the first column" in message
+    )
 
 
 # --- the header -----------------------------------------------------------------------------------

@@ -154,9 +154,9 @@ def test_all_that_is_wrong_is_told_with_lines(tmp_path: Path) -> None:
     for words in (
         "train.jsonl:4, messages[0].content: Found None, expected a text",
         "train.jsonl:6: The text is not valid JSON",
-        "train.jsonl:8: the field intent of task intent is missing, null or empty",
+        "train.jsonl:8: The field intent of task intent is missing, null or empty",
         "train.jsonl:21: Dialogue 'all-0' is already at",
-        "test.jsonl:1: Label 'other' of intent is in test but not in train",
+        "test.jsonl:1: The label 'other' of intent is in test but not in train",
         "test.jsonl:2: The dialogue of test is also in train, judged by its text",
     ):
         assert words in found
@@ -164,7 +164,7 @@ def test_all_that_is_wrong_is_told_with_lines(tmp_path: Path) -> None:
     notes = "\n".join(checked.notes)
     for words in (
         ":1: The byte order mark",
-        "21 of 21 lines end in CRLF",
+        "CRLF at the end of 21 of 21 lines",
         "Empty lines are skipped (10)",
         "are longer than 5 tokens",
     ):
@@ -176,7 +176,7 @@ def test_duplicates_and_numbers_are_told(tmp_path: Path) -> None:
     file = tmp_path / "own.jsonl"
     file.write_text(lines([*rows, {**rows[0], "ticket_id": "again"}]))
     checked = check_files([file], "Own")
-    assert any(":13: says the same as" in note for note in checked.notes)
+    assert any(":13: The dialogue has the same text as" in note for note in checked.notes)
     assert "numbers in the file" in checked.text
 
 
@@ -227,7 +227,10 @@ def test_short_texts_may_be_in_two_splits_and_long_lists_are_cut(tmp_path: Path)
     checked = check_files([tmp_path / "train.jsonl", tmp_path / "test.jsonl"], "Own")
     (problem,) = checked.problems
     assert "test.jsonl:41: The dialogue of test is also in train, judged by its text" in problem
-    assert ":1: says the same as" in checked.notes[0] and "fewer than 12" in checked.notes[0]
+    assert (
+        ":1: The dialogue has the same text as" in checked.notes[0]
+        and "fewer than 12" in checked.notes[0]
+    )
     assert checked.notes[20] == "and 20 more such dialogues"
     assert "82 of 82 dialogues have one turn" in checked.notes[21]
 
@@ -239,7 +242,7 @@ def test_rows_of_a_dialogue_that_are_apart_are_told(tmp_path: Path) -> None:
     file.write_text(lines(rows))
     checked = check_files([file], "Own")
     assert declared(checked)["dialogue"]["id"] == "dialog_id"
-    assert "the rows of dialogue '0' are not consecutive" in checked.problems[0]
+    assert "The rows of dialogue '0' are not consecutive" in checked.problems[0]
 
 
 def test_a_count_of_turns_is_no_label_and_unused_fields_are_told(tmp_path: Path) -> None:

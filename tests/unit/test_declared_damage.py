@@ -167,7 +167,7 @@ CASES: dict[str, Case] = {
     "csv with a name twice": flat(csv("id,text,text", *ROWS[1:]), ":1", "Two columns"),
     "csv with a column more": flat(csv(*ROWS, "d4,a,b,x"), ":6", "4 columns", "in quotes"),
     "csv with a column less": flat(csv(*ROWS, "d4,a"), ":6", "2 columns"),
-    "csv with an open quote": flat(csv(*ROWS, 'd4,"a,x'), ":6", "quotation mark left open"),
+    "csv with an open quote": flat(csv(*ROWS, 'd4,"a,x'), ":6", "quotation mark is never closed"),
     "csv apart": flat(csv(*ROWS, "d0,again,x"), ":6", "are not consecutive", "sort the file"),
     "csv of two labels": flat(csv(*ROWS, "d3,more,x"), ":6", "has 'y'", "one answer"),
     "no Parquet": Case(b"PAR1" + b"\0" * 50, "train.parquet", "write it", name="train.parquet"),
@@ -204,7 +204,7 @@ def test_damage_is_refused_with_its_line(name: str, tmp_path: Path) -> None:
         build_dataset("Own", declaration, None)
     text = str(error.value)
     for word in case.words:
-        assert word in text, text
+        assert word.casefold() in text.casefold(), text
     assert "; " in text or ". " in text, text
     assert len(text) < 1000
 
@@ -259,6 +259,6 @@ print(code, used.ru_maxrss, used.ru_utime + used.ru_stime)
 )
 def test_a_damaged_file_takes_little_memory_and_time(name: str, tmp_path: Path) -> None:
     told = refused(CASES[name], tmp_path)
-    assert all(word in told.message for word in CASES[name].words)
+    assert all(word.casefold() in told.message.casefold() for word in CASES[name].words)
     assert told.memory < MOST_MEMORY
     assert told.seconds < MOST_SECONDS

@@ -75,7 +75,7 @@ def test_one_row_of_a_dialogue_may_have_its_answer() -> None:
 def test_missing_answers_are_refused_with_the_value(value: Any) -> None:
     task = {**SKIPS, "missing": "refuse", "missing_values": ["nan"]}
     with pytest.raises(
-        DataError, match=r":1: the field mood of task task .*\(found '?nan'?\).*missing: skip"
+        DataError, match=r":1: The field mood of task task .*\(found '?nan'?\).*missing: skip"
     ):
         answers([{"text": "a", "mood": value}], task, text="text")
 
@@ -215,9 +215,9 @@ def test_a_text_in_parts_is_joined(content: Any, text: str) -> None:
 def test_parts_without_text_are_empty_and_numbers_are_refused() -> None:
     image = [{"content": [{"type": "image"}]}, {"content": "here"}]
     assert contexts([{"m": image}], turns="m", text="content[].text", skip="empty") == ["here"]
-    with pytest.raises(DataError, match="found 5, expected a text"):
+    with pytest.raises(DataError, match="Found 5, expected a text"):
         read([{"m": [{"content": [{"text": 5}]}]}], turns="m", text="content[].text")
-    with pytest.raises(DataError, match=r"found \[.*name the parts of the text"):
+    with pytest.raises(DataError, match=r"Found \[.*Name the parts of the text"):
         read([{"m": [{"content": [{"text": "a"}]}]}], turns="m", text="content")
 
 
@@ -263,7 +263,7 @@ def test_a_row_may_have_several_dialogues() -> None:
     assert [d.id for d in read(rows, **section)] == ["train-1.1", "train-1.2"]
     deeper = read([{"episodes": rows}], **{**section, "rows": "episodes[].scenes"})
     assert [d.context for d in deeper] == ["Ann, Bob: hi", "Ann: bye"]
-    with pytest.raises(DataError, match="found None, expected a list of rows"):
+    with pytest.raises(DataError, match="Found None, expected a list of rows"):
         read([{"episode": "e2"}], **section)
 
 

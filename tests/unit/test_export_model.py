@@ -512,7 +512,10 @@ def test_fields_of_another_file_are_guessed(
             '{"id": "a", "messages": [{"text": "hi"}]}\n{"id": "b"}',
             r"new\.jsonl:2, messages: Found None",
         ),
-        ('{"id": "a", "messages": [{"text": ""}]}', r"new\.jsonl:1, messages\[0\]\.text: is empty"),
+        (
+            '{"id": "a", "messages": [{"text": ""}]}',
+            r"new\.jsonl:1, messages\[0\]\.text: The text is empty",
+        ),
         ("no JSON\n", r"new\.jsonl:1: The text is not valid JSON"),
         ("", r"new\.jsonl: "),
     ],

@@ -136,7 +136,7 @@ def test_an_empty_turn_of_few_is_a_problem_with_a_remedy(tmp_path: Path) -> None
         return {"messages": made, "topic": topic(number)}
 
     (problem,) = check(tmp_path, "own.jsonl", as_lines(row)).problems
-    assert ":8, messages[2].content: is empty" in problem and "skip: empty" in problem
+    assert ":8, messages[2].content: The text is empty" in problem and "skip: empty" in problem
 
 
 def test_an_order_that_the_file_has_is_left_alone(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_cells_that_begin_like_lists_and_are_none_are_told(tmp_path: Path) -> No
 def test_fields_that_no_declaration_can_name_are_told(tmp_path: Path) -> None:
     content = as_lines(lambda n: {"text": said(n, 0), "topic": topic(n), "mood[0]": mood(n, 0)})
     notes = check(tmp_path, "own.jsonl", content).notes
-    assert any("no declaration can name: mood[0]" in note for note in notes)
+    assert any("No declaration can name the fields mood[0]" in note for note in notes)
 
 
 def test_answers_of_prodigy_that_are_not_accepted_are_told(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_answers_of_prodigy_that_are_not_accepted_are_told(tmp_path: Path) -> No
     checked = check(tmp_path, "own.jsonl", as_lines(row))
     assert checked.problems == []
     assert section_in(checked)["tasks"]["accept"]["missing"] == "skip"
-    assert any("rows whose answer is not accept are read too (1)" in n for n in checked.notes)
+    assert any("Rows whose answer is not accept are read too (1)" in n for n in checked.notes)
 
 
 def test_many_fields_that_look_like_labels_are_cut(tmp_path: Path) -> None:

@@ -226,9 +226,9 @@ def test_a_wrong_line_is_told(change: dict[str, Any], told: str, tmp_path: Path)
 
 
 def test_too_large_sheets_and_wrong_keys_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="--instances 7: all models reply to 6 contexts only"):
+    with pytest.raises(ConfigError, match="--instances 7: All models reply to only 6 contexts"):
         plan(instances=7)
-    with pytest.raises(ConfigError, match="--overlap 4: more than --raters 3"):
+    with pytest.raises(ConfigError, match="--overlap 4: The number is larger than --raters 3"):
         plan(overlap=4)
     (tmp_path / "key.json").write_text("{}")
     with pytest.raises(DataError, match=r"is not a key of rating sheets\. Give the key\.json"):

@@ -68,7 +68,7 @@ def test_unused_dialogues_are_not_judged(tmp_path: Path) -> None:
     tiny.content["data"][1]["question_answering"] = "damaged"
     tiny.write(tmp_path)
     prepare("Friends", tmp_path, True, tmp_path / "few")
-    with pytest.raises(DataError, match="dialogue 'b', question_answering: 'damaged'"):
+    with pytest.raises(DataError, match="dialogue 'b', question_answering: Found 'damaged'"):
         prepare("Friends", tmp_path, False, tmp_path / "full")
 
 

@@ -58,7 +58,7 @@ def refusal(file: Path) -> str:
         ("a.jsonl", bz2.compress(ROW), "is compressed with bzip2. Unpack it"),
         ("a.csv", b"PK\x03\x04rest", "is a zip or a spreadsheet (.xlsx)"),
         ("a.json", b"<!DOCTYPE html>\n<html>", "is an HTML page"),
-        ("a.jsonl", b"version https://git-lfs.github.com/spec/v1\noid 1", "run git lfs pull"),
+        ("a.jsonl", b"version https://git-lfs.github.com/spec/v1\noid 1", "Run git lfs pull"),
         ("a.csv", b"PAR1....", "is in Parquet format"),
     ],
 )
@@ -86,11 +86,11 @@ def test_pipes_and_devices_are_refused_at_once(
         ("a.csv", b"text,label\n", b",\n", f":{MAX_EMPTY_RUN + 2}: The file contains 10,001"),
         ("a.json", b"[", b"\n", "consecutive spaces and line breaks"),
         ("a.json", b'{"data": [', b" ", "consecutive spaces and line breaks"),
-        ("a.jsonl", b"", b" ", f":1: is longer than {MAX_LENGTH:,} characters"),
-        ("a.csv", b"text,label\n", b"x", ":2: is longer"),
+        ("a.jsonl", b"", b" ", f":1: The line is longer than {MAX_LENGTH:,} characters"),
+        ("a.csv", b"text,label\n", b"x", ":2: The line is longer"),
         ("a.json", b'["', b"x", ":1: The value that begins with"),
         ("a.json", b"", b"[", "nested too deeply"),
-        ("a.jsonl", b'{"a":', b"[", ":1: is longer"),
+        ("a.jsonl", b'{"a":', b"[", ":1: The line is longer"),
     ],
 )
 def test_content_without_end_is_refused_early(
@@ -189,14 +189,14 @@ def test_json_is_read_whatever_its_lines(text: str, ending: str, tmp_path: Path)
         ("a.json", '[{"a": 1}, {"\\u0061": 1, "a": 2}]', "the key 'a' is already"),
         ("a.json", '[{"a": 1}]\n[{"a": 2}]', ":2: The first value is followed by another"),
         ("a.jsonl", "[1]\n[2]", ":1: Found [1], expected an object"),
-        ("a.jsonl", '{"a": 1},\n{"a": 2},', "remove the comma after the object"),
-        ("a.jsonl", "{'a': 1}\n{'a': 2}", "write the line with json.dumps"),
+        ("a.jsonl", '{"a": 1},\n{"a": 2},', "Remove the comma after the object"),
+        ("a.jsonl", "{'a': 1}\n{'a': 2}", "Write the line with json.dumps"),
         ("a.json", '[{"a": 1},', ":1"),
         ("a.json", '[{"a": 1} {"a": 2}]', "expected ',' or ']'"),
         ("a.json", "[[1, 2], [3, 4]]", "item 1: Found [1, 2], expected an object in braces"),
         ("a.json", '{"a": ' + "9" * 5000 + "}", "thousands of digits"),
-        ("a.json", "", "found an empty file"),
-        ("a.json", '"text"', "found 'text', expected a list of objects"),
+        ("a.json", "", "Found an empty file"),
+        ("a.json", '"text"', "Found 'text', expected a list of objects"),
     ],
 )
 def test_json_that_is_broken_or_ambiguous_is_refused_with_its_line(
@@ -277,7 +277,7 @@ def test_keys_that_are_no_file_names_are_in_no_command(tmp_path: Path) -> None:
     content = {"../a": [{"text": "hello"}], "b": [{"text": "bye"}]}
     (tmp_path / "a.json").write_text(json.dumps(content))
     message = refusal(tmp_path / "a.json")
-    assert "save each as a file of its own" in message and "python" not in message
+    assert "to its own file" in message and "python" not in message
 
 
 def test_rows_may_be_lists(tmp_path: Path) -> None:

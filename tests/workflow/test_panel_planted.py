@@ -240,7 +240,7 @@ def test_pairs_are_rated_by_each_expert_and_the_panel(
         lines.write('{"context": ["Hello."], "response": ""}\n')
     assert main(["rate", "--config", study.config_file, str(file)]) != 0
     assert (
-        "pairs.jsonl:3, response: the response is empty; write the response"
+        "pairs.jsonl:3, response: The response is empty. Write the response"
         in capsys.readouterr().err
     )
     file.write_text("")

@@ -57,7 +57,7 @@ def _read_value(row: Table, item: str, location: Location) -> float:
         raise location.at("set").error(problem, "correct it")
     value = get_member(row, "value", location)
     if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
-        problem = f"{value!r:.60} is not a finite number"
+        problem = f"found {value!r:.60}, expected a finite number"
         raise location.at("value").error(problem, f"give the rating of {item} as a number")
     return float(value)
 

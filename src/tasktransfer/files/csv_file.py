@@ -231,7 +231,7 @@ class _Look:
             )
         return DataError(
             f"{format_location(self.path, self.wrong.first[0])}{others}: The line has {found} "
-            f"columns, but line {self.header_line} names {width} "
+            f"column{'' if found == '1' else 's'}, but line {self.header_line} names {width} "
             f"({', '.join(self.columns.header)!r:.60}; {self.dialect}). {remedy}."
         )
 

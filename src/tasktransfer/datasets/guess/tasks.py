@@ -158,7 +158,7 @@ def _propose_choices(free: Columns) -> Iterator[tuple[TaskGuess, set[str]]]:
     options = next((k for k in free if "option" in k.lower() or "choice" in k.lower()), None)
     if options and "accept" in free:  # as Prodigy writes it; answer: accept, reject or ignore
         others = sum(value not in (None, "accept") for value in free.get("answer", ()))
-        note = f"{others:,} rows whose answer is not accept are read too. Remove them."
+        note = f"Rows whose answer is not accept are read too ({others:,}). Remove them."
         for task in _propose("accept", "accept", free["accept"], "dialogue_classification"):
             yield replace(task, note=note if others else ""), {"accept", options, "answer"}
         return
