@@ -213,8 +213,8 @@ def test_what_may_pass_is_tried_again(
     ("error", "said"),
     [
         (OSError(errno.ENOSPC, "No space left on device", "a/b"), "a/b: No space left.*Free some"),
-        (RuntimeError("I/O error: No space left on device (os error 28)"), "No space left.*free"),
-        (OSError(errno.EROFS, "Read-only file system", "a"), "a: Read-only.*elsewhere"),
+        (RuntimeError("I/O error: No space left on device (os error 28)"), "No space left.*Free"),
+        (OSError(errno.EROFS, "Read-only file system", "a"), "a: Read-only.*writable file system"),
     ],
 )
 def test_a_full_or_read_only_disk_is_named_with_its_remedy(

@@ -171,7 +171,7 @@ RIGHT = [{"set": "Market_Tiny", "item": f"Market_Tiny-{n}", "value": n} for n in
     [
         ({"item": "Market_Tiny-7"}, ":2, item: 'Market_Tiny-7' is not an item of the study (the "),
         ({"item": "Market_Tiny-0"}, ":2, item: 'Market_Tiny-0' is in line 1 too. Remove one"),
-        ({"set": "Harbour_Tiny"}, ":2, set: Found 'Harbour_Tiny', but Market_Tiny-1 is an item of Mark"),
+        ({"set": "Harbour_Tiny"}, ":2, set: Found 'Harbour_Tiny', but Market_Tiny-1 is an item"),
         ({"value": "4"}, ":2, value: Found '4', expected a finite number. Give the"),
         ({"value": True}, ":2, value: Found True, expected a finite number"),
         ({"value": None}, ":2, value: Found None, expected a finite number"),
