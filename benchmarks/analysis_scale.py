@@ -33,14 +33,14 @@ from transfer_frames import write_statistics
 print(f"{len(write_statistics(study)['cells']):,} cells", end="")
 """
 FIGURES = """
-from tasktransfer.designs import design_of
+from tasktransfer.designs import get_design
 from tasktransfer.designs.commands import write_figures
-write_figures(design_of(study.config), study)
+write_figures(get_design(study.config), study)
 """
 REPORT = """
-from tasktransfer.designs import design_of
+from tasktransfer.designs import get_design
 from tasktransfer.designs.commands import write_report
-write_report(design_of(study.config), study)
+write_report(get_design(study.config), study)
 print(f"{Path(study.report).stat().st_size / 2**20:.1f} MiB", end="")
 """
 

@@ -36,7 +36,7 @@ import tasktransfer as tt
 from benchmarks.recipe_search import SPLITS, write_own_data
 from tasktransfer.core.references import REFERENCES
 from tasktransfer.data.cache import MANIFEST, prepare
-from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs import get_design, open_study
 from tasktransfer.files import replace_file
 from tasktransfer.jobs import node_jobs
 from tasktransfer.results.records import read_record
@@ -121,11 +121,11 @@ def fit_reference(folder: Path, document: Document, size: int, name: str) -> pd.
         study = open_study(CONFIG)
         fits = [fit for fit in study.plan.fits if fit.learner == name]
         dataset = fits[0].data.name
-        release, few = study.release_of(dataset), study.config.data.few_sample
+        release, few = study.get_release(dataset), study.config.data.few_sample
         if not Path(study.instances(dataset), MANIFEST).exists():
             prepare(dataset, release, few, study.instances(dataset))
         for fit in fits:
-            node_jobs.fit(study, fit, design_of(study.config))
+            node_jobs.fit(study, fit, get_design(study.config))
         records = [read_record(Path(study.record(fit))) for fit in fits]
     (target,) = fits[0].tasks
     about = {"dataset": dataset, "model": document["models"][0]["name"], "target": target}

@@ -22,7 +22,7 @@ import yaml
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from empathetic_study import make
-from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs.commands import read_frames, write_collected, write_statistics
 
 SETS = ("Persona_Zhao", "DailyDialog_Gupta")
@@ -92,7 +92,7 @@ def print_row(name: str, config: dict[str, Any]) -> None:
     file.write_text(yaml.safe_dump(config))
     study = open_study(file)
     make(study)
-    design = design_of(study.config)
+    design = get_design(study.config)
     write_collected(design, study, complete=True)
     write_statistics(design, study)
     frames = read_frames(study, design.analysis(study))

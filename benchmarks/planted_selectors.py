@@ -31,7 +31,7 @@ from tasktransfer.datasets import tiny_world
 from tasktransfer.designs import open_study
 from tasktransfer.results.records import get_selected_round, read_record
 from tasktransfer.results.study import Study
-from tasktransfer.selection.nodes import is_selector
+from tasktransfer.selection.nodes import is_selection_run
 
 ROOT = Path(__file__).resolve().parents[1]
 CLAIMS = {
@@ -76,7 +76,7 @@ def main() -> None:
     file = Path(f"{chosen.family}.yaml")
     file.write_text(yaml.safe_dump(config), encoding="utf-8")
     study = open_study(str(file))
-    runs = [run for run in study.plan.runs if is_selector(run)]
+    runs = [run for run in study.plan.runs if is_selection_run(run)]
     _make(study, [_node(run) for run in runs], str(file), chosen.cores)
     for name in names:
         of_seed: dict[int, dict[str, float]] = {}

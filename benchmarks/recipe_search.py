@@ -118,7 +118,7 @@ def write_own_data(dialogue: Path, folder: Path) -> Path:
         return out
     out.mkdir(parents=True, exist_ok=True)
     with (source / "split.csv").open(encoding="utf-8") as lines:
-        split_of = {row["Dialog_ID"]: row["split"] for row in csv.DictReader(lines)}
+        get_split = {row["Dialog_ID"]: row["split"] for row in csv.DictReader(lines)}
     dialogues: dict[str, dict[str, Any]] = {}
     for file in sorted((source / "by_emotion").glob("*.csv")):
         with file.open(encoding="utf-8") as lines:
@@ -132,7 +132,7 @@ def write_own_data(dialogue: Path, folder: Path) -> Path:
     # Dialogues are sorted by emotion, so any order that is independent of it works.
     ordered = sorted(dialogues.values(), key=lambda d: hash_order(d["id"]))
     for split, most in (("train", 2000), ("valid", 500), ("test", 500)):
-        chosen = [d for d in ordered if split_of.get(d["id"]) == split][:most]
+        chosen = [d for d in ordered if get_split.get(d["id"]) == split][:most]
         text = "".join(json.dumps(entry) + "\n" for entry in chosen)
         (out / f"{split}.jsonl").write_text(text, encoding="utf-8")
     return out

@@ -10,7 +10,7 @@ from small_models import make_model
 from tasktransfer.cli import main
 from tasktransfer.core.nodes import Stage
 from tasktransfer.data.cache import prepare, read_instances
-from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs import get_design, open_study
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.results.study import Study
 from tasktransfer.training.job import Job
@@ -74,5 +74,5 @@ def _job(study: Study, stage: Stage) -> Job:
         threads=1,
         study=study.config.study,
         config_digest=study.config.digest,
-        facts=design_of(study.config).facts(study.config),
+        facts=get_design(study.config).facts(study.config),
     )

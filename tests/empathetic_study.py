@@ -11,7 +11,7 @@ from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.data.cache import prepare, read_instances, read_manifest
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import generate, generate_part
-from tasktransfer.designs import design_of
+from tasktransfer.designs import get_design
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.jobs import node_jobs
 from tasktransfer.results.revisions import get_own_tiny_version
@@ -27,7 +27,7 @@ def make(study: Study, nodes: Iterable[Node] | None = None) -> None:
     Args:
         nodes: the nodes to compute, in the order of the plan; None for all.
     """
-    design = design_of(study.config)
+    design = get_design(study.config)
     _prepare(study)
     for node in study.plan.nodes if nodes is None else nodes:
         if isinstance(node, Data):
@@ -44,7 +44,7 @@ def make(study: Study, nodes: Iterable[Node] | None = None) -> None:
 def _prepare(study: Study) -> None:
     made_from = study.config.data.tiny_world
     for name in study.config.dataset_names:
-        place = Path(study.release_of(name))
+        place = Path(study.get_release(name))
         if not place.exists():
             if get_own_tiny_version(name):
                 generate_part(
@@ -89,7 +89,7 @@ def _encoded(study: Study, data: Data, model: str) -> Path:
 
 def _job(study: Study, stage: Stage, encoded: Path) -> Job:
     starts = tuple(study.start(start) for start in stage.starts if start.stage)
-    design = design_of(study.config)
+    design = get_design(study.config)
     return Job(
         stage=stage, encoded=encoded, base=study.base_model(stage.model.name), revision=None,
         out=Path(study.folder(stage)), save_checkpoint=True, threads=1,
@@ -103,4 +103,4 @@ def _evaluate(study: Study, node: Evaluation) -> None:
     for data in node.read:
         for model in node.model_names:
             _encoded(study, data, model)
-    node_jobs.evaluate(study, node, design_of(study.config), 1)
+    node_jobs.evaluate(study, node, get_design(study.config), 1)

@@ -15,7 +15,7 @@ from small_models import make_model
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.references import CONTRASTIVE_SETTINGS, REFERENCES
 from tasktransfer.data.cache import prepare
-from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs import get_design, open_study
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.jobs import node_jobs
 from tasktransfer.results.study import Study
@@ -98,9 +98,9 @@ def finish_study(keep: bool = True) -> Study:
     make_model("encoder", texts * 5, Path("small"))
     Path("study.yaml").write_text(yaml.safe_dump(CONFIG))
     study = open_study("study.yaml")
-    design = design_of(study.config)
+    design = get_design(study.config)
     data = study.data("Tickets")
-    prepare("Tickets", study.release_of("Tickets"), True, study.instances("Tickets"))
+    prepare("Tickets", study.get_release("Tickets"), True, study.instances("Tickets"))
     for folder, (_, name) in study.encoded_folders.items():
         spec = study.revisions.models[name]
         encode_dataset(

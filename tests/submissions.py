@@ -41,7 +41,7 @@ def write_release(folder: Path, dataset: str) -> Path:
     return folder
 
 
-def golds_of(folder: Path, dataset: str) -> Golds:
+def load_golds(folder: Path, dataset: str) -> Golds:
     return read_golds(folder, dataset)
 
 

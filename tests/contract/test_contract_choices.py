@@ -13,7 +13,7 @@ import yaml
 from cases import cases
 from contract_studies import KINDS, STUDIES, run
 
-from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs.transfer.selection import SELECTION
 from tasktransfer.results.study import Study
 
@@ -73,7 +73,7 @@ def test_sources_are_chosen_by_what_the_config_says(study: Study, by: str, same:
 
 def _chosen() -> Any:
     study = open_study("auto.yaml")
-    choice, choose = study.choice(SELECTION), design_of(study.config).choose
+    choice, choose = study.choice(SELECTION), get_design(study.config).choose
     assert choose is not None
     choose(study, SELECTION)
     file = Path(study.choice_file(choice))

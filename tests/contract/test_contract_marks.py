@@ -14,7 +14,7 @@ from cases import cases
 from contract_studies import CITED, STUDIES, design_name
 
 from printed_intervals import list_intervals, list_wrong_intervals
-from tasktransfer.designs import design_of
+from tasktransfer.designs import get_design
 from tasktransfer.designs.commands import read_frames
 from tasktransfer.present.tables import build_printed_tables
 from tasktransfer.results.study import Study
@@ -78,7 +78,7 @@ def test_every_caption_says_what_was_cut(study: Study, design: str) -> None:
 
 @cases([(name,) for name in (*WITH_STAND_INS, "toy")])
 def test_every_table_says_what_stands_in(study: Study) -> None:
-    wanted = design_of(study.config).stand_ins(study.config)
+    wanted = get_design(study.config).stand_ins(study.config)
     assert wanted
     for name, footer in footers(study).items():
         for one, instead in wanted.items():
@@ -87,7 +87,7 @@ def test_every_table_says_what_stands_in(study: Study) -> None:
 
 @cases([(name,) for name in WITH_STAND_INS])
 def test_every_caption_says_what_stands_in(study: Study, design: str) -> None:
-    wanted = design_of(study.config).stand_ins(study.config)
+    wanted = get_design(study.config).stand_ins(study.config)
     assert wanted
     for name, caption in captions(study, design).items():
         for one, instead in wanted.items():
@@ -124,7 +124,7 @@ def test_a_row_with_both_is_found() -> None:
 
 @cases([(design,) for design in SHOWN])
 def test_every_printed_interval_ends_where_the_scale_does(study: Study, design: str) -> None:
-    analysis = design_of(study.config).analysis(study)
+    analysis = get_design(study.config).analysis(study)
     tables = build_printed_tables(analysis, read_frames(study, analysis))
     assert [*list_intervals(tables)]
     correlations = design_name(design) == "panel"

@@ -14,7 +14,7 @@ from listing import collect
 
 from tasktransfer.cli import main
 from tasktransfer.core.nodes import Data, Fit, Node
-from tasktransfer.designs import design_of
+from tasktransfer.designs import get_design
 from tasktransfer.designs.commands import read_frames
 from tasktransfer.errors import RecordError
 from tasktransfer.operate.status import Watcher
@@ -98,7 +98,7 @@ def test_the_page_lists_what_status_counts(
     assert collect(study, capsys).code == 0
     for command in ("statistics", "report"):
         assert main([command, "--config", study.config_file]) == 0
-    missing = read_frames(study, design_of(study.config).analysis(study))["missing"]
+    missing = read_frames(study, get_design(study.config).analysis(study))["missing"]
     paths = {path.removesuffix(f"/{RECORD}") for path in missing["path"]}
     assert paths | {*missing["node"]} == {node.path for node in removed}
     assert {*missing.loc[missing["node"] == removed[0].path, "state"]} == {"failed"}

@@ -39,7 +39,7 @@ from tasktransfer.selection.evidence import (
     judge_selectors,
     read_shipped_evidence,
 )
-from tasktransfer.selection.nodes import is_selector
+from tasktransfer.selection.nodes import is_selection_run
 from transfer_frames import write_collected, write_statistics
 
 pytestmark = pytest.mark.slow
@@ -74,7 +74,7 @@ def results(study: Study) -> Frames:
 
 
 def test_both_seeds_are_whole(study: Study) -> None:
-    asked = [run.outcome for run in study.plan.runs if is_selector(run)]
+    asked = [run.outcome for run in study.plan.runs if is_selection_run(run)]
     probes = {stage for one in asked if isinstance(one, Outcome) for stage in one.stages}
     for stages, each in ((probes, 132), (set(study.plan.stages) - probes, 347)):
         seeds = [stage.seed for stage in stages if Path(study.record(stage)).exists()]

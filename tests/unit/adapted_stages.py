@@ -80,7 +80,7 @@ def scored(model: FamilyModel, split: EncodedSplit) -> dict[str, float]:
     return evaluate(model, get_task("DailyDialog", split.task), split, setup, "default").metrics
 
 
-def split_of(
+def get_split(
     small: Path, family: Family, task: str = EMOTIONS, split: str = "train"
 ) -> EncodedSplit:
     return read_split(small / f"DailyDialog-{read_by(family)}", task, split)

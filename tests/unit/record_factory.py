@@ -20,9 +20,9 @@ from tasktransfer.core.versions import RECIPE_VERSION
 from tasktransfer.designs import load_config
 from tasktransfer.designs.transfer.algorithms import steps
 from tasktransfer.designs.transfer.config import TransferConfig
-from tasktransfer.designs.transfer.plan import kind_of
+from tasktransfer.designs.transfer.plan import derive_stage_kind
 from tasktransfer.designs.transfer.runs import RunName as Run
-from tasktransfer.designs.transfer.runs import name_of, run_of
+from tasktransfer.designs.transfer.runs import name_of, make_run
 from tasktransfer.results.collect import NO_RECORD, Collected, Missing
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.schema import Record
@@ -80,7 +80,7 @@ def make_plan(runs: Iterable[Run], stage_of: Mapping[str, Any] = AS_ALL) -> Plan
     For ``stage_of`` see ``_planned``.
     """
     builder = PlanBuilder(
-        lambda step, starts: (kind_of(step, starts), "+".join(sorted(step.train_tasks))),
+        lambda step, starts: (derive_stage_kind(step, starts), "+".join(sorted(step.train_tasks))),
         lambda *_: stage_of.get("recipe", RECIPE_VERSION),
     )
     for run in runs:
@@ -110,7 +110,7 @@ def _planned(
         training,
         seed,
     )
-    return run_of(run, [*stages.values()][-1])
+    return make_run(run, [*stages.values()][-1])
 
 
 def make_study(folder: Path, plan: Plan) -> Study:

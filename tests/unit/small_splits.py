@@ -7,7 +7,7 @@ import numpy as np
 from tasktransfer.encoding.encoded import EncodedSplit, Ragged
 
 
-def split_of(lengths: list[int], options: int = 1) -> EncodedSplit:
+def get_split(lengths: list[int], options: int = 1) -> EncodedSplit:
     """Return a split whose example u has ``options`` sequences of ``lengths[u]`` tokens."""
     counts = np.full(len(lengths), options, np.int32)
     each = np.repeat(np.array(lengths, np.int32), options)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tasktransfer.config import Document
-from tasktransfer.designs import checked_config
+from tasktransfer.designs import validate_config
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.errors import ConfigError
 
@@ -43,7 +43,7 @@ def changed(*path: str | int, to: Any) -> dict[str, Any]:
 
 def parse(study: Any, file: str = "study.yaml") -> TransferConfig:
     """Open a study that is a mapping already; messages name ``file``."""
-    config = checked_config(Document(study, file))
+    config = validate_config(Document(study, file))
     assert isinstance(config, TransferConfig)
     return config
 

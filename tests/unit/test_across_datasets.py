@@ -17,7 +17,7 @@ from tasktransfer.core.nodes import Data, Fit, Stage
 from tasktransfer.core.plan import Plan
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.datasets import DATASETS, declare, get_card_digests, get_task
-from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs.transfer.leaks import shared_dialogues
 from tasktransfer.designs.transfer.shown import build_analysis
 from tasktransfer.designs.transfer.tables.shared_dialogues import is_behind, make, make_notes
@@ -103,7 +103,7 @@ def test_two_studies_in_one_process_have_datasets_of_one_name() -> None:
         assert {answer for one in answers for answer in one.target} == set(labels)
     study(datasets={"DailyDialog": {}}, training={"epochs": 1})
     assert "Tickets" not in DATASETS
-    assert opened["zw"].release_of("Tickets") and "Tickets" in DATASETS
+    assert opened["zw"].get_release("Tickets") and "Tickets" in DATASETS
 
 
 def test_targets_and_sources_take_wildcards_and_any_case() -> None:
@@ -258,10 +258,10 @@ def test_a_leak_is_refused_unless_it_is_allowed(capsys: pytest.CaptureFixture[st
     }
     opened = study(**more)
     with pytest.raises(DataError, match=r"dialogues of Tickets/intent are among .*allow_leaks"):
-        design_of(opened.config).refuse(opened)
+        get_design(opened.config).refuse(opened)
     capsys.readouterr()
     allowed = study(**more, allow_leaks=["Other > Tickets"])
-    design_of(allowed.config).refuse(allowed)
+    get_design(allowed.config).refuse(allowed)
     assert "of 6 test dialogues of Tickets/intent" in capsys.readouterr().err
     metadata = Metadata("across", "", synthetic=False, records=0)
     table = make(Frames(allowed, {}, metadata))
@@ -295,5 +295,5 @@ def test_the_datasets_of_other_designs_are_sources_where_their_files_are() -> No
         "Tickets",
         "intent",
     )
-    assert opened.release_of("EmpatheticDialogues") == "chats"
+    assert opened.get_release("EmpatheticDialogues") == "chats"
     assert "chats" in opened.absent[0]

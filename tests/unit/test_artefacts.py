@@ -23,7 +23,7 @@ from tasktransfer.core.nodes import Data, Fit, Stage, Start
 from tasktransfer.core.specs import Selection
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.datasets.tiny_world import generate
-from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs import get_design, open_study
 from tasktransfer.errors import ModelError, RecordError, TaskTransferError
 from tasktransfer.fits import LEARNERS
 from tasktransfer.jobs import inputs, node_jobs
@@ -214,7 +214,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Study:
     study = open_study(folder / "study.yaml")
     generate(Path(study.tiny_world), seed=0, dialogues=120)
     prepare("DailyDialog", study.tiny_world, True, study.instances("DailyDialog"))
-    design = design_of(study.config)
+    design = get_design(study.config)
     node_jobs.fit(study, study.plan.fits[0], design)
     node_jobs.derive(study, study.plan.derived[0], design)
     return study
@@ -248,14 +248,14 @@ def test_a_fit_that_was_changed_makes_no_data_and_no_scores(
     evaluation = next(e for e in study.plan.evaluations if isinstance(e.of, Fit))
     Path(study.record(data)).unlink()
     for job in (
-        lambda: node_jobs.derive(study, data, design_of(study.config)),
-        lambda: node_jobs.evaluate(study, evaluation, design_of(study.config), 1),
+        lambda: node_jobs.derive(study, data, get_design(study.config)),
+        lambda: node_jobs.evaluate(study, evaluation, get_design(study.config), 1),
     ):
         with pytest.raises(TaskTransferError, match=f"{file}: .*{said}.*with snakemake"):
             job()
     # Its own job repeats it.
-    node_jobs.fit(study, fit, design_of(study.config))
-    node_jobs.derive(study, data, design_of(study.config))
+    node_jobs.fit(study, fit, get_design(study.config))
+    node_jobs.derive(study, data, get_design(study.config))
     assert find_problem(Path(study.folder(fit)), read(study, fit)["artefacts"], every=True) is None
 
 

@@ -126,7 +126,7 @@ def test_a_target_that_no_reference_predicts_keeps_its_transfers(tmp_path: Path)
 def test_the_check_changes_no_other_node(tmp_path: Path) -> None:
     config = parse(ask(tmp_path))
     revisions, _ = find_revisions(config, need_inputs=False)
-    without = build(config.at_most(), revisions)
+    without = build(config.as_largest(), revisions)
     rows = [make_row(target) for target in TARGETS]
     write_choice(tmp_path, LEARNED_TARGETS, rows)
     planned = plan(config, revisions)

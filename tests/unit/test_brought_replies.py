@@ -15,7 +15,7 @@ from empathetic_study import make
 from tasktransfer.cli import main
 from tasktransfer.core.nodes import Evaluation
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs.commands import write_collected, write_statistics
 from tasktransfer.designs.empathetic.replies import read_answered_contexts
 from tasktransfer.results.rows import read_record_rows
@@ -51,8 +51,8 @@ def compute(config: dict[str, Any], file: Path) -> Study:
     file.write_text(yaml.safe_dump(config), encoding="utf-8")
     study = open_study(file)
     make(study)
-    write_collected(design_of(study.config), study, complete=True)
-    write_statistics(design_of(study.config), study)
+    write_collected(get_design(study.config), study, complete=True)
+    write_statistics(get_design(study.config), study)
     return study
 
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from submissions import Files, files_of, golds_of, packed, write_release
+from submissions import Files, files_of, load_golds, packed, write_release
 from tasktransfer.designs.challenge.golds import Golds
 from tasktransfer.designs.challenge.leaderboard import make_leaderboard
 from tasktransfer.designs.challenge.leaderboard_pages import as_html, as_markdown
@@ -40,7 +40,7 @@ LISTS = "relation_extraction/predictions.csv"
 
 @pytest.fixture(scope="module")
 def golds(tmp_path_factory: pytest.TempPathFactory) -> Golds:
-    return golds_of(write_release(tmp_path_factory.mktemp("release"), "Friends"), "Friends")
+    return load_golds(write_release(tmp_path_factory.mktemp("release"), "Friends"), "Friends")
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from submissions import Answer, files_of, golds_of, packed
+from submissions import Answer, files_of, load_golds, packed
 from tasktransfer import metrics
 from tasktransfer.cli import main
 from tasktransfer.datasets import DATASETS
@@ -64,7 +64,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def golds(data: Path) -> Golds:
-    return golds_of(data, "Friends")
+    return load_golds(data, "Friends")
 
 
 ENTRIES = {
@@ -259,7 +259,7 @@ def test_more_processes_change_nothing(
 
 def test_each_dataset_has_its_board(golds: Golds, data: Path, tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(packed(files_of(golds)))
-    (tmp_path / "b.zip").write_bytes(packed(files_of(golds_of(data, "DailyDialog"))))
+    (tmp_path / "b.zip").write_bytes(packed(files_of(load_golds(data, "DailyDialog"))))
     both = make_leaderboard(tmp_path, data)
     assert [(board.dataset, board.entries[0].name) for board in both.boards] == [
         ("DailyDialog", "b.zip"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from damaged_archives import DAMAGES, EER, FILE_LIMIT, PD, QA, RE, TOTAL_LIMIT
-from submissions import Files, files_of, golds_of, lines_of, packed, with_line, write_release
+from submissions import Files, files_of, lines_of, load_golds, packed, with_line, write_release
 from tasktransfer.cli import main
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.challenge import files as challenge_files
@@ -35,7 +35,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def golds(data: Path) -> Golds:
-    return golds_of(data, "Friends")
+    return load_golds(data, "Friends")
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from releases import tiny_release
-from submissions import Files, files_of, golds_of, lines_of, packed, with_line, write_release
+from submissions import Files, files_of, lines_of, load_golds, packed, with_line, write_release
 from tasktransfer import metrics
 from tasktransfer.cli import main
 from tasktransfer.core.fidelity import Scoring
@@ -36,13 +36,13 @@ def world(
 ) -> tuple[Path, Golds]:
     """Write a tiny release of each dataset, and return its test split."""
     data = write_release(tmp_path_factory.mktemp("release"), request.param)
-    return data, golds_of(data, request.param)
+    return data, load_golds(data, request.param)
 
 
 @pytest.fixture(scope="module")
 def friends(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Golds]:
     data = write_release(tmp_path_factory.mktemp("release"), "Friends")
-    return data, golds_of(data, "Friends")
+    return data, load_golds(data, "Friends")
 
 
 def zipped(folder: Path, files: Files, name: str = "submission.zip") -> Path:
@@ -183,7 +183,7 @@ def test_scores_on_generated_dialogues_say_so(
     release = tiny_release("Friends")
     release.content["metadata"].update(mark)
     release.pack(tmp_path)
-    archive = zipped(tmp_path, files_of(golds_of(tmp_path, "Friends"), clumsy))
+    archive = zipped(tmp_path, files_of(load_golds(tmp_path, "Friends"), clumsy))
     out = tmp_path / "report.json"
     assert main(["score", str(archive), "--data", str(tmp_path), "--json", str(out)]) == 0
     text, written = capsys.readouterr().out, json.loads(out.read_text())

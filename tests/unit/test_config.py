@@ -104,13 +104,13 @@ def test_repeated_keys_inside_merged_anchors_are_fine(tmp_path: Path) -> None:
 def test_a_number_without_a_dot_is_a_number(tmp_path: Path) -> None:
     path = tmp_path / "study.yaml"
     path.write_text(yaml.safe_dump(SMALL) + "training: {learning_rate: 3e-5}\n")
-    assert load_config(path).training_for("Friends").learning_rate == 3e-5
+    assert load_config(path).get_training_hyperparameters("Friends").learning_rate == 3e-5
 
 
 def test_dropout_may_be_nought_or_left_to_the_checkpoint() -> None:
     for value, meant in ((0, 0.0), (None, None)):
         study = parse(changed("training", "dropout", to=value))
-        assert study.training_for("Friends").dropout == meant
+        assert study.get_training_hyperparameters("Friends").dropout == meant
 
 
 def test_yaml_reads_off_as_false_and_so_do_we() -> None:
@@ -120,8 +120,8 @@ def test_yaml_reads_off_as_false_and_so_do_we() -> None:
 
 def test_defaults_are_those_of_the_recipe() -> None:
     study = parse(SMALL)
-    assert study.training_for("DailyDialog") == Training(epochs=30)
-    assert study.training_for("Friends") == Training(epochs=20)
+    assert study.get_training_hyperparameters("DailyDialog") == Training(epochs=30)
+    assert study.get_training_hyperparameters("Friends") == Training(epochs=20)
     assert study.planned_algorithms == (
         "baseline",
         "pretrain_finetune",
@@ -195,7 +195,7 @@ def test_overrides_replace_values_and_are_checked(tmp_path: Path) -> None:
     # Snakemake hands over the inside of key={...} as text.
     study = load_config(path, from_texts({"seeds": ["3", "4"], "training": {"epochs": "2"}}))
     assert study.seeds == (3, 4)
-    assert study.training_for("Friends").epochs == 2
+    assert study.get_training_hyperparameters("Friends").epochs == 2
     with pytest.raises(ConfigError, match=r"training\.epochs: found 0"):
         load_config(path, {"training": {"epochs": 0}})
 

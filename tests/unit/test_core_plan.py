@@ -74,7 +74,7 @@ def test_two_methods_that_share_their_last_stage_are_one_training_and_two_runs()
     assert len(plan.stages) == 1
     assert [run.method for run in plan.runs] == ["direct", "in one step"]
     assert plan.runs[0].stages[-1] is plan.runs[1].stages[-1]
-    assert plan.group_of(plan.stages[0]) == "direct"
+    assert plan.get_group(plan.stages[0]) == "direct"
 
 
 def test_two_methods_that_share_their_first_stage_train_it_once() -> None:

@@ -14,7 +14,7 @@ import pytest
 from tasktransfer.present.columns import Head
 from tasktransfer.present.csv_text import to_csv
 from tasktransfer.present.html import HtmlTable
-from tasktransfer.present.page.text import hash_of, write_fragment
+from tasktransfer.present.page.text import hash_text, write_fragment
 from tasktransfer.present.printed import Layout, escape, to_latex, to_markdown, write_table
 
 FORMULAS = [
@@ -138,7 +138,7 @@ def test_a_fragment_has_the_policy_of_the_report(tmp_path: Path) -> None:
     assert "<script" not in text
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
     (style,) = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
-    assert f"style-src '{hash_of(style)}'" in policy
+    assert f"style-src '{hash_text(style)}'" in policy
     assert "default-src 'none'" in policy
     assert "script-src" not in policy
     assert "style=" not in text

@@ -217,7 +217,7 @@ def test_tables_of_dialogues_are_kept_where_they_are_gone_and_not_where_they_are
     metadata = Metadata("s", "0", True, 1)
 
     def make(release: Path) -> dict[str, list[Any]]:
-        study: Any = SimpleNamespace(tables=str(tables), release_of=lambda _: str(release))
+        study: Any = SimpleNamespace(tables=str(tables), get_release=lambda _: str(release))
         frames = Frames(study, {}, metadata)
         return {"labels": make_labels(frames), "shared": make_shared(frames)}
 

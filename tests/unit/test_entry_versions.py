@@ -16,7 +16,7 @@ from tasktransfer.core.versions import VERSIONS, Entry
 from tasktransfer.data.recipes import RECIPES
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs import DESIGNS, open_study
-from tasktransfer.designs.entries import entries_of
+from tasktransfer.designs.entries import list_entries
 from tasktransfer.fits import JOINT_LEARNERS, LEARNERS
 from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.selection.selector import MEASUREMENTS
@@ -107,6 +107,6 @@ def test_versions_are_of_entries_that_there_are() -> None:
         *(("measure", name) for name in MEASURES),
         *(("learner", name) for name in (*LEARNERS, *JOINT_LEARNERS, *MEASUREMENTS)),
         *(("recipe", name) for name in RECIPES),
-        *(entry for design in DESIGNS.values() for entry in entries_of(design)),
+        *(entry for design in DESIGNS.values() for entry in list_entries(design)),
     }
     assert VERSIONS.keys() <= known

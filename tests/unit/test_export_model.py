@@ -41,7 +41,7 @@ from tasktransfer.core.nodes import Stage, Start
 from tasktransfer.core.specs import LowRank, Reads
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import get_task
-from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs import get_design, open_study
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
 from tasktransfer.jobs import restore
@@ -77,7 +77,7 @@ def export(
     study: Any, out: Path, method: str | None, task: str = "intent", **more: Any
 ) -> Exported:
     request = ExportRequest(task, method, **more)
-    return export_model(study, design_of(study.config), out, request)
+    return export_model(study, get_design(study.config), out, request)
 
 
 # --- the encoder and its head ---------------------------------------------------------------------
@@ -367,7 +367,7 @@ def test_a_training_is_repeated_if_its_checkpoint_was_not_kept(
     assert all(torch.allclose(weights[0][name], weights[1][name]) for name in weights[0])
     stage = study.node(before.provenance["node"][:12])
     assert isinstance(stage, Stage)
-    folder = restore.restore_checkpoint(study, Start(stage), design_of(study.config), 1)
+    folder = restore.restore_checkpoint(study, Start(stage), get_design(study.config), 1)
     assert folder.startswith(f"{study.config.results}/{restore.FOLDER}/")
 
 
@@ -377,7 +377,7 @@ def test_names_that_do_not_fit_are_refused(study: Any, tmp_path: Path) -> None:
         ConfigError,
         match=r"--task: The study has 2 tasks whose models can be exported\. Choose one",
     ):
-        export_model(study, design_of(study.config), out, ExportRequest())
+        export_model(study, get_design(study.config), out, ExportRequest())
     with pytest.raises(ConfigError, match=r"--task intents: is not .*did you mean"):
         export(study, out, None, "intents")
     with pytest.raises(

@@ -66,7 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         study = open_study("study.yaml")
-        prepare("Tickets", study.release_of("Tickets"), False, study.instances("Tickets"))
+        prepare("Tickets", study.get_release("Tickets"), False, study.instances("Tickets"))
     return folder
 
 

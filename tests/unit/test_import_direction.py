@@ -177,7 +177,7 @@ def of_the_workflow() -> list[str]:
             r"^from (tasktransfer[\w.]*) import (\([^)]*\)|.*)$", file.read_text(), re.MULTILINE
         ):
             found += [f"{module}.{name}" for name in re.findall(r"\w+", names)]
-    assert {"tasktransfer.designs.design_of", "tasktransfer.jobs.needs"} <= set(found)
+    assert {"tasktransfer.designs.get_design", "tasktransfer.jobs.needs"} <= set(found)
     return found
 
 

@@ -40,7 +40,7 @@ FEELING = Task(
 )  # fmt: skip
 
 
-def split_of(task: str, sequences: int, labels: Sequence[Sequence[int]]) -> EncodedSplit:
+def get_split(task: str, sequences: int, labels: Sequence[Sequence[int]]) -> EncodedSplit:
     chance = np.random.default_rng(3)
     rows = [
         chance.integers(4, 60, chance.integers(3, 9)).astype(np.int32)
@@ -63,8 +63,8 @@ def split_of(task: str, sequences: int, labels: Sequence[Sequence[int]]) -> Enco
 
 
 SPLITS = {
-    "reply": split_of("reply", 2, [[]] * ROWS),
-    "feeling": split_of("feeling", 1, [[i % 3] for i in range(ROWS)]),
+    "reply": get_split("reply", 2, [[]] * ROWS),
+    "feeling": get_split("feeling", 1, [[i % 3] for i in range(ROWS)]),
 }
 
 

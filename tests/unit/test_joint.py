@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue
-from tasktransfer.designs.transfer.statistics.joint import joint_confidence
+from tasktransfer.designs.transfer.statistics.joint import compute_joint_interval
 from tasktransfer.stats.bootstrap import Estimate, compute_confidence
 from tasktransfer.stats.chosen import split_dialogues
 
@@ -51,7 +51,7 @@ def test_the_interval_holds_the_truth_in_95_of_100_studies(shared: bool) -> None
     chance = np.random.default_rng(4)
     held = []
     for _ in range(100):
-        sure = joint_confidence(*study(chance, shared))
+        sure = compute_joint_interval(*study(chance, shared))
         held.append(sure.low <= 0 <= sure.high)
         assert (sure.p > 0.05) is held[-1]
     assert 0.9 <= np.mean(held) <= 0.99
@@ -63,7 +63,7 @@ def test_dialogues_that_targets_share_count_once_for_all_of_them() -> None:
         key: ByDialogue(tuple(f"{key} {n}" for n in one.names), *_rest(one))
         for key, one in tested.items()
     }
-    whole, parts = (joint_confidence(frame, some) for some in (tested, apart))
+    whole, parts = (compute_joint_interval(frame, some) for some in (tested, apart))
     assert whole.high - whole.low > 1.4 * (parts.high - parts.low)
 
 
@@ -79,7 +79,7 @@ def test_without_dialogues_luck_it_is_that_of_the_seeds() -> None:
     variances = by_target.var(axis=1, ddof=1) / SEEDS / TARGETS**2
     degrees = (SEEDS - 1) * variances.sum() ** 2 / (variances**2).sum()
     sure = compute_confidence(Estimate(frame["delta"].mean(), ((variances.sum(), degrees),), SEEDS))
-    found = joint_confidence(frame, still)
+    found = compute_joint_interval(frame, still)
     assert (found.low, found.high, found.p) == pytest.approx((sure.low, sure.high, sure.p))
 
 
@@ -87,7 +87,7 @@ def test_a_hole_one_seed_or_no_predictions_leave_no_interval() -> None:
     frame, tested = study(np.random.default_rng(7), shared=False)
     first = frame[frame["seed"] == 0]
     for rows, some in ((frame.iloc[1:], tested), (first, tested), (frame, {})):
-        found = joint_confidence(rows, some)
+        found = compute_joint_interval(rows, some)
         assert np.isnan([found.low, found.high, found.p]).all()
 
 

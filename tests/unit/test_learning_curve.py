@@ -116,7 +116,7 @@ def test_the_command_writes_the_table_and_the_report_shows_it(
     del datasets["Tickets"]["tasks"]["mood"]
     Path("study.yaml").write_text(yaml.safe_dump({**STUDY, "datasets": datasets, "seeds": 2}))
     study = open_study("study.yaml")
-    prepare("Tickets", study.release_of("Tickets"), False, study.instances("Tickets"))
+    prepare("Tickets", study.get_release("Tickets"), False, study.instances("Tickets"))
     assert cli.main(["learning-curve", "study.yaml", "--seeds", "3", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     frame = pd.read_parquet("results/tables/learning_curve.parquet")

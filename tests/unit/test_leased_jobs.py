@@ -20,7 +20,7 @@ from tasktransfer.jobs.needs import computes_with_a_model
 EVALUATION = """
 import sys, os, time, types
 from pathlib import Path
-from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs import get_design, open_study
 from tasktransfer.errors import ConfigError
 from tasktransfer.jobs import node_jobs
 
@@ -48,7 +48,7 @@ node_jobs.read_instances = lambda *_: []
 study = open_study("study.yaml")
 node = [e for e in study.plan.evaluations if not e.of.__class__.__name__ == "Fit"][place]
 try:
-    node_jobs.evaluate(study, node, design_of(study.config), 1)
+    node_jobs.evaluate(study, node, get_design(study.config), 1)
 except ConfigError as error:
     assert str(error) == "judged", error
     print(Path(study.folder(node), ".claim").read_text())

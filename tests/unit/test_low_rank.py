@@ -18,11 +18,11 @@ from adapted_stages import (
     TRAINING,
     adapted,
     bodies,
+    get_split,
     loaded,
     logits,
     read_by,
     scored,
-    split_of,
     train,
 )
 from peft import (
@@ -129,7 +129,7 @@ def test_ten_updates_have_the_losses_of_pefts_own_model(
     moving = [p for p in peft.parameters() if p.requires_grad]
     moving += [] if head is None else [*head.parameters()]
     adam = torch.optim.Adam(moving, lr=stage.training.learning_rate)
-    split = split_of(small, family)
+    split = get_split(small, family)
     schedule = Schedule.of(stage, {EMOTIONS: split})
     pad = base.config.pad_token_id or 0
     theirs = []
@@ -158,7 +158,7 @@ def test_an_adapter_is_saved_with_its_heads_and_loads_as_it_was(
     kept = {str(file.relative_to(folder)) for file in folder.rglob("*.*")}
     assert kept == LEFT[family]
     model = loaded(small, stage, folder)
-    split = split_of(small, family, split="test")
+    split = get_split(small, family, split="test")
     numbers = record["provenance"]["training"]["parameters"]  # type: ignore[index]
     assert numbers["trained"] < numbers["all"] / 4
     assert numbers["trained"] == numbers["learnable"]
@@ -208,7 +208,7 @@ def test_a_pooler_that_the_checkpoint_lacks_is_trained_whole(small: Path, tmp_pa
             )
             for begins in (False, True)
         ]
-        split = split_of(small, "encoder")
+        split = get_split(small, "encoder")
         for model in again:
             model.module.eval()
         torch.testing.assert_close(*(logits(model, split) for model in again))

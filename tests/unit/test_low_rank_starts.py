@@ -16,10 +16,10 @@ from adapted_stages import (
     LORA,
     NLI,
     adapted,
+    get_split,
     loaded,
     logits,
     scored,
-    split_of,
     train,
 )
 from peft import (
@@ -59,7 +59,7 @@ def test_a_training_begins_where_its_source_ended(
     source = adapted(family, lora, NLI)
     train(small, source, tmp_path / "source")
     checkpoint = tmp_path / "source" / "checkpoint"
-    split = split_of(small, family, NLI)
+    split = get_split(small, family, NLI)
     left = logits(loaded(small, source, checkpoint), split)
     begun = loaded(small, source, checkpoint, begins=True)
     torch.testing.assert_close(logits(begun, split), left, atol=1e-4, rtol=1e-4)
@@ -84,7 +84,7 @@ def test_a_training_begins_where_its_source_ended(
     numbers = {p.requires_grad for n, p in model.module.named_parameters() if "earlier" in n}
     assert numbers == ({False} if start == "stack" else set())
     record = read_record(tmp_path / "last" / "metrics.json")
-    test = split_of(small, family, NLI, "test")
+    test = get_split(small, family, NLI, "test")
     assert scored(model, test) == record["results"][NLI]["measures"]
     whole = logits(loaded(small, last, tmp_path / "last" / "checkpoint", begins=True), split)
     torch.testing.assert_close(logits(model, split), whole, atol=1e-4, rtol=1e-4)
@@ -141,7 +141,7 @@ def test_merged_and_stacked_are_one_function_and_the_next_adapter_is_new(
 ) -> None:
     source = adapted("encoder")
     train(small, source, tmp_path)
-    split = split_of(small, "encoder")
+    split = get_split(small, "encoder")
     begun: dict[AdapterStart, FamilyModel] = {}
     for start in ("continue", "merge", "stack"):
         told = adapted("encoder", replace(LORA, start=start))  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from study_records import write_records
 from tasktransfer.cli import main
 from tasktransfer.core.methods import FINE_TUNING, PROMPTED, TRANSFER
 from tasktransfer.core.references import CONTRASTIVE, FROZEN, MOST_FREQUENT, NEAREST, TFIDF
-from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs.transfer.frames import METHODS
 from tasktransfer.designs.transfer.method_table import is_method_run
 from tasktransfer.designs.transfer.report.method_advice import describe_methods
@@ -191,7 +191,7 @@ def test_a_study_compares_its_methods(
     for row in table.to_dict("records"):
         runs = [run for run in study.plan.runs if is_method_run(row, run)]
         assert len(runs) == row["n_seeds"], row
-    advice = design_of(study.config).advice(study)
+    advice = get_design(study.config).advice(study)
     assert [line.partition(":")[0] for line in advice] == ["Tickets/intent", "Tickets/mood"]
     page = Path(study.report).read_text()
     assert "use TF-IDF with logistic regression" in page
@@ -241,4 +241,4 @@ def test_the_transfer_is_the_one_with_the_best_dev_scores(
         chosen["seconds"] > methods[methods["method"] == FINE_TUNING].set_index("target")["seconds"]
     )
     assert longer[chosen["variant"].str.startswith("pretrain_finetune")].all()
-    assert design_of(study.config).advice(study) == [], "the dialogues are not the user's own"
+    assert get_design(study.config).advice(study) == [], "the dialogues are not the user's own"

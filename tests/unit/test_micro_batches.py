@@ -6,7 +6,7 @@ import math
 
 from hypothesis import given
 from hypothesis import strategies as st
-from small_splits import split_of
+from small_splits import get_split
 
 from tasktransfer.models.micro_batches import (
     split_by_length,
@@ -24,7 +24,7 @@ from tasktransfer.models.micro_batches import (
 def test_micro_batches_hold_every_example_once_within_the_budget(
     lengths: list[int], options: int, budget: int, padded: bool
 ) -> None:
-    split = split_of(lengths, options)
+    split = get_split(lengths, options)
     micro_batches = split_by_length(split, range(len(lengths)), budget, padded=padded)
     assert sorted(u for some in micro_batches for u in some) == list(range(len(lengths)))
     for micro_batch in micro_batches:
@@ -40,7 +40,7 @@ def test_micro_batches_hold_every_example_once_within_the_budget(
 def test_even_micro_batches_are_even_in_number_and_in_size(
     lengths: list[int], options: int, budget: int
 ) -> None:
-    split = split_of(lengths, options)
+    split = get_split(lengths, options)
     micro_batches = split_evenly(split, range(len(lengths)), budget)
     assert sorted(u for some in micro_batches for u in some) == list(range(len(lengths)))
     sizes = [sum(lengths[u] * options for u in micro_batch) for micro_batch in micro_batches]
@@ -56,7 +56,7 @@ def test_even_micro_batches_are_even_in_number_and_in_size(
 
 
 def test_batches_of_like_lengths_fill_every_micro_batch() -> None:
-    split = split_of([50] * 60, options=1)
+    split = get_split([50] * 60, options=1)
     assert [len(some) for some in split_evenly(split, range(60), 1024)] == [15] * 4
     assert [len(some) for some in split_evenly(split, range(60), 8)] == [1] * 60
     assert [len(some) for some in split_evenly(split, range(60), 3000)] == [60]
@@ -64,7 +64,7 @@ def test_batches_of_like_lengths_fill_every_micro_batch() -> None:
 
 
 def test_limit_takes_a_fixed_subset_in_order() -> None:
-    split = split_of(list(range(1, 21)), options=2)
+    split = get_split(list(range(1, 21)), options=2)
     some = split.limit_instances(5)
     assert len(some) == len(some.ids) == 5
     assert [int(i) for i in some.ids] == sorted(int(i) for i in some.ids)
@@ -78,7 +78,7 @@ def test_limit_takes_a_fixed_subset_in_order() -> None:
 
 def test_what_fits_at_once_is_one_micro_batch_where_that_is_asked_for() -> None:
     """On a GPU, with any padding; a batch that does not fit is split by length as usual."""
-    split = split_of([400, 10, 10, 10], options=1)
+    split = get_split([400, 10, 10, 10], options=1)
     examples = [1, 0, 2, 3]
 
     def cut(tokens: int, whole: bool) -> list[list[int]]:

@@ -27,7 +27,7 @@ from tasktransfer.cli.new_study import (
 )
 from tasktransfer.core.references import CONTRASTIVE, REFERENCES
 from tasktransfer.designs import load_config, open_study
-from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.errors import ConfigError
 
 QUESTIONS = ("File with your dialogues", "Label to predict", "Model", "Time budget in hours")
@@ -161,7 +161,7 @@ def test_several_encoders_are_compared_in_one_study(
     assert main(["init", *given, *models]) == 0
     assert "h of 50 h on this machine" in capsys.readouterr().out
     monkeypatch.chdir("study")
-    config = transfer_config(open_study("config.yaml"))
+    config = get_transfer_config(open_study("config.yaml"))
     assert [(model.name, model.checkpoint, model.family) for model in config.models] == [
         ("tiny", "tiny", "encoder"),
         ("encoder", "../first/encoder", "encoder"),

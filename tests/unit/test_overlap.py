@@ -17,7 +17,7 @@ from tasktransfer.designs.transfer.statistics.overlap import (
     INSTANCES,
     TEST_INSTANCES,
     TRAINING_DIALOGUES,
-    instances_in_test,
+    collect_test_instances,
     overlap,
     overlap_effect,
 )
@@ -101,7 +101,7 @@ def test_ids_come_from_the_first_baseline_with_predictions(tmp_path: Path) -> No
         write_run(tmp_path, ("DailyDialog", "bert", "multitask", ("a_task",), "b_task", 1), ["z"]),
         root=tmp_path,
     )
-    found = instances_in_test(runs, tmp_path)
+    found = collect_test_instances(runs, tmp_path)
     assert list(found.itertuples(index=False, name=None)) == [
         ("DailyDialog", "a_task", "p"),
         ("DailyDialog", "a_task", "q"),
@@ -121,7 +121,7 @@ def test_damaged_predictions_are_named(tmp_path: Path, damage: str) -> None:
         row = Row(0, "a_task", "p", ("x",), ("x",), 0.0)
         write_rows(file.parent, [row], digest="d", dataset="DailyDialog")
     with pytest.raises(RecordError, match=r"rows\.parquet"):
-        instances_in_test(runs, tmp_path)
+        collect_test_instances(runs, tmp_path)
 
 
 def test_effect_by_hand() -> None:
@@ -172,6 +172,6 @@ def test_nothing_gives_empty_tables() -> None:
     assert shared.empty
     assert effect.empty
     assert overlap_effect(shared, make_deltas(lambda *name: 1.0)).empty
-    none = instances_in_test(build_frame([], columns.RUNS), Path())
+    none = collect_test_instances(build_frame([], columns.RUNS), Path())
     assert list(none.columns) == list(INSTANCES)
     assert overlap(none).empty

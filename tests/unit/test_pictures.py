@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs import get_design, open_study
 from tasktransfer.present.html import create_environment
 from tasktransfer.present.page.page import Picture
 from tasktransfer.present.page.text import HERE
@@ -25,7 +25,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_figure_of_a_report_says_what_it_shows(preset: str) -> None:
     study = open_study(ROOT / f"workflow/presets/{preset}.yaml", need_inputs=False)
-    shown = design_of(study.config).analysis(study)
+    shown = get_design(study.config).analysis(study)
     captions = {f.name: shown.read_caption(f.text or f.name, f.caption) for f in shown.figures}
     assert captions
     assert not {name: text for name, text in captions.items() if len(text) < 60}

@@ -13,7 +13,7 @@ from tasktransfer.config import Document
 from tasktransfer.core.nodes import Evaluation, Fit
 from tasktransfer.core.versions import VERSIONS
 from tasktransfer.datasets import DATASETS, make_data
-from tasktransfer.designs import checked_config, load_config
+from tasktransfer.designs import load_config, validate_config
 from tasktransfer.designs.entries import add_entries
 from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.numbers import compute_measures
@@ -137,10 +137,10 @@ def test_a_design_brings_measures_and_versions() -> None:
     study = study_of(
         "measures={'half': Measure('half', of_rows=half)}, versions={('measure', 'half'): 3}"
     )
-    checked_config(Document(study, "study.yaml"))
+    validate_config(Document(study, "study.yaml"))
     assert compute_measures(card, ["half"], answers, answers, values) == {"half": 0.25}
     assert VERSIONS["measure", "half"] == 3
-    checked_config(Document(study, "study.yaml"))  # again, in the same process
+    validate_config(Document(study, "study.yaml"))  # again, in the same process
     data = make_data("DailyDialog", "revision")
     fit = Fit("logistic_texts", data, (card.name,))
     told = [Evaluation(fit, data, card.name, (name,)).identity for name in ("half", "micro_f1")]

@@ -17,7 +17,7 @@ from tasktransfer.cli import main
 from tasktransfer.core.nodes import Evaluation
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import make_data
-from tasktransfer.designs import design_of
+from tasktransfer.designs import get_design
 from tasktransfer.designs.outputs import list_outputs
 from tasktransfer.designs.transfer.plan import build
 from tasktransfer.designs.transfer.runs import is_prompted, transfer_runs
@@ -57,9 +57,9 @@ def test_a_prompted_model_has_a_run_a_task_shots_and_seed() -> None:
         assert run.results_in == run.evaluations
     assert counts == {("gpt", 0): 5, ("gpt", 2): 10, ("gpt", 4): 10, ("far", 0): 5}
     assert all(run.model == "tiny-bert" for run in transfer_runs(plan))
-    assert config.prompted[0].seen_of("Friends") == "yes"
-    assert config.prompted[0].seen_of("DailyDialog") == "unknown"
-    assert config.prompted[2].seen_of("Friends") == "no"
+    assert config.prompted[0].get_test_data_seen("Friends") == "yes"
+    assert config.prompted[0].get_test_data_seen("DailyDialog") == "unknown"
+    assert config.prompted[2].get_test_data_seen("Friends") == "no"
     assert len({node.digest for node in plan.evaluations}) == 60
 
 
@@ -266,7 +266,7 @@ def test_a_study_is_asked_killed_resumed_collected_and_explained(
     ]
     assert all(row["milliseconds"] > 0 and row["seconds"] == 0 for row in methods)
     assert main(["figures", "--config", str(study)]) == 0
-    promised = list_outputs(design_of(opened(study).config), opened(study)).printed
+    promised = list_outputs(get_design(opened(study).config), opened(study)).printed
     assert [file for file in promised if not Path("results", file).exists()] == []
     assert "figures/table2.md" in promised and "figures/table1.md" not in promised
     assert main(["report", "--config", str(study)]) == 0

@@ -17,7 +17,7 @@ from language_server import Server, serving
 from tasktransfer.cli import main
 from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs.commands import read_frames, write_collected, write_statistics
 from tasktransfer.designs.panel.answer import answer
 from tasktransfer.designs.panel.names import PROMPTED
@@ -153,8 +153,8 @@ def rated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, list[str]]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(client, "FIRST_PAUSE", 0.01)
             make(study, [node for node in study.plan.nodes if node in needed])
-    write_collected(design_of(study.config), study, complete=False)
-    write_statistics(design_of(study.config), study)
+    write_collected(get_design(study.config), study, complete=False)
+    write_statistics(get_design(study.config), study)
     bodies = [body for server in (scores, writes) for _, body in server.requests]
     return study, [str(body.get("prompt", body.get("messages"))) for body in bodies]
 
@@ -234,7 +234,7 @@ def test_a_study_may_have_prompted_models_only(tmp_path: Path) -> None:
     assert study.plan.stages == ()
     assert {data.recipe for data in study.plan.derived} == {"rated_together"}
     make(study)
-    design = design_of(study.config)
+    design = get_design(study.config)
     write_collected(design, study, complete=True)
     write_statistics(design, study)
     assert main(["figures", "--config", study.config_file]) == 0

@@ -16,16 +16,16 @@ from tasktransfer.designs.transfer.racing import (
     NAMES,
     Race,
     RacingConfig,
-    choice_name,
     count_kept,
+    format_choice_name,
     runs_with_race,
     select_continuing_pairs,
 )
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.race import (
-    of_fresh_seeds,
-    race_table,
-    without_intervals,
+    compute_race_table,
+    drop_intervals,
+    drop_selection_seeds,
 )
 from tasktransfer.designs.transfer.study_plan import plan
 from tasktransfer.results.choices import write_choice
@@ -60,11 +60,11 @@ def test_a_round_adds_seeds_of_what_went_on(tmp_path: Path) -> None:
         ("Friends", "tiny-bert", "multitask", "question_answering", "relation_extraction"),
     ]
     kept = [dict(zip(NAMES, cell, strict=True)) for cell in cells]
-    write_choice(str(tmp_path), choice_name(1), kept)
+    write_choice(str(tmp_path), format_choice_name(1), kept)
     second = planned(tmp_path)
     assert transfers(second) == {0: 8, 1: 2}
     assert [(one.name, one.made) for one in second.choices] == [("race_1", True), ("race_2", False)]
-    write_choice(str(tmp_path), choice_name(2), kept[:1])
+    write_choice(str(tmp_path), format_choice_name(2), kept[:1])
     third = planned(tmp_path)
     assert transfers(third) == {0: 8, 1: 2, 2: 1, 3: 1, 4: 1}
     assert all(one.made for one in third.choices)
@@ -113,14 +113,14 @@ def test_no_interval_is_of_seeds_that_chose() -> None:
     race = Race(((0,), (0, 1), (0, 1, 2, 3, 4)), (frozenset([cell]), frozenset([cell])))
     in_it = (deltas["source"] == "a") & (deltas["target"] == "b")
     raced = deltas[in_it | (deltas["seed"] == 0)]
-    fresh = of_fresh_seeds(raced, race)
+    fresh = drop_selection_seeds(raced, race)
     assert sorted(fresh[fresh["target"] == "b"]["seed"]) == [0, 2, 3, 4]
     cells = make_cells(deltas).assign(low=-1.0, high=1.0, p=0.01, q=0.01, significant=True)
-    found = without_intervals(cells, race).set_index(["source", "target"])
+    found = drop_intervals(cells, race).set_index(["source", "target"])
     assert found.loc[("a", "b"), "low"] == -1
     assert found["low"].notna().sum() == 1
     assert set(found["no_interval"].dropna()) == {"left the race"}
-    table = race_table(raced, race).set_index(["source", "target"])
+    table = compute_race_table(raced, race).set_index(["source", "target"])
     assert table.loc[("a", "b"), "delta_chosen"] == 0.5
     assert table.loc[("a", "b"), "delta_fresh"] == 3
     assert table.loc[("b", "a"), "left_after"] == 1

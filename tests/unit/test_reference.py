@@ -14,7 +14,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.datasets.tiny_world import generate
 from tasktransfer.designs.transfer import reference as making
 from tasktransfer.designs.transfer.frames import FRAMES
-from tasktransfer.designs.transfer.reference import reference_rows
+from tasktransfer.designs.transfer.reference import compute_reference_rows
 from tasktransfer.designs.transfer.tables import reference
 from tasktransfer.encoding.encoded import select_indices
 from tasktransfer.errors import RecordError
@@ -36,7 +36,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("dataset", ["DailyDialog", "Friends"])
 def test_every_task_has_every_reference(cache: Path, dataset: str, tmp_path: Path) -> None:
     tasks = list(read_manifest(cache / dataset).tasks)
-    rows = reference_rows(cache / dataset, tasks, Training())
+    rows = compute_reference_rows(cache / dataset, tasks, Training())
     assert Counter(rows["reference"]) == dict.fromkeys(WITHOUT_MODEL, len(tasks))
     assert rows["score"].between(0, 100).all()
     assert rows["synthetic"].all()
@@ -52,7 +52,9 @@ def test_the_most_frequent_answer_is_counted_as_metrics_do(cache: Path) -> None:
     label = Counter(one.target[0] for one in train).most_common(1)[0][0]
     golds = [one.target for one in test]
     wanted = metrics.score(task, metrics.evaluate(task, [(label,)] * len(test), golds))
-    rows = reference_rows(cache / "DailyDialog", [task.name], Training()).set_index("reference")
+    rows = compute_reference_rows(cache / "DailyDialog", [task.name], Training()).set_index(
+        "reference"
+    )
     assert rows.loc["most_frequent", "score"] == pytest.approx(wanted)
     assert rows.loc["most_frequent", "answer"] == label
     # A cue word tells the tiny world's acts: words without order are enough.
@@ -61,7 +63,7 @@ def test_the_most_frequent_answer_is_counted_as_metrics_do(cache: Path) -> None:
 
 def test_limits_are_those_of_trainings(cache: Path) -> None:
     limited = Training(limit_train=30, limit_test=10)
-    rows = reference_rows(cache / "Friends", ["relation_extraction"], limited)
+    rows = compute_reference_rows(cache / "Friends", ["relation_extraction"], limited)
     assert rows["train_size"].max() <= 30
     assert rows["test_size"].max() <= 10
 
@@ -75,7 +77,9 @@ def test_under_a_limit_they_are_of_the_instances_that_models_are_tested_on(cache
     golds = [one.target for one in kept[1]]
     wanted = metrics.score(task, metrics.evaluate(task, [(label,)] * 20, golds))
     limited = Training(limit_train=20, limit_test=20)
-    rows = reference_rows(cache / "DailyDialog", [task.name], limited).set_index("reference")
+    rows = compute_reference_rows(cache / "DailyDialog", [task.name], limited).set_index(
+        "reference"
+    )
     assert rows.loc["most_frequent", "score"] == pytest.approx(wanted)
     first = [(label,)] * 20, [one.target for one in test[:20]]
     assert wanted != metrics.score(task, metrics.evaluate(task, *first))
@@ -86,7 +90,7 @@ def test_without_scikit_learn_its_row_is_left_out(
 ) -> None:
     monkeypatch.setattr(making, "find_spec", lambda name: None)
     said: list[str] = []
-    rows = reference_rows(
+    rows = compute_reference_rows(
         cache / "Friends", ["relation_extraction"], Training(), progress=said.append
     )
     assert set(rows["reference"]) == {"most_frequent", "by_frequency"}

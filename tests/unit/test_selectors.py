@@ -26,7 +26,7 @@ from tasktransfer.selection.choose import select, select_dev_deltas
 from tasktransfer.selection.evidence import add_source_mean, build_evidence, list_selectors
 from tasktransfer.selection.inputs import Arrays, Asked
 from tasktransfer.selection.methods import SELECTORS
-from tasktransfer.selection.nodes import is_selector
+from tasktransfer.selection.nodes import is_selection_run
 from tasktransfer.selection.selector import Selector
 from tasktransfer.selection.values import Tables, compute_study_regret
 from tasktransfer.tasks.card import Instance
@@ -119,7 +119,7 @@ def planned(*selectors: str, **more: Any) -> Any:
 def test_without_selectors_nothing_changes() -> None:
     config = parse(SMALL)
     assert "selectors" not in config.content()
-    assert not [run for run in planned().runs if is_selector(run)]
+    assert not [run for run in planned().runs if is_selection_run(run)]
 
 
 def test_measurements_are_shared_and_computed_once() -> None:
@@ -138,7 +138,7 @@ def _pairs(plan: Any) -> list[tuple[str, str]]:
 
 def test_selectors_read_no_test_split_and_no_transfer_to_the_target() -> None:
     plan = planned(*SELECTORS)
-    for run in (run for run in plan.runs if is_selector(run)):
+    for run in (run for run in plan.runs if is_selection_run(run)):
         if run.variant == "probe":
             (stage,) = run.outcome.stages
             assert stage.tested == ()

@@ -15,7 +15,7 @@ from finished_stages import MODEL, finish_all, opened
 from tasktransfer import cli
 from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs.panel import inputs as panel
 from tasktransfer.designs.probes.facts import RECIPE
 from tasktransfer.designs.probes.labels import dialogue_labels
@@ -134,7 +134,7 @@ def test_an_update_of_several_batches_needs_them() -> None:
 @pytest.fixture
 def prepared() -> Study:
     study = study_of(PANEL)
-    assert design_of(study.config).shortages(study) == []
+    assert get_design(study.config).shortages(study) == []
     words = ["data", "prepare", "--config", "study.yaml", "--dataset", "PanelTiny"]
     assert cli.main([*words, "--out", study.instances("PanelTiny")]) == 0
     return study
@@ -143,7 +143,7 @@ def prepared() -> Study:
 def test_a_panel_tells_what_is_too_few_before_it_trains(
     prepared: Study, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    messages = design_of(prepared.config).shortages(prepared)
+    messages = get_design(prepared.config).shortages(prepared)
     few, responses = sorted(messages, key=lambda text: "different responses" in text)
     assert "1 % of" in few and "(few_shot.percentages)" in few
     assert "different responses, but 700 candidates are needed" in responses
@@ -161,7 +161,7 @@ def test_a_panel_with_enough_is_not_refused(prepared: Study) -> None:
         "few_shot": {**PANEL["few_shot"], "percentages": [20]},
     }
     study = study_of(PANEL | enough)
-    assert design_of(study.config).shortages(study) == []
+    assert get_design(study.config).shortages(study) == []
 
 
 # --- data that recipes refuse -------------------------------------------------------------------
@@ -169,7 +169,7 @@ def test_a_panel_with_enough_is_not_refused(prepared: Study) -> None:
 
 def test_data_whose_recipe_may_refuse_come_before_the_first_training() -> None:
     study = study_of(PANEL | {"controls": ["leaky"]})
-    recipes = design_of(study.config).recipes_first
+    recipes = get_design(study.config).recipes_first
     records = first_data(study, recipes)
     named = Counter(data.recipe for data in study.plan.derived if study.record(data) in records)
     assert set(named) == {panel.LEAKS, panel.CHOICES, panel.TOGETHER}

@@ -10,7 +10,7 @@ import yaml
 
 from study_records import write_records
 from tasktransfer.cli import main
-from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs.outputs import list_outputs
 
 STUDY = {
@@ -41,7 +41,7 @@ def test_baselines_alone_are_planned_collected_and_shown(
     write_records(study)
     for command in ("status", "collect", "statistics", "figures", "report"):
         assert main([command, "study.yaml"]) == 0, capsys.readouterr().err
-    promised = list_outputs(design_of(study.config), study).printed
+    promised = list_outputs(get_design(study.config), study).printed
     assert [file for file in promised if not Path("results", file).exists()] == []
     page = Path("results/report.html").read_text()
     assert "Mean scores of the baselines (0-100): DailyDialog/emotion_recognition with" in page

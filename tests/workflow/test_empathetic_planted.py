@@ -14,7 +14,7 @@ import yaml
 
 from empathetic_study import make
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs.commands import write_collected, write_statistics
 
 pytestmark = pytest.mark.slow
@@ -40,7 +40,7 @@ def differences(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pd.DataFra
     before = dict(DATASETS)
     study = open_study(folder / "study.yaml")
     make(study)
-    design = design_of(study.config)
+    design = get_design(study.config)
     write_collected(design, study, complete=True)
     write_statistics(design, study)
     frame = pd.read_parquet(Path(study.tables, "differences.parquet"))

@@ -25,7 +25,7 @@ from tasktransfer.core.nodes import Outcome
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs.commands import write_collected, write_statistics
 from tasktransfer.designs.panel.config import METHODS
 from tasktransfer.designs.panel.sources import tiny
@@ -75,7 +75,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
     (folder / "study.yaml").write_text(yaml.safe_dump(config))
     opened = open_study(folder / "study.yaml")
     make(opened)
-    design = design_of(opened.config)
+    design = get_design(opened.config)
     write_collected(design, opened, complete=True)
     write_statistics(design, opened)
     yield opened

@@ -122,7 +122,7 @@ def test_every_task_beats_its_majority_class(world: Path, task: Task) -> None:
     assert best > majority_score(task, instances)
 
 
-def deltas_of(world: Path, source: str, target: str) -> list[float]:
+def compute_deltas(world: Path, source: str, target: str) -> list[float]:
     results = tt.load_results(world / "results")
     assert results.metadata["synthetic"]
     rows = results["deltas"]
@@ -141,13 +141,13 @@ def interval(deltas: list[float]) -> tuple[float, float]:
 
 @pytest.mark.parametrize("pair", [p for p in PLANTED if p in HELPFUL], ids=lambda p: p.source)
 def test_a_pair_planted_to_help_is_found_to_help(world: Path, pair: Any) -> None:
-    low, _ = interval(deltas_of(world, pair.source, pair.target))
+    low, _ = interval(compute_deltas(world, pair.source, pair.target))
     assert low > 0
 
 
 @pytest.mark.parametrize("pair", [p for p in PLANTED if p in UNRELATED], ids=lambda p: p.source)
 def test_a_pair_planted_as_unrelated_is_not_found_to_help(world: Path, pair: Any) -> None:
-    low, _ = interval(deltas_of(world, pair.source, pair.target))
+    low, _ = interval(compute_deltas(world, pair.source, pair.target))
     assert low <= 0
 
 

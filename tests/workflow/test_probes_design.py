@@ -205,10 +205,10 @@ class Absent:
         if name.partition(".")[0] in {absent!r}:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Absent())
-from tasktransfer.designs import design_of, open_study
+from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs import commands
 opened = open_study("study.yaml", need_inputs=False)
-design = design_of(opened.config)
+design = get_design(opened.config)
 commands.write_collected(design, opened, complete=True)
 commands.write_statistics(design, opened)
 commands.write_figures(design, opened)

@@ -4,7 +4,7 @@ import atexit
 import os
 from uuid import uuid4
 
-from tasktransfer.designs import design_of
+from tasktransfer.designs import get_design
 from tasktransfer.jobs import needs
 from tasktransfer.designs.opening import open_called
 from tasktransfer.designs.outputs import list_outputs
@@ -24,7 +24,7 @@ from tasktransfer.training.host import WORKFLOW
 with errors_for_snakemake():
     CALL = snakemake_call(workflow, config)
     STUDY = open_called(CALL)
-    DESIGN = design_of(STUDY.config)
+    DESIGN = get_design(STUDY.config)
     OUTPUTS = list_outputs(DESIGN, STUDY)
 
 # All jobs inherit it, also those of a batch system, so that the trainer can distinguish a retry from a

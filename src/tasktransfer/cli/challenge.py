@@ -12,7 +12,7 @@ from tasktransfer.cli.options import (
     add_command,
     add_json,
     add_out,
-    open_study_of,
+    open_study_with_design,
     parse_file,
     parse_positive,
 )
@@ -143,7 +143,7 @@ def submit(chosen: argparse.Namespace) -> None:
     from tasktransfer.designs.challenge.submit import Wish, make
 
     why = "only transfer studies can be submitted to the challenge"
-    study = open_study_of("transfer", why, chosen, need_inputs=False)
+    study = open_study_with_design("transfer", why, chosen, need_inputs=False)
     wish = Wish(
         dataset=chosen.dataset,
         model=chosen.model,

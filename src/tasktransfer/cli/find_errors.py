@@ -13,7 +13,7 @@ from tasktransfer.cli.options import (
     add_number,
     add_option,
     open_study,
-    open_study_of,
+    open_study_with_design,
     parse_file,
     show,
 )
@@ -72,7 +72,7 @@ def learning_curve(chosen: argparse.Namespace) -> None:
     from tasktransfer.designs.transfer.learning_curve import write_learning_curve
     from tasktransfer.present.text import format_table
 
-    study = open_study_of("transfer", "it has references", chosen)
+    study = open_study_with_design("transfer", "it has references", chosen)
     frame, sentences = write_learning_curve(study, chosen.task, chosen.seeds)
     rows: list[dict[str, Any]] = json.loads(frame.to_json(orient="records"))
     lines = [*format_table(rows), *sentences]

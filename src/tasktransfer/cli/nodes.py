@@ -54,13 +54,13 @@ def train(chosen: argparse.Namespace) -> None:
     from tasktransfer.core.node_json import from_json
     from tasktransfer.core.nodes import Stage
     from tasktransfer.datasets import get_card_digests
-    from tasktransfer.designs import design_of, load_config
+    from tasktransfer.designs import get_design, load_config
     from tasktransfer.training.attempt import train_if_needed
     from tasktransfer.training.job import Job
 
     config = load_config(chosen.config, parse_overrides(chosen))
     stage = from_json(Stage, read_json("--stage", chosen.stage), "--stage", get_card_digests)
-    design = design_of(config)
+    design = get_design(config)
     others = sum(start.stage is not None for start in stage.starts)
     if len(chosen.start) != others:
         raise ConfigError(

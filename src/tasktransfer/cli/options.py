@@ -161,7 +161,7 @@ def open_study(chosen: argparse.Namespace, *, need_inputs: bool = True) -> Study
     return designs.open_study(chosen.config, parse_overrides(chosen), need_inputs=need_inputs)
 
 
-def open_study_of(
+def open_study_with_design(
     design: str, why: str, chosen: argparse.Namespace, *, need_inputs: bool = True
 ) -> Study:
     """Open the study of ``--config`` and ``--set`` for a command that only one design supports.
@@ -189,7 +189,7 @@ def open_design(chosen: argparse.Namespace, *, need_inputs: bool = True) -> tupl
     from tasktransfer import designs
 
     study = open_study(chosen, need_inputs=need_inputs)
-    return study, designs.design_of(study.config)
+    return study, designs.get_design(study.config)
 
 
 def parse_overrides(chosen: argparse.Namespace) -> dict[str, Any]:

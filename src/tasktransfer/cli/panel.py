@@ -7,7 +7,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasktransfer.cli.options import add_command, add_option, add_out, add_threads, open_study_of
+from tasktransfer.cli.options import (
+    add_command,
+    add_option,
+    add_out,
+    add_threads,
+    open_study_with_design,
+)
 from tasktransfer.files import json_text
 
 if TYPE_CHECKING:
@@ -47,4 +53,4 @@ def pairs(chosen: argparse.Namespace) -> None:
 
 
 def _open_panel_study(chosen: argparse.Namespace) -> Study:
-    return open_study_of("panel", "only a panel has experts that rate", chosen)
+    return open_study_with_design("panel", "only a panel has experts that rate", chosen)

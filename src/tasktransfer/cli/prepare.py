@@ -20,7 +20,7 @@ from tasktransfer.cli.options import (
     add_threads,
     find_node,
     open_study,
-    open_study_of,
+    open_study_with_design,
     parse_file,
     show,
 )
@@ -124,7 +124,7 @@ def data_prepare(chosen: argparse.Namespace) -> None:
             f"{whose}{suggest_name(dataset, offered)}. Choose one of {', '.join(offered)}."
         )
     reader = DATASETS[dataset].reader
-    source = study.tiny_world if chosen.tiny_world else study.release_of(dataset)
+    source = study.tiny_world if chosen.tiny_world else study.get_release(dataset)
     few_sample = study.config.data.few_sample and not chosen.tiny_world
 
     def is_asked_for() -> bool:
@@ -171,17 +171,19 @@ def data_reference(chosen: argparse.Namespace) -> None:
     """Print each task's scores of reference answers without a trained model; write with --out."""
     import pandas as pd
 
-    from tasktransfer.designs.transfer.config import transfer_config
-    from tasktransfer.designs.transfer.reference import reference_rows
+    from tasktransfer.designs.transfer.config import get_transfer_config
+    from tasktransfer.designs.transfer.reference import compute_reference_rows
     from tasktransfer.designs.transfer.tables.reference import write
     from tasktransfer.present.html import to_records
 
     why = "only transfer studies have reference scores without a model"
-    study = open_study_of("transfer", why, chosen)
-    config, folders = transfer_config(study), _prepare_datasets(study)
+    study = open_study_with_design("transfer", why, chosen)
+    config, folders = get_transfer_config(study), _prepare_datasets(study)
     say = (lambda text: print(text, file=sys.stderr)) if chosen.json else print
     frames = [
-        reference_rows(folder, dataset.tasks, config.training_for(dataset.name), progress=say)
+        compute_reference_rows(
+            folder, dataset.tasks, config.get_training_hyperparameters(dataset.name), progress=say
+        )
         for dataset, folder in zip(config.datasets, folders, strict=True)
     ]
     table = pd.concat(frames, ignore_index=True)
@@ -319,5 +321,5 @@ def _prepare_datasets(study: Study) -> list[Path]:
             made_from = data.tiny_world
             generate(Path(study.tiny_world), seed=made_from.seed, dialogues=made_from.dialogues)
         _generate_part(study, dataset)
-        prepare(dataset, study.release_of(dataset), data.few_sample, folder)
+        prepare(dataset, study.get_release(dataset), data.few_sample, folder)
     return folders

@@ -17,7 +17,7 @@ from tasktransfer.cli.options import (
     add_json,
     add_number,
     add_option,
-    open_study_of,
+    open_study_with_design,
     parse_overrides,
     show,
 )
@@ -54,7 +54,7 @@ def recommend(chosen: argparse.Namespace) -> None:
     named = [name for name, selector in SELECTORS.items() if selector.is_fit]
     chosen.set = [*chosen.set, f"selectors={named}".replace("'", "")]
     why = "only transfer studies have sources to recommend"
-    study = open_study_of("transfer", why, chosen)
+    study = open_study_with_design("transfer", why, chosen)
     question = asking.parse_question(study, chosen.target, chosen.sources)
     evidence, origin = asking.read_evidence(study, chosen.matrix)
     needed = asking.select_affordable(study, question, chosen.hours, evidence)

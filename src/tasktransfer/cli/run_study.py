@@ -94,7 +94,7 @@ def run(chosen: argparse.Namespace) -> None:
     )
     study = run_study(request)
     if not plain:
-        design = designs.design_of(study.config)
+        design = designs.get_design(study.config)
         print(list_files_to_open(study, design), end="")
         for sentence in design.advice(study):
             print(escape_line(sentence))

@@ -13,7 +13,7 @@ from tasktransfer.cli.options import (
     add_number,
     add_option,
     add_out,
-    open_study_of,
+    open_study_with_design,
     parse_file,
     show,
 )
@@ -56,7 +56,7 @@ def replies(chosen: argparse.Namespace) -> None:
         sample_contexts,
     )
 
-    study = open_study_of("empathetic", "it has no replies", chosen, need_inputs=False)
+    study = open_study_with_design("empathetic", "it has no replies", chosen, need_inputs=False)
     contexts = read_answered_contexts(study, chosen.models)
     kept = sample_contexts(contexts, chosen.instances, chosen.seed)
     seen = [asdict(context) for context in kept]
@@ -68,7 +68,7 @@ def sheets(chosen: argparse.Namespace) -> None:
     from tasktransfer.designs.empathetic.replies import read_answered_contexts
     from tasktransfer.designs.empathetic.sheets.write import plan_sheets, write_sheets
 
-    study = open_study_of("empathetic", "it has no replies", chosen, need_inputs=False)
+    study = open_study_with_design("empathetic", "it has no replies", chosen, need_inputs=False)
     planned = plan_sheets(
         read_answered_contexts(study, chosen.models),
         chosen.kind,

@@ -59,7 +59,7 @@ class DataConfig(Section):
         description="parameters of the built-in tiny world of synthetic dialogues",
     )
 
-    def release_of(self, dataset: str) -> str:
+    def get_release(self, dataset: str) -> str:
         """Return the path of a dataset's release."""
         return self.release
 
@@ -173,7 +173,7 @@ class CommonConfig(Section):
         """
         return {}
 
-    def at_most(self) -> Self:
+    def as_largest(self) -> Self:
         """Return the config of the largest study to which pending choices may lead."""
         return self
 

@@ -103,7 +103,7 @@ class Plan:
                 judged.setdefault(run.outcome.stages[0].digest, run.method)
         return judged
 
-    def group_of(self, stage: Stage) -> str:
+    def get_group(self, stage: Stage) -> str:
         """Return the method whose score is in a stage's record, the first if there are several.
 
         For a stage that only serves as a start of others, return its kind in parentheses.
@@ -112,8 +112,8 @@ class Plan:
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
-        """Values of ``group_of``: methods in the order of the runs, then kinds of stages."""
-        kinds = (self.group_of(stage) for stage in self.stages)
+        """Values of ``get_group``: methods in the order of the runs, then kinds of stages."""
+        kinds = (self.get_group(stage) for stage in self.stages)
         return tuple(dict.fromkeys([*self._method_of.values(), *kinds]))
 
     def counts(self) -> dict[str, int]:

@@ -68,10 +68,10 @@ def load_config(path: str | Path, overrides: Mapping[str, Any] | None = None) ->
         ConfigError: the config is invalid. The message lists every problem, one per line, with
             line, key path, value and remedy.
     """
-    return checked_config(configs.read(path, overrides))
+    return validate_config(configs.read(path, overrides))
 
 
-def checked_config(document: Document) -> CommonConfig:
+def validate_config(document: Document) -> CommonConfig:
     """Validate a config that has been read, after loading the plugins that it may refer to.
 
     Raises:
@@ -93,7 +93,7 @@ def checked_config(document: Document) -> CommonConfig:
     return configs.build_config(document, DESIGNS[name].config, DESIGNS[name].kinds)
 
 
-def design_of(config: CommonConfig) -> Design:
+def get_design(config: CommonConfig) -> Design:
     """Return the design of a validated config."""
     return DESIGNS[config.design]
 
@@ -119,7 +119,7 @@ def open_study(
     """
     config = load_config(config_file, overrides)
     revisions, absent = find_revisions(config, need_inputs=need_inputs)
-    design = design_of(config)
+    design = get_design(config)
     own = datasets.list_declared()
     study = Study(config, str(config_file), overrides or {}, revisions, absent, design.plan, own)
     try:
@@ -144,7 +144,7 @@ def refuse_shortages(study: Study) -> None:
     Raises:
         DataError: there are too few data; the message has a line for each shortage.
     """
-    if messages := design_of(study.config).shortages(study):
+    if messages := get_design(study.config).shortages(study):
         raise DataError("\n".join(messages))
 
 

@@ -15,7 +15,7 @@ from tasktransfer.designs.design import Design
 from tasktransfer.errors import ConfigError
 
 
-def entries_of(design: Design) -> tuple[Entry, ...]:
+def list_entries(design: Design) -> tuple[Entry, ...]:
     """Return the measures, learners and recipes of a design."""
     return (
         *(("measure", name) for name in design.measures),
@@ -36,7 +36,7 @@ def add_entries(design: Design, others: Iterable[Design]) -> None:
     if problems:
         listed = "".join(f"\n  {problem}" for problem in problems)
         raise ConfigError(f"The design {design.name!r} has invalid entries:{listed}")
-    for entry in entries_of(design):
+    for entry in list_entries(design):
         VERSIONS[entry] = design.versions.get(entry, 1)
     if design.measures:
         from tasktransfer.metrics.measures import MEASURES  # noqa: PLC0415  # numpy, for no start
@@ -76,8 +76,8 @@ def _find_wrong_types(design: Design) -> Iterator[str]:
 
 
 def _find_used_names(design: Design, others: Iterable[Design]) -> Iterator[str]:
-    owners = {entry: f"design {other.name!r}" for other in others for entry in entries_of(other)}
-    for entry in entries_of(design):
+    owners = {entry: f"design {other.name!r}" for other in others for entry in list_entries(other)}
+    for entry in list_entries(design):
         registry, name = entry
         owner = "the package" if name in _list_package_names(registry) else owners.get(entry)
         if owner:
@@ -111,7 +111,7 @@ def _find_invalid_entries(design: Design) -> Iterator[str]:
             yield f"measures: {name!r} is named {measure.name!r}; give it one name"
         if measure.of_rows is None:
             yield f"measures: {name!r} has no of_rows, so it cannot be computed; give it one"
-    brought = entries_of(design)
+    brought = list_entries(design)
     for entry, version in design.versions.items():
         if entry not in brought:
             yield f"versions: {entry!r} is not an entry of the design; its entries are {brought}"

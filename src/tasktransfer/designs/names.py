@@ -55,7 +55,7 @@ class OneOf:
         return handler(schema) | {"enum" if self.listed else "examples": list(self.names(None))}
 
 
-def tasks_of(dataset: str) -> Mapping[str, Task]:
+def get_tasks(dataset: str) -> Mapping[str, Task]:
     """Return name → card for the tasks of a dataset."""
     return DATASETS[dataset].tasks
 
@@ -66,17 +66,17 @@ def _list_datasets(dataset: str | None) -> Collection[str]:
 
 def _list_tasks(dataset: str | None) -> Collection[str]:
     if dataset is not None:
-        return tasks_of(dataset)
-    return list(dict.fromkeys(task for name in DATASETS for task in tasks_of(name)))
+        return get_tasks(dataset)
+    return list(dict.fromkeys(task for name in DATASETS for task in get_tasks(name)))
 
 
 def _find_task_hint(dataset: str | None, name: str) -> str | None:
     """Return the remedy for a short name, or for a task of another dataset; None for others."""
     for home in DATASETS:
-        if dataset not in (None, home) and name in tasks_of(home):
+        if dataset not in (None, home) and name in get_tasks(home):
             return f"it is a task of {home}, and a study never mixes datasets: name it under {home}"
     for searched in DATASETS if dataset is None else (dataset,):
-        for task in tasks_of(searched).values():
+        for task in get_tasks(searched).values():
             if task.short.casefold() == name.casefold():
                 return f"write {task.name!r}"
     return None

@@ -13,7 +13,7 @@ from tasktransfer.config import Document
 from tasktransfer.config.places import expand_path
 from tasktransfer.config.yaml_text import write_yaml
 from tasktransfer.core.digests import compute_digest
-from tasktransfer.designs import checked_config, design_of, open_study, refuse_shortages
+from tasktransfer.designs import get_design, open_study, refuse_shortages, validate_config
 from tasktransfer.files import replace_file
 from tasktransfer.jobs.clock_skew import date_future_files_now
 from tasktransfer.jobs.snakemake_call import SnakemakeCall
@@ -36,7 +36,7 @@ def open_called(call: SnakemakeCall) -> Study:
     if call.is_main:
         refuse_lacking(study)
         refuse_shortages(study)
-        design_of(study.config).refuse(study)
+        get_design(study.config).refuse(study)
         if note := date_future_files_now(study):
             print(note, file=sys.stderr)
     # Modules and plan live as long as the process. Python's garbage collector would scan them with
@@ -50,7 +50,7 @@ def _write_config(config: Mapping[str, Any]) -> Path:
 
     The file is named after its content, so that every job of the study finds the same file.
     """
-    study = checked_config(Document(config, "the configuration handed over to the workflow"))
+    study = validate_config(Document(config, "the configuration handed over to the workflow"))
     plain = json.loads(json.dumps(config))
     file = Path(expand_path(study.results), f"study-{compute_digest(plain)[:12]}.yaml")
     if not file.exists():

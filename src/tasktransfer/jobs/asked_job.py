@@ -188,7 +188,7 @@ def render_prompts(study: Study, node: Evaluation, number: int) -> RenderedPromp
             f"{len(instances) - 1}."
         )
     instance = instances[number]
-    reader = reader_of(study, node)
+    reader = open_asked_model(study, node)
     questions = asking(study, node, reader).build_questions(instance)
     render: Callable[[Prompt], str] = getattr(reader, "text", lambda prompt: prompt.text)
     return RenderedPrompts(
@@ -200,7 +200,7 @@ def render_prompts(study: Study, node: Evaluation, number: int) -> RenderedPromp
     )
 
 
-def reader_of(study: Study, node: Evaluation) -> AskedModel:
+def open_asked_model(study: Study, node: Evaluation) -> AskedModel:
     """Load the part of the model that its prompts need: the tokenizer, or the endpoint's client."""
     assert node.asked is not None
     assert isinstance(node.of, Outcome) and node.of.model is not None

@@ -219,7 +219,7 @@ def _list_places(
     reader, few = DATASETS[dataset].reader, study.config.data.few_sample
     if not DATASETS[dataset].has_own_files:
         return [instance.id for instance in instances]
-    release = reader.open(Path(study.release_of(dataset)), few)
+    release = reader.open(Path(study.get_release(dataset)), few)
     if release.places is None:
         return [instance.id for instance in instances]
     return [place for _, place in zip(instances, release.places(task, split), strict=True)]

@@ -60,7 +60,7 @@ def encoding(study: Study, folder: str) -> list[str]:
     return _list_if_missing(f"{folder}/manifest.json", [made, *_list_model_files(study, model)])
 
 
-def needed_by(study: Study, node: Node) -> list[str]:
+def list_job_inputs(study: Study, node: Node) -> list[str]:
     """Return the inputs of an unfinished node's job.
 
     They are the nodes that it uses and starts from, and instances or token ids.

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tasktransfer.errors import ConfigError
 from tasktransfer.tasks.card import Task
-from tasktransfer.tasks.ratings import compute_fraction, scale_of
+from tasktransfer.tasks.ratings import compute_fraction, get_scale
 
 Values = npt.NDArray[np.float64]
 Answers = Sequence[tuple[str, ...]]
@@ -172,7 +172,7 @@ def convert_to_numbers(task: Task, answers: Answers) -> list[float]:
             "another measure."
         )
     if task.kind == "rating":
-        low, high = scale_of(task)
+        low, high = get_scale(task)
         return [low + compute_fraction(task, answer[0]) * (high - low) for answer in answers]
     try:
         numbers = {label: float(label) for label in task.labels}

@@ -224,12 +224,12 @@ def _read_release(study: Study, dataset: str, tasks: Iterable[str]) -> tuple[Hel
     """Return the content of a release, from the cache or the release itself, and its errors."""
     memo = Path(study.config.results, "data", "holdings.json")
     reader = DATASETS[dataset].reader
-    reader.find(Path(study.release_of(dataset)))  # must exist even if its content is cached
+    reader.find(Path(study.get_release(dataset)))  # must exist even if its content is cached
     key = f"{Path(study.instances(dataset)).name}, reader {reader.version}"
     remembered: dict[str, Held] = json_text.read_object(memo)
     held, damaged = dict(remembered.get(key, {})), list[str]()
     if unread := [task for task in tasks if task not in held]:
-        release = reader.open(Path(study.release_of(dataset)), study.config.data.few_sample)
+        release = reader.open(Path(study.get_release(dataset)), study.config.data.few_sample)
         for task in unread:
             try:
                 held[task] = _find_available_splits(release, task)
@@ -259,7 +259,7 @@ def _describe_missing_task(study: Study, dataset: str, task: str, splits: list[s
     """
     reader = DATASETS[dataset].reader
     try:
-        where = reader.find(Path(study.release_of(dataset)))
+        where = reader.find(Path(study.get_release(dataset)))
     except DataError:
         where = f"{study.instances(dataset)}/manifest.json"
     absent = None if splits is None else tuple(splits)

@@ -63,7 +63,7 @@ def summarise_study(
         rates: speed of the device; None for the cached rates of this machine, or else defaults.
         device: device of the runs; None for the device in the records, or else the one here.
     """
-    study = study.at_most()
+    study = study.as_largest()
     there = NOTHING if study.unknown else look(study)
     return {
         "study": study.config.study,
@@ -156,7 +156,7 @@ def group_stages(study: Study) -> dict[tuple[str, str], list[Stage]]:
     pairs = product([model.name for model in study.config.models], study.plan.groups)
     groups: dict[tuple[str, str], list[Stage]] = {pair: [] for pair in pairs}
     for stage in study.plan.stages:
-        groups[stage.model.name, study.plan.group_of(stage)].append(stage)
+        groups[stage.model.name, study.plan.get_group(stage)].append(stage)
     return {group: stages for group, stages in groups.items() if stages}
 
 

@@ -77,9 +77,9 @@ class PlannedStudy:
         """Choices that have not been made; further runs follow from them."""
         return tuple(choice for choice in self.plan.choices if not choice.made)
 
-    def at_most(self) -> Self:
+    def as_largest(self) -> Self:
         """Return the study with all runs that pending choices may add, if their number is known."""
-        return replace(self, config=self.config.at_most()) if self.pending_choices else self
+        return replace(self, config=self.config.as_largest()) if self.pending_choices else self
 
     def with_choices(self) -> Self:
         """Return the study with all choices made so far."""

@@ -165,7 +165,7 @@ def _build_data_key(config: CommonConfig, dataset: str) -> str:
     """Return the cache key of a dataset's revision."""
     if DATASETS[dataset].has_own_files:
         return f"declared/{dataset}"
-    return f"{config.data.release_of(dataset)}/{dataset}"
+    return f"{config.data.get_release(dataset)}/{dataset}"
 
 
 def _build_model_key(model: ModelConfig) -> str:
@@ -210,7 +210,7 @@ class _Inputs:
             return compute_digest([world, version]) if version else world
         key, release = (
             _build_data_key(self.config, dataset),
-            Path(expand_path(data.release_of(dataset))),
+            Path(expand_path(data.get_release(dataset))),
         )
         reader = DATASETS[dataset].reader
         try:

@@ -60,11 +60,11 @@ class Study(PlannedStudy):
         self.use_datasets()
         return any(is_generated(self.config, name) for name in self.config.dataset_names)
 
-    def release_of(self, dataset: str) -> str:
+    def get_release(self, dataset: str) -> str:
         """Return the folder of a dataset's dialogues."""
         self.use_datasets()
         if not is_generated(self.config, dataset):
-            return expand_path(self.config.data.release_of(dataset))
+            return expand_path(self.config.data.get_release(dataset))
         return self.tiny_part(dataset) if get_own_tiny_version(dataset) else self.tiny_world
 
     def tiny_part(self, dataset: str) -> str:

@@ -49,7 +49,7 @@ class Studied:
         return [(self.others.get(home, self.data), tuple(of)) for home, of in found.items()]
 
 
-def is_selector(run: Run) -> bool:
+def is_selection_run(run: Run) -> bool:
     """Return whether the run has a selector's values or is a probe."""
     return run.method == METHOD
 
@@ -65,11 +65,11 @@ def plan_selector_runs(studied: Studied, selectors: Sequence[Selector]) -> Itera
                 stage = studied.probe(source, target)
                 outcome = Outcome((Start(stage),))
                 yield _run(studied, selector, (source,), target, outcome)
-        elif selector.is_fit and (fit := fit_of(studied, selector)) is not None:
+        elif selector.is_fit and (fit := build_selector_fit(studied, selector)) is not None:
             yield _run(studied, selector, studied.tasks, "", fit)
 
 
-def fit_of(studied: Studied, selector: Selector) -> Fit | None:
+def build_selector_fit(studied: Studied, selector: Selector) -> Fit | None:
     """Return the node of a selector's values; None if it has no value for any pair."""
     sources: dict[str, list[str]] = {}
     for source, target in studied.pairs:

@@ -27,7 +27,7 @@ from typing import Literal
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.tasks.card import Instance, Task, Wording
 from tasktransfer.tasks.compose import fill_template, list_fields, normalise_text
-from tasktransfer.tasks.ratings import compute_fraction, scale_of
+from tasktransfer.tasks.ratings import compute_fraction, get_scale
 
 Role = Literal["user", "assistant"]
 
@@ -214,7 +214,7 @@ def list_choice_answers(task: Task) -> tuple[str, ...]:
     """Return the card's label for each choice. For ratings these are whole numbers of the scale."""
     if task.kind != "rating":
         return task.labels
-    low, high = scale_of(task)
+    low, high = get_scale(task)
     steps = range(round(low), round(high) + 1)
     return tuple(map(str, steps[:: max(1, len(steps) // MOST_STEPS)]))
 

@@ -44,11 +44,11 @@ def read_dialogues(release: Path, split_file: Path) -> Iterator[RawDialogue]:
         DataError: a file is damaged, or a dialogue has no split; names file, dialogue, turn, key
             and remedy.
     """
-    split_of = _read_splits(split_file)
+    get_split = _read_splits(split_file)
     for name, utterances in _read_utterances(release):
-        if name not in split_of:
+        if name not in get_split:
             raise DataError(f"{split_file}: The dialogue {name} has no split. Add a line for it.")
-        yield RawDialogue(name, split_of[name], utterances)
+        yield RawDialogue(name, get_split[name], utterances)
 
 
 def _read_utterances(file: Path) -> list[tuple[str, tuple[str, ...]]]:

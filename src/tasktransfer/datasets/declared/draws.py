@@ -43,7 +43,7 @@ class Splitting:
     dev: int = 0
     moved: Mapping[str, str] = field(default_factory=dict)
 
-    def split_of(self, dialogue: str) -> str:
+    def get_split(self, dialogue: str) -> str:
         """Return the split of a dialogue of the training files."""
         if not self.test and not self.dev:
             return "train"

@@ -367,5 +367,5 @@ def select_dialogues(source: Source, split: str, drawn: Splitting) -> Iterator[D
     for dialogue in source.dialogues(own):
         if not dialogue.turns:  # no turn has text (dialogue.skip: empty)
             continue
-        if own != "train" or drawn.split_of(dialogue.id) == split:
+        if own != "train" or drawn.get_split(dialogue.id) == split:
             yield dialogue

@@ -18,7 +18,7 @@ from tasktransfer.datasets.feta.annotations import Annotated
 from tasktransfer.datasets.feta.archive import find_source, name_json_file
 from tasktransfer.datasets.feta.release import Parsed, parse_release, read_instances
 from tasktransfer.datasets.feta.revision import release_revision
-from tasktransfer.datasets.feta.splits import map_full_splits, name_id_file
+from tasktransfer.datasets.feta.splits import get_id_file_name, map_full_splits
 from tasktransfer.datasets.one_split import Said, refuse_shared
 from tasktransfer.tasks.card import SPLITS
 
@@ -116,4 +116,4 @@ def _describe_missing_task(task: str, splits: tuple[str, ...] | None, few_sample
     plain = describe_missing_splits(task, splits, few_sample)
     if splits is None:
         return f"metadata.tasks does not list {task!r}: {plain.replace(repr(task), 'it')}"
-    return f"{plain} ({', '.join(name_id_file(split, few_sample) for split in splits)})"
+    return f"{plain} ({', '.join(get_id_file_name(split, few_sample) for split in splits)})"

@@ -33,7 +33,7 @@ class SplitIds:
         return self.few_sample.get(split, self.full[split]) if few_sample else self.full[split]
 
 
-def name_id_file(split: str, few_sample: bool) -> str:
+def get_id_file_name(split: str, few_sample: bool) -> str:
     """Return the official name of the file with the dialogue ids of ``split``."""
     return FEW_SAMPLE_ID_FILES.get(split, ID_FILES[split]) if few_sample else ID_FILES[split]
 
@@ -70,7 +70,10 @@ def check_present(
     absent = [dialogue for dialogue in wanted if dialogue not in known]
     if not absent:
         return
-    where, data = source.location(name_id_file(split, few_sample)), name_json_file(source.dataset)
+    where, data = (
+        source.location(get_id_file_name(split, few_sample)),
+        name_json_file(source.dataset),
+    )
     if few_sample or split == "test":
         raise DataError(
             f"{where}: Dialogue {absent[0]!r} ({len(absent)} of {len(wanted)} in all) is not "

@@ -195,7 +195,7 @@ def _score_all(
     golds: dict[str, Golds] = {}
     weights: dict[str, dict[str, Weights]] = {}
 
-    def golds_of(name: str) -> Golds:
+    def load_golds(name: str) -> Golds:
         if name not in golds:
             golds[name] = read_golds(data, name)
             weights[name] = {
@@ -206,7 +206,7 @@ def _score_all(
 
     scored: list[Entry | Invalid] = []
     for path in show_progress(paths, "scoring submissions"):
-        submission = read_submission(path, golds_of, dataset=dataset)
+        submission = read_submission(path, load_golds, dataset=dataset)
         errors = submission.findings.errors
         if errors:
             name = escape_line(submission.name)

@@ -69,7 +69,7 @@ class Submission:
 
 def read_submission(
     path: Path,
-    golds_of: Callable[[str], Golds],
+    load_golds: Callable[[str], Golds],
     *,
     dataset: str | None = None,
     shared_ids: bool = False,
@@ -78,7 +78,7 @@ def read_submission(
 
     Args:
         path: the archive, or a folder with the layout of one.
-        golds_of: function from a dataset to its test split; called once, when the folders have
+        load_golds: function from a dataset to its test split; called once, when the folders have
             determined the dataset.
         dataset: the required dataset; None to accept any.
         shared_ids: whether ids that only the file or only the release has are warnings instead of
@@ -105,7 +105,7 @@ def read_submission(
         findings.error(top, None, "nested-folder", text)
     submission.dataset = dataset or _find_dataset(files.names, top, findings)
     if submission.dataset:
-        golds = golds_of(submission.dataset)
+        golds = load_golds(submission.dataset)
         _check_names(files, top, golds, findings)
         for name, task in golds.tasks.items():
             paths = {file: f"{top}{name}/{file}" for file in FILES}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.study import Study
@@ -14,7 +14,7 @@ def list_submission_records(study: Study, dataset: str, model: str) -> list[str]
     Raises:
         ConfigError: the study has ``rules: free`` and cannot be submitted.
     """
-    if transfer_config(study).rules != "challenge":
+    if get_transfer_config(study).rules != "challenge":
         raise ConfigError(
             f"{study.config_file}: The records of a free study cannot be submitted. Set rules: "
             "challenge."

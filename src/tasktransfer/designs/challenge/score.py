@@ -117,10 +117,10 @@ def score_file(
     """
     read: dict[str, Golds] = {}
 
-    def golds_of(name: str) -> Golds:
+    def load_golds(name: str) -> Golds:
         return read.setdefault(name, read_golds(data, name))
 
-    submission = read_submission(path, golds_of, dataset=dataset, shared_ids=shared_ids)
+    submission = read_submission(path, load_golds, dataset=dataset, shared_ids=shared_ids)
     if submission.dataset not in read:
         return Report(submission, fidelity, "", None, {}, None)
     return score_submission(submission, read[submission.dataset], fidelity)

@@ -24,7 +24,7 @@ from tasktransfer.designs.challenge.format import (
 )
 from tasktransfer.designs.challenge.policy import Policy, parse_policy
 from tasktransfer.designs.transfer.challenge_rules import OUT_OF_SCOPE
-from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
@@ -82,7 +82,7 @@ def make(study: Study, wish: Wish, out: Path | None = None) -> Submission:
 
 
 def _refuse_impossible(study: Study, wish: Wish) -> None:
-    file, rules = study.config_file, transfer_config(study).rules
+    file, rules = study.config_file, get_transfer_config(study).rules
     if rules != "challenge":
         raise ConfigError(
             f"{file}: rules is {rules}, and the records of a free study cannot be submitted. "
@@ -213,7 +213,7 @@ def _build_choice_file(
         "sha256": hashlib.sha256(archive.read_bytes()).hexdigest(),
         "study": study.config.study,
         "config_digest": study.config.digest,
-        "rules": transfer_config(study).rules,
+        "rules": get_transfer_config(study).rules,
         "synthetic": any(submitted.synthetic for submitted in chosen.submitted),
         **{key: value for key, value in asdict(wish).items() if key != "runs"},
         "tasks": {
@@ -261,7 +261,9 @@ def _as_text(study: Study, wish: Wish, chosen: Chosen, archive: Path, notes: lis
             f"{without_rules} of the records come from a version that did not record its study's "
             "rules; their training data and settings satisfy the rules"
         )
-    fidelity = transfer_config(study).training_for(wish.dataset).fidelity.scoring
+    fidelity = (
+        get_transfer_config(study).get_training_hyperparameters(wish.dataset).fidelity.scoring
+    )
     option = "" if fidelity == "default" else f" --fidelity {fidelity}"
     lines = [
         f"{wish.dataset}, {wish.model}, chosen by {how}{mark}",

@@ -11,8 +11,8 @@ from tasktransfer.designs.empathetic.methods import (
     BASE,
     BROUGHT,
     PRETRAINED,
+    get_group,
     get_paper_name,
-    group_of,
     is_supervised,
 )
 from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY
@@ -160,7 +160,7 @@ def _describe_labels(rows: pd.DataFrame) -> Iterator[str]:
 
 def _describe_brought(rows: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence on each of the user's own systems."""
-    own = rows[[group_of(str(method)) == BROUGHT for method in rows["method"]]]
+    own = rows[[get_group(str(method)) == BROUGHT for method in rows["method"]]]
     for row, sure, better in zip(
         to_records(own), _is_significant(own), _is_better(own), strict=True
     ):

@@ -172,7 +172,7 @@ def find_dialogues(frames: Frames) -> list[EmpatheticDialogue] | None:
         DataError: the dialogues are damaged.
     """
     try:
-        place = Path(find(Path(frames.study.release_of(ED))))
+        place = Path(find(Path(frames.study.get_release(ED))))
     except DataError:
         return None
     return read_dialogues(place)

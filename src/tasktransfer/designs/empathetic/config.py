@@ -66,7 +66,7 @@ class EmpatheticData(DataConfig):
         ),
     )
 
-    def release_of(self, dataset: str) -> str:
+    def get_release(self, dataset: str) -> str:
         folders: Mapping[Any, str] = self.releases
         return folders.get(dataset, self.release)
 

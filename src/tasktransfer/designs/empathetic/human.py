@@ -156,14 +156,14 @@ def compute_table5(ratios: pd.DataFrame) -> dict[str, float]:
     def mean(rows: Sequence[str], columns: Sequence[str]) -> float:
         return float(ratios.loc[list(rows), list(columns)].to_numpy().mean())
 
-    def models_of(setting: str) -> list[str]:
+    def select_models(setting: str) -> list[str]:
         return [name for name in ratios.index if name.startswith(setting)]
 
     emotion = {s: [f"{s}-{name}" for name in EMOTION_MODELS] for s in ("ret", "gen")}
     models = [name for name in ratios.index if name != GOLD]
     return {
         "Gold Response vs. Models": mean([GOLD], models),
-        "Generation vs. Retrieval": mean(models_of("gen"), models_of("ret")),
+        "Generation vs. Retrieval": mean(select_models("gen"), select_models("ret")),
         "Emotion Context Models vs Pretrain (ret)": mean(emotion["ret"], ["ret-pretrain"]),
         "Emotion Context Models vs Pretrain (gen)": mean(emotion["gen"], ["gen-pretrain"]),
         "Emotion Context Models vs Base (ret)": mean(emotion["ret"], ["ret-base"]),

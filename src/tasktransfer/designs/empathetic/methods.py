@@ -60,7 +60,7 @@ def get_paper_name(method: str) -> str:
     return _PAPER_NAMES.get(method, method)
 
 
-def group_of(method: str) -> str:
+def get_group(method: str) -> str:
     """Return the method's group, one of ``GROUPS``."""
     if method in CONTROLS or method in CONTROLS_OF_ENSEMBLES:
         return "controls"
@@ -78,4 +78,4 @@ def is_ensemble(method: str) -> bool:
 
 def is_supervised(method: str) -> bool:
     """Return whether the method uses emotion or topic labels."""
-    return method == "multitask" or group_of(method) == "external classifier"
+    return method == "multitask" or get_group(method) == "external classifier"

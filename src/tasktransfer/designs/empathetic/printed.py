@@ -13,8 +13,8 @@ from tasktransfer.designs.empathetic.config import get_config
 from tasktransfer.designs.empathetic.human import compute_table5, read_figure5, read_published
 from tasktransfer.designs.empathetic.methods import (
     GROUPS,
+    get_group,
     get_paper_name,
-    group_of,
 )
 from tasktransfer.designs.empathetic.notes import list_method_notes
 from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY, PERPLEXITY
@@ -112,7 +112,7 @@ def add_scores(frame: pd.DataFrame, block: int, pools: tuple[str, ...]) -> pd.Da
 def add_names(frame: pd.DataFrame) -> pd.DataFrame:
     """Add the paper's names of methods and their groups."""
     names = [get_paper_name(method) for method in frame["method"]]
-    return frame.assign(name=names, group=[group_of(method) for method in frame["method"]])
+    return frame.assign(name=names, group=[get_group(method) for method in frame["method"]])
 
 
 def _sort_by_method(frame: pd.DataFrame, metadata: Metadata, *more: str) -> pd.DataFrame:

@@ -25,7 +25,7 @@ from tasktransfer.designs.empathetic.methods import (
     CONTROLS,
     CONTROLS_OF_ENSEMBLES,
     NOT_COMPARABLE,
-    group_of,
+    get_group,
     is_ensemble,
 )
 from tasktransfer.metrics import bleu
@@ -116,8 +116,8 @@ def _choose_family(key: Key, against: str) -> str | None:
     """
     if key[1] in CONTROLS:
         return None
-    own = key[1] in CONTROLS_OF_ENSEMBLES or group_of(key[1]) == BROUGHT
-    return f"{against} {group_of(key[1])}" if own else against
+    own = key[1] in CONTROLS_OF_ENSEMBLES or get_group(key[1]) == BROUGHT
+    return f"{against} {get_group(key[1])}" if own else against
 
 
 def make_by_emotion(frames: Frames) -> Iterator[tuple[Any, ...]]:

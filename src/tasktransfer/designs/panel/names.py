@@ -81,7 +81,7 @@ def group_sets(sets: Iterable[tuple[str, bool]]) -> dict[str, list[str]]:
     return {group: names for group, names in by.items() if names}
 
 
-def start_of(method: str, percent: int) -> str:
+def find_start(method: str, percent: int) -> str:
     """Return a column of Tables V and VI: the method at the start, and the percentage of ratings.
 
     ``explain`` finds either part.

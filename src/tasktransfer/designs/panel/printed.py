@@ -20,11 +20,11 @@ from tasktransfer.designs.panel.names import (
     MERGED,
     PERSONAS,
     PUBLISHED,
+    find_start,
     get_domain,
     get_paper_name,
     group_sets,
     is_fan,
-    start_of,
 )
 from tasktransfer.designs.panel.published import AVERAGES, list_members
 from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT
@@ -62,14 +62,14 @@ def _make_order(study: Study, metadata: Metadata) -> dict[str, Sequence[str]]:
     section, methods = get_config(study).few_shot, metadata.order.get("method", ())
     cited = paper.read_table("table6")
     starts = [
-        start_of(m, p) for p in (0, *(section.percentages if section else ())) for m in FEW_NAMES
+        find_start(m, p) for p in (0, *(section.percentages if section else ())) for m in FEW_NAMES
     ]
     return {
         **metadata.order,
         "rater": list(dict.fromkeys([*_list_cited_metrics(), *PUBLISHED, *methods])),
         "merged": [*MERGED],
         "start": starts,
-        "cited start": list(dict.fromkeys(map(start_of, cited["model"], cited["k_percent"]))),
+        "cited start": list(dict.fromkeys(map(find_start, cited["model"], cited["k_percent"]))),
         "split": ["train", "dev", "test"],
         "persona": [*PERSONAS],
     }

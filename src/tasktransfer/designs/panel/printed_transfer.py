@@ -12,9 +12,9 @@ from tasktransfer.designs.panel import published as paper
 from tasktransfer.designs.panel.names import (
     FEW_NAMES,
     PERSONAS,
+    find_start,
     get_paper_name,
     group_sets,
-    start_of,
 )
 from tasktransfer.designs.panel.printed import OF, PrintedRow, describe_other_members, list_records
 from tasktransfer.designs.panel.published import AVERAGES
@@ -75,7 +75,7 @@ def _make_few_rows(few: pd.DataFrame, frames: Frames, **named: str) -> Iterator[
                     "set": row["set"],
                     "by": by,
                     "scored": scored,
-                    "start": start_of(row["method"], row["percent"]),
+                    "start": find_start(row["method"], row["percent"]),
                     "method": row["method"],
                     "percent": row["percent"],
                     "value": row[value],
@@ -115,7 +115,7 @@ def notes_of_table5(frames: Frames, frame: pd.DataFrame) -> list[str]:
 def table6(frames: Frames) -> pd.DataFrame:
     """Return the published few-shot transfer of MDD-Eval and PoE-avg."""
     frame = paper.read_table("table6")
-    return frame.assign(start=[*map(start_of, frame["model"], frame["k_percent"])])
+    return frame.assign(start=[*map(find_start, frame["model"], frame["k_percent"])])
 
 
 # --- response selection: Table VII ----------------------------------------------------------------

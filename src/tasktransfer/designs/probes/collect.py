@@ -49,10 +49,10 @@ def make_rounds(frames: Frames) -> Iterator[tuple[Any, ...]]:
 
 
 def _list_runs(collected: Collected) -> list[Run]:
-    return [run for run in collected.study.plan.runs if collected.has(fit_of(run))]
+    return [run for run in collected.study.plan.runs if collected.has(get_probe_fit(run))]
 
 
-def fit_of(run: Run) -> Fit:
+def get_probe_fit(run: Run) -> Fit:
     """Return the outcome of a run, which is a fit of probes in this design."""
     assert isinstance(run.outcome, Fit)
     return run.outcome
@@ -65,7 +65,7 @@ def build_study_metadata(collected: Collected) -> Metadata:
         collected,
         order={
             "model": [model.name for model in config.models],
-            "probe": [p.name for corpus in config.corpora for p in config.probes_of(corpus)],
+            "probe": [p.name for corpus in config.corpora for p in config.select_probes(corpus)],
         },
         stand_ins=recorded_stand_ins(config, [collected.stand_ins], generated),
     )
@@ -77,7 +77,7 @@ def list_probed_rows(
     """Yield one row per run; if all epochs are probed, the best one also as snapshot ``best``."""
     every = config.probes.snapshots == ALL
     for run in runs:
-        record = records[fit_of(run).digest]
+        record = records[get_probe_fit(run).digest]
         task = f"{run.about['corpus']}_{run.about['probe']}"
         result, stage = record["results"][task], get_stage(run)
         measures = result["measures"]
@@ -88,7 +88,7 @@ def list_probed_rows(
             *(measures[key] for key in ("micro_f1", "prior_f1", "shuffled_f1", "selectivity")),
             *(measures["minority_f1"], measures.get("mlp_f1")),
             *(int(measures["classes"]), int(measures["train_rows"])),
-            *(result["instances"], fit_of(run).path),
+            *(result["instances"], get_probe_fit(run).path),
         )
         yield (run.about["corpus"], run.model, run.method, epoch, *row)
         if every and epoch is not None and epoch == _get_best_epoch(stage, training):
@@ -96,7 +96,7 @@ def list_probed_rows(
 
 
 def _get_epoch(run: Run, record: Record | None) -> int | None:
-    on = fit_of(run).on
+    on = get_probe_fit(run).on
     assert on is not None and on.stage is not None
     at = on.at
     if at != "best":

@@ -309,7 +309,7 @@ class ProbesConfig(CommonConfig):
                     f"found {snapshot}, but there are {training.epochs} epochs (training.epochs)",
                 )
 
-    def probes_of(self, corpus: str) -> tuple[Probe, ...]:
+    def select_probes(self, corpus: str) -> tuple[Probe, ...]:
         """Return the study's probes of a corpus, in Table 1's order."""
         wanted = NAMES if self.probes.tasks == ALL else self.probes.tasks
         return tuple(

@@ -40,7 +40,7 @@ def plan(config: ProbesConfig, revisions: Revisions) -> Plan:
     rounds = tuple(sorted({at for _, at in _list_snapshots(config) if isinstance(at, int)}))
     for corpus in config.corpora:
         read = make_data(corpus, revisions.data[corpus])
-        probes = config.probes_of(corpus)
+        probes = config.select_probes(corpus)
         if not probes:
             continue
         labels = replace(read, settings=_label_settings(config, probes), recipe=RECIPE)

@@ -159,7 +159,7 @@ def _list_probes(number: int) -> set[str]:
 
 def has_half(study: Study, number: int) -> bool:
     """Return whether a study has a probe of Table 8 or 9 (``number``)."""
-    asked = {probe.published_name for probe in get_config(study).probes_of("MultiWOZ")}
+    asked = {probe.published_name for probe in get_config(study).select_probes("MultiWOZ")}
     return bool(asked & _list_probes(number))
 
 
@@ -293,7 +293,7 @@ def summarise_layers(layers: pd.DataFrame) -> pd.DataFrame:
     return layers[layers["probe"] == ALL].merge(counts.reset_index(), on=keys, how="left")
 
 
-def note_one_seed(frames: Frames, frame: pd.DataFrame) -> list[str]:
+def format_single_seed_note(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return a note on the p values of a study with one training run per model."""
     seeds = frames["intervals"]["seeds"].max()
     alone = bool(frames.study.plan.stages) and seeds == 1

@@ -38,7 +38,7 @@ SNAPSHOT, PROBE = text("snapshot", "Snapshot"), text("probe", "Probe")
 
 def _has_corpus(corpus: str) -> Callable[[Study], bool]:
     return lambda study: bool(
-        corpus in study.config.dataset_names and get_config(study).probes_of(corpus)
+        corpus in study.config.dataset_names and get_config(study).select_probes(corpus)
     )
 
 
@@ -233,7 +233,7 @@ TABLES = (
             )
         ),
         keys=("corpus", "probe"),
-        notes=printed.note_one_seed,
+        notes=printed.format_single_seed_note,
         nothing="has no probe that every trained model fails",
         certain=False,
     ),

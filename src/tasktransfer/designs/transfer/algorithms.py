@@ -131,7 +131,7 @@ PAPER_ALGORITHMS = ("baseline", "pretrain_finetune", "multitask", "multitask_fin
 TRANSFER_ALGORITHMS = tuple(name for name in ALGORITHMS if name != "baseline")
 
 STAGE_KINDS = ("baseline", "multitask", "finetune", "control")
-"""Kinds of training stages in paths and logs; see ``stage_names.kind_of``."""
+"""Kinds of training stages in paths and logs; see ``stage_names.derive_stage_kind``."""
 
 ORDERED = frozenset({"sequential"})
 """Algorithms that depend on the order of the sources; for the others, sources are a set."""

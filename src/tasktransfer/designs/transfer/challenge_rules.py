@@ -94,7 +94,7 @@ def refuse_forbidden(config: TransferConfig, wanted: RunName) -> None:
         sources,
         target,
         few_sample=config.data.few_sample,
-        limit_test=config.training_for(dataset).limit_test,
+        limit_test=config.get_training_hyperparameters(dataset).limit_test,
     )
     if problems:
         raise ConfigError(

@@ -16,7 +16,7 @@ from tasktransfer.designs.transfer.baseline_check import (
     list_learned,
     read_checked_targets,
 )
-from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.frames import ABOUT, FRAMES, compares_methods
 from tasktransfer.designs.transfer.plan import build
 from tasktransfer.designs.transfer.runs import is_reference, transfer_runs
@@ -47,7 +47,7 @@ def check_baselines(study: Study, name: str) -> None:
     from tasktransfer.results.choices import write_choice
     from tasktransfer.results.collect import gather
 
-    targets = list_checked_targets(transfer_config(study))
+    targets = list_checked_targets(get_transfer_config(study))
     after = {node.digest for node in study.choice(name).after}
     read = [run for run in study.plan.runs if all(node.digest in after for node in run.judged)]
     collected = gather(study, read)
@@ -60,21 +60,21 @@ def check_baselines(study: Study, name: str) -> None:
 
 def end_round(study: Study, name: str) -> None:
     """Select the pairs that continue in a race by the dev scores of all its runs so far."""
-    from tasktransfer.designs.transfer.racing import choice_name, read_race
-    from tasktransfer.designs.transfer.statistics.race import pairs_that_go_on
+    from tasktransfer.designs.transfer.racing import format_choice_name, read_race
+    from tasktransfer.designs.transfer.statistics.race import choose_continuing_pairs
     from tasktransfer.results.choices import write_choice
 
-    config = transfer_config(study)
+    config = get_transfer_config(study)
     race = read_race(config.racing, config.seeds, config.results)
     assert config.racing is not None and race is not None
-    number = next(n for n in range(1, len(race.seeds)) if choice_name(n) == name)
+    number = next(n for n in range(1, len(race.seeds)) if format_choice_name(n) == name)
     so_far = race.before(number - 1)
     checked = read_checked_targets(config.results) if config.check_baselines else None
     learned = None if checked is None else list_learned(checked)
     planned = build(config, study.revisions, race=so_far, learned=learned)
     frames = _compute_frames(study, planned, complete=True)
     share = config.racing.keep[number - 1]
-    kept = pairs_that_go_on(frames["deltas"], frames["transfer_runs"], so_far, share)
+    kept = choose_continuing_pairs(frames["deltas"], frames["transfer_runs"], so_far, share)
     write_choice(study.config.results, name, kept)
     print(f"{name}: {len(kept)} pairs continue to {config.racing.seeds[number]} seeds")
 
@@ -86,16 +86,16 @@ def select_sources(study: Study, name: str) -> None:
         RecordError: a run that the selection depends on is missing, or the selector has too few
             values.
     """
-    from tasktransfer.designs.transfer.selectors import values_to_choose_by
+    from tasktransfer.designs.transfer.selectors import get_selector_values
     from tasktransfer.results.choices import write_choice
     from tasktransfer.selection.choose import select_from_tables
 
-    config = transfer_config(study)
+    config = get_transfer_config(study)
     asked = config.multi_source
     single_source = build(config, study.revisions)
     frames, values = _compute_frames(study, single_source, complete=False), None
     if asked.choose_by in config.selectors:
-        values = values_to_choose_by(single_source.runs, frames)
+        values = get_selector_values(single_source.runs, frames)
     chosen = select_from_tables(
         frames,
         asked.targets_per_dataset,

@@ -43,7 +43,7 @@ from tasktransfer.designs.transfer.config_sections import (
     TransferData,
     TransferModel,
     TransferTraining,
-    training_on,
+    build_training_hyperparameters,
 )
 from tasktransfer.designs.transfer.controls import CONTROLS, LONGER_BASELINE
 from tasktransfer.designs.transfer.dataset_section import (
@@ -51,7 +51,7 @@ from tasktransfer.designs.transfer.dataset_section import (
     DatasetSection,
     DeclaredSection,
     choose_algorithms,
-    dataset_configs,
+    validate_datasets,
 )
 from tasktransfer.designs.transfer.multi_source_section import (
     MultiSourceConfig,
@@ -100,7 +100,7 @@ class TransferConfig(CommonConfig):
     datasets: Annotated[
         tuple[DatasetConfig, ...],
         PlainValidator(
-            dataset_configs,
+            validate_datasets,
             json_schema_input_type=Annotated[
                 dict[str, DatasetSection | DeclaredSection], Field(min_length=1)
             ],
@@ -290,9 +290,9 @@ class TransferConfig(CommonConfig):
         """True if the study uses a recipe, which depends on model sizes."""
         return self.training.recipe is not None
 
-    def training_for(self, dataset: str) -> Training:
+    def get_training_hyperparameters(self, dataset: str) -> Training:
         """Return the hyperparameters that the file sets for all trainings on a dataset."""
-        return training_on(dataset, self.training)
+        return build_training_hyperparameters(dataset, self.training)
 
     def plan_training(
         self, model: TransferModel, spec: ModelSpec, parameters: int | None
@@ -311,13 +311,16 @@ class TransferConfig(CommonConfig):
             reads = model.reads if "reads" in model.model_fields_set else recipe.reads
         return ModelTraining(
             replace(spec, reads=reads),
-            {name: training_on(name, section) for name in self.dataset_names},
+            {name: build_training_hyperparameters(name, section) for name in self.dataset_names},
             Rounds(section.round_updates, section.patience),
         )
 
     def content(self) -> dict[str, Any]:
         """Return the content as for any config, with ``training`` by dataset as in the stages."""
-        training = {each.name: self.training_for(each.name).identity for each in self.datasets}
+        training = {
+            each.name: self.get_training_hyperparameters(each.name).identity
+            for each in self.datasets
+        }
         datasets = [asdict(each) for each in self.datasets]
         content = super().content()
         # These keys came later.
@@ -341,7 +344,7 @@ class TransferConfig(CommonConfig):
         more = {key: value for key in followed if (value := getattr(self.training, key))}
         return content | {"datasets": datasets, "training": training | more}
 
-    def at_most(self) -> Self:
+    def as_largest(self) -> Self:
         """Return the config without the check, which leaves out transfers."""
         return self.model_copy(update={"check_baselines": False})
 
@@ -362,7 +365,7 @@ def _drop_defaults(section: dict[str, Any], **defaults: Any) -> None:
             del section[key]
 
 
-def transfer_config(study: Study) -> TransferConfig:
+def get_transfer_config(study: Study) -> TransferConfig:
     """Return the config of a study of this design."""
     assert isinstance(study.config, TransferConfig)
     return study.config

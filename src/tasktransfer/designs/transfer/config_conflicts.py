@@ -12,11 +12,11 @@ from tasktransfer.core.validation import Problem
 from tasktransfer.designs.transfer.config_sections import TransferModel, TransferTraining
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig, choose_algorithms
 from tasktransfer.designs.transfer.multi_source_section import (
-    chooser_problems,
-    multi_source_problems,
+    find_chooser_problems,
+    find_multi_source_problems,
 )
-from tasktransfer.designs.transfer.pairs import Asked, across, refused_together
-from tasktransfer.designs.transfer.prompted_section import find_hidden_texts, prompted_problems
+from tasktransfer.designs.transfer.pairs import Asked, across, find_cross_dataset_problems
+from tasktransfer.designs.transfer.prompted_section import find_hidden_texts, find_prompted_problems
 from tasktransfer.designs.transfer.runs import BASELINE
 
 
@@ -34,7 +34,7 @@ def find_contradictions(parts: Mapping[str, Any]) -> Iterator[Problem]:
     algorithms = choose_algorithms(names, datasets) if datasets else names or ()
     if datasets:
         mode = parts["multi_source"].mode if "multi_source" in parts else "off"
-        yield from refused_together(asked, datasets, algorithms, mode)
+        yield from find_cross_dataset_problems(asked, datasets, algorithms, mode)
     trains = "models" not in parts or any(model.trained for model in parts["models"])
     if len(algorithms) > 1 and trains and not problems:
         yield from _find_missing_pairs(datasets, asked)
@@ -51,15 +51,17 @@ def find_contradictions(parts: Mapping[str, Any]) -> Iterator[Problem]:
     if "checkpoints" in parts and "pretrain_finetune" in algorithms:
         yield from _find_missing_checkpoints(parts["checkpoints"])
     if parts.get("prompted") and "models" in parts:
-        yield from prompted_problems(parts["prompted"], parts["models"])
+        yield from find_prompted_problems(parts["prompted"], parts["models"])
         yield from find_hidden_texts(datasets)
     if not trains:
         yield from _find_untrained_problems(parts)
     if "multi_source" in parts:
-        yield from multi_source_problems(parts["multi_source"], datasets, algorithms)
+        yield from find_multi_source_problems(parts["multi_source"], datasets, algorithms)
         trained = (model for model in parts.get("models", ()) if model.trained)
         families = frozenset(model.family for model in trained) or frozenset(FAMILIES)
-        yield from chooser_problems(parts["multi_source"], parts.get("selectors", ()), families)
+        yield from find_chooser_problems(
+            parts["multi_source"], parts.get("selectors", ()), families
+        )
 
 
 def _find_untrained_problems(parts: Mapping[str, Any]) -> Iterator[Problem]:

@@ -32,7 +32,7 @@ class TransferData(DataConfig):
         ),
     )
 
-    def release_of(self, dataset: str) -> str:
+    def get_release(self, dataset: str) -> str:
         return self.releases.get(dataset, self.release)
 
     def generates(self, dataset: str) -> bool:
@@ -107,7 +107,7 @@ class TransferTraining(TrainingConfig):
         return section
 
 
-def training_on(dataset: str, section: TransferTraining) -> Training:
+def build_training_hyperparameters(dataset: str, section: TransferTraining) -> Training:
     """Return the hyperparameters of trainings on a dataset."""
     epochs = section.epochs
     if isinstance(epochs, dict):

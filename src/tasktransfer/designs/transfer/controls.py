@@ -108,7 +108,7 @@ def lists_answers(task: Task) -> bool:
     return task.kind == "span" and bool(task.toolkit and task.toolkit.answer_in)
 
 
-def control_steps(control: str, sources: Tasks, target: str, usual: Usual) -> list[Step]:
+def build_control_steps(control: str, sources: Tasks, target: str, usual: Usual) -> list[Step]:
     """Return the steps of a control's run; the model of the last step is evaluated on the target.
 
     Raises:

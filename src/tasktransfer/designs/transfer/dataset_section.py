@@ -21,7 +21,7 @@ from tasktransfer.core.validation import (
 )
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.declared.section import Declaration, is_declaration
-from tasktransfer.designs.names import AnyTaskName, AnyTaskNames, TaskNames, tasks_of
+from tasktransfer.designs.names import AnyTaskName, AnyTaskNames, TaskNames, get_tasks
 from tasktransfer.designs.transfer.algorithms import PAPER_ALGORITHMS
 from tasktransfer.designs.transfer.runs import BASELINE
 
@@ -78,7 +78,7 @@ class DatasetConfig:
         return tuple(dict.fromkeys(target for _, target in self.pairs))
 
 
-def dataset_configs(sections: Any) -> tuple[DatasetConfig, ...]:
+def validate_datasets(sections: Any) -> tuple[DatasetConfig, ...]:
     """Validate every section with the names of its own dataset."""
     if not isinstance(sections, dict):
         refuse([("", f"found {show(sections)}, expected a mapping (key: value)")])
@@ -124,7 +124,7 @@ def _list_dataset_problems(name: str, value: Any) -> list[tuple[str, str]]:
 
 
 def _build_dataset_config(name: str, section: DatasetSection | DeclaredSection) -> DatasetConfig:
-    cards = tasks_of(name)
+    cards = get_tasks(name)
     named = ALL if isinstance(section, DeclaredSection) else section.tasks
     tasks = tuple(cards) if named == ALL else named
     if section.pairs is None:
@@ -145,7 +145,7 @@ def _find_pairing_problems(
     with itself.
     """
 
-    def must_be_studied(path: str, name: str) -> Iterator[Problem]:
+    def find_unstudied_task(path: str, name: str) -> Iterator[Problem]:
         if name not in tasks:
             yield Problem(path, f"{name!r} is not studied: add it to {dataset_path}.tasks")
 
@@ -157,13 +157,13 @@ def _find_pairing_problems(
             )
         elif names != ALL:
             for index, name in enumerate(names):
-                yield from must_be_studied(
+                yield from find_unstudied_task(
                     extend_path(extend_path(dataset_path, role), index), name
                 )
     for index, pair in enumerate(section.pairs or ()):
         path = extend_path(extend_path(dataset_path, "pairs"), index)
-        yield from must_be_studied(extend_path(path, "source"), pair.source)
-        yield from must_be_studied(extend_path(path, "target"), pair.target)
+        yield from find_unstudied_task(extend_path(path, "source"), pair.source)
+        yield from find_unstudied_task(extend_path(path, "target"), pair.target)
         if pair.source == pair.target:
             yield Problem(
                 path,

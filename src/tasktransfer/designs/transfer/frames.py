@@ -21,7 +21,7 @@ from tasktransfer.designs.transfer.collect.method_columns import (
     REFERENCE,
     REFERENCES,
 )
-from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.runs import BASELINE, is_reference
 from tasktransfer.results.frames import FLAG, NUMBER, TEXT, WHOLE, Columns, Frame
 from tasktransfer.results.study import Study
@@ -114,7 +114,7 @@ METHODS: Columns = (
 
 
 def _has_prompted(study: Study) -> bool:
-    return bool(transfer_config(study).prompted)
+    return bool(get_transfer_config(study).prompted)
 
 
 def has_references(study: Study) -> bool:
@@ -156,19 +156,19 @@ def has_own_labels(study: Study) -> bool:
 
 
 def _has_controls(study: Study) -> bool:
-    return bool(transfer_config(study).planned_controls)
+    return bool(get_transfer_config(study).planned_controls)
 
 
 def _has_selectors(study: Study) -> bool:
-    return bool(transfer_config(study).selectors)
+    return bool(get_transfer_config(study).selectors)
 
 
 def _has_race(study: Study) -> bool:
-    return transfer_config(study).racing is not None
+    return get_transfer_config(study).racing is not None
 
 
 def _has_mixing(study: Study) -> bool:
-    return transfer_config(study).multi_source.mixes
+    return get_transfer_config(study).multi_source.mixes
 
 
 CURVES: Columns = (

@@ -18,7 +18,7 @@ from typing import Any
 
 from tasktransfer.datasets import DATASETS, resolve_task
 from tasktransfer.datasets.one_split import LEARNT, LEAST_WORDS
-from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
+from tasktransfer.designs.transfer.config import TransferConfig, get_transfer_config
 from tasktransfer.designs.transfer.pairs import is_foreign
 from tasktransfer.errors import DataError, tell_note
 from tasktransfer.files import json_text, replace_file
@@ -49,7 +49,7 @@ Pair = tuple[str, str, str, str]
 """Dataset and task of a source, then dataset and task of its target."""
 
 
-def pairs_across(config: TransferConfig) -> list[Pair]:
+def list_cross_dataset_pairs(config: TransferConfig) -> list[Pair]:
     """Return the distinct pairs of a study whose source is from another dataset."""
     pairs = (
         (*resolve_task(dataset.name, source), dataset.name, target)
@@ -66,8 +66,8 @@ def refuse_leaks(study: Study) -> None:
     Raises:
         DataError: a target's test dialogues are among those that its source trains on.
     """
-    config = transfer_config(study)
-    pairs = pairs_across(config)
+    config = get_transfer_config(study)
+    pairs = list_cross_dataset_pairs(config)
     if not pairs:
         return
     allowed = {leak.replace(" ", "") for leak in config.allow_leaks}
@@ -98,7 +98,7 @@ def counted(study: Study) -> dict[Pair, Shared]:
     """Return the shared dialogues of the pairs across datasets that have been counted."""
     known = json_text.read_object(_locate_cache(study))
     found: dict[Pair, Shared] = {}
-    for pair in pairs_across(transfer_config(study)):
+    for pair in list_cross_dataset_pairs(get_transfer_config(study)):
         if (key := _build_cache_key(study, pair[:2], pair[2:])) in known:
             found[pair] = _read(known[key])
     return found
@@ -145,7 +145,7 @@ def _find_shared_dialogues(
 def _instances(
     study: Study, dataset: str, task: str, split: str, few_sample: bool
 ) -> Iterable[Instance]:
-    release = DATASETS[dataset].reader.open(Path(study.release_of(dataset)), few_sample)
+    release = DATASETS[dataset].reader.open(Path(study.get_release(dataset)), few_sample)
     return release.instances(task, split) if task in release.tasks else ()
 
 

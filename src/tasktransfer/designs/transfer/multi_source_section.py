@@ -13,7 +13,7 @@ from tasktransfer.config.fields import DISTINCT, LIST, Count, Section
 from tasktransfer.core.specs import Family
 from tasktransfer.core.validation import Problem, extend_path, show
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.names import DatasetName, OneOf, TaskName, TaskNames, tasks_of
+from tasktransfer.designs.names import DatasetName, OneOf, TaskName, TaskNames, get_tasks
 from tasktransfer.designs.transfer.algorithms import BANDITS, TRANSFER_ALGORITHMS
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 from tasktransfer.selection.methods import SELECTORS
@@ -99,7 +99,7 @@ class MultiSourceConfig(Section):
         return tuple(name for name in TRANSFER_ALGORITHMS if name in wanted)
 
 
-def multi_source_problems(
+def find_multi_source_problems(
     section: MultiSourceConfig,
     datasets: tuple[DatasetConfig, ...],
     algorithms: tuple[str, ...],
@@ -127,7 +127,7 @@ def multi_source_problems(
             yield from _check_requested_counts(section, dataset)
 
 
-def chooser_problems(
+def find_chooser_problems(
     section: MultiSourceConfig, selectors: tuple[str, ...], families: frozenset[Family]
 ) -> Iterator[Problem]:
     """Yield problems with the selector that chooses sources.
@@ -165,8 +165,8 @@ def _check_named_target(
         (extend_path(extend_path(path, "sources"), i), name) for i, name in enumerate(item.sources)
     ]
     for key_path, task in places:
-        if task not in tasks_of(item.dataset):
-            home = next(name for name in DATASETS if task in tasks_of(name))
+        if task not in get_tasks(item.dataset):
+            home = next(name for name in DATASETS if task in get_tasks(name))
             yield Problem(
                 key_path,
                 f"{task!r} is a task of {home}, not of {item.dataset}, and a study never mixes "

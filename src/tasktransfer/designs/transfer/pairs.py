@@ -102,7 +102,7 @@ def is_foreign(source: str) -> bool:
     return "/" in source
 
 
-def refused_together(
+def find_cross_dataset_problems(
     asked: Asked,
     datasets: Sequence[DatasetConfig],
     algorithms: Sequence[str],
@@ -159,7 +159,7 @@ def _match_pattern(
     return found
 
 
-def shorts_of(datasets: Sequence[DatasetConfig]) -> Mapping[str, str]:
+def build_short_names(datasets: Sequence[DatasetConfig]) -> Mapping[str, str]:
     """Return short names by task.
 
     The dataset's name is added for tasks that several datasets have, and for sources from other

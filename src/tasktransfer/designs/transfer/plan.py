@@ -26,15 +26,15 @@ from tasktransfer.designs.transfer.baseline_check import (
 from tasktransfer.designs.transfer.challenge_rules import refuse_forbidden
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.config_sections import ModelTraining
-from tasktransfer.designs.transfer.controls import CONTROLS, Usual, control_runs, control_steps
+from tasktransfer.designs.transfer.controls import CONTROLS, Usual, control_runs, build_control_steps
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
-from tasktransfer.designs.transfer.pairs import homes, is_foreign, shorts_of
-from tasktransfer.designs.transfer.prompted import prompted_runs
+from tasktransfer.designs.transfer.pairs import homes, is_foreign, build_short_names
+from tasktransfer.designs.transfer.prompted import plan_prompted_runs
 from tasktransfer.designs.transfer.racing import Race
 from tasktransfer.designs.transfer.references import plan_reference_runs
-from tasktransfer.designs.transfer.runs import BASELINE, RunName, run_of
+from tasktransfer.designs.transfer.runs import BASELINE, RunName, make_run
 from tasktransfer.designs.transfer.selection import MultiSource
-from tasktransfer.designs.transfer.stage_names import kind_of, label_of
+from tasktransfer.designs.transfer.stage_names import derive_stage_kind, format_stage_label
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.selection.methods import SELECTORS
@@ -78,7 +78,7 @@ def build(
         builder.add(_run(builder, given, wanted))
     for run in _plan_selector_runs(config, builder, given, learned):
         builder.add(run)
-    for run in prompted_runs(config, given.data, given.models):
+    for run in plan_prompted_runs(config, given.data, given.models):
         builder.add(run)
     simple = config.references
     for run in plan_reference_runs(simple, names, given.data, given.models, given.training):
@@ -180,9 +180,9 @@ def _plan_candidate_stages(
 
 
 def _create_builder(config: TransferConfig) -> PlanBuilder:
-    shorts = shorts_of(config.datasets)
+    shorts = build_short_names(config.datasets)
     return PlanBuilder(
-        lambda step, begin: (kind_of(step, begin), label_of(step, begin, shorts)), get_recipe
+        lambda step, begin: (derive_stage_kind(step, begin), format_stage_label(step, begin, shorts)), get_recipe
     )
 
 
@@ -228,13 +228,13 @@ def _run(builder: PlanBuilder, given: _Given, wanted: RunName) -> Run:
     dataset, model, algorithm, sources, target, seed = wanted
     data, training = given.data[dataset], given.training(dataset, model)
     if any(map(is_foreign, sources)):
-        return run_of(wanted, _plan_across_datasets(builder, given, wanted))
+        return make_run(wanted, _plan_across_datasets(builder, given, wanted))
     if algorithm in CONTROLS:
-        method = control_steps(algorithm, sources, target, Usual(data, training, seed))
+        method = build_control_steps(algorithm, sources, target, Usual(data, training, seed))
     else:
         method = steps(algorithm, sources, target)
     stages = given.stages(builder, method, dataset, model, seed)
-    return run_of(wanted, [*stages.values()][-1])
+    return make_run(wanted, [*stages.values()][-1])
 
 
 def _plan_across_datasets(builder: PlanBuilder, given: _Given, wanted: RunName) -> Stage:
@@ -256,7 +256,7 @@ def _plan_across_datasets(builder: PlanBuilder, given: _Given, wanted: RunName) 
         data, training = given.data[home], given.training(home, model)
         step = Step((task,), Selection((task,)), start=_start(before, task, given.models[model]))
         if algorithm in CONTROLS and before is None:
-            step = control_steps(algorithm, (task,), target, Usual(data, training, seed))[0]
+            step = build_control_steps(algorithm, (task,), target, Usual(data, training, seed))[0]
         stages = given.stages(builder, [step], home, model, seed)
         before = stages[step]
     assert before is not None

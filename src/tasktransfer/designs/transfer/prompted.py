@@ -13,7 +13,7 @@ from typing import Any
 from tasktransfer.core.nodes import Data, Evaluation, Outcome
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec
-from tasktransfer.designs.names import tasks_of
+from tasktransfer.designs.names import get_tasks
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.prompted_section import PromptedConfig
 from tasktransfer.designs.transfer.runs import PROMPTED
@@ -21,7 +21,7 @@ from tasktransfer.tasks.asking import compute_wording_digest, get_wordings
 from tasktransfer.tasks.card import Task
 
 
-def prompted_runs(
+def plan_prompted_runs(
     config: TransferConfig, data: Mapping[str, Data], models: Mapping[str, ModelSpec]
 ) -> Iterator[Run]:
     """Yield runs of each prompted model on each task with each number of shots.
@@ -30,11 +30,11 @@ def prompted_runs(
     """
     for dataset, entry in product(config.datasets, config.prompted):
         outcome = Outcome((), model=entry.spec(models))
-        limit = entry.limit_test or config.training_for(dataset.name).limit_test
+        limit = entry.limit_test or config.get_training_hyperparameters(dataset.name).limit_test
         for shots in entry.shots:
             for seed, name in product(config.seeds if shots else config.seeds[:1], dataset.tasks):
                 about = {"dataset": dataset.name, "sources": (), "target": name, "shots": shots}
-                card = tasks_of(dataset.name)[name]
+                card = get_tasks(dataset.name)[name]
                 asked = _build_evaluations(
                     entry, outcome, data[dataset.name], card, shots, seed, limit
                 )

@@ -16,7 +16,7 @@ from tasktransfer.config.prompted import (
     find_model_problems,
 )
 from tasktransfer.core.validation import Problem, extend_path
-from tasktransfer.designs.names import DatasetName, tasks_of
+from tasktransfer.designs.names import DatasetName, get_tasks
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 from tasktransfer.tasks.asking import list_hidden_fields
 
@@ -68,7 +68,7 @@ class PromptedConfig(PromptedModelConfig):
         ),
     )
 
-    def seen_of(self, dataset: str) -> Seen:
+    def get_test_data_seen(self, dataset: str) -> Seen:
         """Return the answer for a dataset."""
         if isinstance(self.test_data_seen, dict):
             return self.test_data_seen.get(dataset, "unknown")
@@ -81,7 +81,7 @@ Prompted = Annotated[tuple[PromptedConfig, ...], LIST, DISTINCT]
 def find_hidden_texts(datasets: Sequence[DatasetConfig]) -> Iterator[Problem]:
     """Yield the datasets with a task whose prompts do not show a text that its answer is about."""
     for dataset in datasets:
-        cards = tasks_of(dataset.name)
+        cards = get_tasks(dataset.name)
         for name in dataset.tasks:
             if hidden := list_hidden_fields(cards[name]):
                 yield Problem(
@@ -93,7 +93,7 @@ def find_hidden_texts(datasets: Sequence[DatasetConfig]) -> Iterator[Problem]:
                 break
 
 
-def prompted_problems(
+def find_prompted_problems(
     entries: Sequence[PromptedConfig], models: Sequence[ModelConfig]
 ) -> Iterator[Problem]:
     """Yield problems with the prompted models."""

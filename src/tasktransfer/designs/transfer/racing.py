@@ -104,20 +104,20 @@ def read_race(racing: RacingConfig | None, seeds: Sequence[int], results: str) -
     rounds = tuple(tuple(seeds[:count]) for count in racing.seeds)
     kept: list[frozenset[Cell]] = []
     for number in range(1, len(rounds)):
-        written = read_choice(results, choice_name(number))
+        written = read_choice(results, format_choice_name(number))
         if written is None:
             break
         try:
             kept.append(frozenset(tuple(row[name] for name in NAMES) for row in written))
         except (KeyError, TypeError) as error:
-            path = Path(results, name_choice_file(choice_name(number)))
+            path = Path(results, name_choice_file(format_choice_name(number)))
             raise RecordError(
                 f"{path}: The file is damaged ({error!r}). Delete it to create it again."
             ) from error
     return Race(rounds, tuple(kept))
 
 
-def choice_name(number: int) -> str:
+def format_choice_name(number: int) -> str:
     """Return the name of the selection after a round, counted from 1."""
     return f"race_{number}"
 

@@ -17,7 +17,7 @@ from tasktransfer.core.references import LEARNED
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_manifest
 from tasktransfer.datasets import as_seen_from, get_task, resolve_task
-from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.report.learned import describe_unlearned
 from tasktransfer.designs.transfer.report.method_advice import describe_methods
 from tasktransfer.designs.transfer.runs import BASELINE
@@ -33,7 +33,7 @@ from tasktransfer.selection.evidence import build_evidence, list_targets, read_s
 from tasktransfer.selection.expected_gain import FEWEST_TARGETS
 from tasktransfer.selection.inputs import Asked
 from tasktransfer.selection.methods import SELECTORS
-from tasktransfer.selection.nodes import is_selector
+from tasktransfer.selection.nodes import is_selection_run
 from tasktransfer.selection.recommend import (
     Question,
     Recommendation,
@@ -58,7 +58,7 @@ def parse_question(study: Study, target: str, sources: Sequence[str]) -> Questio
     Raises:
         ConfigError: the study has no such target or source.
     """
-    config = transfer_config(study)
+    config = get_transfer_config(study)
     dataset, _, task = target.rpartition("/")
     found = [
         (one.name, [s for s, t in one.pairs if t == task])
@@ -97,7 +97,7 @@ def select_affordable(
     fits = {
         run.variant: run.outcome
         for run in study.plan.runs
-        if is_selector(run) and isinstance(run.outcome, Fit) and _is_about(question, run)
+        if is_selection_run(run) and isinstance(run.outcome, Fit) and _is_about(question, run)
         if run.model == study.config.models[0].name and run.seed == study.config.seeds[0]
     }
     needed: dict[str, Node] = {}
@@ -126,7 +126,7 @@ def collect_values(study: Study, question: Question) -> dict[str, dict[str, floa
     tasks = (*question.sources, question.target)
     kinds = {task: str(get_task(question.dataset, task).kind) for task in tasks}
     sizes = _read_sizes(study, question)
-    runs = [run for run in study.plan.runs if is_selector(run) and _is_about(question, run)]
+    runs = [run for run in study.plan.runs if is_selection_run(run) and _is_about(question, run)]
     fits = {run.variant: run.outcome for run in reversed(runs) if isinstance(run.outcome, Fit)}
     for name, selector in SELECTORS.items():
         if selector.is_fit:
@@ -242,7 +242,7 @@ def recommend(
 
 
 def _list_algorithms(study: Study) -> list[str]:
-    algorithms = transfer_config(study).algorithms or ()
+    algorithms = get_transfer_config(study).algorithms or ()
     return [name for name in algorithms if name != BASELINE]
 
 

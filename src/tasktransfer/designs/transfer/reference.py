@@ -27,7 +27,7 @@ DRAWS = 20
 """Number of samples of answers by frequency; the table has the mean of their scores."""
 
 
-def reference_rows(
+def compute_reference_rows(
     folder: Path,
     tasks: Sequence[str],
     training: Training,

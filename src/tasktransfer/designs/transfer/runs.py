@@ -14,7 +14,7 @@ from tasktransfer.core.nodes import Outcome, Stage, Start
 from tasktransfer.core.plan import Plan
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.controls import CONTROLS
-from tasktransfer.selection.nodes import is_selector
+from tasktransfer.selection.nodes import is_selection_run
 
 BASELINE = "baseline"
 PROMPTED = "prompted"
@@ -32,7 +32,7 @@ RunName = tuple[str, str, str, tuple[str, ...], str, int]
 """Dataset, model, algorithm or control, sources, target, seed."""
 
 
-def run_of(name: RunName, stage: Stage) -> Run:
+def make_run(name: RunName, stage: Stage) -> Run:
     """Return the run that evaluates a stage's model."""
     dataset, model, method, sources, target, seed = name
     about = {"dataset": dataset, "sources": sources, "target": target}
@@ -71,7 +71,7 @@ def is_check(run: Run) -> bool:
 
 def is_transfer(run: Run) -> bool:
     """Return whether the run is a baseline or uses a transfer algorithm."""
-    others = (is_control, is_selector, is_prompted, is_reference, is_check)
+    others = (is_control, is_selection_run, is_prompted, is_reference, is_check)
     return not any(is_other(run) for is_other in others)
 
 

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 import pandas as pd
 
 from tasktransfer.core.runs import Run
-from tasktransfer.designs.transfer.config import TransferConfig, transfer_config
+from tasktransfer.designs.transfer.config import TransferConfig, get_transfer_config
 from tasktransfer.designs.transfer.statistics.race import read_study_race
 from tasktransfer.errors import RecordError
 from tasktransfer.results.collect import Collected
 from tasktransfer.results.frames import Frames
 from tasktransfer.selection.methods import SELECTORS
-from tasktransfer.selection.nodes import is_selector
+from tasktransfer.selection.nodes import is_selection_run
 from tasktransfer.selection.values import (
     NOT_THERE,
     compute_study_regret,
@@ -28,9 +28,9 @@ from tasktransfer.selection.values import (
 
 def make_selectors(frames: Frames) -> pd.DataFrame:
     """Return the frame ``selectors``: each selector's value for each pair and seed."""
-    runs = [run for run in frames.study.plan.runs if is_selector(run)]
+    runs = [run for run in frames.study.plan.runs if is_selection_run(run)]
     collected = frames.gather(runs) if runs else None
-    config, common = transfer_config(frames.study), _select_common_seeds(frames)
+    config, common = get_transfer_config(frames.study), _select_common_seeds(frames)
     return compute_study_values(config, common, collected)
 
 
@@ -49,7 +49,7 @@ def _select_common_seeds(frames: Frames) -> Frames:
     return frames.replace({"deltas": deltas[deltas["seed"].isin(race.seeds[0])]})
 
 
-def values_to_choose_by(runs: Iterable[Run], frames: Frames) -> pd.DataFrame:
+def get_selector_values(runs: Iterable[Run], frames: Frames) -> pd.DataFrame:
     """Return the values of the selector that ``multi_source.choose_by`` names.
 
     Args:
@@ -59,9 +59,9 @@ def values_to_choose_by(runs: Iterable[Run], frames: Frames) -> pd.DataFrame:
     Raises:
         RecordError: a value has not been computed yet.
     """
-    config = transfer_config(frames.study)
+    config = get_transfer_config(frames.study)
     chooser = config.model_copy(update={"selectors": (config.multi_source.choose_by,)})
-    own = [run for run in runs if is_selector(run) and run.variant in chooser.selectors]
+    own = [run for run in runs if is_selection_run(run) and run.variant in chooser.selectors]
     values = compute_study_values(chooser, frames, frames.gather(own) if own else None)
     absent = values[values["reason"] == NOT_THERE]
     if len(absent):

@@ -16,7 +16,7 @@ from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.datasets import DATASETS, PACKAGE
 from tasktransfer.designs.transfer import pairs
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
 from tasktransfer.designs.transfer.error_tables import (
     CURVE_TABLE,
@@ -30,7 +30,7 @@ from tasktransfer.designs.transfer.frames import (
     has_labels,
     list_own_tasks,
 )
-from tasktransfer.designs.transfer.leaks import pairs_across
+from tasktransfer.designs.transfer.leaks import list_cross_dataset_pairs
 from tasktransfer.designs.transfer.method_table import (
     declare_methods_figure,
     declare_methods_table,
@@ -160,7 +160,7 @@ def _list_kinds(study: Study, dataset: str) -> list[str]:
         CURVES: True,
         LENGTHS: counts_dialogues(study, DATA_FILES),
         MULTI_SOURCE: any(count > 1 for count in counts),
-        CONTROLS: SHUFFLED_SOURCE in transfer_config(study).controls and 1 in counts,
+        CONTROLS: SHUFFLED_SOURCE in get_transfer_config(study).controls and 1 in counts,
     }
     return [kind for kind in FIGURES if has.get(kind, 1 in counts)]
 
@@ -216,7 +216,7 @@ CURVE_FIGURE = Figure(
 
 def _list_shorts(study: Study) -> dict[str, str]:
     """Return short names by task, for all tasks of the study's datasets."""
-    return dict(pairs.shorts_of(transfer_config(study).datasets))
+    return dict(pairs.build_short_names(get_transfer_config(study).datasets))
 
 
 def _describe_family(cells: Sequence[Row], cell: Row) -> list[str]:
@@ -261,14 +261,14 @@ CELLS = Cells(
 def build_analysis(study: Study) -> Analysis:
     """Return the frames, tables and figures of a transfer study."""
     kinds = {name: _list_kinds(study, name) for name in study.config.dataset_names}
-    config = transfer_config(study)
+    config = get_transfer_config(study)
     counted = counts_dialogues(study, DATA_FILES)
     referred = not any(map(is_reference, study.plan.runs))
     declared = declare_analysis(
         kinds,
         selectors=bool(config.selectors),
         mixing=config.multi_source.mixes,
-        across=bool(pairs_across(config)),
+        across=bool(list_cross_dataset_pairs(config)),
         methods=_select_section(study) if compares_methods(study) else None,
         labels=has_labels(study),
         own=[*list_own_tasks(study)],

@@ -8,7 +8,7 @@ from tasktransfer.core.nodes import Start
 from tasktransfer.core.steps import Step
 
 
-def kind_of(step: Step, starts: tuple[Start, ...]) -> str:
+def derive_stage_kind(step: Step, starts: tuple[Start, ...]) -> str:
     """Return the kind of a training stage for paths and logs.
 
     It depends on the step and not on the algorithm, so that equal stages of two algorithms have one
@@ -22,7 +22,7 @@ def kind_of(step: Step, starts: tuple[Start, ...]) -> str:
     return "baseline" if len(step.train_tasks) == 1 else "multitask"
 
 
-def label_of(step: Step, starts: tuple[Start, ...], shorts: Mapping[str, str]) -> str:
+def format_stage_label(step: Step, starts: tuple[Start, ...], shorts: Mapping[str, str]) -> str:
     """Return a readable name: ``DNLI``, ``CRE+DNLI`` or ``DNLI_from_CRE``.
 
     Controls have names like ``DNLI_60_epochs`` or ``DNLI_permuted_answers``.

@@ -24,7 +24,7 @@ from tasktransfer.tasks.asking import (
     read_written,
 )
 from tasktransfer.tasks.card import Instance, Task, Wording
-from tasktransfer.tasks.ratings import scale_of
+from tasktransfer.tasks.ratings import get_scale
 
 EXPECTED = "expected"
 """Setting ``rating`` of an evaluation: the expected value instead of the likeliest choice."""
@@ -213,7 +213,7 @@ class Asking:
     @property
     def _middle(self) -> str:
         """The middle of the scale, for an answer that is not a rating."""
-        return f"{sum(scale_of(self.task)) / 2:g}"
+        return f"{sum(get_scale(self.task)) / 2:g}"
 
 
 def compute_expected_rating(task: Task, choices: Sequence[Likelihood]) -> float:

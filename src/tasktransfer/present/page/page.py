@@ -21,7 +21,7 @@ from tasktransfer.present.page.holes import (
 )
 from tasktransfer.present.page.images import encode_image
 from tasktransfer.present.page.origin import build_cost_table
-from tasktransfer.present.page.text import HERE, hash_of, read_own_text
+from tasktransfer.present.page.text import HERE, hash_text, read_own_text
 from tasktransfer.present.tables import Left, build_printed_tables, to_html
 from tasktransfer.results.common_frames import MISSING
 from tasktransfer.results.frames import Frames
@@ -110,8 +110,8 @@ def render(shown: Analysis, frames: Frames, figures: Path, folder: Path) -> str:
             explain=explain_command(frames),
             style=Markup(style),
             script=Markup(script),
-            style_hash=hash_of(style),
-            script_hash=hash_of(script),
+            style_hash=hash_text(style),
+            script_hash=hash_text(script),
         )
     )
 

@@ -35,7 +35,7 @@ def encode_text(text: str, kind: str) -> str:
     return f"data:{kind};base64,{base64.b64encode(text.encode('utf-8')).decode('ascii')}"
 
 
-def hash_of(text: str) -> str:
+def hash_text(text: str) -> str:
     """Return the hash of a style or script for the page's content security policy."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"
@@ -45,7 +45,7 @@ def write_fragment(path: Path, table: HtmlTable) -> Path:
     """Write a page with one table, atomically."""
     template = create_environment(HERE).get_template("fragment.html.j2")
     style = read_own_text("page.css")
-    text = template.render(table=table, style=Markup(style), style_hash=hash_of(style))
+    text = template.render(table=table, style=Markup(style), style_hash=hash_text(style))
     with replace_file(path) as part:
         part.write_text(text, encoding="utf-8")
     return path

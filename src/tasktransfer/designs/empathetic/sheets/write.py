@@ -27,7 +27,7 @@ from tasktransfer.designs.empathetic.sheets.items import (
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.present.html import create_environment
-from tasktransfer.present.page.text import hash_of
+from tasktransfer.present.page.text import hash_text
 
 HERE = Path(__file__).parent
 SCHEMA = 1
@@ -127,7 +127,7 @@ def render_sheet(sheets: Sheets, name: str) -> str:
             answers=answers,
             style=Markup(style),
             script=Markup(script),
-            style_hash=hash_of(style),
-            script_hash=hash_of(script),
+            style_hash=hash_text(style),
+            script_hash=hash_text(script),
         )
     )

@@ -12,7 +12,7 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer import pairs
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.runs import BASELINE, is_control, is_transfer, name_of
 from tasktransfer.results.collect import NO_RECORD, Collected
 from tasktransfer.results.common_frames import build_metadata
@@ -72,7 +72,7 @@ def make_training_curves(frames: Frames) -> Iterator[Values]:
 
 def make_deltas(frames: Frames) -> pd.DataFrame:
     """Return the frame ``deltas``: each transfer run next to its baseline."""
-    return deltas_of(frames["transfer_runs"])
+    return compute_deltas(frames["transfer_runs"])
 
 
 def make_sizes(frames: Frames) -> pd.DataFrame:
@@ -124,7 +124,7 @@ def _list_unmatched_runs(
     return rows
 
 
-def deltas_of(runs: pd.DataFrame) -> pd.DataFrame:
+def compute_deltas(runs: pd.DataFrame) -> pd.DataFrame:
     """Join each transfer run with the baseline of its dataset, model, target and seed.
 
     Args:
@@ -149,14 +149,14 @@ def deltas_of(runs: pd.DataFrame) -> pd.DataFrame:
 # --- metadata of every table ----------------------------------------------------------------------
 
 
-def shorts_of(study: Study) -> dict[str, str]:
+def build_short_names(study: Study) -> dict[str, str]:
     """Return short names by task, for all tasks of the study's datasets."""
-    return dict(pairs.shorts_of(transfer_config(study).datasets))
+    return dict(pairs.build_short_names(get_transfer_config(study).datasets))
 
 
 def build_study_metadata(collected: Collected) -> Metadata:
     """Return the study's metadata for all tables."""
-    config = transfer_config(collected.study)
+    config = get_transfer_config(collected.study)
     asked = config.multi_source
     facts = {
         SOURCES_CHOSEN_BY: {"off": "", "named": "config", "auto": asked.choose_by}[asked.mode],
@@ -166,7 +166,7 @@ def build_study_metadata(collected: Collected) -> Metadata:
         collected,
         order=_order(collected.planned),
         facts={key: value for key, value in facts.items() if value},
-        shorts=shorts_of(collected.study),
+        shorts=build_short_names(collected.study),
     )
 
 

@@ -19,9 +19,9 @@ import pandas as pd
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.statistics.race import select_fresh_deltas
 from tasktransfer.designs.transfer.statistics.single_source import (
+    average_over_seeds,
     by_dataset,
     cube,
-    mean_over_seeds,
 )
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Order
@@ -110,7 +110,7 @@ def _list_comparisons(
 
 def _compare(a: Floats, b: Floats, *names: str) -> tuple[Any, ...]:
     """Compute the numbers of a row, from deltas of sources × targets × seeds."""
-    correlation = correlate(mean_over_seeds(a), mean_over_seeds(b), *names)
+    correlation = correlate(average_over_seeds(a), average_over_seeds(b), *names)
     return *astuple(correlation), *_compare_halves(a, b, *names)
 
 
@@ -122,8 +122,8 @@ def _compare_halves(a: Floats, b: Floats, *names: str) -> tuple[float, float]:
     used = np.flatnonzero(both.any(axis=(0, 1)))
     disjoint, own_a, own_b = [], [], []
     for first, second in _split_seeds(used, create_generator(*names, a, b)):
-        a1, a2 = mean_over_seeds(a[..., first]), mean_over_seeds(a[..., second])
-        b1, b2 = mean_over_seeds(b[..., first]), mean_over_seeds(b[..., second])
+        a1, a2 = average_over_seeds(a[..., first]), average_over_seeds(a[..., second])
+        b1, b2 = average_over_seeds(b[..., first]), average_over_seeds(b[..., second])
         disjoint += [compute_spearman(a1, b2), compute_spearman(a2, b1)]
         own_a.append(compute_spearman(a1, a2))
         own_b.append(compute_spearman(b1, b2))

@@ -18,7 +18,12 @@ import pandas as pd
 
 from tasktransfer import metrics
 from tasktransfer.datasets import get_task
-from tasktransfer.designs.transfer.statistics.tested_runs import Run, runs_of, tally_of, units_of
+from tasktransfer.designs.transfer.statistics.tested_runs import (
+    Run,
+    build_resampling_units,
+    map_runs,
+    read_tally,
+)
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.tallies import Tallies
 from tasktransfer.stats import draws
@@ -65,7 +70,7 @@ def by_dialogue(runs: pd.DataFrame, root: Path) -> dict[tuple[str, str], ByDialo
         RecordError: a predictions file is not the one that was collected; names it.
     """
     single = runs[(runs["n_sources"] <= 1) & runs["predictions"].notna()]
-    every = runs_of(single)
+    every = map_runs(single)
     members: dict[tuple[str, str], dict[RunName, Run]] = defaultdict(dict)
     for dataset, target, *name in single[["dataset", "target", "model", "digest"]].itertuples(
         index=False, name=None
@@ -83,7 +88,7 @@ def _resample_target(
         return None
     ((_, instances, fidelity),) = tested_on
     tested = [run.tested for run in runs.values()]
-    units = units_of(root, target, instances, tested)
+    units = build_resampling_units(root, target, instances, tested)
     if units.count < 4:
         return None
     task = get_task(dataset, target)
@@ -93,7 +98,7 @@ def _resample_target(
     in_half = np.stack([firsts, ~firsts]).astype(np.float64)
     halves, pulls = {}, {}
     for name, run in runs.items():
-        tally = units.sum_tally(tally_of(run, root, tallies)).astype(np.float64)
+        tally = units.sum_tally(read_tally(run, root, tallies)).astype(np.float64)
         halves[name] = np.asarray(score(in_half @ tally), np.float64)
         without = draws.compute_jackknife_scores(tally, score)
         pulls[name] = (without.mean() - without) / (units.count - 1) ** 0.5

@@ -23,16 +23,16 @@ from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Values, more_baseline_seeds
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.race import (
+    drop_intervals,
     read_study_race,
     select_fresh_deltas,
-    without_intervals,
 )
 from tasktransfer.designs.transfer.statistics.tested_runs import (
     Run,
     Tested,
-    runs_of,
-    tally_of,
-    units_of,
+    build_resampling_units,
+    map_runs,
+    read_tally,
 )
 from tasktransfer.files.progress import show_progress
 from tasktransfer.results.frames import Frames, list_names
@@ -95,7 +95,7 @@ def make_cells(frames: Frames) -> pd.DataFrame:
         more_baseline_seeds(frames.metadata),
     )
     race = read_study_race(frames.study)
-    return table if race is None else without_intervals(table, race)
+    return table if race is None else drop_intervals(table, race)
 
 
 def cells(
@@ -163,7 +163,7 @@ _NUMBERS = list_names(columns.CELLS)[7:-3]
 def _run_sets(
     table: pd.DataFrame, deltas: pd.DataFrame, more_baseline_seeds: Collection[int]
 ) -> list[_Cell]:
-    runs = runs_of(table)
+    runs = map_runs(table)
     baselines: dict[Values, list[Run]] = defaultdict(list)
     alone = table[table["algorithm"] == BASELINE]
     for *task, digest in alone[["dataset", "model", "target", "digest"]].itertuples(
@@ -213,7 +213,9 @@ class _Drawn:
         key = self._key(cell)
         if key not in self.units:
             instances = cell.tested_on[1]
-            self.units[key] = units_of(self.root, cell.target, instances, self.tested[key])
+            self.units[key] = build_resampling_units(
+                self.root, cell.target, instances, self.tested[key]
+            )
         return self.units[key]
 
     @staticmethod
@@ -240,7 +242,7 @@ def _list_run_inputs(run: Run) -> Values:
     return run.seed, run.digest, run.score, run.sha256, run.test_set
 
 
-def inputs_of(
+def digest_inputs(
     runs: pd.DataFrame, deltas: pd.DataFrame, root: Path, more_baseline_seeds: Collection[int] = ()
 ) -> list[str]:
     """Return the current column ``inputs`` of the cells; rows with other digests are outdated.
@@ -309,7 +311,7 @@ def _estimate_resampled_cells(
     score_of = functools.partial(metrics.score_of_sums, task, fidelity=fidelity)
 
     def scores(*runs: Run) -> Floats:
-        read = [units.sum_tally(tally_of(run, root, tallies)) for run in runs]
+        read = [units.sum_tally(read_tally(run, root, tallies)) for run in runs]
         return draws.compute_jackknife_scores(np.stack(read), score_of)
 
     baseline = functools.cache(scores)

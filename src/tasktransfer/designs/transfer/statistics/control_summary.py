@@ -18,7 +18,7 @@ from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.statistics.by_dialogue import by_dialogue
 from tasktransfer.designs.transfer.statistics.controls import replace_baselines
-from tasktransfer.designs.transfer.statistics.joint import joint_confidence
+from tasktransfer.designs.transfer.statistics.joint import compute_joint_interval
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.store import build_frame
 from tasktransfer.stats.false_discovery import compute_q_values
@@ -62,7 +62,7 @@ def _summarise_control(
     dialogues = by_dialogue(pd.concat([runs for runs, _ in parts], ignore_index=True), root)
     for key, group in deltas.groupby(_GROUP, sort=False):
         pairs = group.groupby(["source", "target"]).ngroups
-        found = joint_confidence(group, dialogues)
+        found = compute_joint_interval(group, dialogues)
         mean = float(group.groupby(["source", "target"])["delta"].mean().mean())
         seeds = int(group["seed"].nunique())
         yield (*key, control, pairs, seeds, mean, found.low, found.high, found.p, None)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.collect import deltas_of
+from tasktransfer.designs.transfer.collect.collect import compute_deltas
 from tasktransfer.designs.transfer.controls import (
     BEATS,
     CANNOT_TELL,
@@ -144,7 +144,7 @@ def replace_baselines(
             n_sources=0,
         )
         both = pd.concat([as_baselines, compared], ignore_index=True)
-        yield both, deltas_of(both)
+        yield both, compute_deltas(both)
 
 
 def _judge_cell(cell: pd.DataFrame) -> str:

@@ -21,7 +21,7 @@ from tasktransfer.stats.resampling import Floats
 UNKNOWN = Confidence(np.nan, np.nan, np.nan, np.nan)
 
 
-def joint_confidence(
+def compute_joint_interval(
     group: pd.DataFrame, dialogues: Mapping[tuple[str, str], ByDialogue]
 ) -> Confidence:
     """Return the 95 % interval of the mean delta over pairs, and the p of no mean delta.

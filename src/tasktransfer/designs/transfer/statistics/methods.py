@@ -21,7 +21,7 @@ from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.references import FROZEN, NEAREST, STRENGTH
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.collect.collect import scored as get_stage
-from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.frames import METHODS as METHOD_COLUMNS
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, is_reference, is_transfer
 from tasktransfer.designs.transfer.statistics.cells import MARKED
@@ -276,11 +276,11 @@ def _compute_dev_score(collected: Collected, runs: Sequence[Run]) -> float:
 
 def _list_prompted(frames: Frames) -> Iterator[Method]:
     """Yield the prompted models, if they are scored by the same rules as the other methods."""
-    config = transfer_config(frames.collected.study)
+    config = get_transfer_config(frames.collected.study)
     if not config.prompted:
         return
     for (dataset, model, shots, task), asked in frames.share(score_prompted).items():
-        if config.training_for(dataset).fidelity.scoring != "default":
+        if config.get_training_hyperparameters(dataset).fidelity.scoring != "default":
             continue
         cost = Cost(0, 0.0, 1000 * asked.seconds / max(1, asked.instances))
         yield Method((dataset, task), PROMPTED, model, f"{shots} shots", asked.cell, cost)

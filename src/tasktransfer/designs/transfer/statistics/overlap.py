@@ -20,11 +20,11 @@ from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.race import select_fresh_deltas
 from tasktransfer.designs.transfer.statistics.single_source import (
+    average_over_seeds,
     by_dataset,
     cube,
     distinct,
     matrix,
-    mean_over_seeds,
 )
 from tasktransfer.errors import RecordError
 from tasktransfer.results.frames import Frames
@@ -38,13 +38,13 @@ from tasktransfer.stats.resampling import Floats
 TEST_INSTANCES = "test instances"
 TRAINING_DIALOGUES = "training dialogues"
 INSTANCES = ("dataset", "task", "instance_id")
-"""Columns of ``instances_in_test``."""
+"""Columns of ``collect_test_instances``."""
 
 
 def make_overlap(frames: Frames) -> pd.DataFrame:
     """Return the frame ``overlap``, from test instances and from counted training dialogues."""
     root = Path(frames.study.config.results)
-    instances = instances_in_test(frames["transfer_runs"], root)
+    instances = collect_test_instances(frames["transfer_runs"], root)
     return overlap(instances, _select_training_counts(frames), frames.metadata.order)
 
 
@@ -54,7 +54,7 @@ def make_overlap_effect(frames: Frames) -> pd.DataFrame:
     return overlap_effect(frames["overlap"], deltas, frames.metadata.order)
 
 
-def instances_in_test(runs: pd.DataFrame, root: Path) -> pd.DataFrame:
+def collect_test_instances(runs: pd.DataFrame, root: Path) -> pd.DataFrame:
     """Return the distinct test instances of every task, from the predictions of one baseline each.
 
     Args:
@@ -164,7 +164,7 @@ def overlap_effect(
         shares = _build_share_matrices(overlap[overlap["dataset"] == dataset], tasks)
         for key, group in groups.items():
             seeds = sorted(group["seed"].unique())
-            means = mean_over_seeds(cube(group, tasks, seeds))
+            means = average_over_seeds(cube(group, tasks, seeds))
             for basis, share in shares.items():
                 effect = correlate(share, means, dataset, *key, basis)
                 rows.append((dataset, *key, basis, *astuple(effect)))

@@ -17,7 +17,7 @@ from tasktransfer.core.nodes import Evaluation
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect.method_columns import MEAN, PROMPTED, SCORED, WRITTEN
-from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.runs import is_prompted
 from tasktransfer.results.collect import Collected
 from tasktransfer.results.costs import compute_seconds, sum_tokens
@@ -61,10 +61,12 @@ class PromptedScore:
 
 def make_prompted(frames: Frames) -> pd.DataFrame:
     """Return the frame ``prompted``."""
-    return prompted_table(frames.collected, frames.share(score_prompted))
+    return compute_prompted_table(frames.collected, frames.share(score_prompted))
 
 
-def prompted_table(collected: Collected, asked: Mapping[Key, PromptedScore]) -> pd.DataFrame:
+def compute_prompted_table(
+    collected: Collected, asked: Mapping[Key, PromptedScore]
+) -> pd.DataFrame:
     """Compute the columns of ``PROMPTED`` for each target and each dataset's mean.
 
     A target without a complete run has a row without a score. ``n_seeds`` counts complete runs.
@@ -73,7 +75,7 @@ def prompted_table(collected: Collected, asked: Mapping[Key, PromptedScore]) -> 
         collected: the study's records.
         asked: result of ``score_prompted``.
     """
-    seen = {entry.model: entry for entry in transfer_config(collected.study).prompted}
+    seen = {entry.model: entry for entry in get_transfer_config(collected.study).prompted}
     planned = _group_runs(collected)
     groups: dict[tuple[str, str, int], list[Key]] = {}
     for key in planned:
@@ -81,7 +83,7 @@ def prompted_table(collected: Collected, asked: Mapping[Key, PromptedScore]) -> 
     rows = []
     for group, keys in groups.items():
         dataset, model, _ = group
-        seen_before = seen[model].seen_of(dataset)
+        seen_before = seen[model].get_test_data_seen(dataset)
         seeds_planned = len({run.seed for key in keys for run in planned[key]})
         end = (seen_before, seeds_planned)
         rows += [(*key, *_build_row(asked.get(key), 1, 1), *end) for key in keys]

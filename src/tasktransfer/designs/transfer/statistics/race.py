@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.racing import (
     NAMES,
     NO_INTERVAL,
@@ -32,22 +32,22 @@ def make_race(frames: Frames) -> pd.DataFrame:
     """Return the frame ``race``, for a study whose pairs race."""
     race = read_study_race(frames.study)
     assert race is not None
-    return race_table(frames["deltas"], race)
+    return compute_race_table(frames["deltas"], race)
 
 
 def read_study_race(study: Study) -> Race | None:
     """Return the race of a study so far; None if its pairs do not race."""
-    config = transfer_config(study)
+    config = get_transfer_config(study)
     return read_race(config.racing, config.seeds, config.results)
 
 
 def select_fresh_deltas(frames: Frames) -> pd.DataFrame:
     """Return the deltas for statistics; in a race only those of seeds after the last selection."""
     race = read_study_race(frames.study)
-    return frames["deltas"] if race is None else of_fresh_seeds(frames["deltas"], race)
+    return frames["deltas"] if race is None else drop_selection_seeds(frames["deltas"], race)
 
 
-def pairs_that_go_on(
+def choose_continuing_pairs(
     deltas: pd.DataFrame, runs: pd.DataFrame, race: Race, share: float
 ) -> list[dict[str, str]]:
     """Return the pairs that continue after the current round, in the form of the selection file.
@@ -75,7 +75,7 @@ def pairs_that_go_on(
     ]
 
 
-def race_table(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
+def compute_race_table(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
     """Compute the columns of ``RACE``, one row per pair, from columns of ``columns.DELTAS``."""
     single = deltas[deltas["n_sources"] == 1]
     rows: list[tuple[Any, ...]] = []
@@ -92,7 +92,7 @@ def race_table(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
     return build_frame(rows, columns.RACE)
 
 
-def of_fresh_seeds(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
+def drop_selection_seeds(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
     """Return deltas without the selection seeds of pairs that are in the last round.
 
     Deltas of pairs that left, and of several sources, are unchanged.
@@ -106,7 +106,7 @@ def of_fresh_seeds(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
     return fresh
 
 
-def without_intervals(cells: pd.DataFrame, race: Race) -> pd.DataFrame:
+def drop_intervals(cells: pd.DataFrame, race: Race) -> pd.DataFrame:
     """Return cells in which pairs that left the race have neither interval nor test."""
     names = cells[list(NAMES)].itertuples(index=False, name=None)
     left = np.array([left_after(race, _build_cell(cell)) is not None for cell in names], bool)

@@ -20,7 +20,7 @@ from tasktransfer.core.references import COLLAPSED, CONTRASTIVE, LEARNED, NOT_BE
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect.method_columns import REFERENCES
-from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, is_reference
 from tasktransfer.results.collect import Collected
 from tasktransfer.results.frames import Frames
@@ -150,7 +150,9 @@ def get_reference_seed(run: Run) -> int:
 def score_task_rows(collected: Collected, run: Run, rows: object, task: str) -> Scored:
     """Score a run's rows of a task by the scoring rules of its dataset's trainings."""
     dataset = run.about["dataset"]
-    scoring = transfer_config(collected.study).training_for(dataset).fidelity.scoring
+    scoring = (
+        get_transfer_config(collected.study).get_training_hyperparameters(dataset).fidelity.scoring
+    )
     return score_answers(select_task_rows(rows, task), get_task(dataset, task), scoring)
 
 

@@ -74,7 +74,7 @@ def _locate_values(values: pd.Series, of: Sequence[Any]) -> NDArray[np.intp]:
     return positions
 
 
-def mean_over_seeds(values: Floats) -> Floats:
+def average_over_seeds(values: Floats) -> Floats:
     """Return the mean over the last axis, ignoring NaN; NaN if all values are missing."""
     there = ~np.isnan(values)
     total: Floats = np.where(there, values, 0.0).sum(axis=-1)

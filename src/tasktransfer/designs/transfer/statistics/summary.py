@@ -35,7 +35,7 @@ from scipy import stats
 
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue, make_by_dialogue
-from tasktransfer.designs.transfer.statistics.joint import joint_confidence
+from tasktransfer.designs.transfer.statistics.joint import compute_joint_interval
 from tasktransfer.designs.transfer.statistics.race import select_fresh_deltas
 from tasktransfer.designs.transfer.statistics.single_source import by_dataset, cube
 from tasktransfer.results.frames import Frames
@@ -123,7 +123,7 @@ def _summarise_model(
         rank, rank_draws, n_ranked = ranks[name]
         flat = method.values[~np.isnan(method.values)]
         cells, resampled = _compute_cell_means(method), draws[name]
-        joint = joint_confidence(groups[name], dialogues)
+        joint = compute_joint_interval(groups[name], dialogues)
         rows.append(
             (
                 *(dataset, model, name, len(method.pairs), method.seeds),

@@ -58,7 +58,7 @@ class Run:
         return Tested(self.file, int(self.rows), self.sha256)
 
 
-def runs_of(table: pd.DataFrame) -> dict[tuple[str, str, str], Run]:
+def map_runs(table: pd.DataFrame) -> dict[tuple[str, str, str], Run]:
     """Return runs by (model, digest of the stage, target).
 
     Two models of a study may have the same weights and therefore the same stages. A stage may be
@@ -72,7 +72,7 @@ def runs_of(table: pd.DataFrame) -> dict[tuple[str, str, str], Run]:
     return {(row[0], row[1], target): Run(*row) for row, target in rows}
 
 
-def tally_of(run: Run, root: Path, tallies: Tallies) -> metrics.Sums:
+def read_tally(run: Run, root: Path, tallies: Tallies) -> metrics.Sums:
     """Return each instance's contribution to the sums of the run's score, (instances, columns).
 
     Raises:
@@ -87,7 +87,9 @@ def tally_of(run: Run, root: Path, tallies: Tallies) -> metrics.Sums:
         ) from error
 
 
-def units_of(root: Path, target: str, instances: int, tested: Sequence[Tested]) -> Units:
+def build_resampling_units(
+    root: Path, target: str, instances: int, tested: Sequence[Tested]
+) -> Units:
     """Return the resampling units of one test set.
 
     Args:

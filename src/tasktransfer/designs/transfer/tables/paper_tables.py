@@ -3,11 +3,11 @@
 From a notebook::
 
     from tasktransfer.designs.transfer.tables.paper_tables import table2
-    from tasktransfer.designs import design_of, open_study
+    from tasktransfer.designs import get_design, open_study
     from tasktransfer.designs.commands import read_frames
 
     study = open_study("workflow/presets/demo.yaml")
-    table2(read_frames(study, design_of(study.config).analysis(study)))
+    table2(read_frames(study, get_design(study.config).analysis(study)))
 
 Tables 4 and 5 of the paper are prompts: the cards of ``tasktransfer.tasks`` hold them.
 """

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import resolve_task
-from tasktransfer.designs.transfer.config import transfer_config
+from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.leaks import counted
 from tasktransfer.results.frames import Frames
 
@@ -31,7 +31,7 @@ def make(frames: Frames) -> pd.DataFrame:
 
 def make_notes(frames: Frames, frame: pd.DataFrame) -> Sequence[str]:
     """Return a note on the leaks that the config allows."""
-    allowed = transfer_config(frames.study).allow_leaks
+    allowed = get_transfer_config(frames.study).allow_leaks
     return [f"Allowed by the study: {', '.join(allowed)}."] if allowed else []
 
 
