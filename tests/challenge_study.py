@@ -55,7 +55,7 @@ def trained_preset(base: Path, overrides: Mapping[str, Any] | None = None) -> St
             None,
             "encoder",
             study.model(MODEL).max_length,
-            Path(study.encoded(study.data(dataset.name), MODEL)),
+            Path(study.encoded(study.get_released_data(dataset.name), MODEL)),
         )
     for stage in study.plan.stages:
         train_stage(_job(study, stage))

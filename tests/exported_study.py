@@ -99,7 +99,7 @@ def finish_study(keep: bool = True) -> Study:
     Path("study.yaml").write_text(yaml.safe_dump(CONFIG))
     study = open_study("study.yaml")
     design = get_design(study.config)
-    data = study.data("Tickets")
+    data = study.get_released_data("Tickets")
     prepare("Tickets", study.get_release("Tickets"), True, study.instances("Tickets"))
     for folder, (_, name) in study.encoded_folders.items():
         spec = study.revisions.models[name]

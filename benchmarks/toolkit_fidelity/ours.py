@@ -84,7 +84,7 @@ def _weights(model: FamilyModel) -> dict[str, torch.Tensor]:
 def _epochs(stage: Stage, splits: Mapping[str, EncodedSplit], count: int) -> list[list[Update]]:
     """Return the updates of the epochs that ``count`` updates need, and of one more epoch."""
     selection = replace(stage.selection, every=None)
-    schedule = Schedule.of(replace(stage, selection=selection), splits)
+    schedule = Schedule.build(replace(stage, selection=selection), splits)
     epochs: list[list[Update]] = []
     while sum(map(len, epochs[:-1])) < count:
         epochs.append(list(schedule.round(len(epochs) + 1)))

@@ -145,7 +145,7 @@ def _baseline(study: Study, case: Case) -> Stage:
 
 def _place_ids(study: Study, case: Case, encoded: Path) -> None:
     """Copy token ids to the folder in which the forecast counts tokens."""
-    place = Path(study.encoded(study.data(DATASET), case.family))
+    place = Path(study.encoded(study.get_released_data(DATASET), case.family))
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(encoded, place)
 

@@ -77,8 +77,8 @@ FAULTS = (
     Fault(
         "published values beside a generated world",
         "present/published.py",
-        "np.nan if generated else published.of(row)\n",
-        "published.of(row)\n",
+        "np.nan if generated else published.get_value(row)\n",
+        "published.get_value(row)\n",
         ("marks", "generated and panel"),
     ),
     Fault(

@@ -52,7 +52,7 @@ def test_without_a_record_it_is_right_within_a_factor_of_a_half(
     assert hours / 1.5 < forecast(study) < 1.5 * hours
     estimates = Estimates(study, "cpu", RATES)
     assert estimates.model("minilm").basis == "its name"
-    told = sum(estimates.of(stage).tokens for stage in study.plan.stages)
+    told = sum(estimates.estimate_cost(stage).tokens for stage in study.plan.stages)
     read = sum(
         cost.tokens
         for stage in study.plan.stages

@@ -22,7 +22,7 @@ from tasktransfer.designs.transfer.algorithms import steps
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import derive_stage_kind
 from tasktransfer.designs.transfer.runs import RunName as Run
-from tasktransfer.designs.transfer.runs import name_of, make_run
+from tasktransfer.designs.transfer.runs import make_run, name_of
 from tasktransfer.results.collect import NO_RECORD, Collected, Missing
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.schema import Record

@@ -22,7 +22,7 @@ def test_what_was_prepared_before_gives_the_same_loss(load: Loader, family: Fami
     updates = [(Batch(TASK, (0, 1)),), (Batch(TASK, (1, 0, 1)),)]
     with Ahead(model, {TASK: split}, updates, CUDA) as ahead:
         for number, tokens in ((0, 4096), (1, 4096), (1, 8)):
-            (made,) = ahead.of(number, tokens)
+            (made,) = ahead.get_update(number, tokens)
             examples = [example for one in made for example in one.examples]
             assert sorted(examples) == sorted(updates[number][0].examples)
             assert len(made) == (len(examples) if tokens == 8 else 1)
@@ -35,15 +35,15 @@ def test_an_error_of_the_thread_is_raised_where_its_update_is_asked_for(load: Lo
     model, split = load("encoder", "DailyDialog", TASK)
     updates = [(Batch(TASK, (0,)),), (Batch(TASK, (10_000,)),)]
     with Ahead(model, {TASK: split}, updates, CUDA) as ahead:
-        ahead.of(0, 100)
+        ahead.get_update(0, 100)
         with pytest.raises(IndexError):
-            ahead.of(1, 100)
+            ahead.get_update(1, 100)
 
 
 def test_a_cpu_prepares_nothing_ahead(load: Loader) -> None:
     model, split = load("encoder", "DailyDialog", TASK)
     with Ahead(model, {TASK: split}, [(Batch(TASK, (0,)),)], torch.device("cpu")) as ahead:
-        assert ahead.of(0, 100)[0][0].inputs is None
+        assert ahead.get_update(0, 100)[0][0].inputs is None
 
 
 def test_arrays_arrive_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ def stage(rule: Rule, training: Training = TRAINING) -> Any:
 
 def bandit(rule: Rule, fidelity: Fidelity | None = None) -> Bandit:
     training = replace(TRAINING, fidelity=fidelity) if fidelity else TRAINING
-    found = Bandit.of(stage(rule, training))
+    found = Bandit.start(stage(rule, training))
     assert found is not None
     return found
 
@@ -126,8 +126,10 @@ def test_a_training_says_what_it_mixed(rule: Rule, load: Loader) -> None:
 
 
 def test_a_bandit_needs_one_target_and_a_source() -> None:
-    assert Bandit.of(small_stage(TARGET)) is None
+    assert Bandit.start(small_stage(TARGET)) is None
     with pytest.raises(ConfigError, match="mixes sources into one target"):
-        Bandit.of(small_stage(*TASKS, sampler="exp3", selection=Selection(tuple(TASKS)), tests=()))
+        Bandit.start(
+            small_stage(*TASKS, sampler="exp3", selection=Selection(tuple(TASKS)), tests=())
+        )
     with pytest.raises(ConfigError, match="mixes sources into one target"):
-        Bandit.of(small_stage(TARGET, sampler="ucb1"))
+        Bandit.start(small_stage(TARGET, sampler="ucb1"))

@@ -84,7 +84,7 @@ def test_one_seed_has_the_textbook_interval_of_paired_dialogues() -> None:
 
 def test_a_difference_is_of_the_seeds_that_both_have() -> None:
     told = studied({"base": 0.4, "new": 0.8}, seeds=4)
-    told["new",] = replace(told["new",], trainings=told["new",].trainings.of([3, 1]))
+    told["new",] = replace(told["new",], trainings=told["new",].trainings.select_seeds([3, 1]))
     table = build_cell_table(told, ["method"], BASE)
     found = row(table, "new", "base")
     base = told["base",].trainings
@@ -235,7 +235,7 @@ def test_a_mean_of_cells_is_of_their_shared_seeds_and_smallest_test_set() -> Non
             for seed in seeds
         )
     mean = compute_mean([*told.values()])
-    large, small = (told[name,].trainings.of([1, 2]) for name in ("large", "small"))
+    large, small = (told[name,].trainings.select_seeds([1, 2]) for name in ("large", "small"))
     assert mean.trainings.seeds == (1, 2)
     assert mean.trainings.scores == pytest.approx((large.scores + small.scores) / 2)
     assert mean.units is not None

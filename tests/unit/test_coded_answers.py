@@ -80,10 +80,10 @@ def test_a_run_in_codes_stands_beside_one_with_its_text(tmp_path: Path) -> None:
     changed = encode_rows(rows, SPAN)
     assert changed is not None
     sets = TestSets()
-    digests = [sets.of(of_run, SPAN).digest for of_run in (rows, changed, rows)]
+    digests = [sets.read_test_set(of_run, SPAN).digest for of_run in (rows, changed, rows)]
     assert len({*digests}) == 1
     others = table(tmp_path / "others", [*PAIRS[:-1], ("", "Chandler")])
-    assert sets.of(others, SPAN).digest not in digests
+    assert sets.read_test_set(others, SPAN).digest not in digests
 
 
 def test_runs_in_codes_and_with_their_text_are_counted_alike(tmp_path: Path) -> None:

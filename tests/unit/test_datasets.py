@@ -154,9 +154,15 @@ def test_a_task_without_a_size_is_forecast_as_assumed(monkeypatch: pytest.Monkey
     monkeypatch.setitem(DATASETS, "DailyDialog", replace(DAILYDIALOG, sizes=sizes))
     estimates = Estimates(open_study(PAPER, need_inputs=False), "cuda")
     stages = {s.label: s for s in estimates.study.plan.stages if s.kind == "baseline"}
-    assert estimates.sizes.of(stages["DNLI"], "dialogue_nli", "train").instances == ASSUMED.train
     assert (
-        estimates.sizes.of(stages["DRSE"], stages["DRSE"].train_tasks[0], "train").instances == 123
+        estimates.sizes.measure_split(stages["DNLI"], "dialogue_nli", "train").instances
+        == ASSUMED.train
+    )
+    assert (
+        estimates.sizes.measure_split(
+            stages["DRSE"], stages["DRSE"].train_tasks[0], "train"
+        ).instances
+        == 123
     )
     assert estimates.runtime_minutes(stages["DNLI"]) >= 20
     assert estimates.memory_mb(stages["DNLI"]) >= 6000

@@ -161,7 +161,7 @@ def test_leftover_batches_join_the_next_epochs_first_update() -> None:
 @pytest.mark.parametrize("given", [Training(), THREES, CARRIED])
 def test_a_schedule_counts_the_updates_that_there_are(given: Training) -> None:
     stage = small_stage("a", training=replace(given, epochs=3))
-    schedule = Schedule.of(stage, {"a": get_split([3] * 95)})
+    schedule = Schedule.build(stage, {"a": get_split([3] * 95)})
     assert schedule.rounds == 3
     made = [list(schedule.round(number)) for number in (1, 2, 3)]
     sizes = {"a": 95}
@@ -170,7 +170,7 @@ def test_a_schedule_counts_the_updates_that_there_are(given: Training) -> None:
 
 def test_a_task_that_the_toolkit_never_updates_on_is_refused() -> None:
     with pytest.raises(DataError, match="2 batches, but an update needs 3"):
-        Schedule.of(small_stage("a", training=CARRIED), {"a": get_split([3] * 40)})
+        Schedule.build(small_stage("a", training=CARRIED), {"a": get_split([3] * 40)})
 
 
 @pytest.mark.parametrize(("stays", "weight"), [(False, 1.0), (True, 0.5)])
@@ -181,7 +181,7 @@ def test_a_task_is_weighted_when_it_is_fine_tuned_after_several(stays: bool, wei
     alone = small_stage("a", training=given)
     for before, expected in ((several, weight), (between, weight), (alone, 1.0)):
         stage = small_stage("a", training=given, starts=(Start(before),))
-        schedule = Schedule.of(stage, {"a": get_split([3] * 200)})  # 4 batches of 60
+        schedule = Schedule.build(stage, {"a": get_split([3] * 200)})  # 4 batches of 60
         assert {batch.weight for (batch,) in schedule.round(1)} == {expected}
 
 

@@ -65,46 +65,51 @@ def test_the_table_of_sizes_is_the_papers(shared: Path) -> None:
 def test_sizes_are_the_papers_where_there_is_no_data(paper: Study) -> None:
     sizes = Sizes(paper)
     stage = stage_of(paper, label="DNLI")
-    assert sizes.of(stage, "dialogue_nli", "train").instances == 569
-    assert sizes.of(stage, "dialogue_nli", "test").instances == 1302
+    assert sizes.measure_split(stage, "dialogue_nli", "train").instances == 569
+    assert sizes.measure_split(stage, "dialogue_nli", "test").instances == 1302
     # Of 145 tokens in the mean, 512 at most are read.
-    assert sizes.of(stage, "dialogue_nli", "train").tokens == pytest.approx(569 * 145, rel=0.01)
+    assert sizes.measure_split(stage, "dialogue_nli", "train").tokens == pytest.approx(
+        569 * 145, rel=0.01
+    )
     assert sizes.basis("DailyDialog", "bert-base") == "Table 1 of the paper"
 
 
 def test_text_to_text_models_are_asked_each_trait_by_itself(paper: Study) -> None:
     sizes = Sizes(paper)
     by_model = {s.model.name: s for s in paper.plan.stages if s.label == "PD"}
-    assert sizes.of(by_model["bert-base"], "personality_detection", "test").units == 110
-    assert sizes.of(by_model["gpt2"], "personality_detection", "test").units == 5 * 110
+    assert sizes.measure_split(by_model["bert-base"], "personality_detection", "test").units == 110
+    assert sizes.measure_split(by_model["gpt2"], "personality_detection", "test").units == 5 * 110
 
 
 def test_full_data_is_ten_times_the_few_samples() -> None:
     study = open_study(PAPER, {"data": {"few_sample": False}}, need_inputs=False)
-    volume = Sizes(study).of(stage_of(study, label="DNLI"), "dialogue_nli", "train")
+    volume = Sizes(study).measure_split(stage_of(study, label="DNLI"), "dialogue_nli", "train")
     assert volume.instances == 5690
 
 
 def test_prepared_and_encoded_data_is_counted() -> None:
     study = opened()
     stage = stage_of(study, label="ER")
-    guessed = Sizes(study).of(stage, TASKS[0], "train")
+    guessed = Sizes(study).measure_split(stage, TASKS[0], "train")
     assert guessed.instances == round(240 * 0.5 * 1.63)
     counts = {split: {"samples": n, "dialogues": 1} for split, n in (("train", 30), ("dev", 5))}
     write(f"{study.instances('DailyDialog')}/manifest.json", {"tasks": {TASKS[0]: counts}})
-    assert Sizes(study).of(stage, TASKS[0], "train").instances == 30
+    assert Sizes(study).measure_split(stage, TASKS[0], "train").instances == 30
     assert Sizes(study).basis("DailyDialog", "tiny-bert") == "the prepared data"
     key = f"{TASKS[0]}-train"
     encoded = {"units": {key: 31}, "tokens": {key: 777}}
-    write(f"{study.encoded(study.data('DailyDialog'), 'tiny-bert')}/manifest.json", encoded)
-    volume = Sizes(study).of(stage, TASKS[0], "train")
+    write(
+        f"{study.encoded(study.get_released_data('DailyDialog'), 'tiny-bert')}/manifest.json",
+        encoded,
+    )
+    volume = Sizes(study).measure_split(stage, TASKS[0], "train")
     assert (volume.instances, volume.units, volume.tokens) == (30, 31, 777)
     assert Sizes(study).basis("DailyDialog", "tiny-bert") == "the encoded data"
 
 
 def test_limits_of_the_config_count() -> None:
     study = opened(training={"limit_train": 10})
-    volume = Sizes(study).of(stage_of(study, label="ER"), TASKS[0], "train")
+    volume = Sizes(study).measure_split(stage_of(study, label="ER"), TASKS[0], "train")
     assert (volume.instances, volume.units) == (10, 10)
     assert volume.tokens == pytest.approx(200, abs=1)
 
@@ -181,16 +186,19 @@ def test_more_work_takes_longer(paper: Study) -> None:
     estimates = Estimates(paper, "cuda")
     small, large = stage_of(paper, label="DRSE"), stage_of(paper, label="ER")
     both = next(s for s in paper.plan.stages if s.label == "DRSE+ER")
-    seconds = [estimates.of(stage).seconds for stage in (small, large, both)]
+    seconds = [estimates.estimate_cost(stage).seconds for stage in (small, large, both)]
     assert seconds == sorted(seconds)
     assert seconds[2] < seconds[0] + seconds[1]  # one start; both are evaluated
-    assert Estimates(paper, "cpu").of(small).seconds > 50 * estimates.of(small).seconds
+    assert (
+        Estimates(paper, "cpu").estimate_cost(small).seconds
+        > 50 * estimates.estimate_cost(small).seconds
+    )
 
 
 def test_epochs_and_limits_change_the_cost() -> None:
     few = opened(training={"epochs": 2})
     many = opened("other.yaml", training={"epochs": 20})
-    cost = [Estimates(study, "cpu").of(stage_of(study)) for study in (few, many)]
+    cost = [Estimates(study, "cpu").estimate_cost(stage_of(study)) for study in (few, many)]
     assert cost[1].tokens == 10 * cost[0].tokens
     assert cost[1].samples == 10 * cost[0].samples
     assert cost[1].seconds > cost[0].seconds
@@ -207,7 +215,7 @@ def test_a_known_case() -> None:
             "limit_test": 60,
         }
     )
-    cost = Estimates(study, "cpu").of(stage_of(study, label="ER"))
+    cost = Estimates(study, "cpu").estimate_cost(stage_of(study, label="ER"))
     assert (cost.samples, cost.tokens) == (100, pytest.approx(2000, rel=0.01))
     assert (cost.evaluated, cost.evaluated_tokens) == (90, pytest.approx(90 * 20, rel=0.01))
 
@@ -217,7 +225,7 @@ def test_asking_a_batch_system_is_generous_bounded_and_grows(paper: Study) -> No
     stages = paper.plan.stages
     for stage in stages:
         minutes = estimates.runtime_minutes(stage, 1)
-        assert minutes * 60 >= 2 * estimates.of(stage).seconds
+        assert minutes * 60 >= 2 * estimates.estimate_cost(stage).seconds
         assert minutes >= 20
         assert [estimates.runtime_minutes(stage, n) for n in (2, 3)] == [2 * minutes, 4 * minutes]
         memory = estimates.memory_mb(stage, 1)
@@ -244,31 +252,35 @@ def test_micro_batches_are_those_of_the_trainer() -> None:
 def test_records_are_believed_first() -> None:
     study = opened(training={"epochs": 1})
     stage = stage_of(study, label="ER")
-    tokens = Estimates(study, "cpu").of(stage).tokens
+    tokens = Estimates(study, "cpu").estimate_cost(stage).tokens
     seconds = {"train": tokens * 0.01, "dev": 1.0, "test": 2.0, "total": tokens * 0.01 + 10.0}
     finish(study, stage, seconds=seconds, peak_memory_mb=4000.0)
     estimates = Estimates(study)
     assert estimates.speed("tiny-bert", "float32").basis == "measured"
     # Its own time again, with what comes before the record's clock.
-    assert estimates.of(stage).seconds == pytest.approx(seconds["total"] + PROCESS_SECONDS["cpu"])
+    assert estimates.estimate_cost(stage).seconds == pytest.approx(
+        seconds["total"] + PROCESS_SECONDS["cpu"]
+    )
     assert estimates.memory_mb(stage, 1) == 6000
     other = stage_of(study, label="DNLI")
     computed = Estimates(opened("other.yaml", training={"epochs": 1}, results="new"), "cpu")
-    ratio = estimates.of(other).seconds / computed.of(other).seconds
+    ratio = estimates.estimate_cost(other).seconds / computed.estimate_cost(other).seconds
     assert ratio > 10, "what is computed is set right by the record"
 
 
 def test_the_median_record_counts_and_damaged_ones_do_not() -> None:
     study = opened(training={"epochs": 1}, seeds=4)
     stages = [s for s in study.plan.stages if s.label == "ER"]
-    tokens = Estimates(study, "cpu").of(stages[0]).tokens
+    tokens = Estimates(study, "cpu").estimate_cost(stages[0]).tokens
     for stage, speed in zip(stages, (0.01, 0.02, 9.0), strict=False):
         finish(study, stage, seconds={"train": tokens * speed, "total": tokens * speed})
     Path(study.folder(stages[3])).mkdir(parents=True)
     Path(study.record(stages[3])).write_text('{"provenance": {}}')
     estimates = Estimates(study)
     speed = estimates.speed("tiny-bert", "float32")
-    trained = speed.training(stages[0], tokens, estimates._count_updates(stages[0]))
+    trained = speed.estimate_training_seconds(
+        stages[0], tokens, estimates._count_updates(stages[0])
+    )
     assert trained == pytest.approx(0.02 * tokens)
 
 
@@ -436,7 +448,7 @@ def test_a_forecast_says_that_it_has_no_time_for_what_an_endpoint_answers() -> N
 def test_wall_time_is_never_shorter_than_a_chain() -> None:
     study = opened()
     estimates = Estimates(study)
-    seconds = {stage.digest: estimates.of(stage).seconds for stage in study.plan.stages}
+    seconds = {stage.digest: estimates.estimate_cost(stage).seconds for stage in study.plan.stages}
     chain = max(
         seconds[stage.digest] + sum(seconds[parent.digest] for parent in stage.parents)
         for stage in study.plan.stages
@@ -499,8 +511,8 @@ def test_an_adapter_costs_what_of_it_moves() -> None:
         next(s for s in study.plan.stages if s.model.name == name and s.kind == "baseline")
         for name in ("whole", "lora")
     )
-    assert estimates.of(lora).checkpoint == 4 * 2_654_208
-    assert estimates.of(whole).checkpoint > 400e6
+    assert estimates.estimate_cost(lora).checkpoint == 4 * 2_654_208
+    assert estimates.estimate_cost(whole).checkpoint > 400e6
     assert estimates.memory_mb(lora) < estimates.memory_mb(whole)
     speed, of_whole = (estimates.speed(name, "float32") for name in ("lora", "whole"))
     assert 2 / 3 < speed.train / of_whole.train < 0.7

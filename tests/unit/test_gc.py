@@ -34,7 +34,7 @@ def caches(study: Study) -> None:
     for dataset in study.config.datasets:
         folders += [
             study.instances(dataset.name),
-            study.encoded(study.data(dataset.name), "tiny-bert"),
+            study.encoded(study.get_released_data(dataset.name), "tiny-bert"),
         ]
     for folder in folders:
         Path(folder).mkdir(parents=True, exist_ok=True)
@@ -214,7 +214,7 @@ def test_caches_and_models_of_other_settings() -> None:
     assert not Path(old.tiny_world).exists()
     assert not Path(old.encoded(old.data("DailyDialog"), "tiny-bert")).exists()
     assert Path(study.tiny_world).exists()
-    assert Path(study.encoded(study.data("DailyDialog"), "tiny-bert")).exists()
+    assert Path(study.encoded(study.get_released_data("DailyDialog"), "tiny-bert")).exists()
     assert Path(study.tiny_model("tiny-bert")).exists()
 
 

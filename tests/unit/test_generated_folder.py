@@ -45,7 +45,7 @@ class Trained:
 
     @property
     def encoded(self) -> str:
-        return self.study.encoded(self.study.data(DATASET), "bert")
+        return self.study.encoded(self.study.get_released_data(DATASET), "bert")
 
     def run(self, command: str, *words: str) -> None:
         assert main([*command.split(), *words, *self.options]) == 0

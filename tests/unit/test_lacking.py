@@ -190,7 +190,7 @@ def encode(task: str, spoil: Spoil | None = None) -> tuple[int, Path]:
     datasets = {"DailyDialog": {"tasks": [task]}}
     study = on(spoil, datasets=datasets, models=[model], algorithms=["baseline"])
     prepare("DailyDialog", ".", True, study.instances("DailyDialog"))
-    out = Path(study.encoded(study.data("DailyDialog"), "gpt"))
+    out = Path(study.encoded(study.get_released_data("DailyDialog"), "gpt"))
     where = ["--dataset", "DailyDialog", "--model", "gpt", "--out", str(out)]
     return cli.main(["encode", "--config", "study.yaml", *where]), out
 

@@ -130,7 +130,7 @@ def test_ten_updates_have_the_losses_of_pefts_own_model(
     moving += [] if head is None else [*head.parameters()]
     adam = torch.optim.Adam(moving, lr=stage.training.learning_rate)
     split = get_split(small, family)
-    schedule = Schedule.of(stage, {EMOTIONS: split})
+    schedule = Schedule.build(stage, {EMOTIONS: split})
     pad = base.config.pad_token_id or 0
     theirs = []
     for number in range(1, 11):

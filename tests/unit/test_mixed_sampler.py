@@ -71,7 +71,7 @@ def test_the_gradient_is_the_mean_over_instances_side_by_side_or_not(
         budgets = TokenBudget(tokens, "training"), TokenBudget(tokens, "evaluation")
         setup = Setup(torch.device("cpu"), *budgets, "float32", Workers(workers))
         with Ahead(model, splits, [update], setup.device) as ahead:
-            set_gradients(model, moving, splits, update, ahead.of(0, tokens), setup)
+            set_gradients(model, moving, splits, update, ahead.get_update(0, tokens), setup)
         return [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in moving]
 
     wanted = [torch.zeros_like(p) for p in moving]

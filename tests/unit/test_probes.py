@@ -382,7 +382,7 @@ def test_encoders_of_other_studies_plan_without_a_training(
     study = open_study(PRESETS / "probes-any.yaml", need_inputs=False)
     assert not study.plan.stages
     for corpus in ("MultiWOZ", "PersonaChat"):
-        assert study.data(corpus).recipe == ""
+        assert study.get_released_data(corpus).recipe == ""
         assert study.instances(corpus)
     with pytest.raises(ConfigError, match="The study does not read the dataset 'Nowhere'"):
-        study.data("Nowhere")
+        study.get_released_data("Nowhere")

@@ -62,7 +62,7 @@ def test_a_selector_that_tells_gains_promises_them() -> None:
     assert found.slope == pytest.approx(1.8, abs=0.3)  # in deviations
     assert found.error < 0.6 * found.constant_error
     assert found.covered >= 0.9
-    expected, low, high = found.of(np.array([-1.0, 0, 1]))
+    expected, low, high = found.predict_gains(np.array([-1.0, 0, 1]))
     assert list(expected) == sorted(expected)
     assert (low < expected).all() and (expected < high).all()
 

@@ -87,7 +87,7 @@ def test_a_failed_job_that_is_no_training_is_told(job: str) -> None:
     logs, data = Path("results/logs"), Path(study.instances("DailyDialog"))
     model, encoded = (
         Path(study.tiny_model("tiny-bert")),
-        Path(study.encoded(study.data("DailyDialog"), "tiny-bert")),
+        Path(study.encoded(study.get_released_data("DailyDialog"), "tiny-bert")),
     )
     log, whole = {
         "tiny world": (logs / "tiny_world.log", Path(study.tiny_world)),

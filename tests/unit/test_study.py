@@ -51,7 +51,7 @@ def opened(need_inputs: bool = True, **keys: Any) -> Study:
 
 
 def encoded(study: Study) -> str:
-    return study.encoded(study.data("DailyDialog"), "tiny-bert")
+    return study.encoded(study.get_released_data("DailyDialog"), "tiny-bert")
 
 
 def a_release(folder: Path, text: str = "{}") -> None:

@@ -76,7 +76,7 @@ def test_coded_answers_keep_their_order_and_their_empty_entries() -> None:
         [0, 1, 1],
         [0, 2, 2, 3],
     )
-    assert [found.of(place) for place in range(3)] == [("b", "a"), (), ("a",)]
+    assert [found.get_answers(place) for place in range(3)] == [("b", "a"), (), ("a",)]
     assert found.sizes.tolist() == [2, 0, 1]
 
 

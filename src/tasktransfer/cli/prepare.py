@@ -266,7 +266,11 @@ def encode(chosen: argparse.Namespace) -> None:
     from tasktransfer.operate.lacking import refuse_lacking
 
     study = open_study(chosen, need_inputs=False)
-    data = study.data(chosen.dataset) if chosen.dataset else find_node(study, chosen.node, Data)
+    data = (
+        study.get_released_data(chosen.dataset)
+        if chosen.dataset
+        else find_node(study, chosen.node, Data)
+    )
     instances, tasks = cache(study, data), study.tasks(data)
     model = study.model(chosen.model)
     spec = study.revisions.models[model.name]

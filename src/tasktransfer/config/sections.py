@@ -149,7 +149,7 @@ class CommonConfig(Section):
 
     @field_validator("*")
     @classmethod
-    def _keep(cls, part: Any, info: ValidationInfo) -> Any:
+    def _collect_valid_parts(cls, part: Any, info: ValidationInfo) -> Any:
         """Collect the valid parts, for ``find_contradictions`` of a config with other problems."""
         if info.context is not None:
             info.context["parts"][info.field_name] = part

@@ -55,7 +55,7 @@ class Bandit:
     drawn: list[list[float]] = field(default_factory=list)
 
     @staticmethod
-    def of(stage: Stage) -> Bandit | None:
+    def start(stage: Stage) -> Bandit | None:
         """Return the initial bandit of a stage, or None if its sampler is not a bandit.
 
         Raises:

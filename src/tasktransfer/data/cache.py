@@ -108,7 +108,7 @@ def write_release(folder: Path, dataset: Dataset, release: Release, few_sample: 
                 folder / name_instance_file(task, split),
                 _Counted(dataset, task, split),
             )
-            read = instances.of(release)
+            read = instances.count_instances(release)
             if release.query is None:
                 write_instances(file, list(read))
             else:
@@ -147,7 +147,7 @@ class _Counted:
     def counts(self) -> Counts:
         return Counts(self._samples, len(self._dialogues))
 
-    def of(self, release: Release) -> Iterator[Instance]:
+    def count_instances(self, release: Release) -> Iterator[Instance]:
         card = self._card
         for instance in release.instances(card.name, self._split):
             problem = find_instance_problem(card, instance)

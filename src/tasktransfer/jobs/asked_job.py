@@ -79,7 +79,7 @@ class Told:
         ]
 
 
-def told(study: Study, node: Evaluation, threads: int) -> Told:
+def prompt_instances(study: Study, node: Evaluation, threads: int) -> Told:
     """Prompt the model for all instances of an evaluation.
 
     Raises:
@@ -87,9 +87,9 @@ def told(study: Study, node: Evaluation, threads: int) -> Told:
         EndpointError: the endpoint does not respond, or most of its answers are unreadable.
     """
     assert node.asked is not None
-    instances = judged_instances(study, node)
+    instances = read_evaluated_instances(study, node)
     task = get_task(node.data.name, node.task)
-    how = asking(study, node, model_of(study, node, threads))
+    how = make_asking(study, node, load_asked_model(study, node, threads))
     known: Sequence[str] = ()
     if task.kind == "open_labels":
         train = read_instances(inputs.cache(study, node.data), node.task, "train")
@@ -135,14 +135,14 @@ def note_unreadable(given: Given, node: Evaluation, study: Study) -> list[str]:
     return [message]
 
 
-def judged_instances(study: Study, node: Evaluation) -> list[Instance]:
+def read_evaluated_instances(study: Study, node: Evaluation) -> list[Instance]:
     """Return the instances of the evaluation, which training runs with the same limit also use."""
     assert node.asked is not None
     every = read_instances(inputs.cache(study, node.data), node.task, node.split)
     return select_instances(every, node.asked.get("limit_test"))
 
 
-def asking(study: Study, node: Evaluation, model: AskedModel) -> Asking:
+def make_asking(study: Study, node: Evaluation, model: AskedModel) -> Asking:
     """Return the prompting procedure of the evaluation for a model."""
     from tasktransfer.evaluation.prompting import ask  # noqa: PLC0415
 
@@ -181,7 +181,7 @@ def render_prompts(study: Study, node: Evaluation, number: int) -> RenderedPromp
         ConfigError: the instance does not exist.
         DataError, ModelError: data or tokenizer are missing.
     """
-    instances = judged_instances(study, node)
+    instances = read_evaluated_instances(study, node)
     if not 0 <= number < len(instances):
         raise ConfigError(
             f"instance {number}: {node.label} has no such instance. Choose a number from 0 to "
@@ -189,7 +189,7 @@ def render_prompts(study: Study, node: Evaluation, number: int) -> RenderedPromp
         )
     instance = instances[number]
     reader = open_asked_model(study, node)
-    questions = asking(study, node, reader).build_questions(instance)
+    questions = make_asking(study, node, reader).build_questions(instance)
     render: Callable[[Prompt], str] = getattr(reader, "text", lambda prompt: prompt.text)
     return RenderedPrompts(
         number,
@@ -206,7 +206,7 @@ def open_asked_model(study: Study, node: Evaluation) -> AskedModel:
     assert isinstance(node.of, Outcome) and node.of.model is not None
     model = node.of.model
     if model.served:
-        return model_of(study, node, 1, sends=False)
+        return load_asked_model(study, node, 1, sends=False)
     from tasktransfer.evaluation.prompting.load import load_texts  # noqa: PLC0415
 
     base, revision = study.base_model(model.name), study.revision(model.name)
@@ -214,7 +214,9 @@ def open_asked_model(study: Study, node: Evaluation) -> AskedModel:
     return cast("AskedModel", texts)
 
 
-def model_of(study: Study, node: Evaluation, threads: int, *, sends: bool = True) -> AskedModel:
+def load_asked_model(
+    study: Study, node: Evaluation, threads: int, *, sends: bool = True
+) -> AskedModel:
     """Return the prompted model, loaded on this machine or served by an endpoint.
 
     Args:

@@ -26,7 +26,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.errors import ConfigError, RecordError
-from tasktransfer.jobs.needs import model_of
+from tasktransfer.jobs.needs import get_fit_model
 from tasktransfer.results.finished import is_whole
 from tasktransfer.results.records import get_selected_round, read_record
 from tasktransfer.results.rows import read_record_rows, select_task_rows
@@ -154,7 +154,7 @@ def _iterate_candidates(study: Study) -> Iterator[ExportCandidate]:
 def _iterate_fit_tasks(study: Study, fit: Fit) -> Iterator[ExportCandidate]:
     model = ""
     if fit.learner in OF_A_MODEL:
-        spec = model_of(study, fit)
+        spec = get_fit_model(study, fit)
         if spec.family != "encoder":
             return
         model = spec.name

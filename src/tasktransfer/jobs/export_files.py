@@ -24,7 +24,7 @@ from tasktransfer.encoding.encoded import select_instances
 from tasktransfer.errors import ConfigError
 from tasktransfer.jobs import inputs
 from tasktransfer.jobs.export_candidates import ExportCandidate
-from tasktransfer.jobs.needs import model_of
+from tasktransfer.jobs.needs import get_fit_model
 from tasktransfer.jobs.recorded_job import Brought
 from tasktransfer.jobs.reference_job import tune_encoder
 from tasktransfer.jobs.restore import find_encoded, restore_checkpoint
@@ -136,7 +136,7 @@ def fit_reference(candidate: ExportCandidate, folder: Path, splits: Sequence[str
         arrays: dict[str, Any] = {**words.write(folder), "weight": found.weight, "bias": found.bias}
         portable.write_arrays(folder, arrays)
         return _describe(candidate, "words", None, labels=found.labels)
-    spec = model_of(study, fit)
+    spec = get_fit_model(study, fit)
     base, revision, longest = (
         study.base_model(spec.name),
         study.revision(spec.name),

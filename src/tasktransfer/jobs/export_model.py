@@ -41,7 +41,7 @@ from tasktransfer.jobs.export_files import (
     read_candidate_instances,
     write_model,
 )
-from tasktransfer.jobs.needs import model_of
+from tasktransfer.jobs.needs import get_fit_model
 from tasktransfer.jobs.recorded_job import Brought
 from tasktransfer.results.exported import MAKER, Exported, read_exported
 from tasktransfer.results.records import read_record
@@ -240,7 +240,7 @@ def _describe_provenance(candidate: ExportCandidate) -> dict[str, Any]:
     record = read_record(candidate.record)
     spec = node.model if isinstance(node, Stage) else None
     if isinstance(node, Fit) and node.learner in OF_A_MODEL:
-        spec = model_of(study, node)
+        spec = get_fit_model(study, node)
     return {
         "tasktransfer": __version__,
         "study": study.config.study,

@@ -22,7 +22,7 @@ from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.errors import ConfigError, DataError, RecordError
 from tasktransfer.jobs import inputs
 from tasktransfer.jobs.export_candidates import choose_task
-from tasktransfer.jobs.needs import model_of
+from tasktransfer.jobs.needs import get_fit_model
 from tasktransfer.jobs.reference_job import create_embedder
 from tasktransfer.results.study import Study
 from tasktransfer.stats.label_errors import Floats, crossfit_probabilities, find_label_errors
@@ -109,7 +109,7 @@ def find_errors(study: Study, task: str | None, method: str | None) -> FoundErro
     dataset, name = choose_task(study, task)
     card = get_task(dataset, name)
     fits = list_methods(study, dataset, name, method)
-    folder = inputs.cache(study, study.data(dataset))
+    folder = inputs.cache(study, study.get_released_data(dataset))
     if not (folder / MANIFEST).exists():
         raise RecordError(
             f"{folder}: The dialogues are not prepared. Run the study with `tasktransfer run`."
@@ -142,7 +142,7 @@ def find_errors(study: Study, task: str | None, method: str | None) -> FoundErro
         for n in np.argsort(-probabilities.max(axis=1), kind="stable")
         if predicted[n] != given[n]
     ]
-    label = TFIDF if fit is None else f"{FROZEN} with {model_of(study, fit).name}"
+    label = TFIDF if fit is None else f"{FROZEN} with {get_fit_model(study, fit).name}"
     return FoundErrors(dataset, name, label, len(instances), errors)
 
 

@@ -33,7 +33,7 @@ from tasktransfer.evaluation.reference import Answers, Embed, Reference
 from tasktransfer.files.progress import show_progress
 from tasktransfer.jobs import inputs
 from tasktransfer.jobs.export_candidates import choose_task
-from tasktransfer.jobs.needs import model_of
+from tasktransfer.jobs.needs import get_fit_model
 from tasktransfer.jobs.reference_job import create_predictor
 from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.results.study import Study
@@ -79,7 +79,7 @@ def compute_learning_curves(
         )
     rows: list[CurveRow] = []
     for fit in show_progress(learning, "learning curves"):
-        model = model_of(study, fit).name if MODEL in fit.settings else no_model
+        model = get_fit_model(study, fit).name if MODEL in fit.settings else no_model
         names = (dataset, model, name, fit.learner)
         rows += [
             (*names, *row) for row in _compute_curve(study, fit, get_task(dataset, name), seeds)

@@ -207,7 +207,7 @@ class DamagedRecords:
         os.utime(self.file, (newest, newest))
 
 
-def model_of(study: Study, fit: Fit) -> ModelSpec:
+def get_fit_model(study: Study, fit: Fit) -> ModelSpec:
     """Return the released model that a fit refers to by its identity.
 
     Raises:
@@ -233,7 +233,7 @@ def list_released_models(study: Study, fit: Fit) -> list[ModelSpec]:
     if fit.on is not None and fit.on.stage is not None:
         return []
     if fit.learner in (*MEASUREMENTS, *OF_A_MODEL):
-        return [model_of(study, fit)]
+        return [get_fit_model(study, fit)]
     settings = [fit.settings, fit.settings.get("reads")]
     identities = [each.get("model") for each in settings if isinstance(each, Mapping)]
     found = (_find_model(study, each) for each in identities if isinstance(each, Mapping))

@@ -179,7 +179,7 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
 
 def _evaluate_prompted_model(study: Study, node: Evaluation, threads: int, made: Made) -> None:
     """Evaluate a prompted model."""
-    prompts = asked_job.told(study, node, threads)
+    prompts = asked_job.prompt_instances(study, node, threads)
     golds, answers = [instance.target for instance in prompts.instances], prompts.given.predictions
     measures = compute_measures(prompts.task, node.measures, answers, golds, [])
     made.judged(node.task, measures, len(golds), node.split)

@@ -30,7 +30,7 @@ from tasktransfer.evaluation.reference import Embed, Reference, choose_predictor
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.jobs import inputs
-from tasktransfer.jobs.needs import model_of
+from tasktransfer.jobs.needs import get_fit_model
 from tasktransfer.results.rows import Row
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance, Task
@@ -100,7 +100,7 @@ def tune_encoder(
         ContrastiveEncoder,
     )
 
-    model = model_of(study, node)
+    model = get_fit_model(study, node)
     base, revision = study.base_model(model.name), study.revision(model.name)
     encoder = ContrastiveEncoder(base, revision, model.max_length, inputs.hardware(study))
     encoder.tune(task, train, node.settings[TUNING], seed)
@@ -116,7 +116,7 @@ def create_embedder(study: Study, node: Fit) -> Embed | None:
         return None
     from tasktransfer.evaluation.features import compute_features  # noqa: PLC0415  # imports torch
 
-    model = model_of(study, node)
+    model = get_fit_model(study, node)
     spec, checkpoint = model.as_released, Path(study.base_model(model.name))
     hardware, revision = inputs.hardware(study), study.revision(model.name)
     cache = Path(study.config.results, "data", "embedded")

@@ -18,7 +18,7 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.jobs import inputs
-from tasktransfer.jobs.needs import model_of
+from tasktransfer.jobs.needs import get_fit_model
 from tasktransfer.results.artefacts import check_artefacts
 from tasktransfer.results.study import Study
 from tasktransfer.selection.inputs import Arrays, Asked, build_input_text
@@ -50,7 +50,7 @@ def measure(study: Study, node: Fit, folder: Path, made: Made) -> None:
         of = get_task(stage.data.name, stage.train_tasks[0])
         weights, revision = inputs.weights(study, start), None
     else:
-        model = model_of(study, node)
+        model = get_fit_model(study, node)
         training, seed, of = Training(), node.seed, None
         weights, revision = study.base_model(model.name), study.revision(model.name)
     hardware = inputs.hardware(study, precision="float32")

@@ -43,7 +43,7 @@ class Coded:
         """The instance of each answer, shape (answers,)."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
-    def of(self, position: int) -> tuple[str, ...]:
+    def get_answers(self, position: int) -> tuple[str, ...]:
         """Return the answers of one instance."""
         codes = self.codes[self.starts[position] : self.starts[position + 1]]
         return tuple(self.texts[code] for code in codes)
@@ -100,7 +100,7 @@ def check(task: Task, predictions: Coded, golds: Coded) -> None:
 def _check_sizes(task: Task, side: str, answers: Coded, expected: int) -> None:
     wrong = np.flatnonzero(answers.sizes != expected)
     if wrong.size:
-        answer = answers.of(position := int(wrong[0]))
+        answer = answers.get_answers(position := int(wrong[0]))
         raise DataError(
             f"{task.name}: {side} {position} has {len(answer)} answers {answer!r}, expected "
             f"{expected} for an instance of {task.kind}"
@@ -132,6 +132,6 @@ def _check_gold_labels(task: Task, golds: Coded) -> None:
     if unknown.size:
         position = int(golds.rows[unknown[0]])
         raise DataError(
-            f"{task.name}: Gold answer {position} is {golds.of(position)!r}, but the labels "
-            f"are {', '.join(task.labels)}. Fix the data or the card."
+            f"{task.name}: Gold answer {position} is {golds.get_answers(position)!r}, but the "
+            f"labels are {', '.join(task.labels)}. Fix the data or the card."
         )

@@ -33,7 +33,8 @@ def tally(predictions: Coded, golds: Coded) -> Sums:
     """Return the contribution of each reply, shape (n, ``WIDTH``)."""
     pairs = zip(range(len(predictions)), range(len(golds)), strict=True)
     rows = [
-        _make_row(split_words(predictions.of(i)[0]), split_words(golds.of(j)[0])) for i, j in pairs
+        _make_row(split_words(predictions.get_answers(i)[0]), split_words(golds.get_answers(j)[0]))
+        for i, j in pairs
     ]
     return np.array(rows, np.float64).reshape(len(rows), WIDTH)
 

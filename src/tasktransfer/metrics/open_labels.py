@@ -12,7 +12,7 @@ def tally(guesses: Coded, right: Coded) -> Sums:
     """Count the common, predicted and gold labels of each instance, shape (n, 3)."""
     sums = np.zeros((len(right), 3))
     for row in range(len(right)):
-        guessed, wanted = set(guesses.of(row)), set(right.of(row))
+        guessed, wanted = set(guesses.get_answers(row)), set(right.get_answers(row))
         sums[row] = len(guessed & wanted), len(guessed), len(wanted)
     return sums
 

@@ -25,9 +25,10 @@ def tally(name: str, guesses: Coded, right: Coded) -> Sums:
     metric = METRICS[name]
     sums = np.ones((len(right), 2))
     for row in range(len(right)):
-        (guess,) = guesses.of(row)
+        (guess,) = guesses.get_answers(row)
         sums[row, 0] = max(
-            metric(split_words(guess), split_words(right_answer)) for right_answer in right.of(row)
+            metric(split_words(guess), split_words(right_answer))
+            for right_answer in right.get_answers(row)
         )
     return sums
 

@@ -29,7 +29,7 @@ class WordCodes:
         self.named = {word for phrase in self.phrases for word in phrase.split()}
         self.codes: dict[str, str] = {}
 
-    def of(self, text: str) -> str:
+    def encode_text(self, text: str) -> str:
         """Return a text in codes."""
         normal = normalise_answer(text)
         for phrase in self.phrases:

@@ -94,7 +94,10 @@ def encode_rows(rows: pa.Table, task: Task) -> pa.Table | None:
         return None
     for name in ("gold", "prediction") if quoting else ("prediction",):
         texts = [
-            [codes.of(text) if quoting or not _is_label(text, task) else text for text in t]
+            [
+                codes.encode_text(text) if quoting or not _is_label(text, task) else text
+                for text in t
+            ]
             for t in rows[name].to_pylist()
         ]
         position = changed.schema.get_field_index(name)

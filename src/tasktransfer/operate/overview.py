@@ -221,7 +221,7 @@ def _sum(estimates: Estimates, nodes: Sequence[Node], devices: int) -> WorkCost:
     Wall time assumes that all ``devices`` are busy until the end. It is at least the time of the
     longest chain of dependent nodes, and includes the workflow's other jobs.
     """
-    costs = [estimates.of(node) for node in nodes if isinstance(node, Stage)]
+    costs = [estimates.estimate_cost(node) for node in nodes if isinstance(node, Stage)]
     ends: dict[str, float] = {}
     took = {node.digest: estimates.seconds(node) for node in nodes}
     for node in nodes:  # dependencies come first
@@ -267,8 +267,10 @@ def _summarise_targets(estimates: Estimates, there: OnDisk) -> list[TargetTraini
                         "trainings": len(stages),
                         "done": None if study.unknown else len(stages) - len(left),
                         "left": None if study.unknown else len(left),
-                        "device_hours": sum(estimates.of(s).seconds for s in stages) / 3600,
-                        "device_hours_left": sum(estimates.of(s).seconds for s in left) / 3600,
+                        "device_hours": sum(estimates.estimate_cost(s).seconds for s in stages)
+                        / 3600,
+                        "device_hours_left": sum(estimates.estimate_cost(s).seconds for s in left)
+                        / 3600,
                     }
                 )
     return rows

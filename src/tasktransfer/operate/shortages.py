@@ -42,7 +42,7 @@ class _Counts:
     def __init__(self, study: Study) -> None:
         self._manifest = cache(lambda data: read_manifest(study.cache(data)))
 
-    def of(self, data: Data, task: str, split: str) -> int | None:
+    def get_split_size(self, data: Data, task: str, split: str) -> int | None:
         """Return the size of a split; None if unknown.
 
         If derived data are not prepared, the size comes from the data that they are derived from.
@@ -75,7 +75,10 @@ def _find(counts: _Counts, node: Node) -> Iterator[str]:
 
 def _report_small_block(counts: _Counts, node: Evaluation) -> Iterator[str]:
     """Yield a message if P@1,k has fewer than k replies (``metrics.retrieval``)."""
-    size, rows = int(node.settings["block"]), counts.of(node.data, node.task, node.split)
+    size, rows = (
+        int(node.settings["block"]),
+        counts.get_split_size(node.data, node.task, node.split),
+    )
     drops_last = bool(node.settings.get("drop_last_block", False))
     if rows is not None and (rows < size or (drops_last and rows <= size)):
         left = f", and release_compat leaves the last {size} out" if rows >= size else ""
@@ -87,7 +90,7 @@ def _report_small_block(counts: _Counts, node: Evaluation) -> Iterator[str]:
 
 def _report_few_examples(counts: _Counts, node: Evaluation, shots: int) -> Iterator[str]:
     """Yield a message if a prompt needs more examples than the training split has."""
-    rows = counts.of(node.data, node.task, "train")
+    rows = counts.get_split_size(node.data, node.task, "train")
     if rows is not None and rows < shots:
         yield (
             f"{node.data.name}: {node.task} has {rows:,} training instances, but prompts need "
@@ -100,7 +103,7 @@ def _report_few_batches(counts: _Counts, stage: Stage) -> Iterator[str]:
     training, per_update = stage.training, stage.training.fidelity.batches_per_update
     if training.fidelity.leftover_batches != "next_epoch" or per_update == 1:
         return
-    rows = [counts.of(stage.data, task, "train") for task in stage.train_tasks]
+    rows = [counts.get_split_size(stage.data, task, "train") for task in stage.train_tasks]
     size = max(1, training.batch_size // per_update)
     known = [min(count, training.limit_train or count) for count in rows if count is not None]
     batches = sum(ceil(count / size) for count in known)

@@ -125,7 +125,10 @@ class Watcher:
         study = self.study
         if not self._estimates.samples or self._estimates.study is not study:
             self._estimates = Estimates(study)
-        work = {stage.digest: self._estimates.of(stage).seconds for stage in study.plan.stages}
+        work = {
+            stage.digest: self._estimates.estimate_cost(stage).seconds
+            for stage in study.plan.stages
+        }
         records = [
             (stage.digest, Path(study.record(stage)))
             for stage in study.plan.stages

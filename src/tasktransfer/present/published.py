@@ -43,7 +43,7 @@ class Published:
     differs: Callable[[Mapping[str, Any]], str] = lambda row: ""
     signed: bool = True
 
-    def of(self, row: Mapping[str, Any]) -> Any:
+    def get_value(self, row: Mapping[str, Any]) -> Any:
         """Return the paper's value for a row: a number or a text.
 
         NaN if the paper has no value, or several.
@@ -84,7 +84,7 @@ def add_published(
     for row in rows:
         dataset = row.get("dataset")
         generated = metadata.is_synthetic(dataset) if dataset else metadata.synthetic
-        number_of_paper = np.nan if generated else published.of(row)
+        number_of_paper = np.nan if generated else published.get_value(row)
         reason = "" if is_missing(number_of_paper) else published.differs(row)
         theirs.append(np.nan if reason else number_of_paper)
         why.append(reason)

@@ -92,7 +92,7 @@ class Study(PlannedStudy):
             tasks.setdefault(fit.data.digest, set()).update(fit.tasks)
         return {digest: tuple(sorted(names)) for digest, names in tasks.items()}
 
-    def data(self, dataset: str) -> Data:
+    def get_released_data(self, dataset: str) -> Data:
         """Return the instances of a dataset as read from its release, not derived.
 
         Raises:

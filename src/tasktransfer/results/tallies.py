@@ -145,7 +145,7 @@ def _check_predictions(
             )
     task = get_task(record["node"]["dataset"], name)
     fidelity = get_fidelity(record["node"]["identity"])
-    test_set = test_sets.of(rows, task)
+    test_set = test_sets.read_test_set(rows, task)
     tally = metrics.tally(
         task, encode_answers(rows["prediction"]), test_set.golds, fidelity=fidelity
     )

@@ -43,7 +43,7 @@ class TestSets:
     def __init__(self) -> None:
         self.last: dict[str, TestSet] = {}
 
-    def of(self, rows: pa.Table, task: Task) -> TestSet:
+    def read_test_set(self, rows: pa.Table, task: Task) -> TestSet:
         """Return the test set of one task's rows (columns as in ``rows.COLUMNS``)."""
         ids, golds = rows["instance_id"], rows["gold"]
         test_set = self.last.get(task.name)
@@ -56,7 +56,7 @@ class TestSets:
 def _compute_digest(ids: pa.ChunkedArray, golds: pa.ChunkedArray, task: Task) -> str:
     if quotes_dialogues(task):
         codes = WordCodes(task)
-        in_codes = [[codes.of(text) for text in several] for several in golds.to_pylist()]
+        in_codes = [[codes.encode_text(text) for text in several] for several in golds.to_pylist()]
         golds = pa.chunked_array([pa.array(in_codes, golds.type)])
     lines = [*ids.to_pylist(), "", *pc.binary_join(golds, "\x1f").to_pylist()]
     return hashlib.sha256("\x1e".join(lines).encode("utf-8", "surrogatepass")).hexdigest()

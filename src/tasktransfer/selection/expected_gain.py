@@ -38,7 +38,7 @@ class Expected:
     covered: float
     targets: int
 
-    def of(self, values: Floats) -> tuple[Floats, Floats, Floats]:
+    def predict_gains(self, values: Floats) -> tuple[Floats, Floats, Floats]:
         """Return expected gains and the ends of their 95 % intervals, each of shape (sources,)."""
         gains: Floats = self.offset + self.slope * normalise_values(values)
         reach = _compute_reach(self.targets) * self.error

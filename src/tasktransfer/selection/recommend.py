@@ -210,7 +210,9 @@ def _rank_sources(
     expected = None
     if ranked_by in list_selectors(rows) and len(rows):
         expected = fit_expected_gain(*tabulate_gains(rows, ranked_by))
-    gains, low, high = expected.of(array) if expected else [np.full(len(array), np.nan)] * 3
+    gains, low, high = (
+        expected.predict_gains(array) if expected else [np.full(len(array), np.nan)] * 3
+    )
     sources = [
         RankedSource(
             source=source,

@@ -94,7 +94,7 @@ class Trainings:
         moved: Floats = self.resampled - self.resampled.mean(axis=1, keepdims=True)
         return moved
 
-    def of(self, seeds: Sequence[int]) -> Trainings:
+    def select_seeds(self, seeds: Sequence[int]) -> Trainings:
         """Return the trainings of some seeds, in that order."""
         at = [self.seeds.index(seed) for seed in seeds]
         resampled = None if self.resampled is None else self.resampled[at]
@@ -164,9 +164,9 @@ def estimate(
     shared = [seed for seed in transfer.seeds if seed in set(baseline.seeds)]
     if not shared:
         return Estimate(np.nan, (), 0, np.nan)
-    transfer = transfer.of(shared)
+    transfer = transfer.select_seeds(shared)
     unpaired = [seed for seed in baseline.seeds if seed not in shared] if more_baselines else []
-    baseline = baseline.of([*shared, *unpaired])
+    baseline = baseline.select_seeds([*shared, *unpaired])
     delta = float(transfer.scores.mean() - baseline.scores.mean())
     parts = [
         (float(variance), degrees)

@@ -170,7 +170,7 @@ class Cell:
         if self.trainings.seeds != (NO_SEED,):
             return self.trainings
         seeds = other.trainings.seeds
-        repeated = self.trainings.of([NO_SEED] * len(seeds))
+        repeated = self.trainings.select_seeds([NO_SEED] * len(seeds))
         return Trainings(seeds, repeated.scores, repeated.resampled)
 
     def subtract(self, other: Cell) -> Estimate:
@@ -217,7 +217,7 @@ def compute_mean(several: Sequence[Cell]) -> Cell:
     degrees of freedom.
     """
     shared = set.intersection(*(set(cell.trainings.seeds) for cell in several))
-    parts = [cell.trainings.of(sorted(shared)) for cell in several]
+    parts = [cell.trainings.select_seeds(sorted(shared)) for cell in several]
     units = [cell.units for cell in several if cell.units is not None]
     drawn = [cell.resampled for cell in parts if cell.resampled is not None]
     known = len(units) == len(drawn) == len(several)
@@ -236,7 +236,7 @@ def compute_mean_over_test_sets(several: Sequence[Cell]) -> Cell:
     The same cluster may be in several test sets, and is then left out of all of them at once.
     """
     shared = sorted(set.intersection(*(set(each.trainings.seeds) for each in several)))
-    parts = [each.trainings.of(shared) for each in several]
+    parts = [each.trainings.select_seeds(shared) for each in several]
     scores = np.mean([each.scores for each in parts], axis=0)
     names: list[str] = []
     pulls: dict[str, Floats] = {}

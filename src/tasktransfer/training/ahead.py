@@ -74,7 +74,7 @@ class Ahead:
         if self._thread is not None:
             self._thread.shutdown(cancel_futures=True)
 
-    def of(self, number: int, tokens: int) -> MicroBatches:
+    def get_update(self, number: int, tokens: int) -> MicroBatches:
         """Return update ``number`` of the round (from 0) in micro-batches of about ``tokens``."""
         if self._thread is None:
             return split_micro_batches(self._model, self._splits, self._updates[number], tokens)

@@ -143,12 +143,12 @@ def train(
     """
     torch.manual_seed(stage.seed)
     measure = get_selecting_measure(stage, tasks)
-    schedule = Schedule.of(stage, train_splits)
+    schedule = Schedule.build(stage, train_splits)
     moving = freeze_all_but(model, stage.trains)
     optimiser = make_optimiser(model.module, moving, stage.training)
     scheduler = make_scheduler(optimiser, stage.training, schedule.updates)
     untrained = [Best(selection, measure.worst) for selection in stage.selections]
-    fresh = Trained(untrained, bandit=Bandit.of(stage))
+    fresh = Trained(untrained, bandit=Bandit.start(stage))
     trained = _restore_state(model, optimiser, scheduler, snapshots, fresh) or fresh
     if trained.rounds:
         progress.say(f"resumes after round {trained.last}")
@@ -249,7 +249,7 @@ def _train_round(
 
             def gradients(tokens: int, turn: tuple[int, Update, list[int]] = turn) -> Any:
                 index, update, taken = turn
-                made = ahead.of(index, tokens)
+                made = ahead.get_update(index, tokens)
                 parts = [made[number] for number in taken]
                 given = (model, moving, splits, update, parts, setup, halves)
                 return set_gradients_of_two(*given) if bandit else (set_gradients(*given), None)

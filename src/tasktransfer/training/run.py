@@ -82,7 +82,7 @@ def train_stage(job: Job) -> Record:
         splits = _read_splits(job, tasks)
     train_splits = {t: splits[t, "train"] for t in stage.train_tasks}
     dev_splits = {t: splits[t, "dev"] for t in stage.measured_on}
-    work = _count_examples(Schedule.of(stage, train_splits), splits)
+    work = _count_examples(Schedule.build(stage, train_splits), splits)
     progress = Progress(work, progress_label)
     notes: list[str] = []
 

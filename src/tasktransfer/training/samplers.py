@@ -279,7 +279,7 @@ class Schedule:
     """Cache of the last epoch's updates, since its rounds follow each other."""
 
     @staticmethod
-    def of(stage: Stage, splits: Mapping[str, EncodedSplit]) -> Schedule:
+    def build(stage: Stage, splits: Mapping[str, EncodedSplit]) -> Schedule:
         """Build the schedule of a stage on its training splits.
 
         Raises:

@@ -81,7 +81,9 @@ def build(
     for run in plan_prompted_runs(config, given.data, given.models):
         builder.add(run)
     simple = config.references
-    for run in plan_reference_runs(simple, names, given.data, given.models, given.training):
+    for run in plan_reference_runs(
+        simple, names, given.data, given.models, given.get_training_hyperparameters
+    ):
         builder.add(run)
     if learned is not None:
         for run in _plan_checks(config, given):
@@ -101,7 +103,7 @@ def _plan_checks(config: TransferConfig, given: _Given) -> Iterator[Run]:
     ]
     references = [name for name in config.references if name in COMPARED]
     yield from plan_reference_runs(
-        references, names, given.data, given.models, given.training, "dev"
+        references, names, given.data, given.models, given.get_training_hyperparameters, "dev"
     )
 
 
@@ -124,8 +126,8 @@ def _plan_selector_runs(
         studied = Studied(
             *(given.data[dataset.name], given.data, given.models[model.name], seed),
             pairs=pairs,
-            baseline=of.baseline,
-            probe=of.probe,
+            baseline=of.plan_baseline,
+            probe=of.plan_probe_stage,
         )
         yield from plan_selector_runs(studied, selectors)
 
@@ -139,15 +141,15 @@ class _Of(NamedTuple):
     model: str
     seed: int
 
-    def baseline(self, task: str) -> Stage:
+    def plan_baseline(self, task: str) -> Stage:
         home, name = resolve_task(self.dataset, task)
         wanted = (home, self.model, BASELINE, (), name, self.seed)
         return _run(self.builder, self.given, wanted).stages[0]
 
-    def probe(self, source: str, target: str) -> Stage:
+    def plan_probe_stage(self, source: str, target: str) -> Stage:
         """Return the stage that trains one epoch of the transfer, without a test split."""
-        short = self.given.training(self.dataset, self.model).limit_to_epochs(1)
-        start = _start(self.baseline(source), target, self.given.models[self.model])
+        short = self.given.get_training_hyperparameters(self.dataset, self.model).limit_to_epochs(1)
+        start = _start(self.plan_baseline(source), target, self.given.models[self.model])
         step = Step((target,), Selection((target,)), start=start, training=short, test_on=())
         stages = self.given.stages(self.builder, [step], self.dataset, self.model, self.seed)
         return stages[step]
@@ -193,7 +195,7 @@ class _Given(NamedTuple):
     models: Mapping[str, ModelSpec]
     trainings: Mapping[str, ModelTraining]
 
-    def training(self, dataset: str, model: str) -> Training:
+    def get_training_hyperparameters(self, dataset: str, model: str) -> Training:
         """Return the hyperparameters of a model's trainings on a dataset."""
         return self.trainings[model].trainings[dataset]
 
@@ -201,7 +203,10 @@ class _Given(NamedTuple):
         self, builder: PlanBuilder, steps: Sequence[Step], dataset: str, model: str, seed: int
     ) -> dict[Step, Stage]:
         """Return the stage of each step of a method, with what a dataset and a model share."""
-        training, rounds = self.training(dataset, model), self.trainings[model].rounds
+        training, rounds = (
+            self.get_training_hyperparameters(dataset, model),
+            self.trainings[model].rounds,
+        )
         return builder.stages(steps, self.data[dataset], self.models[model], training, seed, rounds)
 
 
@@ -226,7 +231,7 @@ def plan_run(config: TransferConfig, revisions: Revisions, wanted: RunName) -> R
 
 def _run(builder: PlanBuilder, given: _Given, wanted: RunName) -> Run:
     dataset, model, algorithm, sources, target, seed = wanted
-    data, training = given.data[dataset], given.training(dataset, model)
+    data, training = given.data[dataset], given.get_training_hyperparameters(dataset, model)
     if any(map(is_foreign, sources)):
         return make_run(wanted, _plan_across_datasets(builder, given, wanted))
     if algorithm in CONTROLS:
@@ -253,7 +258,7 @@ def _plan_across_datasets(builder: PlanBuilder, given: _Given, wanted: RunName) 
         )
     before: Stage | None = None
     for home, task in tasks:
-        data, training = given.data[home], given.training(home, model)
+        data, training = given.data[home], given.get_training_hyperparameters(home, model)
         step = Step((task,), Selection((task,)), start=_start(before, task, given.models[model]))
         if algorithm in CONTROLS and before is None:
             step = build_control_steps(algorithm, (task,), target, Usual(data, training, seed))[0]

@@ -107,7 +107,7 @@ def select_affordable(
         missing = [n for n in add_ancestors((fits[name],)) if not is_whole(study, n)]
         missing = [node for node in missing if node.digest not in needed]
         seconds = sum(
-            estimates.of(node).seconds if isinstance(node, Stage) else SECONDS_OF_FIT
+            estimates.estimate_cost(node).seconds if isinstance(node, Stage) else SECONDS_OF_FIT
             for node in missing
         )
         if spent + seconds <= 3600 * hours:

@@ -106,13 +106,13 @@ class EndpointModel:
             facts = self.probes.get(SCORES)
             return facts is None or bool(facts["offered"])
         probe = self._probe()
-        facts = self.probes.get_facts(SCORES, lambda: probe.scores(lambda: self.way))
+        facts = self.probes.get_facts(SCORES, lambda: probe.probe_scores(lambda: self.way))
         return bool(facts["offered"])
 
     @cached_property
     def way(self) -> Way:
         """The endpoint's way of generating answers."""
-        return Way.from_facts(self.probes.get_facts(self._way_name, self._probe().way))
+        return Way.from_facts(self.probes.get_facts(self._way_name, self._probe().probe_generation))
 
     @property
     def _way_name(self) -> str:

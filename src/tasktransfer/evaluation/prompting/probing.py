@@ -49,7 +49,7 @@ class Probe:
     chat: bool | None
     thinking_tokens: int | None
 
-    def scores(self, find_way: Callable[[], Any]) -> Facts:
+    def probe_scores(self, find_way: Callable[[], Any]) -> Facts:
         """Probe whether the endpoint echoes a prompt with its log-probabilities.
 
         Args:
@@ -78,7 +78,7 @@ class Probe:
             return {"offered": False, "saw": str(error)}
         return {"offered": True, "saw": f"{answer['total']:.4g} for {KNOWN[1]!r}"}
 
-    def way(self) -> Facts:
+    def probe_generation(self) -> Facts:
         """Probe how the endpoint generates answers."""
         if self.chat is not None:
             try:

@@ -35,12 +35,12 @@ def estimate_disk(
         if study.makes_checkpoint(stage.kind)
         and CHECKPOINT not in there.names.get(stage.digest, frozenset())
     ]
-    passing = [estimates.of(s).checkpoint for s in to_write if not study.keeps(s.kind)]
+    passing = [estimates.estimate_cost(s).checkpoint for s in to_write if not study.keeps(s.kind)]
     largest = max((_estimate_state_bytes(estimates, stage) for stage in left), default=0)
     at_once = min(len(passing), TEMPORARY_A_DEVICE * devices) * max(passing, default=0)
     resuming = min(len(left), devices) * largest
-    kept = sum(estimates.of(s).checkpoint for s in to_write if study.keeps(s.kind))
-    records = sum(estimates.of(stage).results for stage in left)
+    kept = sum(estimates.estimate_cost(s).checkpoint for s in to_write if study.keeps(s.kind))
+    records = sum(estimates.estimate_cost(stage).results for stage in left)
     used, free = measure_bytes(results), _find_free_bytes(results)
     needed = kept + at_once + resuming + records
     return {
@@ -57,7 +57,7 @@ def estimate_disk(
 def _estimate_state_bytes(estimates: Estimates, stage: Stage) -> int:
     """Return the bytes of a resume state."""
     best = len(stage.selections)
-    return (RESUME_COPIES + best) * estimates.of(stage).checkpoint // best
+    return (RESUME_COPIES + best) * estimates.estimate_cost(stage).checkpoint // best
 
 
 def measure_bytes(path: Path | str) -> int:

@@ -17,7 +17,7 @@ from typing import Any
 
 from tasktransfer.config.model_sizes import ModelSize
 from tasktransfer.core.nodes import Node, Stage
-from tasktransfer.jobs.needs import model_of
+from tasktransfer.jobs.needs import get_fit_model
 from tasktransfer.operate.forecast.besides import Besides
 from tasktransfer.operate.forecast.model_size import compute_model_size
 from tasktransfer.operate.forecast.rates import (
@@ -117,7 +117,7 @@ class Estimates:
             lambda model, precision: self.speed(model.name, self.precision(model.name, precision)),
             lambda name: self.model(name).hidden,
             study.config.training.precision,
-            partial(model_of, study),
+            partial(get_fit_model, study),
         )
 
     # --- basis of the estimates ---
@@ -192,12 +192,12 @@ class Estimates:
             precision = self.precision(name, stage.training.precision)
             speed = compute_speed(self.model(name), family, self.rates, precision)
             tokens, evaluated = self._count_tokens(stage)
-            train = speed.training(stage, tokens, self._count_updates(stage))
+            train = speed.estimate_training_seconds(stage, tokens, self._count_updates(stage))
             yield Work(sample, train, evaluated * speed.evaluate)
 
     # --- a node ---
 
-    def of(self, stage: Stage) -> Cost:
+    def estimate_cost(self, stage: Stage) -> Cost:
         """Return the estimated cost of a training."""
         key = (
             *(stage.data.digest, stage.model.name, stage.train_tasks, bool(stage.trains)),
@@ -213,20 +213,26 @@ class Estimates:
 
     def seconds(self, node: Node) -> float:
         """Return the estimated seconds of a node of any kind."""
-        return self.of(node).seconds if isinstance(node, Stage) else self._besides.seconds(node)
+        return (
+            self.estimate_cost(node).seconds
+            if isinstance(node, Stage)
+            else self._besides.seconds(node)
+        )
 
     def _compute_cost(self, stage: Stage) -> Cost:
         model, training = stage.model.name, stage.training
-        train = [self.sizes.of(stage, task, "train") for task in stage.train_tasks]
+        train = [self.sizes.measure_split(stage, task, "train") for task in stage.train_tasks]
         evaluated = list(self._iterate_evaluations(stage))
         speed = self.speed(model, self.precision(model, training.precision))
         tokens, evaluated_tokens = self._count_tokens(stage)
         seconds = (
             speed.start
-            + speed.training(stage, tokens, self._count_updates(stage))
+            + speed.estimate_training_seconds(stage, tokens, self._count_updates(stage))
             + evaluated_tokens * speed.evaluation(stage.dataset, stage.measured_on)
         )
-        predicted = sum(self.sizes.of(stage, task, "test").instances for task in stage.tested)
+        predicted = sum(
+            self.sizes.measure_split(stage, task, "test").instances for task in stage.tested
+        )
         return Cost(
             samples=round(self._count_passes(stage) * sum(v.units for v in train)),
             tokens=tokens,
@@ -242,7 +248,7 @@ class Estimates:
 
     def _count_epoch_updates(self, stage: Stage) -> int:
         """Return the updates of an epoch."""
-        train = (self.sizes.of(stage, task, "train").units for task in stage.train_tasks)
+        train = (self.sizes.measure_split(stage, task, "train").units for task in stage.train_tasks)
         return max(1, sum(math.ceil(units / stage.training.batch_size) for units in train))
 
     def _count_updates(self, stage: Stage) -> int:
@@ -262,13 +268,15 @@ class Estimates:
         """Yield (volume, number of times that it is predicted)."""
         rounds = self._count_rounds(stage)
         for task in stage.measured_on:
-            yield self.sizes.of(stage, task, "dev"), rounds + int(stage.keeps(0))
+            yield self.sizes.measure_split(stage, task, "dev"), rounds + int(stage.keeps(0))
         for task in stage.tested:
-            yield self.sizes.of(stage, task, "test"), 1
+            yield self.sizes.measure_split(stage, task, "test"), 1
 
     def _count_tokens(self, stage: Stage) -> tuple[int, int]:
         """Return the training tokens of a stage (all passes) and the evaluated ones (dev, test)."""
-        train = sum(self.sizes.of(stage, task, "train").tokens for task in stage.train_tasks)
+        train = sum(
+            self.sizes.measure_split(stage, task, "train").tokens for task in stage.train_tasks
+        )
         evaluated = sum(volume.tokens * times for volume, times in self._iterate_evaluations(stage))
         return round(self._count_passes(stage) * train), evaluated
 
@@ -277,7 +285,7 @@ class Estimates:
     def runtime_minutes(self, stage: Stage, attempt: int = 1) -> int:
         """Return the minutes to request: at least ``LEAST_MINUTES``, doubled per attempt."""
         margin = MARGIN.get(self._get_basis(stage), OTHER_MARGIN)
-        minutes = math.ceil(margin * self.of(stage).seconds / 60)
+        minutes = math.ceil(margin * self.estimate_cost(stage).seconds / 60)
         return int(max(LEAST_MINUTES, minutes) * 2 ** (max(attempt, 1) - 1))
 
     def _get_basis(self, stage: Stage) -> Basis:

@@ -45,7 +45,7 @@ class Sizes:
         self._prepared = cache(self._read_prepared)
         self._volume = cache(self._count_volume)
 
-    def of(self, stage: Stage, task: str, split: str) -> Volume:
+    def measure_split(self, stage: Stage, task: str, split: str) -> Volume:
         """Return the volume of one pass over a split for a stage's model, within config limits."""
         limit = getattr(stage.training, f"limit_{split}")
         return self.read(stage.data, stage.model.name, task, split, limit)
@@ -80,7 +80,9 @@ class Sizes:
             return "the tiny world"
         known = DATASETS[dataset]
         assumed = [
-            task for task in self._study.tasks(self._study.data(dataset)) if task not in known.sizes
+            task
+            for task in self._study.tasks(self._study.get_released_data(dataset))
+            if task not in known.sizes
         ]
         if not assumed:
             return known.sizes_from
@@ -109,7 +111,7 @@ class Sizes:
         return known.instances(task, split, few_sample=few)
 
     def _read_encoded(self, dataset: str, model: str) -> dict[str, Any]:
-        manifest = read_manifest(self._study.encoded(self._study.data(dataset), model))
+        manifest = read_manifest(self._study.encoded(self._study.get_released_data(dataset), model))
         is_counted = all(isinstance(manifest.get(key), dict) for key in ("tokens", "units"))
         return manifest if is_counted else {}
 

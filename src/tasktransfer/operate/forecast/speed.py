@@ -124,7 +124,7 @@ class Speed:
         """Return the seconds per evaluated token of these tasks."""
         return self.evaluate_on.get((dataset, select_on), self.evaluate)
 
-    def training(self, stage: Stage, tokens: int, updates: int) -> float:
+    def estimate_training_seconds(self, stage: Stage, tokens: int, updates: int) -> float:
         """Return the seconds of all updates of a training."""
         part = (1 + BACKWARD_OF_PARTS) / (1 + BACKWARD) if stage.trains else 1.0
         return tokens * self.train * part + updates * self.update

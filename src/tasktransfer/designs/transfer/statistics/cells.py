@@ -206,7 +206,7 @@ class _Drawn:
         for (key, _), run in on_test_sets.items():
             self.tested[key].append(run.tested)
 
-    def of(self, cell: _Cell) -> Units | None:
+    def find_units(self, cell: _Cell) -> Units | None:
         """Return a cell's units; None if a run lacks predictions or the test sets differ."""
         if cell.tested_on is None:
             return None
@@ -232,7 +232,7 @@ def _hash_inputs(cell: _Cell, drawn: _Drawn) -> str:
     card = get_task(cell.dataset, cell.target) if cell.tested_on else None
     scored_by = repr((card.labels, card.metrics, card.paper_metrics)) if card else ""
     members = [[_list_run_inputs(run) for run in runs] for runs in (cell.transfers, cell.baselines)]
-    units = drawn.of(cell)
+    units = drawn.find_units(cell)
     settings = [draws.VERSION, bootstrap.VERSION, bootstrap.LEVEL]
     of_test_set = [cell.tested_on, units.digest if units else None]
     return compute_digest([settings, scored_by, of_test_set, cell.names, members])
@@ -273,7 +273,7 @@ def _compute_rows(cells: Iterable[_Cell], root: Path, drawn: _Drawn) -> dict[Val
     estimated = list(_estimate_cells(cells, root, drawn))
     sure = bootstrap.compute_confidences([estimate for _, estimate in estimated])
     return {
-        cell.names: _build_row(cell, drawn.of(cell), estimate, confidence)
+        cell.names: _build_row(cell, drawn.find_units(cell), estimate, confidence)
         for (cell, estimate), confidence in zip(estimated, sure, strict=True)
     }
 
@@ -289,7 +289,7 @@ def _estimate_cells(
     for cell in cells:
         groups[cell.dataset, cell.target, cell.tested_on].append(cell)
     for members in show_progress(groups.values(), "intervals of test sets"):
-        units = drawn.of(members[0])
+        units = drawn.find_units(members[0])
         if units is None:
             for cell in members:
                 runs = (_build_trainings(cell.transfers), _build_trainings(cell.baselines))

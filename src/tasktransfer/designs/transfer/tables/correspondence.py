@@ -148,7 +148,7 @@ def add_published_values(
     for name in also:
         rows = zip(to_records(frame), joined[f"differs_{measures[0]}"], strict=True)
         shown = Published(values, name, names)
-        joined[f"published_{name}"] = [None if why else shown.of(row) for row, why in rows]
+        joined[f"published_{name}"] = [None if why else shown.get_value(row) for row, why in rows]
     added = describe_compared_columns(measures, "", dict.fromkeys(also, ""))
     return joined[[*frame, *(name for name in added if name in joined)]]
 
