@@ -56,10 +56,11 @@ ELSEWHERE = {
     "plugins": "workflow/test_toy_design.py::test_every_node_left_its_record",
     "pretraining.retrieval": "contract/test_contract_choices.py"
     "::test_other_test_scores_change_no_choice",
-    "prompted[].concurrency": "unit/test_endpoint.py::test_answers_that_stay_unreadable_are_told",
+    "prompted[].concurrency": "unit/test_endpoint.py"
+    "::test_answers_that_stay_unreadable_are_reported",
     "prompted[].endpoint": "unit/test_endpoint.py::test_choices_are_scored_by_their_tokens",
     "prompted[].key_variable": "unit/test_endpoint.py::test_the_key_is_sent_and_stands_nowhere",
-    "prompted[].retries": "unit/test_endpoint.py::test_answers_that_stay_unreadable_are_told",
+    "prompted[].retries": "unit/test_endpoint.py::test_answers_that_stay_unreadable_are_reported",
     "prompted[].served": "unit/test_endpoint.py::test_choices_are_scored_by_their_tokens",
     "prompted[].thinking_tokens": "unit/test_endpoint_probes.py"
     "::test_thoughts_get_tokens_and_are_no_answer",

@@ -96,7 +96,7 @@ def test_every_caption_says_what_stands_in(study: Study, design: str) -> None:
 
 
 @cases([(design,) for design in SHOWN])
-def test_no_published_value_stands_beside_a_generated_world(study: Study, design: str) -> None:
+def test_no_published_value_is_shown_next_to_a_generated_world(study: Study, design: str) -> None:
     for file in sorted(Path(study.figures).glob("*.csv")):
         if file.stem not in CITED[design]:
             beside = published_beside(pd.read_csv(file))

@@ -57,7 +57,7 @@ def test_generated_beside_real_dialogues_are_refused(
 
 
 @cases([(design, thing) for design in STUDIES for thing in edits.OTHERWISE])
-def test_the_record_of_another_stage_is_not_taken_for_this_ones(
+def test_the_record_of_another_stage_is_not_mistaken_for_this_ones(
     study: Study, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """All other properties that must be equal are part of the digest."""

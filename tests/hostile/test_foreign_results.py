@@ -60,7 +60,7 @@ def to_secret(file: Path) -> None:
     "name",
     ["metrics.json", "rows.parquet", "train.log", "history.jsonl", "checkpoint/model.safetensors"],
 )
-def test_what_is_no_file_is_neither_waited_for_nor_copied(
+def test_what_is_not_a_file_is_neither_waited_for_nor_copied(
     name: str, how: Callable[[Path], None], theirs: Study
 ) -> None:
     for stage in theirs.plan.stages:

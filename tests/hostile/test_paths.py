@@ -93,7 +93,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("make", [pipe, device, loop, folder])
 @pytest.mark.parametrize("what", COMMANDS)
-def test_what_is_no_file_is_refused_at_once(
+def test_what_is_not_a_file_is_refused_at_once(
     what: str,
     make: Callable[[Path], None],
     tmp_path: Path,

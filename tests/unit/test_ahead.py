@@ -31,7 +31,7 @@ def test_what_was_prepared_before_gives_the_same_loss(load: Loader, family: Fami
                 assert torch.equal(prepared, model.loss(split, one.examples))
 
 
-def test_an_error_of_the_thread_is_raised_where_its_update_is_asked_for(load: Loader) -> None:
+def test_an_error_of_the_thread_is_raised_where_its_update_is_requested(load: Loader) -> None:
     model, split = load("encoder", "DailyDialog", TASK)
     updates = [(Batch(TASK, (0,)),), (Batch(TASK, (10_000,)),)]
     with Ahead(model, {TASK: split}, updates, CUDA) as ahead:

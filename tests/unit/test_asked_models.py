@@ -164,7 +164,9 @@ def test_every_architecture_is_asked(
     assert model.write(prompts, 3, ("\n",)) == [model.write([p], 3, ("\n",))[0] for p in prompts]
 
 
-def test_an_encoder_decoder_is_asked_by_its_decoder(load: Loader, models_folder: Path) -> None:
+def test_an_encoder_decoder_is_prompted_through_its_decoder(
+    load: Loader, models_folder: Path
+) -> None:
     spec = ModelSpec("small", "encoder_decoder", "w", 512)
     model = load_asked(spec, str(models_folder / "encoder_decoder"), None, FLOAT32)
     assert isinstance(model, Seq2SeqModel)
@@ -198,7 +200,7 @@ def test_bfloat16_rounds_and_says_so(load: Loader, models_folder: Path) -> None:
             assert a.total == pytest.approx(b.total, rel=0.05)
 
 
-def test_what_cannot_be_asked_is_told(load: Loader, models_folder: Path) -> None:
+def test_what_cannot_be_asked_is_reported(load: Loader, models_folder: Path) -> None:
     with pytest.raises(ModelError, match="An encoder cannot generate"):
         load_asked(
             ModelSpec("e", "encoder", "w", 64), str(models_folder / "encoder"), None, FLOAT32
@@ -208,7 +210,7 @@ def test_what_cannot_be_asked_is_told(load: Loader, models_folder: Path) -> None
         load_asked(ModelSpec("d", "decoder", "w", 64), start, None, FLOAT32, "yes")
 
 
-def test_a_prompt_that_does_not_fit_is_told(decoder: CausalModel, models_folder: Path) -> None:
+def test_a_prompt_that_does_not_fit_is_reported(decoder: CausalModel, models_folder: Path) -> None:
     decoder.texts.max_length = 20
     with pytest.raises(ModelError, match="use fewer shots"):
         questions(decoder, models_folder, "DailyDialog", "dialogue_act_classification")

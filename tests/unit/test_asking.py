@@ -91,7 +91,7 @@ def test_every_task_is_asked_in_two_ways_at_least(task: Task) -> None:
 
 
 @pytest.mark.parametrize("kind", OTHER_KINDS)
-def test_cards_without_wordings_are_asked_too(kind: str) -> None:
+def test_cards_without_wordings_are_prompted_too(kind: str) -> None:
     task = other_task(kind)
     for wording in get_wordings(task):
         (one,) = build_questions(task, wording, made_up(task), [made_up(task, 1)])
@@ -207,7 +207,7 @@ def test_long_dialogues_are_cut_at_the_end_that_the_card_names() -> None:
     )
 
 
-def test_a_model_that_only_writes_is_told_the_choices_and_never_guessed_for() -> None:
+def test_a_model_that_only_generates_sees_the_choices() -> None:
     task = get_task("DailyDialog", "causal_emotion_entailment")
     model = OfWords(said="Perhaps.")
     model.gives_likelihoods, model.max_length = False, 200
@@ -266,7 +266,7 @@ def test_an_evaluation_says_how_it_asks() -> None:
     assert "asked-1-with-4-shots" in node(shots=4, wording=1).path
 
 
-def test_declared_tasks_are_asked_about(tmp_path: Path) -> None:
+def test_declared_tasks_are_prompted(tmp_path: Path) -> None:
     dataset = build_dataset(
         "Tickets", Declaration.model_validate(written(tmp_path, "json lines")), None
     )

@@ -98,7 +98,7 @@ def test_a_finished_stage_is_not_trained_again(
 
 
 @pytest.mark.parametrize("lost", ["metrics.json", "rows.parquet", "checkpoint"])
-def test_a_stage_that_lacks_something_is_trained(
+def test_an_incomplete_stage_is_trained(
     lost: str, tmp_path: Path, trainings: list[Callable[[Job], None]]
 ) -> None:
     finish(tmp_path)
@@ -125,7 +125,7 @@ def test_a_stage_whose_rounds_are_gone_is_trained(
     assert trainings == []
 
 
-def test_the_record_of_another_stage_is_not_taken_for_this_one(
+def test_the_record_of_another_stage_is_not_mistaken_for_this_one(
     tmp_path: Path, trainings: list[Callable[[Job], None]]
 ) -> None:
     finish(tmp_path, make_record((*RUN[:-1], 1), 50.0))
@@ -135,7 +135,7 @@ def test_the_record_of_another_stage_is_not_taken_for_this_one(
 
 
 @pytest.mark.parametrize("name", ["metrics.json", "rows.parquet"])
-def test_damaged_results_are_kept_beside_those_that_are_trained_anew(
+def test_damaged_results_are_kept_beside_those_that_are_trained_again(
     name: str, tmp_path: Path, trainings: list[Callable[[Job], None]]
 ) -> None:
     finish(tmp_path)
@@ -286,6 +286,6 @@ def test_the_state_of_a_failed_stage_names_the_error(tmp_path: Path) -> None:
     assert read_last_error(log) is None
 
 
-def test_a_cut_off_line_of_the_history_is_left_out(tmp_path: Path) -> None:
+def test_a_truncated_line_of_the_history_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "history.jsonl").write_text('{"event": "started"}\n{"event": "fin')
     assert read_history(tmp_path) == [{"event": "started"}]

@@ -185,7 +185,7 @@ def test_a_damaged_choice_is_named(tmp_path: Path) -> None:
         read_checked_targets(tmp_path)
 
 
-def test_an_unset_key_is_no_part_of_the_digest(tmp_path: Path) -> None:
+def test_an_unset_key_is_not_part_of_the_digest(tmp_path: Path) -> None:
     without = parse(ask(tmp_path, check_baselines=False))
     assert "check_baselines" not in json.dumps(without.content(), default=str)
     assert parse(ask(tmp_path)).content()["check_baselines"] is True

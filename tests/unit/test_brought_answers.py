@@ -179,7 +179,7 @@ RIGHT = [{"set": "Market_Tiny", "item": f"Market_Tiny-{n}", "value": n} for n in
         ({"value": float("inf")}, ":2, value: Found inf, expected a finite number"),
     ],
 )
-def test_a_wrong_line_is_told_with_its_item(
+def test_a_wrong_line_is_reported_with_its_item(
     change: dict[str, Any], told: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "ratings.jsonl"
@@ -189,7 +189,7 @@ def test_a_wrong_line_is_told_with_its_item(
     assert str(error.value).startswith(f"{file}{told}")
 
 
-def test_missing_items_are_told(tmp_path: Path) -> None:
+def test_missing_items_are_reported(tmp_path: Path) -> None:
     file = tmp_path / "ratings.jsonl"
     write_lines(file, RIGHT[:1])
     with pytest.raises(DataError, match="2 of 3 items have no answer, first 'Market_Tiny-1'"):
@@ -210,7 +210,9 @@ def test_missing_items_are_told(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_wrong_entries_are_told(brought: list[dict[str, str]], told: str, tmp_path: Path) -> None:
+def test_wrong_entries_are_reported(
+    brought: list[dict[str, str]], told: str, tmp_path: Path
+) -> None:
     config = {**RATER, "results": str(tmp_path / "results"), "brought": brought}
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     with pytest.raises(TaskTransferError, match=told):

@@ -44,7 +44,7 @@ def test_scaling_lowers_the_error_on_other_data() -> None:
     assert compute_crossfitted_error(logits, golds, clusters) < 5
 
 
-def test_a_model_without_errors_is_not_taken_for_certain() -> None:
+def test_a_model_without_errors_is_not_mistaken_for_certain() -> None:
     logits = np.eye(3)[np.arange(30) % 3] * 5
     confidence = compute_confidence(logits, fit_temperature(logits, np.arange(30) % 3))
     assert confidence == pytest.approx(31 / 32, abs=1e-3)

@@ -31,7 +31,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     return finished_study()
 
 
-def test_dialogues_are_drawn_whole(study: Study) -> None:
+def test_dialogues_are_resampled_whole(study: Study) -> None:
     found = gather(study)["cells"]
     # Two instances of 40 in each dialogue.
     assert set(found["resampled_by"]) == {"dialogue"}

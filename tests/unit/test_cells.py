@@ -232,7 +232,7 @@ def test_q_of_untouched_cells_follows_the_others(study: Study) -> None:
 
 
 @pytest.mark.parametrize("statistic", [draws, bootstrap])
-def test_another_version_of_the_statistics_makes_all_anew(
+def test_another_version_of_the_statistics_recomputes_all(
     study: Study, reads: list[str], monkeypatch: pytest.MonkeyPatch, statistic: Any
 ) -> None:
     before = gather(study)["cells"]

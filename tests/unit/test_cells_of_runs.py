@@ -126,7 +126,7 @@ def test_other_dialogues_are_no_pairs_and_seeds_alone_say_how_sure_it_is() -> No
     assert build_cell_table({("new",): mixed}, ["method"], {})["clusters"].tolist() == [0]
 
 
-def test_what_is_not_trained_stands_beside_every_seed() -> None:
+def test_what_is_not_trained_is_shown_next_to_every_seed() -> None:
     told = studied({"base": 0.4})
     released = answered(noise("released", 0.8))
     told |= gather_cells([(("released",), NO_SEED, released)] * 3)
@@ -156,7 +156,7 @@ def test_one_cluster_has_no_interval() -> None:
 # --- scales -------------------------------------------------------------------------------------
 
 
-def test_perplexity_is_told_on_its_logarithm() -> None:
+def test_perplexity_is_reported_on_its_logarithm() -> None:
     def tested(nats: float) -> Scored:
         each = [[10 * nats + (place - 19.5) / 10, 10.0] for place in range(40)]
         return score_tallies(

@@ -92,7 +92,7 @@ def test_traits_have_rows_of_their_own() -> None:
     assert to_values(PD, ("1", "0", "0", "1", "0")) == (1, 0, 0, 1, 0)
 
 
-def test_what_is_no_label_is_minus_one_and_stays_no_label() -> None:
+def test_what_is_not_a_label_is_minus_one_and_stays_no_label() -> None:
     assert to_values(CI, ("rachael",)) == (NO_ANSWER,)
     assert parse(CI, "-1") == (INVALID,) and INVALID not in CI.labels
     assert to_values(PD, ("1", "maybe", "0", "1", "0")) == (1, NO_ANSWER, 0, 1, 0)
@@ -191,7 +191,7 @@ def test_equal_records_give_equal_bytes(made: Path, tmp_path: Path) -> None:
     assert {**mine, "config_digest": 0} == {**other, "config_digest": 0}
 
 
-def test_the_choice_stands_beside_the_archive(made: Path) -> None:
+def test_the_choice_is_shown_next_to_the_archive(made: Path) -> None:
     said = json.loads(Path(f"{made}.json").read_text())
     assert (said["dataset"], said["model"], said["policy"]) == ("Friends", "tiny-bert", "best-dev")
     assert said["synthetic"] is True and said["rules"] == "challenge"

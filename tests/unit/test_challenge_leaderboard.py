@@ -201,7 +201,7 @@ def test_pairs_and_their_adjusted_p(board: Board) -> None:
     assert [pair.q for pair in ordered] == pytest.approx(best)
 
 
-def test_entries_that_cannot_be_told_apart_are_marked(
+def test_entries_that_cannot_be_distinguished_are_marked(
     board: Board, leaderboard: Leaderboard
 ) -> None:
     entries = {entry.name: entry for entry in board.entries}

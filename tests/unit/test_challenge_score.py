@@ -193,7 +193,7 @@ def test_scores_on_generated_dialogues_say_so(
     assert [note.split(":")[0] for note in written["notes"]] == ["SYNTHETIC"] * generated
 
 
-def test_unknown_datasets_and_absent_releases_are_told(
+def test_unknown_datasets_and_absent_releases_are_reported(
     world: tuple[Path, Golds], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data, golds = world

@@ -150,7 +150,7 @@ def test_a_template_without_an_assistant_renders_prompts_without_examples(
 
 
 @pytest.mark.usefixtures("in_process")
-def test_an_encoder_decoder_is_asked_in_plain_text(
+def test_an_encoder_decoder_is_prompted_in_plain_text(
     load: Loader, models_folder: Path, tmp_path: Path
 ) -> None:
     folder = copied(models_folder / "encoder_decoder", tmp_path / "m", PLAIN)

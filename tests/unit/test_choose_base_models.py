@@ -75,7 +75,7 @@ def test_the_preset_is_a_study_and_no_test_score_changes_it(tables: Path) -> Non
     assert preset(tables, "DailyDialog", 3, 2) == text
 
 
-def test_cells_that_gain_most_on_dev_are_held_against_controls(tables: Path) -> None:
+def test_cells_that_gain_most_on_dev_are_compared_with_controls(tables: Path) -> None:
     (tables / "controls.yaml").write_text(choose_best_cells.preset(tables, 2))
     config = load_config(tables / "controls.yaml")
     # The gain over a target's baseline is the number of its source.

@@ -84,7 +84,7 @@ def test_plan_knows_what_is_done(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"done: 3, left: {len(study.plan.stages) - 3}" in capsys.readouterr().out
 
 
-def test_plan_estimates_for_what_it_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_estimates_for_the_named_hardware(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["plan", "--config", PAPER, "--devices", "8", "--on", "gpu"]) == 0
     out = capsys.readouterr().out
     assert "GPU-hours  wall time on 8" in out
@@ -140,7 +140,7 @@ def test_train_tells_the_trainer_everything(
 
 
 @pytest.mark.parametrize("starts", [[], ["one", "two"]])
-def test_a_stage_is_told_a_folder_for_each_start(
+def test_a_stage_gets_a_folder_for_each_start(
     starts: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     stage = next(s for s in open_study(DEMO).plan.stages if s.kind == "finetune")

@@ -59,7 +59,7 @@ def test_nothing_changes_without_files_from_the_future(study: Study) -> None:
     assert times(study) == before
 
 
-def test_files_of_somebody_else_are_told(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_somebody_else_are_reported(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     record = study.record(study.plan.stages[0])
     date(record, YEAR)
     monkeypatch.setattr(clock_skew, "_date", lambda path, now: False)

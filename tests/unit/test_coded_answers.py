@@ -74,7 +74,7 @@ def test_right_answers_have_the_same_codes_in_every_run(tmp_path: Path) -> None:
     assert one["gold"].equals(other["gold"])
 
 
-def test_a_run_in_codes_stands_beside_one_with_its_text(tmp_path: Path) -> None:
+def test_a_run_in_codes_is_shown_next_to_one_with_its_text(tmp_path: Path) -> None:
     """Records from a pack, together with those of trainings that the pack does not contain."""
     rows = table(tmp_path / "text", PAIRS)
     changed = encode_rows(rows, SPAN)

@@ -150,7 +150,7 @@ def test_only_models_that_are_made_here_are_made(capsys: pytest.CaptureFixture[s
     assert "checkpoint of model LSTM is 'recipe', but this command creates only 'tiny'" in err
 
 
-def test_what_a_design_does_not_make_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_design_does_not_make_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     study = study_of("toy")
     code, out, _ = ends(capsys, ["statistics", *study])
     assert code == 0

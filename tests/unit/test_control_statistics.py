@@ -157,7 +157,7 @@ def test_without_controls_there_is_no_row(study: Study) -> None:
     assert gather(without)["controls"].empty
 
 
-def test_a_configured_control_of_which_no_run_is_there_is_missing(study: Study) -> None:
+def test_a_configured_control_without_runs_is_missing(study: Study) -> None:
     for run in study.plan.runs:
         if run.method == "self_transfer":
             Path(study.record(run.stages[-1])).unlink(missing_ok=True)
@@ -169,7 +169,7 @@ def test_a_configured_control_of_which_no_run_is_there_is_missing(study: Study) 
     assert BEATS not in set(table["verdict"])
 
 
-def test_cells_of_one_seed_are_said_not_to_be_judged(study: Study) -> None:
+def test_cells_of_one_seed_are_marked_as_not_tested(study: Study) -> None:
     first = open_study("study.yaml", {"seeds": 1})
     assert set(gather(first)["controls"]["verdict"]) == {NOT_JUDGED}
 

@@ -95,7 +95,7 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Frames:
     return compute_frames(gather(study))
 
 
-def test_a_gain_of_longer_training_is_no_gain_over_a_longer_baseline(tables: Frames) -> None:
+def test_a_gain_of_longer_training_is_not_a_gain_over_a_longer_baseline(tables: Frames) -> None:
     frame = tables["control_summary"]
     assert list(frame.columns) == list_names(columns.CONTROL_SUMMARY)
     rows = frame.set_index(["algorithm", "control"])

@@ -119,7 +119,7 @@ def test_runs_are_counted_by_method_and_variant() -> None:
     assert plan.counts() == {"method": 2, "method, several sources": 1}
 
 
-def test_an_outcome_of_several_stages_is_no_method_of_one_of_them() -> None:
+def test_an_outcome_of_several_stages_is_not_a_method_of_one_of_them() -> None:
     builder = PlanBuilder(named)
     stages: list[Stage] = []
     for task in "ab":

@@ -96,7 +96,7 @@ def test_stray_quotation_marks_never_swallow_rows(seed: int, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_line_ends_and_a_byte_order_mark_are_no_text(end: str, tmp_path: Path) -> None:
+def test_line_ends_and_a_byte_order_mark_are_not_text(end: str, tmp_path: Path) -> None:
     file = opened(tmp_path, "\ufefftext,label", *ROWS, "", end=end)
     assert file.columns == ("text", "label")
     assert cells(file) == [row.split(",") for row in ROWS]

@@ -175,7 +175,7 @@ KINDS: dict[str, tuple[Damage, str]] = {
 
 @pytest.mark.parametrize("algorithm", ["baseline", "multitask"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_damage_is_named_and_moves_no_number(study: Study, kind: str, algorithm: str) -> None:
+def test_damage_is_named_and_changes_no_number(study: Study, kind: str, algorithm: str) -> None:
     damage, said = KINDS[kind]
     run = a_run(study, algorithm)
     record = Path(study.record(run.stages[-1]))

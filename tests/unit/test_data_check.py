@@ -117,7 +117,7 @@ def test_odd_shapes_are_guessed_and_read(shape: str, tmp_path: Path) -> None:
     assert "my parcel has not come" in first.context
 
 
-def test_a_name_that_dialogues_share_is_no_label(tmp_path: Path) -> None:
+def test_a_name_that_dialogues_share_is_not_a_label(tmp_path: Path) -> None:
     file = tmp_path / "shop" / "train_v2.jsonl"
     file.parent.mkdir()
     file.write_text(lines([{**row, "ticket_id": n % 6} for n, row in enumerate(world())]))
@@ -127,7 +127,7 @@ def test_a_name_that_dialogues_share_is_no_label(tmp_path: Path) -> None:
     assert name_of([file]) == "Shop"
 
 
-def test_what_a_study_alone_would_be_refused_for_is_told(tmp_path: Path) -> None:
+def test_what_a_study_alone_would_be_refused_for_is_reported(tmp_path: Path) -> None:
     rows = [{**row, "intent": "Billing"} if n == 3 else row for n, row in enumerate(world())]
     file = tmp_path / "own.jsonl"
     file.write_text(lines(rows))
@@ -135,7 +135,7 @@ def test_what_a_study_alone_would_be_refused_for_is_told(tmp_path: Path) -> None
     assert "own.jsonl:4: The label 'Billing'" in problem and "differs from 'billing'" in problem
 
 
-def test_all_that_is_wrong_is_told_with_lines(tmp_path: Path) -> None:
+def test_all_problems_are_reported_with_lines(tmp_path: Path) -> None:
     rows = [json.dumps(row) for row in world(20)]
     copied = {**world()[1], "ticket_id": "copied"}
     copied["messages"] = [*copied["messages"], {"role": "agent", "content": "so be it"}]
@@ -171,7 +171,7 @@ def test_all_that_is_wrong_is_told_with_lines(tmp_path: Path) -> None:
         assert words in notes
 
 
-def test_duplicates_and_numbers_are_told(tmp_path: Path) -> None:
+def test_duplicates_and_numbers_are_reported(tmp_path: Path) -> None:
     rows = [{**row, "intent": number % 2} for number, row in enumerate(world())]
     file = tmp_path / "own.jsonl"
     file.write_text(lines([*rows, {**rows[0], "ticket_id": "again"}]))
@@ -183,7 +183,7 @@ def test_duplicates_and_numbers_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "per"), [(("train", "test"), "split"), (("train_1", "train_2", "test"), "file")]
 )
-def test_names_that_start_anew_are_declared(
+def test_names_that_start_again_are_declared(
     names: tuple[str, ...], per: str, tmp_path: Path
 ) -> None:
     files = [tmp_path / f"{name}.csv" for name in names]
@@ -201,7 +201,7 @@ def test_names_that_start_anew_are_declared(
     assert sum(release.dialogues.values()) == 9 * len(files)
 
 
-def test_a_dialogue_in_two_splits_is_not_taken_for_a_name_that_starts_anew(tmp_path: Path) -> None:
+def test_a_dialogue_in_two_splits_is_not_mistaken_for_a_name_that_restarts(tmp_path: Path) -> None:
     rows = world()
     (tmp_path / "train.jsonl").write_text(lines(rows))
     (tmp_path / "test.jsonl").write_text(lines(rows[:4]))
@@ -235,7 +235,7 @@ def test_short_texts_may_be_in_two_splits_and_long_lists_are_cut(tmp_path: Path)
     assert "82 of 82 dialogues have one turn" in checked.notes[21]
 
 
-def test_rows_of_a_dialogue_that_are_apart_are_told(tmp_path: Path) -> None:
+def test_rows_of_a_dialogue_that_are_apart_are_reported(tmp_path: Path) -> None:
     said = [(n % 4, f"this is turn number {n}", "ab"[n % 2]) for n in range(16)]
     rows = [{"dialog_id": name, "utterance": text, "mood": mood} for name, text, mood in said]
     file = tmp_path / "own.jsonl"
@@ -245,7 +245,7 @@ def test_rows_of_a_dialogue_that_are_apart_are_told(tmp_path: Path) -> None:
     assert "The rows of dialogue '0' are not consecutive" in checked.problems[0]
 
 
-def test_a_count_of_turns_is_no_label_and_unused_fields_are_told(tmp_path: Path) -> None:
+def test_a_count_of_turns_is_not_a_label_and_unused_fields_are_reported(tmp_path: Path) -> None:
     rows = [
         {"dialog_id": n // 4, "turn": n % 4, "said": f"turn {n} is here", "mood": "ab"[n % 2],
          "comment": f"a remark of row {n}"}

@@ -107,7 +107,7 @@ def test_generated_answers_can_be_read_back(case: Case) -> None:
 # --- the reader ---------------------------------------------------------------------------------
 
 
-def test_an_absent_release_is_told_with_where_was_looked(case: Case, tmp_path: Path) -> None:
+def test_an_absent_release_is_reported_with_where_was_looked(case: Case, tmp_path: Path) -> None:
     for ask in (
         case.dataset.reader.find,
         lambda folder: case.dataset.reader.revision(folder, None),

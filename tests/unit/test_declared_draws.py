@@ -102,7 +102,7 @@ def test_no_text_is_in_two_drawn_splits(numbers: tuple[int, ...], tmp_path: Path
     assert dataset.reader.revision(Path(), None) != REVISION
 
 
-def test_the_order_of_a_file_is_no_part_of_the_draw(tmp_path: Path) -> None:
+def test_the_order_of_a_file_is_not_part_of_the_draw(tmp_path: Path) -> None:
     rows = dialogues(40)
     rows += copies(rows, 1, 2, 3, 3, 9)
     first = drawn(made(tmp_path, rows))
@@ -177,7 +177,7 @@ def test_a_listed_label_that_only_test_has_is_named(tmp_path: Path) -> None:
     assert notes == ["mood: 1 label is in test but not in train: 'z' (the first at test.jsonl:3)"]
 
 
-def test_few_samples_without_a_label_are_told(tmp_path: Path) -> None:
+def test_few_samples_without_a_label_are_reported(tmp_path: Path) -> None:
     rows = [{**row, "mood": "rare"} if n < 2 else row for n, row in enumerate(dialogues(60))]
     dataset = made(tmp_path, rows, few_sample={"instances": 3})
     assert any("in no training dialogue of few_sample" in note for note in dataset.told)
@@ -204,7 +204,7 @@ def test_all_dialogues_that_say_the_same_are_refused(tmp_path: Path) -> None:
         made(tmp_path, rows)
 
 
-def test_texts_with_different_answers_are_told_with_lines(tmp_path: Path) -> None:
+def test_texts_with_different_answers_are_reported_with_lines(tmp_path: Path) -> None:
     rows = dialogues(30)
     rows.append({**rows[4], "id": "again", "mood": "c"})
     dataset = made(tmp_path, rows)

@@ -130,7 +130,7 @@ def test_a_cell_is_found_by_what_the_table_prints() -> None:
     assert printed.rows == by_key.rows != ()
 
 
-def test_an_unknown_name_is_told_the_known_ones() -> None:
+def test_an_unknown_name_gets_a_list_of_known_names() -> None:
     with pytest.raises(ConfigError, match=r"study\.yaml.*'multitusk'.*multitask"):
         explained("bert", "multitusk")
     with pytest.raises(ConfigError, match=r"No row of table2 has all of .*. 'pretr.*' could be D"):
@@ -224,7 +224,7 @@ def test_without_a_transfer_nothing_is_claimed() -> None:
     assert not any("train on" in line or "significantly from 0" in line for line in alone)
 
 
-def test_an_interval_of_one_of_several_means_is_no_claim_by_itself() -> None:
+def test_an_interval_of_one_of_several_means_is_not_significant_by_itself() -> None:
     """Its own interval excludes 0; among all means this may happen by chance."""
     told = of_cells(transfer([6.0, -4.0], [0.051, 0.9], (0.1, 1.5), 0.09))
     assert told[0].startswith("Averaged over all pairs, no algorithm changes scores significantly")

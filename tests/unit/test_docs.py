@@ -121,7 +121,7 @@ def test_every_dependency_has_its_use() -> None:
             assert re.search(rf"(^\| |\W){re.escape(name)}\W", page, re.MULTILINE), name
 
 
-def test_no_address_stands_in_for_another() -> None:
+def test_no_address_replaces_another() -> None:
     """Addresses are in ``[project.urls]`` alone; everything else follows."""
     for page in PAGES:
         assert not re.search(r"OWNER|github\.com/(your|example)", page.read_text()), page

@@ -135,7 +135,7 @@ def test_names_and_marks_of_the_study_are_drawn_again(tmp_path: Path, one: Frame
 
 
 @pytest.mark.usefixtures("quick")
-def test_drawing_that_was_cut_off_goes_on_where_it_stopped(
+def test_drawing_that_was_interrupted_resumes_where_it_stopped(
     tmp_path: Path, one: Frames, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(results: Frames, dataset: str) -> Figure:

@@ -100,14 +100,14 @@ def test_without_an_effect_nothing_is_claimed() -> None:
 @pytest.mark.parametrize(
     ("interval", "q"), [((-1.0, 11.0), 0.01), ((3.0, 7.0), 0.3), ((3.0, 7.0), math.nan)]
 )
-def test_a_large_difference_is_no_claim_where_interval_or_q_bear_none(
+def test_a_large_difference_is_not_significant_where_interval_or_q_bear_none(
     interval: tuple[float, float], q: float
 ) -> None:
     large: Cells = dict.fromkeys(EFFECTS, (5.0, *interval))
     assert "significantly" not in " ".join(answer(view({"differences": compared(large, q)})))
 
 
-def test_controls_are_no_part_of_the_answer() -> None:
+def test_controls_are_not_part_of_the_answer() -> None:
     control: Cells = {("retrieval", "emoprepend-gold", "p_at_1", ""): (50.0, 49.0, 51.0)}
     assert "emoprepend-gold" not in " ".join(
         answer(view({"differences": compared(control, 0.001)}))
@@ -148,7 +148,7 @@ def test_a_system_of_the_user_is_named_in_the_answer() -> None:
     assert last.startswith("my-system is not significantly different from Base")
 
 
-def test_words_that_labels_replace_are_told() -> None:
+def test_words_that_labels_replace_are_reported() -> None:
     scores = {("retrieval", f"{what}prepend-5", "p_at_1", ""): (1.0, 0.0, 2.0)
               for what in ("emo", "topic")}  # fmt: skip
     made = table("table2", view({"summary": summary(scores)}))
@@ -216,7 +216,7 @@ def test_p_at_1_among_other_candidates_is_another_measure() -> None:
     assert "P@1 among 20 candidates, published among 100" in made.text
 
 
-def test_no_published_value_stands_beside_a_generated_world() -> None:
+def test_no_published_value_is_shown_next_to_a_generated_world() -> None:
     made = table("table2", view({"summary": summary(SCORES)}, synthetic=True))
     assert isinstance(made, Printed)
     assert not [name for name in made.frame if str(name).startswith("published")]

@@ -90,7 +90,7 @@ METHODS = {
 }
 
 
-def test_controls_are_no_part_of_the_family_of_q() -> None:
+def test_controls_are_not_part_of_the_family_of_q() -> None:
     """Rows that must be significant cannot make others significant by chance."""
     alone = compute_frames(p_at_1_rows(METHODS))["differences"].set_index("method")
     controls = {

@@ -251,7 +251,7 @@ def test_the_input_of_a_decoder_depends_on_no_answer(tokenizers: dict[Family, An
     assert count_long_answers([short], 1, eos) == 1
 
 
-def test_answers_that_do_not_fit_are_told() -> None:
+def test_answers_that_do_not_fit_are_reported() -> None:
     manifest = {
         "max_length": 256,
         "max_answer_tokens": {"a-task": 64, "b": 9},

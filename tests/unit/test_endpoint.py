@@ -129,7 +129,7 @@ def wait_until(reached: Callable[[], bool], seconds: float = 20) -> None:
         time.sleep(0.01)
 
 
-def test_a_line_that_was_cut_off_is_asked_once_more(tmp_path: Path) -> None:
+def test_a_line_that_was_interrupted_is_requested_again(tmp_path: Path) -> None:
     remembered = Remembered(tmp_path)
     remembered.put("a", {"text": "yes"})
     remembered.put("b", {"text": "no"})
@@ -156,14 +156,14 @@ def test_without_scores_answers_are_written(tmp_path: Path, chats: bool) -> None
         assert {*server.asked.values()} == {1}
 
 
-def test_a_fault_is_not_taken_for_an_endpoint_without_scores(tmp_path: Path) -> None:
+def test_a_fault_is_not_mistaken_for_an_endpoint_without_scores(tmp_path: Path) -> None:
     with serving(Server(faults=["429", "broken", "500"])) as server:
         assert model(server, tmp_path).gives_likelihoods
     with pytest.raises(EndpointError, match="start the endpoint"):
         _ = model(server, tmp_path / "other", retries=0).gives_likelihoods
 
 
-def test_answers_that_stay_unreadable_are_told(tmp_path: Path) -> None:
+def test_answers_that_stay_unreadable_are_reported(tmp_path: Path) -> None:
     with serving(Server(faults=["empty"] * 40)) as server:
         asked = model(server, tmp_path, retries=1, concurrency=1, chat="yes")
         with pytest.raises(EndpointError, match="cannot be read"):

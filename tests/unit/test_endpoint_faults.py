@@ -108,7 +108,7 @@ def test_an_answer_is_bounded(tmp_path: Path) -> None:
         (Reply(b"data: {}", headers={"Content-Type": "text/event-stream"}), "is a stream"),
     ],
 )
-def test_the_endpoints_own_words_are_shown(tmp_path: Path, reply: Reply, words: str) -> None:
+def test_the_messages_of_the_endpoint_are_shown(tmp_path: Path, reply: Reply, words: str) -> None:
     with pytest.raises(AssertionError, match=words):
         raise AssertionError(problem(reply, tmp_path))
 
@@ -147,7 +147,7 @@ def test_retry_after_counts_from_now() -> None:
     assert client._retry_after(formatdate(time.time() - 90, usegmt=True)) == 0
 
 
-def test_a_long_pause_is_cut_short_and_reported(
+def test_a_long_pause_is_shortened_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(client, "LONGEST_ASKED", 0.2)

@@ -262,7 +262,7 @@ def test_a_model_that_only_thinks_is_refused_with_the_remedy(tmp_path: Path, ans
         assert not (tmp_path / FILE).exists()
 
 
-def test_an_endpoint_that_fails_at_echo_is_asked_to_generate(tmp_path: Path) -> None:
+def test_an_endpoint_that_fails_at_echo_is_prompted_to_generate(tmp_path: Path) -> None:
     def behave(path: str, body: Body) -> Reply | None:
         return refusal("logprobs need logits_all", status=500) if is_echo(body) else None
 

@@ -50,7 +50,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("fails", "joules"), [("", 1500.0), ("init", None), ("handle", None), ("read", None)]
 )
-def test_a_gpu_is_asked_by_its_uuid(
+def test_a_gpu_is_queried_by_its_uuid(
     fails: str, joules: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(fails))

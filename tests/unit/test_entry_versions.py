@@ -101,7 +101,7 @@ def test_a_version_of_what_a_study_does_not_use_changes_nothing(
     assert [node.digest for node in plan_of("toy").nodes] == before
 
 
-def test_versions_are_of_entries_that_there_are() -> None:
+def test_versions_are_of_entries_that_exist() -> None:
     """A misspelt entry would have no effect."""
     known = {
         *(("measure", name) for name in MEASURES),

@@ -66,7 +66,7 @@ def test_yaml_reads_back(text: str) -> None:
     assert written == escape_text(written)
 
 
-def test_yaml_without_anchors_and_with_texts_that_are_no_numbers() -> None:
+def test_yaml_without_anchors_and_with_texts_that_are_not_numbers() -> None:
     shared: dict[str, Any] = {"x": ["1e3"]}
     assert write_yaml({"a": shared, "b": shared}).count("'1e3'") == 2
 

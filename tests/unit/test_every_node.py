@@ -272,7 +272,7 @@ def test_any_node_is_explained_by_digest_or_folder(study: Study, capsys: Any) ->
     assert f"{study.plan.derived[0].digest[:12]}  data DailyDialog (prepend_labels): done" in text
 
 
-def test_a_node_that_the_plan_lost_is_told_from_its_record(study: Study, capsys: Any) -> None:
+def test_a_node_that_the_plan_lost_is_explained_from_its_record(study: Study, capsys: Any) -> None:
     gone = study.plan.evaluations[0]
     opened(seeds=[7])
     assert main(["explain", gone.digest[:8], "--config", "study.yaml"]) == 0

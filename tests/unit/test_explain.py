@@ -149,7 +149,7 @@ def test_interval_and_test_are_those_of_the_statistics(study: Study, capsys: Any
     assert "over 1 multi-source cells" in " ".join(several["notes"])
 
 
-def test_the_significance_of_the_statistics_is_told(study: Study, capsys: Any) -> None:
+def test_the_significance_of_the_statistics_is_reported(study: Study, capsys: Any) -> None:
     explanation = explain(study, build_analysis(study), CELL)
     (row,) = explanation.rows
     for significant, word in ((False, "no"), (True, "yes")):
@@ -299,7 +299,9 @@ def test_a_changed_record_outdates_the_statistics(study: Study, capsys: Any) -> 
     assert run_in(row, 0)["score"] == score(study, run)
 
 
-def test_a_cell_that_the_config_lost_is_told_from_the_tables(study: Study, capsys: Any) -> None:
+def test_a_cell_that_the_config_lost_is_explained_from_the_tables(
+    study: Study, capsys: Any
+) -> None:
     before = asked(capsys, *CELL)
     opened(algorithms=["multitask"])
     explanation = asked(capsys, *CELL)
@@ -312,7 +314,7 @@ def test_a_cell_that_the_config_lost_is_told_from_the_tables(study: Study, capsy
     assert "current plan does not contain these runs" in " ".join(explanation["notes"])
 
 
-def test_a_cell_that_was_never_run_is_told_from_the_plan(study: Study, capsys: Any) -> None:
+def test_a_cell_that_was_never_run_is_explained_from_the_plan(study: Study, capsys: Any) -> None:
     opened(training={"epochs": 2})
     explanation = asked(capsys, *CELL)
     (row,) = explanation["rows"]

@@ -138,7 +138,7 @@ def test_a_micro_batches_dropout_is_drawn_from_its_own_source(
     assert dropouts and losses[0] == losses[1] != losses[2]
 
 
-def test_an_error_in_a_thread_ends_the_batch_and_no_other_thread_goes_on() -> None:
+def test_an_error_in_a_thread_ends_the_batch_and_no_other_thread_continues() -> None:
     ended = []
 
     def work(number: int) -> int:

@@ -58,7 +58,7 @@ def test_every_switch_has_another_value_in_tlidb_and_gives_a_digest_of_its_own()
     assert len(digests) == len(OTHER) + 2
 
 
-def test_a_stage_with_switches_survives_being_told_as_json() -> None:
+def test_a_stage_with_switches_survives_json() -> None:
     stage = small_stage("dialogue_nli", training=Training(fidelity=TLIDB))
     again = from_json(Stage, to_json(stage), "the test")
     assert again == stage
@@ -159,7 +159,7 @@ def test_leftover_batches_join_the_next_epochs_first_update() -> None:
 
 
 @pytest.mark.parametrize("given", [Training(), THREES, CARRIED])
-def test_a_schedule_counts_the_updates_that_there_are(given: Training) -> None:
+def test_a_schedule_counts_the_updates_that_exist(given: Training) -> None:
     stage = small_stage("a", training=replace(given, epochs=3))
     schedule = Schedule.build(stage, {"a": get_split([3] * 95)})
     assert schedule.rounds == 3

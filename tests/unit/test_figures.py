@@ -146,7 +146,7 @@ def smallest(tmp_path_factory: pytest.TempPathFactory) -> Frames:
 
 @pytest.mark.parametrize("name", FIGURES)
 @pytest.mark.parametrize("scale", ["paper_scale", "smallest"])
-def test_nothing_overlaps_or_is_cut_off(
+def test_nothing_overlaps_or_is_truncated(
     name: str, scale: str, request: pytest.FixtureRequest
 ) -> None:
     results: Frames = request.getfixturevalue(scale)
@@ -189,7 +189,7 @@ def test_the_graph_has_an_arrow_for_each_pair_as_strong_as_its_delta(planted: Fr
     assert len([patch for patch in t5.patches if isinstance(patch, FancyArrowPatch)]) == 6
 
 
-def test_only_arrows_that_can_be_told_apart_are_drawn(paper_scale: Frames) -> None:
+def test_only_arrows_that_can_be_distinguished_are_drawn(paper_scale: Frames) -> None:
     figure = drawn(plot_transfer_graph(paper_scale, "DailyDialog"))
     counts = [len(axes.patches) for axes in figure.axes]
     assert max(counts) <= 30

@@ -113,7 +113,7 @@ def test_a_label_error_exceeds_the_threshold_of_another_label() -> None:
     assert not find_label_errors(probabilities, given).any()
 
 
-def test_the_command_writes_texts_only_if_asked(
+def test_the_command_writes_texts_only_on_request(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "errors.csv"

@@ -99,7 +99,7 @@ def test_what_cannot_be_told_is_not_promised(cell: dict[str, Any], words: str) -
     ("delta", "told"),
     [(-9.0, "< 1 %"), (9.0, "> 99 %"), (0.0, "50 %"), (-2.4, "1 %"), (-2.7, "< 1 %")],
 )
-def test_a_chance_is_told_in_whole_percent(delta: float, told: str) -> None:
+def test_a_chance_is_reported_in_whole_percent(delta: float, told: str) -> None:
     text = sentences({"delta": delta, "significant": False})
     assert f"chance of a gain {told}" in text
 

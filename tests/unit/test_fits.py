@@ -188,7 +188,7 @@ def test_a_measure_out_of_its_range_is_not_written(tmp_path: Path) -> None:
         ({"training": None}, "training: found null"),
     ],
 )
-def test_a_damaged_record_is_told(tmp_path: Path, change: dict[str, Any], part: str) -> None:
+def test_a_damaged_record_is_reported(tmp_path: Path, change: dict[str, Any], part: str) -> None:
     edit(finish(tmp_path), **change)
     assert part in str(find_damage(tmp_path, NODE.digest))
 

@@ -39,7 +39,7 @@ def states(count: int, device: torch.device = CPU, dtype: torch.dtype = torch.fl
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_it_is_told_where_sequences_end(monkeypatch: pytest.MonkeyPatch, causal: bool) -> None:
+def test_the_ends_of_sequences_are_known(monkeypatch: pytest.MonkeyPatch, causal: bool) -> None:
     packed = pack(rows_of(*LENGTHS), CPU, causal=causal)
     qkv = states(sum(LENGTHS))
     groups, _ = attention.attend(nn.Identity(), *qkv, None, packed=packed)

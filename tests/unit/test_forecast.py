@@ -114,7 +114,7 @@ def test_limits_of_the_config_count() -> None:
     assert volume.tokens == pytest.approx(200, abs=1)
 
 
-def test_tokens_that_are_cut_off_do_not_count() -> None:
+def test_tokens_that_are_truncated_do_not_count() -> None:
     """Tokens per instance as in the records of the shipped study, at most 128."""
     for mean, read in ((90, 77.2), (131, 97.5), (228, 112.2), (211, 112.5), (308, 122.3)):
         assert estimate_truncated_mean(mean, 128) == pytest.approx(read, rel=0.04)
@@ -169,7 +169,7 @@ def test_an_unknown_model_is_a_guess_and_says_so() -> None:
     assert "guess" in compute_model_size(study, "tiny-bert").basis
 
 
-def test_a_cut_off_tensor_file_is_noticed(tmp_path: Path) -> None:
+def test_a_truncated_tensor_file_is_noticed(tmp_path: Path) -> None:
     write_checkpoint(tmp_path / "c")
     file = tmp_path / "c" / "model.safetensors"
     assert read_tensor_shapes(file) == {"weight": [3, 2]}
@@ -344,7 +344,7 @@ def test_a_machine_is_measured_once_and_remembered_for_a_day(
     assert len(times) == 3
 
 
-def test_a_measurement_that_fails_says_why_where_it_was_asked_for(
+def test_a_measurement_that_fails_says_why_where_it_was_requested(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(rates.sys, "executable", "/nowhere/python")

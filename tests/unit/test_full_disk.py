@@ -40,7 +40,7 @@ def study(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_an_error_that_the_log_cannot_hold_is_told_on_the_console(study: Path) -> None:
+def test_an_error_that_the_log_cannot_hold_is_reported_on_the_console(study: Path) -> None:
     seen = run(f"{PROGRAM} plan --config none.yaml 3>&2 > /dev/full 2>&1", study)
     assert (seen.returncode, seen.stdout[:17]) == (2, "error: none.yaml:"), seen.stdout
     assert run(f"{PROGRAM} plan --config none.yaml 3>&2 > log 2>&1", study).stdout == ""

@@ -251,7 +251,7 @@ def test_links_are_neither_followed_nor_removed(tmp_path: Path) -> None:
     assert model.is_symlink()
 
 
-def test_a_linked_upper_folder_is_told_and_left(tmp_path: Path) -> None:
+def test_a_linked_upper_folder_is_reported_and_left(tmp_path: Path) -> None:
     old = opened(training={"epochs": 3})
     caches(old)
     shutil.move("results/models", tmp_path / "big-disk")

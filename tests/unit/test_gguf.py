@@ -52,7 +52,7 @@ def test_a_file_is_named_by_its_content(tmp_path: Path) -> None:
     assert compute_file_digest(first) != compute_file_digest(second)
 
 
-def test_a_file_is_no_name_on_the_hub() -> None:
+def test_a_file_is_not_a_name_on_the_hub() -> None:
     for name in ("x.gguf", "models/x.Q4_1.GGUF"):
         assert is_gguf(name)
         assert not has_hub_form(name)
@@ -61,7 +61,7 @@ def test_a_file_is_no_name_on_the_hub() -> None:
 
 
 @pytest.mark.parametrize("kept", [0, 10, 3000, 0.9])
-def test_a_file_that_is_cut_off_is_refused(tmp_path: Path, kept: float) -> None:
+def test_a_file_that_is_truncated_is_refused(tmp_path: Path, kept: float) -> None:
     file = tmp_path / "small.gguf"
     write_gguf(file)
     content = file.read_bytes()
@@ -73,7 +73,7 @@ def test_a_file_that_is_cut_off_is_refused(tmp_path: Path, kept: float) -> None:
         load_pretrained("decoder", str(file), None)
 
 
-def test_a_file_that_lacks_weights_is_refused(tmp_path: Path) -> None:
+def test_a_file_without_weights_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "small.gguf"
     write_gguf(file, without="blk.1.ffn_up")
     with pytest.raises(ModelError, match=r"missing from the file: .*layers.1.mlp.up_proj"):

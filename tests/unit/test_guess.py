@@ -61,7 +61,7 @@ def test_a_public_format_is_declared_and_read(name: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", ODD_ROWS)
-def test_an_odd_structure_is_told_and_raises_nothing_else(name: str, tmp_path: Path) -> None:
+def test_an_odd_structure_is_reported_and_raises_nothing_else(name: str, tmp_path: Path) -> None:
     start = time.process_time()
     try:
         checked = check(tmp_path, "odd.jsonl", odd_file(name))
@@ -104,7 +104,7 @@ def test_a_whole_dialogue_is_printed_and_escaped(
     assert found["dialogue"][1].startswith("   1 user: my parcel 0")
 
 
-def test_dialogues_of_one_turn_are_told(tmp_path: Path) -> None:
+def test_dialogues_of_one_turn_are_reported(tmp_path: Path) -> None:
     content = as_csv([{"text": said(n, 0), "topic": topic(n)} for n in range(12)])
     note = check(tmp_path, "own.csv", content).notes[-1]
     assert "12 of 12 dialogues have one turn" in note and "dialogue.id" in note
@@ -149,19 +149,19 @@ def test_an_order_that_the_file_has_is_left_alone(tmp_path: Path) -> None:
     assert "order" not in section["dialogue"] and list(section["tasks"]) == ["mood"]
 
 
-def test_cells_that_begin_like_lists_and_are_none_are_told(tmp_path: Path) -> None:
+def test_cells_that_begin_like_lists_and_are_none_are_reported(tmp_path: Path) -> None:
     rows = [{"chat": f"['cut off after {n} words, 'and", "topic": topic(n)} for n in range(12)]
     notes = check(tmp_path, "own.csv", as_csv(rows)).notes
     assert any("chat begins like a list in 12 of 12 rows" in note for note in notes)
 
 
-def test_fields_that_no_declaration_can_name_are_told(tmp_path: Path) -> None:
+def test_fields_that_no_declaration_can_name_are_reported(tmp_path: Path) -> None:
     content = as_lines(lambda n: {"text": said(n, 0), "topic": topic(n), "mood[0]": mood(n, 0)})
     notes = check(tmp_path, "own.jsonl", content).notes
     assert any("No declaration can name the fields mood[0]" in note for note in notes)
 
 
-def test_answers_of_prodigy_that_are_not_accepted_are_told(tmp_path: Path) -> None:
+def test_answers_of_prodigy_that_are_not_accepted_are_reported(tmp_path: Path) -> None:
     def row(number: int) -> dict[str, Any]:
         is_rejected = number == 5
         accept = [] if is_rejected else [topic(number)]
@@ -183,7 +183,7 @@ def test_many_fields_that_look_like_labels_are_cut(tmp_path: Path) -> None:
     assert any("more than 30 fields look like labels" in note for note in checked.notes)
 
 
-def test_a_count_that_begins_again_is_told(tmp_path: Path) -> None:
+def test_a_count_that_begins_again_is_reported(tmp_path: Path) -> None:
     rows = [
         {"turn": t, "text": said(n, t), "mood": mood(n, t), "score": (n * t) % 5}
         for n in range(8)
@@ -194,7 +194,7 @@ def test_a_count_that_begins_again_is_told(tmp_path: Path) -> None:
     assert not any("score counts up" in note or "mood counts" in note for note in notes)
 
 
-def test_a_field_with_the_names_of_splits_is_no_label(tmp_path: Path) -> None:
+def test_a_field_with_the_names_of_splits_is_not_a_label(tmp_path: Path) -> None:
     splits = ["train"] * 8 + ["validation", "test"]
     rows = [
         {"text": f"this is message {n} of many", "split": splits[n % 10], "mood": "ab"[n % 2]}

@@ -176,7 +176,7 @@ def test_elsewhere_there_is_none(workflow: Workflow, environment: dict[str, str]
     assert not workflow.hosts()
 
 
-def test_a_process_that_is_no_ancestor_is_no_workflow(workflow: Workflow) -> None:
+def test_a_process_that_is_not_an_ancestor_is_not_a_workflow(workflow: Workflow) -> None:
     """The variable comes from a workflow elsewhere, and its number is another process here."""
     with subprocess.Popen(["sleep", "60"]) as other:
         number = {"TASKTRANSFER_WORKFLOW": str(other.pid)}

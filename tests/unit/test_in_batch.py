@@ -152,7 +152,7 @@ def test_dev_loss_is_of_consecutive_batches() -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_training_goes_on_and_ends_bit_for_bit_the_same(tmp_path: Path) -> None:
+def test_a_killed_training_resumes_and_ends_bit_for_bit_the_same(tmp_path: Path) -> None:
     training = Training(epochs=3, batch_size=128, learning_rate=1e-3)
     stage = small_stage("reply", training=training, selection=Selection(("reply",), "loss"))
 

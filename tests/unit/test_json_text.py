@@ -136,7 +136,7 @@ def test_a_stage_is_read_as_it_was_written() -> None:
     ("option", "text"),
     [("--stage", DEEP[:60_000]), ("--stage", DIGITS), ("--stage", "[1]"), ("--stage", "null")],
 )
-def test_what_a_training_is_told(
+def test_a_training_gets_its_arguments(
     option: str, text: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     where = ["--encoded", "e", "--base", "b", "--out", str(tmp_path / "o"), "--config", DEMO]
@@ -144,7 +144,7 @@ def test_what_a_training_is_told(
     assert capsys.readouterr().err.startswith(f"error: {option}: ")
 
 
-def test_a_training_is_told_as_many_folders_as_it_starts_from(
+def test_a_training_gets_as_many_folders_as_it_starts_from(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     words = ["--stage", json.dumps(stage_json()), "--base", "b", "--encoded", "e"]

@@ -45,7 +45,7 @@ def words_read(family: Family, keeps: str) -> list[str]:
 
 
 @pytest.mark.parametrize("family", ["encoder", "encoder_decoder"])
-def test_the_part_that_is_asked_for_stays(family: Family) -> None:
+def test_the_part_that_is_requested_stays(family: Family) -> None:
     first, last = NUMBERS[0], NUMBERS[-1]
     end, beginning, both = (words_read(family, keeps) for keeps in ("end", "beginning", "both"))
     assert (first in end, last in end) == (False, True)

@@ -61,7 +61,7 @@ def on(spoil: Spoil | None = None, write: Write = TinyRelease.write, **keys: Any
     return opened(**({"data": {"release": "."}} | keys))
 
 
-def test_a_release_that_holds_everything_lacks_nothing() -> None:
+def test_a_release_that_holds_everything_is_complete() -> None:
     assert lacking.list_missing_inputs(on()) == ()
     assert lacking.list_missing_inputs(opened()) == ()  # the tiny world, not generated yet
 
@@ -146,7 +146,7 @@ def test_what_is_finished_or_tokenised_needs_no_data() -> None:
     assert lacking.list_missing_inputs(more) == ()
 
 
-def test_a_damaged_release_is_told() -> None:
+def test_a_damaged_release_is_reported() -> None:
     study = on(lambda release: release.content["data"][2].pop("dialogue"))
     (text,) = lacking.list_missing_inputs(study)
     assert "dialogue 'c': The key 'dialogue' is missing" in text

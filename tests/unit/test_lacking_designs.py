@@ -111,7 +111,7 @@ def all_silent(file: Path) -> None:
 
 
 @pytest.mark.parametrize("config", [PANEL, PROBES, EMPATHETIC], ids=lambda one: one["design"])
-def test_sound_data_lacks_nothing(config: dict[str, Any]) -> None:
+def test_sound_data_is_complete(config: dict[str, Any]) -> None:
     assert list_missing_inputs(open_study(written(config))) == ()
 
 
@@ -159,7 +159,7 @@ CASES: list[tuple[dict[str, Any], str, Callable[[Path], None], str]] = [
         for case in CASES
     ],
 )
-def test_it_is_told_before_anything_runs(
+def test_it_is_reported_before_anything_runs(
     config: dict[str, Any],
     name: str,
     damage: Callable[[Path], None],

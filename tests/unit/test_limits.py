@@ -65,7 +65,7 @@ def limited(command: str, shell: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_too_little_memory_is_told_before_a_library_aborts(tmp_path: Path) -> None:
+def test_too_little_memory_is_reported_before_a_library_aborts(tmp_path: Path) -> None:
     where = f"--config {DEMO} --set results={tmp_path}/results"
     done = limited(f"collect {where}", f"ulimit -v {300 * 1024}")
     assert done.returncode == 8

@@ -125,7 +125,7 @@ class Poisoned:
         return value * float("nan") if self._calls == self._at else value
 
 
-def test_a_loss_that_is_no_number_stops_with_task_round_update_and_remedy(load: Loader) -> None:
+def test_a_loss_that_is_nan_stops_with_task_round_update_and_remedy(load: Loader) -> None:
     model, split = load("encoder", "DailyDialog", TASK.name)
     with pytest.raises(
         TrainingError, match=r"emotion_recognition became nan in round 1, update \d.*learning_rate"
@@ -197,7 +197,7 @@ def test_a_measure_that_the_task_has_not_is_refused_with_those_that_it_has(
         trained_on(model, split, selection=Selection((TASK.name,), measure))
 
 
-def test_a_dev_loss_that_is_no_number_stops_the_training(load: Loader) -> None:
+def test_a_dev_loss_that_is_nan_stops_the_training(load: Loader) -> None:
     model, split = load("encoder", "DailyDialog", TASK.name)
     with pytest.raises(TrainingError, match=r"dev loss of emotion_recognition became nan"):
         one_batch = replace(TRAINING, batch_size=len(split), epochs=1)
@@ -295,7 +295,7 @@ def test_a_part_of_any_family_moves_alone(family: Family, part: str, load: Loade
     assert moved <= wanted
 
 
-def test_an_unknown_part_is_named_with_those_that_there_are(load: Loader) -> None:
+def test_an_unknown_part_is_named_with_those_that_exist(load: Loader) -> None:
     model, split = load("encoder", "DailyDialog", TASK.name)
     with pytest.raises(
         ConfigError,

@@ -211,7 +211,7 @@ def test_a_damaged_record_is_refused(content: bytes, ours: Study, theirs: Study)
     assert merged(ours) == {"refused": 1, "taken": 6}
 
 
-def test_cut_off_predictions_are_refused(ours: Study, theirs: Study) -> None:
+def test_truncated_predictions_are_refused(ours: Study, theirs: Study) -> None:
     file = Path(theirs.folder(theirs.plan.stages[0])) / "rows.parquet"
     file.write_bytes(file.read_bytes()[:-10])
     assert merged(ours) == {"refused": 1, "taken": 6}
@@ -228,7 +228,7 @@ def test_predictions_of_another_stage_are_refused(ours: Study, theirs: Study) ->
     assert merged(ours) == {"refused": 1, "taken": 6}
 
 
-def test_a_cut_off_checkpoint_is_left_out(ours: Study, theirs: Study) -> None:
+def test_a_truncated_checkpoint_is_left_out(ours: Study, theirs: Study) -> None:
     stage = next(s for s in theirs.plan.stages if s.kind == "baseline")
     weights = Path(theirs.checkpoint(stage)) / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-4])
@@ -267,7 +267,7 @@ def test_a_damaged_record_here_is_kept_beside_the_one_that_is_taken(
     assert len(look(ours).finished) == 7
 
 
-def test_cut_off_predictions_here_are_completed(ours: Study, theirs: Study) -> None:
+def test_truncated_predictions_here_are_completed(ours: Study, theirs: Study) -> None:
     merged(ours)
     (Path(ours.folder(ours.plan.stages[0])) / "rows.parquet").write_bytes(b"PAR1")
     assert merged(ours) == {"completed": 1, "there already": 6}
@@ -305,7 +305,7 @@ def test_unfinished_stages_and_strangers_are_counted(ours: Study, theirs: Study)
     assert Path("results", stranger.plan.stages[0].path, "checkpoint").exists()
 
 
-def test_another_name_of_the_model_is_no_other_training(ours: Study) -> None:
+def test_another_name_of_the_model_is_not_another_training(ours: Study) -> None:
     theirs = opened("theirs.yaml", results=str(OTHER), models=[MODEL | {"name": "their-bert"}])
     finish_all(theirs)
     assert merged(ours) == {"taken": 7}
@@ -341,7 +341,7 @@ def test_after_a_kill_the_next_merge_completes_it(ours: Study, theirs: Study) ->
 
 
 @pytest.mark.parametrize("other", ["nowhere", ".", "results"])
-def test_what_is_no_other_results_folder_is_refused(other: str, ours: Study) -> None:
+def test_what_is_not_another_results_folder_is_refused(other: str, ours: Study) -> None:
     Path("results/stages").mkdir(parents=True)
     with pytest.raises(ConfigError):
         merge_results(ours, Path(other))

@@ -76,7 +76,7 @@ def test_limit_takes_a_fixed_subset_in_order() -> None:
     assert split.limit_instances(5).ids == some.ids
 
 
-def test_what_fits_at_once_is_one_micro_batch_where_that_is_asked_for() -> None:
+def test_what_fits_at_once_is_one_micro_batch_on_request() -> None:
     """On a GPU, with any padding; a batch that does not fit is split by length as usual."""
     split = get_split([400, 10, 10, 10], options=1)
     examples = [1, 0, 2, 3]

@@ -113,7 +113,7 @@ def test_a_study_without_the_papers_sources_is_not_compared(tmp_path: Path) -> N
         ("topic_classification", ("CEE", "DAC", "ARS"), "other"),
     ],
 )
-def test_sources_are_held_against_what_is_legible(
+def test_sources_are_compared_with_what_is_legible(
     target: str, ours: tuple[str, ...], told: str
 ) -> None:
     named = {card.short: card.name for data in DATASETS.values() for card in data.tasks.values()}

@@ -55,7 +55,9 @@ def test_padding_is_never_read(kind: ArchitectureKind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_decoding_step_by_step_is_teacher_forcing_on_its_own_words(kind: ArchitectureKind) -> None:
+def test_decoding_step_by_step_equals_teacher_forcing_on_the_generated_words(
+    kind: ArchitectureKind,
+) -> None:
     model = built(kind)
     model.module.eval()
     ids, lengths = torch.tensor([[4, 5, 3, 6]]), torch.tensor([4])

@@ -259,7 +259,7 @@ def test_a_stage_with_several_selections() -> None:
         merge_selections(replace(BASE, tests=(A,)), [other])
 
 
-def test_which_rounds_are_kept_is_no_part_of_an_identity() -> None:
+def test_which_rounds_are_kept_is_not_part_of_an_identity() -> None:
     some = replace(KEPT, selection=replace(KEPT.selection, rounds=(0, 4)))
     assert BASE.digest == KEPT.digest == some.digest
 

@@ -126,7 +126,7 @@ def test_one_dialogue_of_empathetic_dialogues_under_two_names(folder: Path) -> N
             READS[EMOTION](folder)
 
 
-def test_what_a_published_release_has_twice_is_told_and_not_refused() -> None:
+def test_what_a_published_release_has_twice_is_reported_and_not_refused() -> None:
     def release(twice: int) -> Iterator[Said]:
         for n in range(1000):
             yield Said(f"train-{n}", "train", said(n, 0), "train.json")

@@ -99,7 +99,7 @@ def prepare(out: str, *options: str) -> int:
     return cli.main(["data", "prepare", *where, *options])
 
 
-def test_data_of_a_changed_release_is_made_anew(
+def test_data_of_a_changed_release_is_recomputed(
     study: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert prepare("out") == 0
@@ -151,7 +151,7 @@ def test_an_unknown_dataset(study: Path, command: str, capsys: pytest.CaptureFix
     assert not list(study.glob(".out*"))
 
 
-def test_token_ids_of_another_model_are_made_anew(
+def test_token_ids_of_another_model_are_recomputed(
     study: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tasktransfer.data.cache import read_manifest  # noqa: PLC0415

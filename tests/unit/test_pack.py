@@ -114,7 +114,7 @@ def test_answers_in_codes_are_those_that_they_were_made_of() -> None:
     assert merged_again() == {"conflict": 1}
 
 
-def test_what_is_trained_after_a_merge_stands_beside_it() -> None:
+def test_what_is_trained_after_a_merge_is_shown_next_to_it() -> None:
     """Three seeds of a task with generated answers: two from a pack, in codes."""
     spans = {"datasets": {"DailyDialog": {"tasks": ["causal_emotion_span_extraction"]}}}
     theirs = opened("theirs.yaml", results="theirs", **spans, algorithms=["baseline"], seeds=2)

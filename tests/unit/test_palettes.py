@@ -87,7 +87,7 @@ def contrast(one: object, other: object) -> float:
 
 
 @pytest.mark.parametrize("vision", VISION)
-def test_series_are_told_apart(vision: str) -> None:
+def test_series_are_distinguished(vision: str) -> None:
     """Colours differ by 15, six times the just noticeable difference.
 
     No two series differ by colour alone.
@@ -100,7 +100,7 @@ def test_series_are_told_apart(vision: str) -> None:
 
 
 @pytest.mark.parametrize("vision", VISION)
-def test_gain_and_loss_are_told_apart(vision: str) -> None:
+def test_gain_and_loss_are_distinguished(vision: str) -> None:
     scale = mpl.colormaps[DIVERGING]
     for strength in (0.1, 0.2, 0.3, 0.4, 0.5):
         assert distance(scale(0.5 - strength), scale(0.5 + strength), vision) > 15, strength

@@ -34,7 +34,7 @@ PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
         ("panel", "which was trained on data that this study does not know"),
     ],
 )
-def test_the_training_data_of_the_cosines_are_told(preset: str, told: str) -> None:
+def test_the_training_data_of_the_cosines_are_reported(preset: str, told: str) -> None:
     config = load_config(PRESETS / f"{preset}.yaml")
     assert isinstance(config, PanelConfig)
     assert told in describe_cosines(config)

@@ -17,7 +17,7 @@ from tasktransfer.designs.panel.sources.corpora import (
 from tasktransfer.errors import DataError
 
 
-def test_splits_that_were_drawn_anew_are_refused(tmp_path: Path) -> None:
+def test_splits_that_were_drawn_again_are_refused(tmp_path: Path) -> None:
     """FETA's own splits put official test dialogues into training."""
     said = ["Where do we leave the old violin?", "We always leave it at home."]
     turns = [{"utterance": text} for text in said]

@@ -154,7 +154,7 @@ def test_the_report_counts_what_was_made_kept_and_relabelled(world: Path) -> Non
     assert 70 < every < 75  # of five words none is 15 %, so that nothing is masked there
 
 
-def test_a_pair_that_nobody_is_sure_of_goes() -> None:
+def test_a_pair_without_a_confident_label_is_dropped() -> None:
     one = make_instance("d", "1", "1", ["context"], "reply", FITS)
     kept = pairs.label_pairs([one] * 4, [0.95, 0.5, 0.05, 0.89], 0.9)
     assert [each.target if each else None for each in kept] == [(FITS,), None, (FITS_NOT,), None]
@@ -193,7 +193,7 @@ def test_no_perturbed_response_is_the_true_one() -> None:
 # --- bad pairs and labels -----------------------------------------------------------------------
 
 
-def test_a_domain_with_fewer_pairs_than_asked_says_so(world: Path) -> None:
+def test_a_domain_with_fewer_pairs_than_requested_is_reported(world: Path) -> None:
     told = ingredients(world, train=10_000)
     made = pairs.training_pairs(told)
     assert told.report["Harbour train"]["asked"] == 10_000
@@ -271,7 +271,7 @@ def test_ratings_that_cannot_be(world: Path, change: Callable[[Rows], None], tol
         rated(world)
 
 
-def test_a_line_that_is_no_json_is_named(world: Path) -> None:
+def test_a_line_that_is_not_json_is_named(world: Path) -> None:
     with (world / SET).open("a") as file:
         file.write("{oops\n")
     with pytest.raises(DataError, match=r"Harbour_Tiny\.jsonl:\d+: The text is not valid JSON"):

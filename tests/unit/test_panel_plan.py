@@ -222,7 +222,7 @@ def test_a_learning_rate_is_the_sections_or_trainings_or_the_papers() -> None:
         assert own.get(kind, 3e-4) == 3e-4
 
 
-def test_classifiers_read_the_first_token_unless_the_pooler_is_asked_for() -> None:
+def test_classifiers_read_the_first_token_unless_the_pooler_is_requested() -> None:
     _, made = planned("panel-laptop")
     reads = {stage.kind: stage.model.reads for stage in made.stages}
     assert reads["twin"] == "pair"

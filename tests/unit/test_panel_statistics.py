@@ -199,7 +199,7 @@ def test_williams_is_on_mean_ratings_and_per_seed() -> None:
     assert (q >= found.loc[means_alone, "p"].to_numpy(float) - 1e-12).all()
 
 
-def test_contexts_are_drawn_whole() -> None:
+def test_contexts_are_resampled_whole() -> None:
     """Responses that repeat within a context add no certainty."""
     random = np.random.default_rng(1)
     gold, said = random.random((2, 40))
@@ -287,7 +287,7 @@ def test_controls_stand_beside_every_method_and_are_compared_seed_by_seed() -> N
     assert reached["ceiling"] == pytest.approx(10 * math.sqrt(reached["reliability"]))
 
 
-def test_a_constant_is_no_labeller() -> None:
+def test_a_constant_is_not_a_labeller() -> None:
     gold = np.array([1.0, 0, 0])
     assert balanced_accuracy(np.zeros(3), gold) == 50
     assert balanced_accuracy(np.array([0.9, 0.2, 0.6]), gold) == 75

@@ -193,7 +193,7 @@ def test_roberta_has_two_segments_without_token_types() -> None:
     assert tokenizer.decode(ids[start:]) == f"{SAID[1][1]} </s>"
 
 
-def test_a_pooler_that_is_asked_for_is_never_drawn(tmp_path: Path) -> None:
+def test_a_pooler_that_is_requested_is_never_drawn(tmp_path: Path) -> None:
     shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
     config = RobertaConfig(vocab_size=40, intermediate_size=16, **shape)
     RobertaModel(config, add_pooling_layer=False).save_pretrained(tmp_path)

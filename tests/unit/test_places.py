@@ -78,7 +78,7 @@ def test_results_and_release_may_begin_at_home(tmp_path: Path) -> None:
     assert open_study("study.yaml", need_inputs=False).release == str(tmp_path / "home" / "data")
 
 
-def test_a_home_of_nobody() -> None:
+def test_a_home_of_an_unknown_user() -> None:
     place = "~nobody-here/x"
     for study in (
         {**SMALL, "results": place},

@@ -170,7 +170,7 @@ def test_pairs_replace_the_square() -> None:
     assert pairs_of == {((A,), B)}
 
 
-def test_adding_changes_no_digest_that_was_there() -> None:
+def test_adding_changes_no_digest_that_existed() -> None:
     before = {s.digest for s in build(three_tasks()).stages}
     grown = three_tasks(
         seeds=2,

@@ -64,7 +64,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("text", "told"), FAULTS)
-def test_a_fault_of_a_plugin_is_told_with_its_line(text: str, told: str) -> None:
+def test_a_fault_of_a_plugin_is_reported_with_its_line(text: str, told: str) -> None:
     file = Path("odd.name.py").resolve()
     file.write_text(text)
     said = refusal(SMALL | {"plugins": ["odd.name.py"]})
@@ -87,7 +87,7 @@ def test_a_design_of_other_types_is_refused(arguments: str, told: str) -> None:
         ("5", "returned 5. Return a core.plan.Plan"),
     ],
 )
-def test_an_error_in_a_plugins_function_is_told_without_a_traceback(
+def test_an_error_in_a_plugins_function_is_reported_without_a_traceback(
     plan: str, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = f"'toy', ToyConfig, ('joint',), lambda config, revisions: {plan}, nothing"

@@ -100,7 +100,7 @@ def test_what_a_busy_machine_measures_is_not_remembered(machine: Machine, cache:
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"a": 0}', '{"a": "x"}', '{"a": NaN}', "\xff"])
-def test_a_damaged_memory_is_told_and_measured_again(
+def test_a_damaged_memory_is_reported_and_measured_again(
     machine: Machine, cache: Path, content: str
 ) -> None:
     cache.parent.mkdir()
@@ -112,7 +112,7 @@ def test_a_damaged_memory_is_told_and_measured_again(
     assert [*json.loads(cache.read_text()).values()] == [GAINS]
 
 
-def test_what_cannot_be_remembered_is_not_measured_anew_each_time(
+def test_what_cannot_be_remembered_is_not_measured_again_each_time(
     machine: Machine, cache: Path
 ) -> None:
     cache.parent.write_text("a file where the folder should be")

@@ -75,7 +75,7 @@ def made(metadata: Metadata = REAL, frame: pd.DataFrame = OURS, **changes: Any) 
 # --- published values -----------------------------------------------------------------------------
 
 
-def test_nothing_stands_beside_generated_dialogues() -> None:
+def test_nothing_is_shown_next_to_generated_dialogues() -> None:
     assert add_published(OURS, PAPER, GENERATED) is OURS
     mixed = replace(GENERATED, real=["Real"])
     both = OURS.assign(dataset=["Made", "Made", "Real"], method="m")

@@ -95,7 +95,7 @@ def test_all_measures_choose_among_the_same_snapshots() -> None:
     assert by.to_dict() == {"BLEU": 30, "F1": 40, "METEOR": 40, "BERT": 40}
 
 
-def test_the_published_mean_stands_beside_the_same_probes_only() -> None:
+def test_the_published_mean_is_shown_next_to_the_same_probes_only() -> None:
     groups = published.get_difficulty()
     every = [("IsMultiTopic" if name == "IsMultiTask" else name) for name in groups]
 
@@ -209,7 +209,7 @@ def models(within: float, count: int = 5) -> list[list[np.ndarray[Any, Any]]]:
     ]
 
 
-def test_between_and_within_models_are_told_apart() -> None:
+def test_between_and_within_models_are_distinguished() -> None:
     told = models(-1.0)
     assert compute_grouped_correlation(told, "between").value == pytest.approx(1)
     assert compute_grouped_correlation(told, "within").value < -0.85
@@ -311,7 +311,7 @@ def config(release: Path) -> Any:
     return load_config(PRESETS / "probes.yaml", {"data": {"release": str(release)}})
 
 
-def test_a_training_set_that_is_there_has_no_stand_in(tmp_path: Path) -> None:
+def test_a_training_set_that_is_available_has_no_substitute(tmp_path: Path) -> None:
     for name in ("multiwoz20", "convai2"):
         (tmp_path / name).mkdir()
     assert {"the training set of MultiWOZ", "the training set of PersonaChat"} <= {

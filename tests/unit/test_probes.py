@@ -133,7 +133,7 @@ def test_one_class_in_training_is_refused(tmp_path: Path) -> None:
         fit_probes(inputs)
 
 
-def test_a_representation_that_is_no_number_is_refused(tmp_path: Path) -> None:
+def test_a_representation_that_is_nan_is_refused(tmp_path: Path) -> None:
     rows, matrix = some(30, np.random.default_rng(0))
     matrix[7, 2] = np.nan
     inputs, _ = given(tmp_path, rows[:20], rows[20:], matrix)
@@ -303,7 +303,7 @@ def with_architecture(**changed: Any) -> list[dict[str, Any]]:
     return [{**each, "architecture": {**each["architecture"], **changed}} for each in models]
 
 
-def test_what_is_probed_is_no_part_of_a_training() -> None:
+def test_what_is_probed_is_not_part_of_a_training() -> None:
     usual = trainings()
     assert trainings(probes={"snapshots": "all"}) == usual
     assert trainings(probes={"snapshots": ["best", 7], "wordcont_text": "target"}) == usual
@@ -324,7 +324,7 @@ def test_a_key_that_recurrent_models_do_not_read_changes_the_transformer_alone(
     assert {name for name in usual if usual[name] != other[name]} == {"Transformer"}
 
 
-def test_where_a_word_is_looked_for_is_no_part_of_probes_that_ask_for_none() -> None:
+def test_where_a_word_is_looked_for_is_not_part_of_probes_that_ask_for_none() -> None:
     usual, other = of_preset("probes.yaml"), of_preset("probes.yaml", wordcont_text="target")
     kept = {fit.digest for fit in usual.fits} & {fit.digest for fit in other.fits}
     assert {f.data.name for f in usual.fits if f.digest in kept} == {"MultiWOZ"}

@@ -132,7 +132,7 @@ def test_where_an_endpoint_is_changes_no_identity() -> None:
         ({"model": "far", "endpoint": "http://h/v1", "thinking_tokens": -1}, "thinking_tokens"),
     ],
 )
-def test_slips_are_told_with_key_and_remedy(entry: dict[str, Any], said: str) -> None:
+def test_slips_are_reported_with_key_and_remedy(entry: dict[str, Any], said: str) -> None:
     assert said in refusal({**ASKED, "prompted": [entry]})
 
 
@@ -225,7 +225,7 @@ def prepare(study: Path) -> None:
     assert main(["data", "prepare", *what, "--out", opened(study).instances("Friends")]) == 0
 
 
-def test_a_study_is_asked_killed_resumed_collected_and_explained(
+def test_a_prompted_study_is_killed_resumed_collected_and_explained(
     study: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     prepare(study)

@@ -268,7 +268,7 @@ def test_a_study_may_have_prompted_models_only(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_slips_are_told(change: dict[str, Any], told: str, tmp_path: Path) -> None:
+def test_slips_are_reported(change: dict[str, Any], told: str, tmp_path: Path) -> None:
     config = {**STUDY, "models": [ENCODER, DECODER], "prompted": [{"model": "gpt"}], **change}
     config["results"] = str(tmp_path / "results")
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")

@@ -72,7 +72,7 @@ def test_a_round_adds_seeds_of_what_went_on(tmp_path: Path) -> None:
     assert {n.digest for n in third.choices[0].after} == {n.digest for n in first.stages}
 
 
-def test_the_best_of_each_target_go_on_by_dev() -> None:
+def test_the_best_of_each_target_continue_by_dev() -> None:
     cell = [("D", "m", "a", source, target) for target in "xy" for source in "pqrs"]
     dev = dict(zip(cell, [1.0, 4, 3, 2, 5, 5, 0, 0], strict=True))
     counts = dict.fromkeys(cell, 4)
@@ -142,7 +142,7 @@ def test_races_that_cannot_be_are_refused(
     assert told in refusal(study(tmp_path, racing=racing))
 
 
-def test_what_cannot_race_is_refused_and_the_saving_is_told(tmp_path: Path) -> None:
+def test_what_cannot_race_is_refused_and_the_saving_is_reported(tmp_path: Path) -> None:
     assert "controls" in refusal(study(tmp_path, controls=["self_transfer"]))
     (line,) = (one for one in TRANSFER.notes(parse(study(tmp_path))) if one.startswith("racing"))
     assert line == "racing: 28 single-source transfers in place of 40 (70 %)"

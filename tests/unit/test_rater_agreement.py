@@ -84,7 +84,7 @@ def test_judgements_write_agreement(tmp_path: Path) -> None:
     assert (table["choice"][0], table["choice"][3:]) == ("1", ["5", "5", "2"])
 
 
-def test_a_missing_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "krippendorff", None)
     with pytest.raises(DataError, match=r"not installed\. Install tasktransfer\[agreement\]"):
         estimate_agreement(np.array([[1, 1], [2, 0]]), ["a", "b"], "nominal", "a")

@@ -215,7 +215,7 @@ def test_an_unanswered_check_fails() -> None:
         ({"fluency": None}, ":1, fluency: Found 'None', expected one of"),
     ],
 )
-def test_a_wrong_line_is_told(change: dict[str, Any], told: str, tmp_path: Path) -> None:
+def test_a_wrong_line_is_reported(change: dict[str, Any], told: str, tmp_path: Path) -> None:
     sheets, file = plan(), tmp_path / "a.jsonl"
     line = answer(sheets, "rater-1")[0]
     with pytest.raises(DataError) as error:

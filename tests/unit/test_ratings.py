@@ -39,7 +39,7 @@ def test_shares_and_texts_are_each_others_opposite() -> None:
 
 
 @pytest.mark.parametrize("text", ["0.9", "5.1", "nan", "good", ""])
-def test_what_is_no_number_on_the_scale_is_told(text: str) -> None:
+def test_what_is_no_number_on_the_scale_is_reported(text: str) -> None:
     assert np.isnan(compute_fraction(STARS, text))
     problem = find_instance_problem(STARS, replace(ONE, target=(text,)))
     assert problem is not None and "is not a number from 1 to 5" in problem

@@ -43,7 +43,7 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> None:
             assert reason in error.value.strerror
 
 
-def test_a_link_is_refused_if_asked(tmp_path: Path) -> None:
+def test_a_link_is_refused_on_request(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"text")
     (tmp_path / "link").symlink_to(tmp_path / "file")
     with pytest.raises(OSError, match="it is a link"):

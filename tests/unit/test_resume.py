@@ -92,7 +92,7 @@ def outcome(trained: Trained, model: FamilyModel) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_killed_training_goes_on_and_ends_bit_for_bit_the_same(
+def test_a_killed_training_resumes_and_ends_bit_for_bit_the_same(
     family: Family, load: Loader, tmp_path: Path
 ) -> None:
     model, split = load(family, "DailyDialog", TASK.name)
@@ -115,7 +115,7 @@ def test_a_killed_training_goes_on_and_ends_bit_for_bit_the_same(
         Selection((TASK.name,), every=1, patience=6),
     ],
 )
-def test_rounds_measures_and_patience_go_on_too(
+def test_rounds_measures_and_patience_continue_too(
     selection: Selection, load: Loader, tmp_path: Path
 ) -> None:
     stage: dict[str, Any] = {"selection": selection, "trains": ("encoder",), "sampler": "uniform"}
@@ -315,7 +315,7 @@ def test_what_fits_in_no_way_is_an_error_with_a_remedy(load: Loader) -> None:
         run(Small(model, 1), split, None)
 
 
-def test_other_errors_of_torch_are_not_taken_for_a_shortage() -> None:
+def test_other_errors_of_torch_are_not_mistaken_for_a_shortage() -> None:
     def work(tokens: int) -> None:
         raise RuntimeError("shape mismatch")
 

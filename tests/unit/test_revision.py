@@ -88,7 +88,7 @@ def test_a_file_changed_just_now_is_not_remembered(tmp_path: Path) -> None:
     "damage",
     ["", "{", "[]", '{"version": 1}', '{"version": 1, "files": 3}', '{"version": 9, "files": {}}'],
 )
-def test_a_damaged_memo_is_made_anew(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_memo_is_recomputed(tmp_path: Path, damage: str) -> None:
     folder, memo = tiny_release("Friends").write(tmp_path), tmp_path / "memo.json"
     settle(folder)
     memo.write_text(damage)

@@ -112,7 +112,7 @@ def test_together_refuses_tasks_that_do_not_share_their_instances() -> None:
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize("every", [None, 1, 4, 7, 100])
-def test_rounds_are_the_epochs_updates_cut_anew(sampler: Sampler, every: int | None) -> None:
+def test_rounds_are_the_epochs_updates_cut_again(sampler: Sampler, every: int | None) -> None:
     sizes = {"a": 25, "b": 25}
     schedule = Schedule(sampler, sizes, TEN, 5, every)
     epochs = [SAMPLERS[sampler](sizes, TEN, 5, epoch) for epoch in (1, 2, 3)]

@@ -102,7 +102,7 @@ def with_other_test_scores(collected: Collected) -> Collected:
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])
-def test_the_split_that_is_asked_for_chooses(tmp_path: Path, split: ChooseBy) -> None:
+def test_the_split_that_is_requested_chooses(tmp_path: Path, split: ChooseBy) -> None:
     runs = single_source_runs("DailyDialog", ["bert"], TASKS, [0], ["multitask"])
     collected = constructed(
         tmp_path, runs, lambda run: 50.0 + (DELTAS[run[3][0], run[4]] if run[3] else 0.0)

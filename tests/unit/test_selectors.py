@@ -164,7 +164,9 @@ def test_kinds_without_classes_have_no_value() -> None:
     )
 
 
-def test_a_raised_version_makes_a_selectors_values_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_raised_version_recomputes_the_values_of_a_selector(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     before = {fit.digest for fit in planned("logme", "hscore").fits}
     raised = dataclasses.replace(SELECTORS["logme"], version=2)
     monkeypatch.setitem(SELECTORS, "logme", raised)

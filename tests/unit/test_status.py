@@ -82,7 +82,7 @@ def test_every_state_is_counted() -> None:
 
 
 @pytest.mark.parametrize("job", ["tiny world", "data", "tiny model", "token ids"])
-def test_a_failed_job_that_is_no_training_is_told(job: str) -> None:
+def test_a_failed_job_that_is_not_a_training_is_reported(job: str) -> None:
     study = opened()
     logs, data = Path("results/logs"), Path(study.instances("DailyDialog"))
     model, encoded = (
@@ -133,7 +133,7 @@ def test_groups_are_models_and_algorithms() -> None:
     assert "nothing is left to compute" in as_text(seen)
 
 
-def test_a_checkpoint_trained_once_more_is_no_longer_done() -> None:
+def test_a_checkpoint_trained_again_is_not_done() -> None:
     study = opened()
     finish_all(study)
     stages = study.plan.stages
@@ -183,7 +183,7 @@ def test_a_training_that_ended_elsewhere_is_not_running() -> None:
     assert Watcher(study).look()["totals"]["failed"] == 1
 
 
-def test_a_folder_is_held_only_if_nobody_trains_there(tmp_path: Path) -> None:
+def test_a_folder_is_held_only_if_no_process_trains_there(tmp_path: Path) -> None:
     folder = tmp_path / "stage"
     with lock_if_free(folder) as held:
         assert held
@@ -248,7 +248,7 @@ def test_a_log_without_a_bar_tells_nothing(log: str, tmp_path: Path) -> None:
     assert read_progress(tmp_path / "nowhere")["percent"] is None
 
 
-def test_starts_after_errors_and_kills_are_told_apart() -> None:
+def test_starts_after_errors_and_kills_are_distinguished() -> None:
     study = opened()
     killed, failed = (finish(study, stage) for stage in study.plan.stages[:2])
     for folder, events in ((killed, "ss"), (failed, "sfsfs")):

@@ -227,7 +227,7 @@ def test_revisions_outlive_the_data_for_tables_and_figures() -> None:
     assert not after.unknown
 
 
-def test_changed_data_is_never_taken_for_what_is_remembered() -> None:
+def test_changed_data_is_never_mistaken_for_what_is_remembered() -> None:
     a_release(Path("release"))
     keys = {"data": {"release": "release"}}
     before = opened(**keys).revisions.data
@@ -278,7 +278,7 @@ def test_a_selection_that_does_not_fit_is_refused(picked: Any, part: str) -> Non
         opened(multi_source=AUTO)
 
 
-def test_a_selection_does_not_matter_when_it_is_not_asked_for() -> None:
+def test_a_selection_does_not_matter_when_it_is_not_requested() -> None:
     select([])
     assert opened().plan.choices == ()
 

@@ -122,7 +122,7 @@ def test_earlier_cells_are_handed_on(study: Study, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1 no more", None])
-def test_damaged_earlier_cells_are_made_anew(
+def test_damaged_earlier_cells_are_recomputed(
     study: Study, tables: Path, content: bytes | None
 ) -> None:
     expected = write_statistics(study)["cells"].copy()

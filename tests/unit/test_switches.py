@@ -48,7 +48,7 @@ def test_cudnn_never_plans_an_attention(monkeypatch: pytest.MonkeyPatch, gpu: bo
         (False, False, "warn"),
     ],
 )
-def test_a_gpu_is_deterministic_where_that_is_asked_for(
+def test_a_gpu_is_deterministic_on_request(
     monkeypatch: pytest.MonkeyPatch, gpu: bool, deterministic: bool, mode: str
 ) -> None:
     """Operations without a deterministic kernel raise, and fused attention is off.

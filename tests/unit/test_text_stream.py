@@ -62,7 +62,7 @@ def refusal(file: Path) -> str:
         ("a.csv", b"PAR1....", "is in Parquet format"),
     ],
 )
-def test_a_file_is_told_by_its_first_bytes(
+def test_a_file_is_recognised_by_its_first_bytes(
     name: str, content: bytes, told: str, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_bytes(content)
@@ -115,7 +115,7 @@ def test_a_bomb_is_refused_and_small_texts_are_not(
 
 
 @pytest.mark.parametrize("read", [read_from_zip, read_from_tar])
-def test_an_archive_that_is_no_file_is_not_to_be_fetched_again(
+def test_an_archive_that_is_not_a_file_is_not_to_be_fetched_again(
     read: Callable[[Path, str], bytes], tmp_path: Path
 ) -> None:
     file = tmp_path / "a.archive"

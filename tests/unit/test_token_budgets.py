@@ -52,7 +52,7 @@ def test_where_nothing_seems_to_fit_one_instance_is_tried(monkeypatch: pytest.Mo
     assert budgets(monkeypatch, 2, "decoder") == (1, 4)
 
 
-def test_a_part_of_a_gpu_that_is_too_small_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_of_a_gpu_that_is_too_small_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """140 GiB shared by 32 trainings leave hardly a token for a base model.
 
     Shared by 16, an update of 60 fits.

@@ -112,7 +112,7 @@ def test_dev_scores_choose_and_test_scores_are_reported() -> None:
     assert (row["n_targets"], row["n_pairs"], row["n_seeds"]) == (1, 2, 2)
 
 
-def test_a_pair_that_lacks_a_seed_is_no_candidate() -> None:
+def test_a_pair_without_a_seed_is_not_a_candidate() -> None:
     deltas, runs = frames({"A": [3.0, 5.0], "B": [8.0, 8.0]}, {"A": [1, 1], "B": [2, 2]})
     row = top1(deltas[~((deltas["source"] == "B") & (deltas["seed"] == 1))], runs, {}).iloc[0]
     assert (row["n_pairs"], row["top1"], row["top1_dev"]) == (1, 4.0, 4.0)

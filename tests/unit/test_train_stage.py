@@ -147,9 +147,7 @@ def test_a_training_with_two_selections_is_two_trainings_with_one(
             assert select_comparable(again[0])[part] == select_comparable(again[1])[part]
 
 
-def test_a_training_is_made_once_more_for_a_selection_and_loses_none(
-    small: Path, tmp_path: Path
-) -> None:
+def test_a_training_is_repeated_for_a_selection_and_loses_none(small: Path, tmp_path: Path) -> None:
     both = (NLI, EMOTIONS)
     plain = replace(small_stage(EMOTIONS, training=TRAINING), train_tasks=both)
     first = train(small, plain, tmp_path)
@@ -230,7 +228,7 @@ def test_an_earlier_attempt_s_rounds_do_not_stay(small: Path, tmp_path: Path) ->
     assert last == str(tmp_path / "rounds" / str(rounds[-1]["round"]))
 
 
-def test_a_finished_training_that_lacks_a_round_is_made_once_more_and_loses_none(
+def test_a_finished_training_without_a_round_is_repeated_and_loses_none(
     small: Path, tmp_path: Path
 ) -> None:
     def keeping(*rounds: int) -> Stage:
@@ -257,7 +255,7 @@ def test_a_finished_training_that_lacks_a_round_is_made_once_more_and_loses_none
     assert (tmp_path / "rounds" / "1" / "model.safetensors").stat().st_mtime_ns > before
 
 
-def test_an_interrupted_training_starts_over_where_a_round_before_is_asked_for(
+def test_an_interrupted_training_starts_over_where_an_earlier_round_is_requested(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines: list[str] = []

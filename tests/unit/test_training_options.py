@@ -86,7 +86,7 @@ def test_a_budget_in_updates_is_meant_for_each_task(sampler: Sampler, updates: i
     assert set(counts[:-1]) == {30}
 
 
-def test_epochs_go_on_until_the_least_number_of_updates() -> None:
+def test_epochs_continue_until_the_least_number_of_updates() -> None:
     least = replace(PLAIN, epochs=3, min_updates=50)
     assert Schedule("task_batches", {"a": 20}, least, 0).updates == 50
     assert Schedule("task_batches", {"a": 2000}, least, 0).updates == 3000

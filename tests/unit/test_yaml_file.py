@@ -58,7 +58,7 @@ def test_beyond_the_limits(tmp_path: Path, text: str, part: str) -> None:
     assert part in refused(tmp_path, text)
 
 
-def test_a_file_of_something_else_is_not_told_line_by_line(tmp_path: Path) -> None:
+def test_a_file_of_another_kind_is_not_reported_line_by_line(tmp_path: Path) -> None:
     told = refused(tmp_path, "".join(f"key{i}: 1\n" for i in range(5000)))
     assert re.match(r"10\d problems or more", told)
     assert told.count("\n") < 110

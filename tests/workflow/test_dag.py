@@ -181,7 +181,7 @@ def test_a_missing_release_is_refused(study: Sandbox) -> None:
     assert "nowhere" in done.stdout + done.stderr
 
 
-def test_data_that_lacks_a_task_is_refused_before_anything_runs(tmp_path: Path) -> None:
+def test_data_without_a_task_is_refused_before_anything_runs(tmp_path: Path) -> None:
     made, release = sandbox(tmp_path / "study"), tiny_release("DailyDialog")
     release.content["metadata"]["tasks"].remove(B)
     release.write(made.folder)

@@ -48,7 +48,7 @@ PROBES: dict[str, Any] = {
     ],
     ids=["a set gone", "a domain empty", "judgements gone", "test in training"],
 )
-def test_a_dry_run_says_what_the_data_lacks(
+def test_a_dry_run_says_what_is_missing_from_the_data(
     config: dict[str, Any], name: str, content: bytes | None, told: str, tmp_path: Path
 ) -> None:
     sound.write(tmp_path / "corpora")

@@ -49,7 +49,7 @@ def test_its_study_is_run_to_the_last_training(study: Path) -> None:
 
 
 @pytest.mark.slow
-def test_its_data_is_told(study: Path) -> None:
+def test_its_data_is_reported(study: Path) -> None:
     table = call(study, "tasktransfer", "data", "stats", "--config", "study.yaml")
     (line,) = (line.split() for line in table.splitlines() if PURCHASE.name in line)
     assert line[-3:] == [str(SIZES[split]) for split in SPLITS]

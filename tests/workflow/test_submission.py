@@ -41,7 +41,7 @@ def test_a_submission_per_dataset_and_model_from_finished_records(study: Sandbox
     assert study.run(wanted) == {"baseline": 2, "multitask": 1, "submit": 1}
 
 
-def test_a_free_study_is_told_before_anything_is_trained(tmp_path: Path) -> None:
+def test_a_free_study_is_reported_before_anything_is_trained(tmp_path: Path) -> None:
     made = sandbox(tmp_path / "free")
     made.write(**{**CHALLENGE, "rules": "free"})
     done = made.call("submission")

@@ -26,9 +26,14 @@ from tasktransfer.designs.transfer.baseline_check import (
 from tasktransfer.designs.transfer.challenge_rules import refuse_forbidden
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.config_sections import ModelTraining
-from tasktransfer.designs.transfer.controls import CONTROLS, Usual, control_runs, build_control_steps
+from tasktransfer.designs.transfer.controls import (
+    CONTROLS,
+    Usual,
+    build_control_steps,
+    control_runs,
+)
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
-from tasktransfer.designs.transfer.pairs import homes, is_foreign, build_short_names
+from tasktransfer.designs.transfer.pairs import build_short_names, homes, is_foreign
 from tasktransfer.designs.transfer.prompted import plan_prompted_runs
 from tasktransfer.designs.transfer.racing import Race
 from tasktransfer.designs.transfer.references import plan_reference_runs
@@ -184,7 +189,11 @@ def _plan_candidate_stages(
 def _create_builder(config: TransferConfig) -> PlanBuilder:
     shorts = build_short_names(config.datasets)
     return PlanBuilder(
-        lambda step, begin: (derive_stage_kind(step, begin), format_stage_label(step, begin, shorts)), get_recipe
+        lambda step, begin: (
+            derive_stage_kind(step, begin),
+            format_stage_label(step, begin, shorts),
+        ),
+        get_recipe,
     )
 
 

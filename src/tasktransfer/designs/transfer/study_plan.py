@@ -21,7 +21,7 @@ from tasktransfer.designs.transfer.baseline_check import (
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.multi_source_section import SPLITS_THAT_CHOOSE
 from tasktransfer.designs.transfer.plan import build, plan_run
-from tasktransfer.designs.transfer.racing import choice_name, read_race
+from tasktransfer.designs.transfer.racing import format_choice_name, read_race
 from tasktransfer.designs.transfer.selection import SELECTION, read_selection
 from tasktransfer.results.revisions import Revisions
 
@@ -66,7 +66,7 @@ def _plan_race(
     rounds = range(1, min(len(race.kept) + 2, len(race.seeds)))
     choices = [
         Choice(
-            choice_name(number),
+            format_choice_name(number),
             build(racing, revisions, race=race.before(number - 1), learned=learned).stages,
             made=number <= len(race.kept),
         )
