@@ -348,11 +348,11 @@ def test_absent_data_are_named_and_the_tables_used(study: Study, capsys: Any) ->
         ([*CELL[:2], "baseline", "ER", "DNLI"], "No run has all of DailyDialog tiny-bert baseline"),
         (
             [*CELL[:3], "ER", "ER"],
-            "'ER' could be dialogue_nli (DNLI), topic_classification (TC)\n",
+            "'ER' could be dialogue_nli (DNLI), topic_classification (TC)",
         ),
         (
             [*CELL[:3], "ER+TC", "DNLI"],
-            "'ER+TC' could be emotion_recognition (ER), topic_classification (TC)\n",
+            "'ER+TC' could be emotion_recognition (ER), topic_classification (TC)",
         ),
     ],
 )
