@@ -70,7 +70,7 @@ def test_nothing_there_says_where_was_looked(tmp_path: Path) -> None:
 def test_a_missing_file_is_named(tiny: TinyRelease, tmp_path: Path, packed: bool) -> None:
     del tiny.ids["TTiDB_dev_ids.txt"]
     path = tiny.pack(tmp_path) if packed else tiny.write(tmp_path)
-    refused(tmp_path, str(path), "TTiDB_dev_ids.txt not found", "TTiDB_train_ids.txt")
+    refused(tmp_path, str(path), "does not contain TTiDB_dev_ids.txt", "TTiDB_train_ids.txt")
 
 
 def test_a_zip_of_the_other_dataset(tiny: TinyRelease, tmp_path: Path) -> None:

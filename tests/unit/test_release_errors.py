@@ -283,7 +283,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "answer in no turn": (
         "Friends",
         put(*QA, "answer_utterance_id", 3),
-        ("'a_What'", "answer_utterance_id", "there is no turn 3", "are 0 to 2"),
+        ("'a_What'", "answer_utterance_id", "there is no turn 3", "turns 0 to 2"),
     ),
     "answer that is no speaker": (
         "Friends",
@@ -304,7 +304,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "context turn": (
         "DailyDialog",
         put(ARS, 0, "context_turns", ["1", "9"]),
-        (f"{ARS}[0].context_turns[1]", "there is no turn '9'", "are '1' to '2'"),
+        (f"{ARS}[0].context_turns[1]", "there is no turn '9'", "turns '1' to '2'"),
     ),
     "context turn of another type": (
         "DailyDialog",
