@@ -159,7 +159,7 @@ def test_without_scores_answers_are_written(tmp_path: Path, chats: bool) -> None
 def test_a_fault_is_not_mistaken_for_an_endpoint_without_scores(tmp_path: Path) -> None:
     with serving(Server(faults=["429", "broken", "500"])) as server:
         assert model(server, tmp_path).gives_likelihoods
-    with pytest.raises(EndpointError, match="start the endpoint"):
+    with pytest.raises(EndpointError, match="Start the endpoint"):
         _ = model(server, tmp_path / "other", retries=0).gives_likelihoods
 
 

@@ -212,7 +212,7 @@ def test_caches_and_models_of_other_settings() -> None:
     }
     remove(found)
     assert not Path(old.tiny_world).exists()
-    assert not Path(old.encoded(old.data("DailyDialog"), "tiny-bert")).exists()
+    assert not Path(old.encoded(old.get_released_data("DailyDialog"), "tiny-bert")).exists()
     assert Path(study.tiny_world).exists()
     assert Path(study.encoded(study.get_released_data("DailyDialog"), "tiny-bert")).exists()
     assert Path(study.tiny_model("tiny-bert")).exists()

@@ -140,7 +140,9 @@ def test_what_is_finished_or_tokenised_needs_no_data() -> None:
     more = opened(data={"release": "."}, seeds=2)
     (text,) = lacking.list_missing_inputs(more)
     assert "There is no release of DailyDialog" in text
-    manifest = Path(more.encoded(more.data("DailyDialog"), "tiny-bert"), "manifest.json")
+    manifest = Path(
+        more.encoded(more.get_released_data("DailyDialog"), "tiny-bert"), "manifest.json"
+    )
     manifest.parent.mkdir(parents=True)
     manifest.touch()
     assert lacking.list_missing_inputs(more) == ()
