@@ -55,7 +55,7 @@ class Lengths:
         for name in chosen:
             tasks[name] = {**tasks[name], "keeps": "both"}
         kept = (
-            f"{', '.join(chosen)}: truncated dialogues keep both ends (keeps: both); set start or "
-            "end if the label depends on that part"
+            f"{', '.join(chosen)}: Truncated dialogues keep both ends (keeps: both). Set start or "
+            "end if the label depends on that part."
         )
         return [*notes, kept]
