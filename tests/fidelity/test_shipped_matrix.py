@@ -19,7 +19,7 @@ from shipped_records import merged
 from tasktransfer.core.nodes import Outcome
 from tasktransfer.core.references import COLLAPSED, FROZEN, LEARNED
 from tasktransfer.datasets import get_task
-from tasktransfer.designs import design_of
+from tasktransfer.designs import get_design
 from tasktransfer.designs.commands import read_frames
 from tasktransfer.designs.transfer.baseline_check import COMPARED
 from tasktransfer.designs.transfer.recommend import read_tables_evidence
@@ -450,7 +450,7 @@ def test_what_the_page_says_of_larger_models(larger: Study, study: Study, result
 
 
 def test_printed_intervals_end_where_the_scale_does(study: Study, results: Frames) -> None:
-    analysis = design_of(study.config).analysis(study)
+    analysis = get_design(study.config).analysis(study)
     tables = build_printed_tables(analysis, read_frames(study, analysis))
     assert len([*list_intervals(tables)]) > 1000
     assert list_wrong_intervals(tables) == []
