@@ -113,7 +113,7 @@ def test_a_damaged_shard_is_left_out_and_named(
     assert cli.main(["import", str(SHARDS), "--config", "study.yaml"]) == 6
     printed = capsys.readouterr()
     assert "Lab A: 4 trainings; models tiny-bert; seeds 1" in printed.out
-    assert "lab-b.parquet, shards/lab-c.parquet: not copied" in printed.err
+    assert "lab-b.parquet, shards/lab-c.parquet: Nothing was copied" in printed.err
     assert len(list(Path("all").rglob("metrics.json"))) == 4
     spoil(shards / "lab-a.parquet", lambda rows: rows.pop())
     assert "was packed but is missing" in imported(capsys, code=6)["shards"][0]["problem"]

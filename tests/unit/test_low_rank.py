@@ -266,7 +266,7 @@ def test_the_learning_rate_is_ten_times_that_of_whole_models_unless_it_is_given(
 
 
 def test_adapters_of_two_kinds_do_not_start_from_each_other() -> None:
-    with pytest.raises(ConfigError, match=r"adapters differ.*same models\[\]\.adapter"):
+    with pytest.raises(ConfigError, match=r"adapters differ.*models\[\]\.adapter to the same"):
         adapted("encoder", starts=(Start(adapted("encoder", None, NLI)),))
     source = adapted("encoder", replace(LORA, start="merge"), NLI)
     source = replace(source, selection=replace(source.selection, keep="every"))
