@@ -70,7 +70,7 @@ CASES = [
     Bad(
         "prefix module.",
         "bert",
-        FIT + r".*missing from the file: embeddings.*begins with 'module\.'.*save the wrapped",
+        FIT + r".*missing from the file: embeddings.*begins with 'module\.'.*Save the wrapped",
         with_weights(lambda w: {f"module.{n}": t for n, t in w.items()}),
     ),
     Bad(
@@ -141,7 +141,7 @@ CASES = [
     Bad(
         "a garbage config.json of the tokenizer",
         "bert",
-        r"the tokenizer cannot be read.*copy or download",
+        r"the tokenizer cannot be read.*Copy or download",
         with_bytes("tokenizer_config.json", lambda b: b"{x"),
     ),
     Bad(
@@ -178,7 +178,7 @@ CASES = [
     Bad(
         "no language-model head",
         "llama",
-        FIT + r".*lm_head\.weight.*save the model with its language-model head",
+        FIT + r".*lm_head\.weight.*Save it with its language-model head",
         without_head,
         "decoder",
         settings={"tie_word_embeddings": False},

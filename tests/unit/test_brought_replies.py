@@ -145,4 +145,4 @@ def test_examples_have_the_replies_of_all_models(
         assert f"  Gold      {context['replies']['Gold']}\n" in text
         assert f"  Speaker   {context['utterances'][-1]}\n" in text
     assert main([*words[:2], "--instances", "99"]) == 2
-    assert "all models reply to 24 contexts only" in capsys.readouterr().err
+    assert "All models reply to only 24 contexts" in capsys.readouterr().err
