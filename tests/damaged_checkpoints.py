@@ -28,11 +28,11 @@ CASES = [
     Bad(
         "no tokenizer, BERT",
         "bert",
-        r"no tokenizer\.json, vocab\.txt or similar.*copy the",
+        r"no tokenizer\.json, vocab\.txt or similar.*Copy the",
         without("tokenizer*", "special*"),
     ),
     Bad(
-        "no merges, RoBERTa", "roberta", r"no merges\.txt next to vocab\.json.*copy", without_merges
+        "no merges, RoBERTa", "roberta", r"no merges\.txt next to vocab\.json.*Copy", without_merges
     ),
     Bad(
         "no tokenizer, GPT-2",
@@ -44,7 +44,7 @@ CASES = [
     Bad(
         "no tokenizer, T5",
         "t5",
-        r"no tokenizer\.json.*copy",
+        r"no tokenizer\.json.*Copy",
         without("tokenizer*", "special*"),
         "encoder_decoder",
     ),
@@ -58,7 +58,7 @@ CASES = [
     Bad(
         "another kind of tokenizer",
         "bert",
-        r"no tokenizer\.json or vocab\.txt.*copy",
+        r"no tokenizer\.json or vocab\.txt.*Copy",
         another_vocabulary,
     ),
     Bad(
@@ -183,34 +183,34 @@ CASES = [
         "decoder",
         settings={"tie_word_embeddings": False},
     ),
-    Bad("GPT-2 as encoder", "gpt2", r"gpt2 is a causal model.*set family: decoder"),
+    Bad("GPT-2 as encoder", "gpt2", r"gpt2 is a causal model.*Set family: decoder"),
     Bad(
         "BART as encoder",
         "bart",
-        r"bart is a sequence-to-sequence model.*set family: encoder_decoder",
+        r"bart is a sequence-to-sequence model.*Set family: encoder_decoder",
     ),
-    Bad("T5 as encoder", "t5", r"t5 is a sequence-to-sequence model.*set family: encoder_decoder"),
+    Bad("T5 as encoder", "t5", r"t5 is a sequence-to-sequence model.*Set family: encoder_decoder"),
     Bad(
         "RoBERTa as decoder",
         "roberta",
-        r"roberta is a bidirectional model.*attend to later.*set family: encoder",
+        r"roberta is a bidirectional model.*attend to later.*Set family: encoder",
         family="decoder",
     ),
     Bad(
         "DistilBERT as decoder",
         "distilbert",
-        r"bidirectional model.*set family: encoder",
+        r"bidirectional model.*Set family: encoder",
         family="decoder",
     ),
-    Bad("BART as decoder", "bart", r"set family: encoder_decoder", family="decoder"),
+    Bad("BART as decoder", "bart", r"Set family: encoder_decoder", family="decoder"),
     Bad(
         "BERT as encoder_decoder",
         "bert",
-        r"bidirectional.*set family: encoder",
+        r"bidirectional.*Set family: encoder",
         family="encoder_decoder",
     ),
     Bad(
-        "GPT-2 as encoder_decoder", "gpt2", r"causal.*set family: decoder", family="encoder_decoder"
+        "GPT-2 as encoder_decoder", "gpt2", r"causal.*Set family: decoder", family="encoder_decoder"
     ),
     Bad(
         "NaN", "bert", r"NaN or infinite: .*layer\.1.*diverged.*checkpoint", one_value(float("nan"))
