@@ -76,7 +76,7 @@ CASES = [
     Bad(
         "prefix module., tied embeddings",
         "gpt2",
-        FIT + r".*begins with 'module\.'.*save the wrapped",
+        FIT + r".*begins with 'module\.'.*Save the wrapped",
         with_weights(lambda w: {f"module.{n}": t for n, t in w.items()}),
         "decoder",
     ),
