@@ -51,7 +51,7 @@ CASES = [
     Bad(
         "no tokenizer, Llama",
         "llama",
-        r"tokenizer.*(copy|holds)",
+        r"tokenizer.*(Copy|holds)",
         without("tokenizer*", "special*"),
         "decoder",
     ),
