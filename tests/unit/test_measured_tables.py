@@ -53,7 +53,7 @@ def test_the_layers_of_minilm() -> None:
         ]
         for row in rows
     ]
-    text = (ROOT / "docs" / "probes.md").read_text(encoding="utf-8")
+    text = " ".join((ROOT / "docs" / "probes.md").read_text(encoding="utf-8").split())
     (words,) = {show(row["words"]) for row in rows}
     assert f"Word counts reach a mean F1 of {words} on the same six probes" in text
     above = [row["layer"] for row in rows if float(row["above_low"]) > 0]
