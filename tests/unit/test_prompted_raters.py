@@ -19,6 +19,7 @@ from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs.commands import read_frames, write_collected, write_statistics
+from tasktransfer.designs.outputs import list_outputs
 from tasktransfer.designs.panel.answer import answer
 from tasktransfer.designs.panel.names import PROMPTED
 from tasktransfer.designs.panel.sources.cards import RATED, make_rated_task
@@ -239,6 +240,9 @@ def test_a_study_may_have_prompted_models_only(tmp_path: Path) -> None:
     write_statistics(design, study)
     assert main(["figures", "--config", study.config_file]) == 0
     assert main(["report", "--config", study.config_file]) == 0
+    printed = [Path(study.config.results, file) for file in list_outputs(design, study).printed]
+    assert [file for file in printed if not file.exists()] == []
+    assert "differences.md" in {file.name for file in printed}
     tests = read_table(study, "tests")
     (mean,) = tests[tests["seed"] == "mean"].to_dict("records")
     assert (mean["method"], mean["against"]) == ("gpt", "cosine-last")

@@ -122,7 +122,7 @@ def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made
     for target, sources in show_progress(pairs.items(), f"ranking by {selector.name}"):
         asked = Asked(target, tuple(sources), kinds, sizes, instances, measured)
         values = {s: v for s, v in selector.values(asked).items() if v is not None}
-        _refuse_invalid_values(selector, target, values, sources)
+        _refuse_odd(selector, target, values, sources)
         (folder / target).mkdir(parents=True, exist_ok=True)
         with replace_file(folder / target / VALUES) as part:
             part.write_text(json_text.encode(values, indent=1) + "\n", encoding="utf-8")
@@ -135,7 +135,7 @@ def _instances(folder: Path, task: str, limit: int) -> list[Instance]:
     return select_instances(read_instances(folder, task, "train"), limit)
 
 
-def _refuse_invalid_values(
+def _refuse_odd(
     selector: Selector, target: str, values: Mapping[str, float], sources: Sequence[str]
 ) -> None:
     odd = [source for source in values if source not in sources]

@@ -56,7 +56,7 @@ def load_start(job: Job, tasks: dict[str, Task], device: torch.device, note: Not
         )
         return load_model(loading, folder, revision, tasks)
 
-    def load_part(start: Start) -> FamilyModel:
+    def load_other(start: Start) -> FamilyModel:
         if start.stage is None:
             return load(job.base, job.revision, stage, tasks)
         folder = check_round(next(folders), start.stage.digest)
@@ -70,7 +70,7 @@ def load_start(job: Job, tasks: dict[str, Task], device: torch.device, note: Not
     model = load(job.base, job.revision, stage, tasks)
     folders = iter(job.starts)
     laid = [start for start in stage.starts if start != Start(None)]
-    replace_parts(model, [(start, load_part(start)) for start in laid])
+    replace_parts(model, [(start, load_other(start)) for start in laid])
     return model
 
 

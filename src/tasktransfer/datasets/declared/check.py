@@ -159,7 +159,7 @@ class _Check:
             if self.limit is not None:
                 self.notes += self.lengths.fit_tasks(section["tasks"], self.limit)
             if not self.problems:
-                self._check_as_study(declaration)
+                self._read_as_a_study(declaration)
             self._note_turns(declaration)
         problems = list(dict.fromkeys(self.problems))
         text = format_declaration(self.name, section, guessed, self.counted)
@@ -361,7 +361,7 @@ class _Check:
                         "but not in train. Fix it, or list all labels under labels."
                     )
 
-    def _check_as_study(self, declaration: Declaration) -> None:
+    def _read_as_a_study(self, declaration: Declaration) -> None:
         """Add the other errors of a study, such as labels that differ in case alone."""
         try:
             source = open_source(declaration, f"datasets.{self.name}")

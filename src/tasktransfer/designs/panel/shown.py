@@ -18,11 +18,11 @@ from tasktransfer.designs.panel.shown_columns import (
     has_few_shot,
     has_rated_sets,
     has_selection,
+    has_trainings,
     make_measure_column,
     mark_uncertain,
-    show_all_if_empty,
 )
-from tasktransfer.designs.panel.shown_prompted import PROMPTED_TABLE
+from tasktransfer.designs.panel.shown_frames import LEAKS_TABLE, PAIRS_TABLE, PROMPTED_TABLE
 from tasktransfer.present.columns import (
     Column,
     Head,
@@ -247,6 +247,7 @@ TABLES = (
         ),
         keys=("kind",),
         section="cost",
+        planned=has_trainings,
         runs=behind.is_training_used,
     ),
     PROMPTED_TABLE,
@@ -280,6 +281,7 @@ TABLES = (
         keys=("corpus", "statistic", "split"),
         notes=printed_data.notes_of_table1,
         section="made",
+        planned=has_trainings,
         runs=behind.is_never_behind,
     ),
     Table(
@@ -298,50 +300,8 @@ TABLES = (
         section="made",
         runs=behind.is_never_behind,
     ),
-    Table(
-        "pairs",
-        "Training pairs",
-        lambda frames: frames["pairs"],
-        Listed(
-            (
-                text("data", "Data"),
-                text("domain", "Domain"),
-                text("split", "Split"),
-                text("how", "Origin of the response", show_all_if_empty),
-                number("made", "Built", ",d"),
-                number("kept", "Kept", ",d"),
-                number("relabelled", "Relabelled", ",d"),
-                number("asked", "Requested", ",d"),
-                number("pairs", "After balancing", ",d"),
-            ),
-            blocks="domain",
-        ),
-        keys=("data", "domain", "split", "how"),
-        section="made",
-        folded=True,
-        runs=behind.is_never_behind,
-    ),
-    Table(
-        "leaks",
-        "Leaks",
-        lambda frames: frames["leaks"],
-        Listed(
-            (
-                text("corpus", "Corpus"),
-                text("split", "Split", show_all_if_empty),
-                text("set", "Rated set", show_all_if_empty),
-                number("dialogues", "Dialogues", ",d"),
-                number("kept", "Without leaks", ",d"),
-                number("items", "Leaked items", ",d"),
-                text("dropped", "Leaks dropped", {"True": "yes", "False": "no"}.__getitem__),
-            ),
-            blocks="corpus",
-        ),
-        keys=("corpus", "split", "set"),
-        section="made",
-        folded=True,
-        runs=behind.is_never_behind,
-    ),
+    PAIRS_TABLE,
+    LEAKS_TABLE,
     Table(
         "table6",
         "Table VI",

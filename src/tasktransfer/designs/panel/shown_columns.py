@@ -98,8 +98,14 @@ def has(*methods: str) -> Callable[[Study], bool]:
 
 
 def has_comparisons(study: Study) -> bool:
-    """Return whether the study has methods, which are compared with the cosines at least."""
-    return bool(get_config(study).methods)
+    """Return whether the study has raters, which are compared with the cosines at least."""
+    config = get_config(study)
+    return bool(config.methods or config.prompted or config.brought)
+
+
+def has_trainings(study: Study) -> bool:
+    """Return whether the study trains anything."""
+    return bool(study.plan.stages)
 
 
 def has_few_shot(study: Study) -> bool:

@@ -145,7 +145,7 @@ class TransferModel(ModelConfig):
 
     @field_validator("reads")
     @classmethod
-    def _refuse_without_heads(cls, reads: str, info: ValidationInfo) -> str:
+    def _of_encoders(cls, reads: str, info: ValidationInfo) -> str:
         family = info.data.get("family", "encoder")
         if family != "encoder" and reads != "pooler":
             raise ValueError(
@@ -158,7 +158,7 @@ class TransferModel(ModelConfig):
 StageKind = Literal["baseline", "multitask", "finetune", "control"]
 
 
-def _expand_all_kinds(value: Any) -> Any:
+def _every_kind(value: Any) -> Any:
     return list(STAGE_KINDS) if value == ALL else value
 
 
@@ -169,7 +169,7 @@ class TransferCheckpoints(CheckpointConfig):
         tuple[StageKind, ...],
         LIST,
         DISTINCT,
-        BeforeValidator(_expand_all_kinds, json_schema_input_type=Literal["all"] | list[StageKind]),
+        BeforeValidator(_every_kind, json_schema_input_type=Literal["all"] | list[StageKind]),
     ] = Field(
         default=("baseline",),
         description="kinds of stages whose checkpoints stay on disk, or all of them",

@@ -139,15 +139,15 @@ class Asking:
             if self.scores_choices:
                 replies = iter(self.model.compute_likelihoods(flat))
                 for instance, each in zip(some, asked, strict=True):
-                    self._collect_choices(given, instance, [next(replies) for _ in each])
+                    self._chosen(given, instance, [next(replies) for _ in each])
             else:
                 most = self._answer_tokens(flat)
                 replies = iter(self.model.write([o.prompt for o in flat], most, self.wording.stops))
                 for each in asked:
-                    self._collect_texts(given, each, [next(replies) for _ in each], known)
+                    self._written(given, each, [next(replies) for _ in each], known)
         return given
 
-    def _collect_choices(
+    def _chosen(
         self, given: Given, instance: Instance, answers: Sequence[list[Likelihood] | Unread]
     ) -> None:
         names = list_choice_answers(self.task)
@@ -177,7 +177,7 @@ class Asking:
         ranked = _order(likelihoods[0]).index(right) + 1 if single and right is not None else None
         given.ranks.append(ranked)
 
-    def _collect_texts(
+    def _written(
         self,
         given: Given,
         asked: Sequence[Asked],

@@ -129,7 +129,7 @@ class EndpointModel:
             for question in asked
             for choice in question.choices
         ]
-        scored = iter(self._map_in_parallel(lambda pair: self._request_likelihood(*pair), pairs))
+        scored = iter(self._side_by_side(lambda pair: self._request_likelihood(*pair), pairs))
         return [_join_likelihoods([next(scored) for _ in each.choices]) for each in asked]
 
     def _request_likelihood(self, prompt: str, choice: str) -> Likelihood | Unread:
@@ -157,9 +157,7 @@ class EndpointModel:
         allowed = (
             self.thinking_tokens if self.thinking_tokens is not None else THOUGHTS * way.thinks
         )
-        texts = self._map_in_parallel(
-            lambda each: self._generate(way, each, most + allowed), prompts
-        )
+        texts = self._side_by_side(lambda each: self._generate(way, each, most + allowed), prompts)
         return [text if isinstance(text, Unread) else cut_at_stop(text, stops) for text in texts]
 
     def _generate(self, way: Way, prompt: Prompt, most: int) -> str | Unread:
@@ -170,7 +168,7 @@ class EndpointModel:
 
     # --- requests ---
 
-    def _map_in_parallel(self, ask: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
+    def _side_by_side(self, ask: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
         pool = ThreadPoolExecutor(self.concurrency)
         try:
             return list(pool.map(ask, items))

@@ -81,7 +81,7 @@ class CausalModel:
                 for index, n in enumerate(batch)
                 for row in rows[n]
             ]
-            continued = iter(self._score_choices(state, choices, tokens))
+            continued = iter(self._continued(state, choices, tokens))
             for n in batch:
                 scored[n] = [next(continued) for _ in rows[n]]
         return [scored[n] for n in range(len(rows))]
@@ -93,7 +93,7 @@ class CausalModel:
         least = min(min(row.begin, len(row.ids) - 1) for row in rows)
         return rows[0].ids[: max(1, min(shared, least))]
 
-    def _score_choices(
+    def _continued(
         self, state: _State, choices: Sequence[tuple[int, Ids, int]], tokens: int
     ) -> Iterator[Likelihood]:
         """Yield the likelihood of each choice after its question.
@@ -167,7 +167,7 @@ class CausalModel:
                 if token in self._ends:
                     continue
                 written[row].append(token)
-                if not has_stopped(self._decode(written[row]), stops):
+                if not has_stopped(self._said(written[row]), stops):
                     going.append(index)
             self.read["written_tokens"] += len(left)
             if not going:
@@ -180,9 +180,9 @@ class CausalModel:
             ids = torch.tensor([[written[row][-1]] for row in left], device=self.device)
             logits, cache = self._forward(ids, mask, cache, 1)
             logits = logits[:, -1]
-        return [cut_at_stop(self._decode(ids), stops) for ids in written]
+        return [cut_at_stop(self._said(ids), stops) for ids in written]
 
-    def _decode(self, ids: Ids) -> str:
+    def _said(self, ids: Ids) -> str:
         text: str = self.texts.tokenizer.decode(ids, skip_special_tokens=True)
         return text
 
@@ -239,14 +239,14 @@ class CausalModel:
         cache = None
         if head:
             cache = _copy_cache_rows(
-                self._cache_prefix(head), torch.zeros(count, dtype=torch.long, device=self.device)
+                self._kept(head), torch.zeros(count, dtype=torch.long, device=self.device)
             )
         mask = mask.to(self.device)
         logits, cache = self._forward(ids.to(self.device), mask, cache, 1)
         self.read["read_tokens"] += sum(map(len, own))
         return _State(logits[:, -1], cache, mask)
 
-    def _cache_prefix(self, head: Ids) -> Any:
+    def _kept(self, head: Ids) -> Any:
         """Return the keys and values of a common prefix; the last one is cached."""
         if getattr(self, "_last_head", None) != head:
             ids = torch.tensor([head], device=self.device)

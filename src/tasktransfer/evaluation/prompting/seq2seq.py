@@ -88,9 +88,9 @@ class Seq2SeqModel:
         return {"input_ids": ids, "attention_mask": mask}
 
     def write(self, prompts: Sequence[Prompt], most: int, stops: Sequence[str]) -> list[str]:
-        return [self._generate(prompt, most, stops) for prompt in prompts]
+        return [self._written(prompt, most, stops) for prompt in prompts]
 
-    def _generate(self, prompt: Prompt, most: int, stops: Sequence[str]) -> str:
+    def _written(self, prompt: Prompt, most: int, stops: Sequence[str]) -> str:
         with torch.inference_mode():
             ids = self.module.generate(
                 **self._ids([prompt]), max_new_tokens=most, do_sample=False, num_beams=1
