@@ -58,3 +58,38 @@ def test_the_layers_of_minilm() -> None:
     assert f"Word counts reach a mean F1 of {words} on the same six probes" in text
     above = [row["layer"] for row in rows if float(row["above_low"]) > 0]
     assert f"only layers {' and '.join(above)} are above the word counts" in text
+
+
+RATER_HEAD = (
+    "| set | smollm2 | template 1 | template 2 | `cosine-last` | word overlap | length "
+    "| smollm2 minus `cosine-last` |"
+)
+
+
+def test_the_prompted_rater() -> None:
+    by_set: dict[str, dict[str, Row]] = {}
+    for row in read_rows("panel_prompted"):
+        by_set.setdefault(row["set"], {})[row["row"]] = row
+
+    def show_cell(row: Row, digits: int = 0) -> str:
+        return f"{show(row['value'], digits)} {show_interval(row, 'low', 'high', digits)}"
+
+    rated = ("cosine-last", "word-overlap", "length", "smollm2 minus cosine-last")
+    shown = [
+        [
+            name,
+            show_cell(rows["smollm2"]),
+            *(show(rows[f"template {n}"]["value"], 0) for n in (1, 2)),
+            *(show_cell(rows[method]) for method in rated),
+        ]
+        for name, rows in by_set.items()
+    ]
+    assert read_table("panel.md", RATER_HEAD) == shown
+    own = {name: float(rows["smollm2"]["q"]) for name, rows in by_set.items()}
+    assert [name for name, q in own.items() if q <= 0.05] == ["Empathetic_GRADE"]
+    text = " ".join((ROOT / "docs" / "panel.md").read_text(encoding="utf-8").split())
+    shown_q = f"(q {own['Empathetic_GRADE']:.3f}; Persona_USR: q {own['Persona_USR']:.3f})"
+    assert f"differs significantly from 0 on Empathetic_GRADE only {shown_q}" in text
+    minus = {n: float(rows["smollm2 minus cosine-last"]["q"]) for n, rows in by_set.items()}
+    assert max(minus["Persona_USR"], minus["ConvAI2_GRADE"]) < 0.001
+    assert minus["Empathetic_GRADE"] > 0.05
