@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from report_results import Asked, RunName, make_results, path_of
 from shown_results import printed, render, shown_of, write_report
 from tasktransfer.designs.transfer.collect.collect import ALONE
+from tasktransfer.designs.transfer.figures.forest import plot_effect_forest
 from tasktransfer.designs.transfer.report.grid import payload
 from tasktransfer.designs.transfer.shown import FIGURES
 from tasktransfer.present.kit.matrix import (
@@ -26,9 +27,12 @@ from tasktransfer.present.kit.matrix import (
     ONE_TRAINING_LABEL,
     SURVIVES_LABEL,
 )
+from tasktransfer.present.kit.paper import WIDE, use_paper_style
 from tasktransfer.present.kit.style import format_signed, save
-from tasktransfer.present.numbers import format_p_value
+from tasktransfer.present.marks import describe_limits
+from tasktransfer.present.numbers import format_named_p, format_p_value
 from tasktransfer.present.page.holes import STATES
+from tasktransfer.present.sentences import format_with_interval
 from tasktransfer.present.tables import Printed
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.state import DAMAGED, State
@@ -320,6 +324,36 @@ def test_the_agreement_of_models_is_one_sentence() -> None:
 
 def test_the_same_results_give_the_same_page() -> None:
     assert render(small(), Path("nowhere"), Path("results")) == a_page()
+
+
+def test_the_answer_s_picture_has_the_numbers_on_screen_and_not_on_paper() -> None:
+    summary = small()["summary"]
+    figure = plot_effect_forest(small())
+    assert figure is not None
+    texts = [text.get_text() for axes in figure.axes for text in axes.texts]
+    several = summary["model"].nunique() > 1
+    for row in summary.itertuples():
+        value = format_with_interval(row.mean, row.joint_low, row.joint_high, "+.1f")
+        shown = f"{value}, {format_named_p('q', row.joint_q)}"
+        assert (shown in texts) != several, "lines of several models have no room"
+    one = summary[summary["model"] == summary["model"].iloc[0]]
+    frames = small().replace({"summary": one})
+    figure = plot_effect_forest(frames)
+    assert figure is not None
+    assert len([text for axes in figure.axes for text in axes.texts]) == len(one)
+    with use_paper_style(WIDE):
+        figure = plot_effect_forest(frames)
+    assert figure is not None
+    assert not [text for axes in figure.axes for text in axes.texts]
+
+
+def test_limits_are_words() -> None:
+    cuts = "limit_train 500, limit_test 1200, prompted.limit_test 200, limit 20, limit_pool 60"
+    assert describe_limits(cuts) == (
+        "at most 500 training and 1,200 test instances per task; 200 test instances for prompted "
+        "models; 20 test instances and 60 candidates per dataset"
+    )
+    assert describe_limits("settings.limit_test 8") == "at most 8 test responses to select"
 
 
 def test_every_figure_has_a_caption_which_snakemakes_report_shows_too() -> None:
