@@ -188,7 +188,7 @@ def test_several_sources_are_joined_and_kept_apart(tmp_path: Path) -> None:
 
 def test_nothing_usable_is_an_error_with_the_first_holes(tmp_path: Path) -> None:
     study = make_study(tmp_path, make_plan(RUNS))
-    with pytest.raises(RecordError, match="none of 18 planned runs has a usable record"):
+    with pytest.raises(RecordError, match="None of 18 planned runs has a usable record"):
         write_collected(study)
     path = tmp_path / record_path(RUNS[0])
     path.parent.mkdir(parents=True)
