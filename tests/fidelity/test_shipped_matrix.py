@@ -30,7 +30,7 @@ from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.rates import Rates
 from tasktransfer.present.numbers import DIFFERENCES
 from tasktransfer.present.sentences import format_with_interval
-from tasktransfer.present.tables import build_printed_tables
+from tasktransfer.present.tables import Printed, build_printed_tables
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study
@@ -474,3 +474,20 @@ def test_the_page_on_heatmaps_is_of_these_cells(results: Frames) -> None:
     assert f"a baseline of {row['baseline_score']:.1f} by {row['improvement']:.1f} %" in words
     interval = format_with_interval(row["delta"], row["low"], row["high"], "+.1f", DIFFERENCES)
     assert interval.replace(" [", " points [") in words
+
+
+def test_runs_of_table_2_are_cells_times_seeds(study: Study, results: Frames) -> None:
+    analysis = design_of(study.config).analysis(study)
+    tables = {t.name: t for t in build_printed_tables(analysis, read_frames(study, analysis))}
+    counts = {}
+    for name, heads in (("table2", ["Runs"]), ("summary", ["Cells", "Seeds"])):
+        table = tables[name]
+        assert isinstance(table, Printed)
+        lines = [line for block in table.layout.blocks for entry in block for line in entry]
+        rows = [dict(zip(table.layout.head, line, strict=True)) for line in lines]
+        counts[name] = {
+            (row["Dataset"], row["Algorithm"]): [row[head] for head in heads] for row in rows
+        }
+    for key, (cells, seeds) in counts["summary"].items():
+        runs = int(cells) * int(seeds)
+        assert counts["table2"][key] == [f"{runs}/{runs}"]
