@@ -477,7 +477,7 @@ def test_the_page_on_heatmaps_is_of_these_cells(results: Frames) -> None:
 
 
 def test_runs_of_table_2_are_cells_times_seeds(study: Study, results: Frames) -> None:
-    analysis = design_of(study.config).analysis(study)
+    analysis = get_design(study.config).analysis(study)
     tables = {t.name: t for t in build_printed_tables(analysis, read_frames(study, analysis))}
     counts = {}
     for name, heads in (("table2", ["Runs"]), ("summary", ["Cells", "Seeds"])):
