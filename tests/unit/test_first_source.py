@@ -65,7 +65,7 @@ def test_none_is_named_where_nothing_is_significant() -> None:
     unsure = {"delta": 1.0, "low": -1.0, "high": 3.0, "significant": False}
     text = sentences(unsure, {**unsure, "source": "urgency", "delta": 0.2})
     assert "none of the 2 sources helps significantly. Best is DailyDialog/emotion_rec" in text
-    assert "[-1.0, +3.0], chance of a gain 84 %" in text
+    assert "[−1.0, +3.0], chance of a gain 84 %" in text
     assert "train on" not in text
 
 
@@ -114,7 +114,8 @@ def test_one_run_bears_neither_a_chance_nor_a_claim(delta: float, significant: b
     ]
     text = sentences(*cells)
     assert text.startswith("Tickets/intent: the best of 2 sources is DailyDialog/emotion")
-    assert f"{delta:+.1f} points [+2.0, +6.0]; one run each, not tested." in text
+    shown = f"{delta:+.1f}".replace("-", "−")
+    assert f"{shown} points [+2.0, +6.0]; one run each, not tested." in text
     assert "chance" not in text and "train on" not in text and "q " not in text
 
 

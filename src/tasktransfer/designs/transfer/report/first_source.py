@@ -16,7 +16,12 @@ from tasktransfer.designs.transfer.pairs import is_foreign
 from tasktransfer.designs.transfer.report.collapsed_runs import CollapsedRuns
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
-from tasktransfer.present.numbers import DIFFERENCES, bound_interval, format_named_p
+from tasktransfer.present.numbers import (
+    DIFFERENCES,
+    bound_interval,
+    format_named_p,
+    format_number,
+)
 
 LEVEL = 0.05
 FEW_TARGETS = 2
@@ -68,7 +73,7 @@ def _describe_best_source(
     named = source if is_foreign(source) else f"{best['dataset']}/{source}"
     how = get_algorithm_label(str(best["algorithm"]))
     is_collapsed = one_label.describe(best)
-    facts = [f"{best['delta']:+.1f} points{_format_interval(best)}"]
+    facts = [f"{format_number(best['delta'], '+.1f')} points{_format_interval(best)}"]
     if best["n_seeds"] > 1 and not is_collapsed:
         facts += filter(None, [_describe_chance(best)])
     told = ", ".join(facts)
@@ -90,7 +95,9 @@ def _is_significant(cell: Mapping[str, Any]) -> bool:
 
 def _format_interval(cell: Mapping[str, Any]) -> str:
     low, high = bound_interval(cell["low"], cell["high"], DIFFERENCES)
-    return "" if math.isnan(low) else f" [{low:+.1f}, {high:+.1f}]"
+    return (
+        "" if math.isnan(low) else f" [{format_number(low, '+.1f')}, {format_number(high, '+.1f')}]"
+    )
 
 
 def _describe_chance(cell: Mapping[str, Any]) -> str:
