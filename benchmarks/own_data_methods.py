@@ -41,7 +41,6 @@ from tasktransfer.files import replace_file
 from tasktransfer.jobs import node_jobs
 from tasktransfer.results.records import read_record
 from tasktransfer.results.schema import Record
-from tasktransfer.results.state import RECORD
 
 FINE_TUNED = "fine-tuned"
 CONFIG = "study.yaml"
@@ -146,8 +145,10 @@ def read_methods(folder: Path, size: int) -> pd.DataFrame:
     """Return one row per method of a finished study."""
     tables = tt.load_results(folder / "results")
     fits: dict[str, list[Record]] = {}
-    for record in map(read_record, sorted(folder.glob(f"results/fits/**/{RECORD}"))):
-        fits.setdefault(record["node"]["identity"]["learner"], []).append(record)
+    with chdir(folder):
+        study = open_study(CONFIG)
+        for fit in study.plan.fits:  # not those that another setting has left in the folder
+            fits.setdefault(fit.learner, []).append(read_record(Path(study.record(fit))))
     rows: list[dict[str, Any]] = []
     for keys, group in tables["references"].groupby(["dataset", "model", "target"], sort=False):
         about = {"size": size, **dict(zip(("dataset", "model", "target"), keys, strict=True))}
