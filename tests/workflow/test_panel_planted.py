@@ -67,6 +67,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
         "twin": {"epochs": 1},
         "reduction": 4,
         "methods": [*METHODS, "twin"],
+        "controls": ["untrained", "exchanged"],
         "checkpoints": {"keep": "all"},
     }
     config["data"]["tiny_world"]["dialogues"] = 600
@@ -178,6 +179,17 @@ def test_a_wrong_context_is_seen(study: Study, method: str, rated: str) -> None:
     assert right["as it is"] > RESPONSE_ALONE
     assert right["exchanged"] < right["as it is"] - 30
     assert right["swapped"] < right["as it is"] - 15
+
+
+@pytest.mark.parametrize("rated", BY_TOPIC)
+def test_exchanged_contexts_are_a_row_of_the_tables(study: Study, rated: str) -> None:
+    """With the contexts of other items, the panel is no better than the response alone."""
+    right, wrong = (
+        told(study, "correlations", "value", method=method, set=rated)
+        for method in ("panel", "panel-exchanged")
+    )
+    assert wrong < min(RESPONSE_ALONE, right - 15)
+    assert told(study, "correlations", "seeds", method="panel-exchanged", set=rated) == SEEDS
 
 
 def test_an_untrained_model_is_within_noise_of_0(study: Study) -> None:
