@@ -79,12 +79,12 @@ def _find_used_names(design: Design, others: Iterable[Design]) -> Iterator[str]:
     owners = {entry: f"design {other.name!r}" for other in others for entry in list_entries(other)}
     for entry in list_entries(design):
         registry, name = entry
-        owner = "the package" if name in _list_package_names(registry) else owners.get(entry)
+        owner = "the package" if name in _list_builtin_entries(registry) else owners.get(entry)
         if owner:
             yield f"{registry}s: {name!r} is a {registry} of {owner}; choose another name"
 
 
-def _list_package_names(registry: Registry) -> Collection[str]:
+def _list_builtin_entries(registry: Registry) -> Collection[str]:
     """Return the names of the package's entries.
 
     It is called only for designs with own entries, so that the package's designs start without

@@ -293,10 +293,10 @@ def read_split(folder: Path, task: str, split: str) -> EncodedSplit:
         instance=_read_numbers(_read_column(examples, "instance")),
         output=_read_numbers(_read_column(examples, "output")),
         first_sequence=_list_starts(nested),
-        sequences=_convert_ragged(_flatten_lists(nested)),
+        sequences=_read_ragged(_flatten_lists(nested)),
         second_starts=_read_numbers(_flatten_lists(_read_column(examples, "second_starts"))),
-        labels=_convert_ragged(_read_column(examples, "labels")),
-        offsets=_convert_ragged(_read_column(examples, "offsets")),
+        labels=_read_ragged(_read_column(examples, "labels")),
+        offsets=_read_ragged(_read_column(examples, "offsets")),
         ids=ids,
         dialogue_ids=(
             _read_column(rows, "dialogue_id").to_pylist() if has_dialogues else [None] * len(ids)
@@ -339,7 +339,7 @@ def _read_column(table: pa.Table, name: str) -> Any:
     return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
 
 
-def _convert_ragged(array: Any) -> Ragged:
+def _read_ragged(array: Any) -> Ragged:
     return Ragged(_read_numbers(_flatten_lists(array)), _list_starts(array))
 
 

@@ -164,10 +164,10 @@ def collect_texts(table: Table, key: str, inner: str, location: Location) -> tup
     if all(isinstance(text, str) for text in texts):
         return tuple(map(str, texts))
     # Slower, with locations: one of these raises.
-    return tuple(get_text(row, inner, spot) for row, spot in iterate_tables(table, key, location))
+    return tuple(get_text(row, inner, spot) for row, spot in iterate_objects(table, key, location))
 
 
-def iterate_tables(table: Table, key: str, location: Location) -> Iterator[tuple[Table, Location]]:
+def iterate_objects(table: Table, key: str, location: Location) -> Iterator[tuple[Table, Location]]:
     """Yield the objects in the list of ``key``, each with its location."""
     list_location = location.at(key)
     for index, value in enumerate(get_list(table, key, location)):

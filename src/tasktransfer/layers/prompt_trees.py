@@ -56,7 +56,7 @@ def prompt_trees(prompts: Sequence[Ints]) -> list[PromptTree]:
     nodes = 0
     for before, prompt in zip([None, *order], order, strict=False):
         length = len(prompts[prompt])
-        common = 0 if before is None else _count_common_tokens(prompts[before], prompts[prompt])
+        common = 0 if before is None else _measure_common_prefix(prompts[before], prompts[prompt])
         alike = common >= LEAST_SHARED * length
         if members and not (alike and nodes + length - common <= MOST_NODES):
             trees.append(_build_tree(prompts, members, shared))
@@ -68,7 +68,7 @@ def prompt_trees(prompts: Sequence[Ints]) -> list[PromptTree]:
     return [*trees, _build_tree(prompts, members, shared)] if members else trees
 
 
-def _count_common_tokens(first: Ints, second: Ints) -> int:
+def _measure_common_prefix(first: Ints, second: Ints) -> int:
     """Return the length of the common prefix of two prompts."""
     room = min(len(first), len(second))
     different = np.flatnonzero(first[:room] != second[:room])

@@ -68,7 +68,7 @@ def find_ended(
     lately.sort(reverse=True)
     pieces = []
     for _, digest, file in lately[:NEWEST]:
-        times = _read_times(file)
+        times = _read_start_and_end(file)
         if times is not None and now - WINDOW_SECONDS < times[1] <= now + WINDOW_SECONDS:
             ahead = max(0.0, times[1] - now)
             pieces.append(Piece(digest, times[0] - ahead, times[1] - ahead, work[digest]))
@@ -110,7 +110,7 @@ def estimate_pace(ended: list[Piece], running: list[Piece], left: float, now: fl
     }
 
 
-def _read_times(record: Path) -> tuple[float, float] | None:
+def _read_start_and_end(record: Path) -> tuple[float, float] | None:
     """Return start and end of a training from its record, or None."""
     try:
         provenance = json_text.loads(record.read_bytes())["provenance"]

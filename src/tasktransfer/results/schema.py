@@ -279,7 +279,7 @@ class Provenance(TypedDict):
     ]
     notes: list[str]
     training: NotRequired[
-        Annotated[Cost, Field(description="cost of a training; present only for trainings")]
+        Annotated[Cost, Field(description="cost of the training run; absent from other records")]
     ]
 
 

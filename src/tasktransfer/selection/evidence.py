@@ -131,8 +131,8 @@ def judge_selectors(evidence: pd.DataFrame) -> pd.DataFrame:
     return regret[regret["measure"] == LEADING].set_index("selector")
 
 
-def tabulate_gains(evidence: pd.DataFrame, selector: str) -> tuple[Floats, Floats]:
-    """Return a selector's values and the test gains, (targets, sources), means over seeds."""
+def pair_values_with_gains(evidence: pd.DataFrame, selector: str) -> tuple[Floats, Floats]:
+    """Return a selector's values and the test gains as (targets, sources), means over seeds."""
     means = evidence.groupby(["dataset", "target", "source"])[[selector, "delta"]].mean()
     wide = means.unstack("source")
     return wide[selector].to_numpy(float), wide["delta"].to_numpy(float)

@@ -29,8 +29,8 @@ from tasktransfer.selection.evidence import (
     leave_out_target,
     list_selectors,
     list_targets,
+    pair_values_with_gains,
     select_targets,
-    tabulate_gains,
 )
 from tasktransfer.selection.expected_gain import FEWEST_TARGETS, Expected, fit_expected_gain
 from tasktransfer.selection.inputs import Asked
@@ -209,7 +209,7 @@ def _rank_sources(
     array = np.array([found.get(source, math.nan) for source in question.sources])
     expected = None
     if ranked_by in list_selectors(rows) and len(rows):
-        expected = fit_expected_gain(*tabulate_gains(rows, ranked_by))
+        expected = fit_expected_gain(*pair_values_with_gains(rows, ranked_by))
     gains, low, high = (
         expected.predict_gains(array) if expected else [np.full(len(array), np.nan)] * 3
     )

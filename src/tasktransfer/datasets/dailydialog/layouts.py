@@ -22,7 +22,7 @@ from tasktransfer.files.fields import (
     get_name,
     get_table,
     get_text,
-    iterate_tables,
+    iterate_objects,
 )
 from tasktransfer.tasks.card import Instance, Task
 
@@ -71,12 +71,12 @@ def read_relation_labels(dialogue: AnnotatedDialogue, task: Task) -> Iterator[In
 
 def read_spans_in_own_context(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield questions whose answers are spans of their own context (RECCON, CIDER)."""
-    for group, outer in iterate_tables(dialogue.raw, task.name, dialogue.location):
+    for group, outer in iterate_objects(dialogue.raw, task.name, dialogue.location):
         context = get_name(group, "context", outer)
         for item, location in read_items(group, "qas", outer):
             answers = [
                 _read_span(answer, spot, context, get_integer(answer, "answer_start", spot))
-                for answer, spot in iterate_tables(item, "answers", location)
+                for answer, spot in iterate_objects(item, "answers", location)
             ]
             query = get_query_texts(item, ("question",), location)
             yield make_span_instance(
@@ -107,7 +107,7 @@ def read_own_context_choices(dialogue: AnnotatedDialogue, task: Task) -> Iterato
 
 def read_response_choices(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield instances on the best response to some turns (DailyDialog++)."""
-    for group, outer in iterate_tables(dialogue.raw, task.name, dialogue.location):
+    for group, outer in iterate_objects(dialogue.raw, task.name, dialogue.location):
         context, turns = join_turns(dialogue, group, "context_turns", outer)
         for item, location in read_items(group, "samples", outer):
             options, target = get_choice(item, task, location)

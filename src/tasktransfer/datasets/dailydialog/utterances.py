@@ -14,7 +14,7 @@ from tasktransfer.files.data_files import (
     read_csv_rows,
     read_from_zip,
 )
-from tasktransfer.files.fields import Location, as_table, collect_texts, get_name, iterate_tables
+from tasktransfer.files.fields import Location, as_table, collect_texts, get_name, iterate_objects
 from tasktransfer.files.locations import format_location
 
 RELEASE = "TLiDB_DailyDialog"
@@ -56,7 +56,7 @@ def _read_utterances(file: Path) -> list[tuple[str, tuple[str, ...]]]:
     content = read_from_zip(file, f"{RELEASE}.json") if packed else read_content(file)
     location = Location(str(file), remedy=AGAIN)
     dialogues = []
-    for table, spot in iterate_tables(
+    for table, spot in iterate_objects(
         as_table(parse_json(content, file), location), "data", location
     ):
         name = get_name(table, "dialogue_id", spot)

@@ -232,7 +232,7 @@ class _Surveyor:
             for instance in counts.reader.instances(dialogue):
                 number += 1
                 counts.words += words[len(instance.context)]
-                self._note_instance(counts, instance, labels)
+                self._count_instance(counts, instance, labels)
             counts.labels.add(split, labels)
             if len(counts.labels.first[split]) > MOST_LABELS:
                 raise DataError(
@@ -242,7 +242,7 @@ class _Surveyor:
                 )
             counts.per_dialogue.setdefault(split, array("l")).append(number)
 
-    def _note_instance(self, counts: _Counts, instance: Instance, labels: dict[str, str]) -> None:
+    def _count_instance(self, counts: _Counts, instance: Instance, labels: dict[str, str]) -> None:
         """Count an instance, and add its labels to those of its dialogue."""
         section = counts.reader.section
         counts.longest = max(counts.longest, *map(len, instance.target))

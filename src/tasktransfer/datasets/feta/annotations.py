@@ -21,7 +21,7 @@ from tasktransfer.files.fields import (
     get_table,
     get_text,
     get_texts,
-    iterate_tables,
+    iterate_objects,
 )
 from tasktransfer.tasks.card import Instance, Task
 
@@ -125,7 +125,7 @@ def make_span_instance(
 
 def read_items(table: Table, key: str, location: Location) -> Iterator[tuple[Table, Location]]:
     """Yield the annotated items in the list at ``key``, with locations named by instance_id."""
-    for item, spot in iterate_tables(table, key, location):
+    for item, spot in iterate_objects(table, key, location):
         yield item, add_instance_name(item, spot)
 
 

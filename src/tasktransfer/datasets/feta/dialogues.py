@@ -17,7 +17,7 @@ from tasktransfer.files.fields import (
     get_table,
     get_text,
     get_texts,
-    iterate_tables,
+    iterate_objects,
 )
 
 
@@ -114,7 +114,7 @@ def parse_dialogues(release: Table, file: str) -> dict[str, AnnotatedDialogue]:
         DataError: a type is wrong, a key is missing or an id is repeated.
     """
     dialogues: dict[str, AnnotatedDialogue] = {}
-    for table, location in iterate_tables(release, "data", Location(file, remedy=AGAIN)):
+    for table, location in iterate_objects(release, "data", Location(file, remedy=AGAIN)):
         dialogue = _parse_dialogue(table, location)
         if dialogue.id in dialogues:
             raise location.error(f"the dialogue_id {dialogue.id!r} occurs twice")
@@ -129,7 +129,7 @@ def _parse_dialogue(table: Table, location: Location) -> AnnotatedDialogue:
     positions: dict[str | int, int] = {}
     parts: list[str] = []
     offset = 0
-    for index, (row, row_place) in enumerate(iterate_tables(table, "dialogue", location)):
+    for index, (row, row_place) in enumerate(iterate_objects(table, "dialogue", location)):
         turn = _parse_turn(row, offset, row_place)
         if turn.id in positions:
             raise row_place.error(f"the turn_id {turn.id!r} occurs twice")

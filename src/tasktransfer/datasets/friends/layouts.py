@@ -25,7 +25,7 @@ from tasktransfer.files.fields import (
     get_name,
     get_table,
     get_texts,
-    iterate_tables,
+    iterate_objects,
 )
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.spans import find_mentions
@@ -101,11 +101,11 @@ def extract_phrase(utterance: str, start: int, end: int) -> str:
 
 def read_spans_in_turns(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield questions whose answer is a span of a turn or the name of its speaker (FriendsQA)."""
-    for group, outer in iterate_tables(dialogue.raw, task.name, dialogue.location):
+    for group, outer in iterate_objects(dialogue.raw, task.name, dialogue.location):
         for item, location in read_items(group, "qas", outer):
             answers = [
                 _turn_span(answer, spot, dialogue)
-                for answer, spot in iterate_tables(item, "answers", location)
+                for answer, spot in iterate_objects(item, "answers", location)
             ]
             query = get_query_texts(item, ("question",), location)
             yield make_span_instance(
@@ -146,7 +146,7 @@ def read_traits(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
 
 def read_entity_pairs(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
     """Yield instances with all relations between head and tail in some turns (DialogRE)."""
-    for group, outer in iterate_tables(dialogue.raw, task.name, dialogue.location):
+    for group, outer in iterate_objects(dialogue.raw, task.name, dialogue.location):
         context, turns = join_turns(dialogue, group, "turns", outer)
         for item, location in read_items(group, "relation_triples", outer):
             relations = remove_duplicates(get_texts(item, "relations", location))

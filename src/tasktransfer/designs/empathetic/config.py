@@ -236,7 +236,8 @@ class GenerationConfig(SettingConfig):
     """Methods and models of generation."""
 
     large_model: ModelName | None = Field(
-        default=None, description="name of the model with one more layer"
+        default=None,
+        description="name of the larger generator, which has one layer more than the others",
     )
 
 

@@ -142,7 +142,7 @@ def _make_choice_rows(collected: Collected, run: Run) -> Iterator[Values]:
         yield run.method, run.about["persona"], run.seed, group, right, len(rated)
 
 
-def make_few_shot(frames: Frames) -> list[Values]:
+def make_few_shot_rows(frames: Frames) -> list[Values]:
     """Return the rows of the frame ``few_shot``, one per sample of ratings."""
     collected = frames.collected
     runs = (run for run in collected.runs if "percent" in run.about)

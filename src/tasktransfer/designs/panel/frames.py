@@ -239,7 +239,7 @@ def has_prompted(study: Study) -> bool:
 FRAMES = (
     Frame("ratings", RATINGS, collect.make_ratings),
     Frame("choices", CHOICES, collect.make_choices),
-    Frame("few_shot", FEW_SHOT, collect.make_few_shot),
+    Frame("few_shot", FEW_SHOT, collect.make_few_shot_rows),
     Frame("pairs", PAIRS, collect.make_pairs),
     Frame("leaks", LEAKS, collect.make_leaks),
     Frame("trainings", TRAININGS, collect.make_trainings),

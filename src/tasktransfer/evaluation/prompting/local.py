@@ -89,7 +89,7 @@ class CausalModel:
     @staticmethod
     def _extract_stem(rows: Sequence[TokenRow]) -> Ids:
         """Return the common prefix of a question's rows, before the first token of any choice."""
-        shared = _count_common_tokens([row.ids for row in rows])
+        shared = _measure_common_prefix([row.ids for row in rows])
         least = min(min(row.begin, len(row.ids) - 1) for row in rows)
         return rows[0].ids[: max(1, min(shared, least))]
 
@@ -206,7 +206,7 @@ class CausalModel:
         """
         if len(rows) < 2:
             return []
-        shared = _count_common_tokens(rows)
+        shared = _measure_common_prefix(rows)
         return rows[0][: max(0, min(shared, min(map(len, rows)) - 1))]
 
     def _batches(self, rows: Sequence[Ids], head: int, tokens: int) -> Iterator[list[int]]:
@@ -294,7 +294,7 @@ class _State:
         return int(self.mask.shape[1])
 
 
-def _count_common_tokens(rows: Sequence[Ids]) -> int:
+def _measure_common_prefix(rows: Sequence[Ids]) -> int:
     """Return the length of the common prefix of all rows."""
     first, last = min(rows), max(rows)  # the prefix that these two share is common to all
     pairs = enumerate(zip(first, last, strict=False))

@@ -22,7 +22,7 @@ from tasktransfer.files.fields import (
     get_table,
     get_text,
     get_texts,
-    iterate_tables,
+    iterate_objects,
 )
 
 GRADE, GUPTA = (
@@ -79,7 +79,7 @@ def _build_usr_source(file: str) -> Source:
     def read(files: Files, of: RatedSet) -> Iterator[Item]:
         for number, (row, location) in enumerate(read_json_objects(files[file])):
             turns = _split_lines(get_text(row, "context", location))
-            for at, (response, _) in enumerate(iterate_tables(row, "responses", location)):
+            for at, (response, _) in enumerate(iterate_objects(row, "responses", location)):
                 spot = location.locate_row(f"item {number}, response {at}")
                 ratings = _parse_ratings(get_list(response, of.criterion, spot), spot)
                 text = get_text(response, "response", spot).strip()
@@ -165,7 +165,7 @@ def _read_conture(files: Files, of: RatedSet) -> Iterator[Item]:
     for row, location in read_json_objects(files[CONTURE]):
         name = str(get_member(row, "dialog_id", location))
         before: list[str] = []
-        for at, (turn, _) in enumerate(iterate_tables(row, "turns", location)):
+        for at, (turn, _) in enumerate(iterate_objects(row, "turns", location)):
             spot = location.locate_row(f"dialogue {name}, turn {at}")
             before.append(_strip_speaker(get_text(turn, "user", spot)))
             response = _strip_speaker(get_text(turn, "chatbot", spot))

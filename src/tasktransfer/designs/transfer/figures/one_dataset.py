@@ -61,8 +61,8 @@ def count_seeds(cells: pd.DataFrame) -> int:
     return len({seed for seeds in cells["seeds"] for seed in seeds})
 
 
-def train_sizes(frames: Frames, dataset: str) -> dict[str, int]:
-    """Return the number of training instances by task, as the dataset's runs name it.
+def get_training_sizes(frames: Frames, dataset: str) -> dict[str, int]:
+    """Return task → number of training instances, with the task names of the dataset's runs.
 
     Tasks whose size the records do not contain are left out.
     """

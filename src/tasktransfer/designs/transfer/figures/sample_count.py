@@ -11,8 +11,8 @@ from matplotlib.patches import Patch
 
 from tasktransfer.designs.transfer.figures.one_dataset import (
     count_seeds,
+    get_training_sizes,
     select_single_source_cells,
-    train_sizes,
 )
 from tasktransfer.present.kit.paper import add_notes
 from tasktransfer.present.kit.style import (
@@ -42,7 +42,7 @@ def plot_sample_count(frames: Frames, dataset: str) -> Figure | None:
     """
     cells = select_single_source_cells(frames, dataset)
     cells = cells[cells["delta"].notna()]
-    sizes = train_sizes(frames, dataset)
+    sizes = get_training_sizes(frames, dataset)
     sized = cells["source"].isin(sizes) | cells["target"].isin(sizes)
     if not sized.any():
         return None

@@ -9,8 +9,8 @@ from matplotlib.lines import Line2D
 
 from tasktransfer.designs.transfer.figures.one_dataset import (
     count_seeds,
+    get_training_sizes,
     select_single_source_cells,
-    train_sizes,
 )
 from tasktransfer.designs.transfer.figures.task_types import LOOKS, get_task_type, list_types
 from tasktransfer.present.kit.panels import create_panels, is_in_first_column, make_line_entry
@@ -36,7 +36,7 @@ def compute_ratios(frames: Frames, dataset: str) -> pd.DataFrame:
         of the target; ``type``: the target's task type.
     """
     cells = select_single_source_cells(frames, dataset)
-    sizes = train_sizes(frames, dataset)
+    sizes = get_training_sizes(frames, dataset)
     sized = cells[
         cells["delta"].notna() & cells["source"].isin(sizes) & cells["target"].isin(sizes)
     ]

@@ -147,12 +147,12 @@ def _map_short_names(frame: pd.DataFrame, metadata: Metadata) -> dict[str, str]:
 
 def notes3(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> list[str]:
     """Return the notes of Table 3."""
-    return [_describe_choice(metadata), *_list_remarks(frame, comparable, "Table 3")]
+    return [_describe_source_choice(metadata), *_list_remarks(frame, comparable, "Table 3")]
 
 
 def notes6(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> list[str]:
     """Return the notes of Table 6, including those on the paper's numbers."""
-    notes = [_describe_choice(metadata), *_list_remarks(frame, comparable, "Table 6")]
+    notes = [_describe_source_choice(metadata), *_list_remarks(frame, comparable, "Table 6")]
     if has_published_values(frame):
         names = _map_short_names(frame, metadata)
         noted = frame[frame["published_note"].notna()]
@@ -172,7 +172,7 @@ _CHOICES = {
 }
 
 
-def _describe_choice(metadata: Metadata) -> str:
+def _describe_source_choice(metadata: Metadata) -> str:
     chooser = metadata.facts.get(SOURCES_CHOSEN_BY, "")
     selector = f"Targets were chosen by dev scores, their sources by the selector {chooser}."
     return _CHOICES.get(chooser, selector if chooser else "")
