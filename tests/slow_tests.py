@@ -85,6 +85,7 @@ SLOW: dict[str, tuple[str, ...]] = {
         "tests/report_reader.py",
         "tests/report_results.py",
     ),
+    "workflow/test_run_command.py": WORKFLOW,
     "workflow/test_several_choices.py": (*STUDY, "tests/race_design.py"),
     "workflow/test_slurm.py": (*WORKFLOW, *of_package("results/", "training/"), "tests/workflow/"),
     "workflow/test_without_torch.py": (*COMMANDS, "shipped/", "tests/workflow/"),

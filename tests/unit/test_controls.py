@@ -14,7 +14,7 @@ from tasktransfer.core.plan import Plan
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.designs import load_config
-from tasktransfer.designs.transfer import plan
+from tasktransfer.designs.transfer import plan, study_plan
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.runs import is_control, transfer_runs
@@ -147,7 +147,7 @@ def test_a_choice_does_not_wait_for_controls() -> None:
     several = {"mode": "auto", "targets_per_dataset": 1, "sources_per_target": 1}
     config = study(multi_source=several, datasets={"DailyDialog": {"tasks": [A, B, C]}})
     models = {"m": ModelSpec("m", "encoder", "m", 512)}
-    made = plan.plan(config, Revisions({"DailyDialog": "d"}, models))
+    made = study_plan.plan(config, Revisions({"DailyDialog": "d"}, models))
     (choice,) = made.choices
     waited = [node for node in choice.after if isinstance(node, Stage)]
     assert waited == [*choice.after]

@@ -43,7 +43,7 @@ PROBES: dict[str, Any] = {
             PROBES,
             "multiwoz20/train.json",
             sound.FILES["multiwoz20/test.json"],
-            "dialogue 'test0.json' is in train and in test (12 in all)",
+            "Dialogue 'test0.json' is in train and in test (12 in all)",
         ),
     ],
     ids=["a set gone", "a domain empty", "judgements gone", "test in training"],

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+from pathlib import Path
 
+import chaos
+import pytest
+import yaml
 from dag_study import Sandbox, trained
 
 
@@ -47,3 +52,17 @@ def test_a_failed_job_is_named_with_its_log(study: Sandbox) -> None:
     assert done.returncode == 1
     assert "baseline: " in done.stderr
     assert "train.log" in done.stderr
+
+
+@pytest.mark.slow
+def test_sigterm_ends_snakemake_and_its_trainings(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(chaos.SMALL_STUDY))
+    command = [sys.executable, "-m", "tasktransfer", "run", "study.yaml", "--cores", "2"]
+    with subprocess.Popen(command, cwd=tmp_path, env=chaos.environment(tmp_path)) as running:
+        deadline = time.monotonic() + 300
+        while "training" not in {activity for _, activity in chaos.living(tmp_path)}:
+            assert running.poll() is None and time.monotonic() < deadline
+            time.sleep(0.2)
+        running.terminate()
+        assert running.wait(60) == 130
+    assert chaos.left_behind(tmp_path) == []

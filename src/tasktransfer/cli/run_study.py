@@ -8,11 +8,13 @@ import os
 import queue
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -159,7 +161,40 @@ def build_snakemake_arguments(request: Request) -> list[str]:
 def call_snakemake(words: Sequence[str], folder: Path = Path()) -> int:
     """Run Snakemake with its own output, and return its exit code."""
     command = [sys.executable, "-P", "-m", "snakemake", *words]
-    return subprocess.run(command, cwd=folder, env=build_job_environment(), check=False).returncode
+    child = subprocess.Popen(command, cwd=folder, env=build_job_environment())
+    with interrupted_by_sigterm(child):
+        return child.wait()
+
+
+@contextmanager
+def interrupted_by_sigterm(child: subprocess.Popen[Any]) -> Iterator[None]:
+    """End Snakemake and its jobs after SIGTERM as after Ctrl-C, and wait for them in both cases.
+
+    A terminal sends Ctrl-C to all of them, but SIGTERM reaches this process alone.
+
+    Raises:
+        KeyboardInterrupt: the signal arrived.
+    """
+    import psutil  # Snakemake's
+
+    def interrupt(number: int, frame: Any) -> None:
+        with suppress(psutil.Error):
+            snakemake = psutil.Process(child.pid)
+            for process in (*snakemake.children(recursive=True), snakemake):
+                with suppress(psutil.Error):
+                    process.send_signal(signal.SIGINT)
+        raise KeyboardInterrupt
+
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, interrupt) if is_main else None
+    try:
+        yield
+    except KeyboardInterrupt:
+        child.wait()
+        raise
+    finally:
+        if is_main:
+            signal.signal(signal.SIGTERM, before)
 
 
 def build_job_environment() -> dict[str, str]:
@@ -284,15 +319,13 @@ def follow_snakemake(
     assert child.stdout is not None
     line, left = StatusLine(escape_line(study.config.study)), TimeLeft(study, forecast)
     try:
-        for text in _stream_lines_or_ticks(child.stdout):
-            if text is not None:
-                progress.read(text.rstrip("\n"))
-            elapsed = time.monotonic() - began
-            line.show(progress.describe(elapsed, left.seconds(progress)))
-        code = child.wait()
-    except KeyboardInterrupt:
-        child.wait()  # Ctrl-C interrupted it, too, and it ends its jobs
-        raise
+        with interrupted_by_sigterm(child):
+            for text in _stream_lines_or_ticks(child.stdout):
+                if text is not None:
+                    progress.read(text.rstrip("\n"))
+                elapsed = time.monotonic() - began
+                line.show(progress.describe(elapsed, left.seconds(progress)))
+            code = child.wait()
     finally:
         line.end(progress.describe(time.monotonic() - began, None) if progress.total else "")
     if forecast is not None and not code:
