@@ -223,7 +223,7 @@ def test_tables_of_dialogues_are_kept_where_they_are_gone_and_not_where_they_are
 
     told = make(world)
     assert sum(dialogues for _, dialogues, _ in told["labels"]) == 200
-    for frame in (frame for frame in FRAMES if frame.from_dialogues):
+    for frame in (frame for frame in FRAMES if frame.name in told):
         rows = build_frame(told[frame.name], frame.columns)
         write_frame(tables / f"{frame.name}.parquet", rows, frame.columns, metadata)
     assert make(tmp_path / "elsewhere") == told

@@ -95,7 +95,7 @@ def test_validate_reads_it_and_says_what_does_not_fit(
     config = tmp_path / "study.yaml"
     for changes, told in (
         ({}, "ok, study gguf"),
-        ({"family": "encoder"}, "set family: decoder"),
+        ({"family": "encoder"}, "Set family: decoder"),
         ({"max_length": 500}, "Set max_length to 128 or less"),
         ({"checkpoint": str(tmp_path / "none.gguf")}, "no file "),
     ):

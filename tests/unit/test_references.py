@@ -321,7 +321,7 @@ def test_selectors_are_not_judged_on_targets_that_are_not_learned(
     states = frame(("D", "m", "x", COLLAPSED), ("D", "n", "x", LEARNED), last="state")
     left = leave_out_unlearned(deltas, states)
     assert left[["model", "target"]].to_numpy().tolist() == [["m", "y"], ["n", "x"]]
-    assert "1 target(s) left out" in (said := capsys.readouterr().out)
+    assert "1 target left out" in (said := capsys.readouterr().out)
     assert "D/m/x" in said
 
 

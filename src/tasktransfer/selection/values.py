@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tasktransfer.core.nodes import Fit
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.core.references import LEARNED
 from tasktransfer.core.specs import Family
 from tasktransfer.datasets import get_task, resolve_task
@@ -96,8 +97,8 @@ def leave_out_unlearned(deltas: pd.DataFrame, references: pd.DataFrame | None) -
     if is_left_out.any():
         targets = deltas.loc[is_left_out, _TARGET].drop_duplicates().agg("/".join, axis=1)
         print(
-            f"regret: {len(targets)} targets are left out, because their baselines do not beat a "
-            f"simple reference: {', '.join(targets)}"
+            f"regret: {format_quantity(len(targets), 'target')} left out, because no baseline of "
+            f"these targets beats a simple reference: {', '.join(targets)}"
         )
     return deltas[~is_left_out]
 

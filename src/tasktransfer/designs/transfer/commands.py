@@ -19,7 +19,7 @@ from tasktransfer.designs.transfer.baseline_check import (
 from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.frames import ABOUT, FRAMES, compares_methods
 from tasktransfer.designs.transfer.plan import build
-from tasktransfer.designs.transfer.runs import is_reference, transfer_runs
+from tasktransfer.designs.transfer.runs import BASELINE, is_reference, is_transfer, transfer_runs
 from tasktransfer.designs.transfer.selection import SELECTION
 from tasktransfer.results.study import Study
 
@@ -123,17 +123,16 @@ def warn_unlearned(study: Study) -> list[str]:
     """Return a warning if baselines of a finished study do not beat a simple reference."""
     from tasktransfer.core.references import LEARNED
     from tasktransfer.designs.transfer.report.learned import describe_unlearned
-    from tasktransfer.designs.transfer.report.without_transfer import has_transfer
     from tasktransfer.results.frame_files import read_frames
 
     written = Path(study.tables, "references.parquet").is_file()
     if not written or not any(map(is_reference, study.plan.runs)):
         return []
-    frames = read_frames(study, FRAMES, ABOUT)
-    best = frames["references"][frames["references"]["is_best"]]
+    references = read_frames(study, FRAMES, ABOUT)["references"]
+    best = references[references["is_best"]]
     if (best["state"] == LEARNED).all():
         return []
-    has_sources = has_transfer(frames["transfer_runs"], frames["missing_runs"])
+    has_sources = any(is_transfer(run) and run.method != BASELINE for run in study.plan.runs)
     return [*describe_unlearned(best, has_sources=has_sources)]
 
 
