@@ -4,6 +4,7 @@ phrases of its former dialect occur."""
 from __future__ import annotations
 
 import ast
+import gc
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -39,14 +40,22 @@ VERBS = frozenset(word for line in _VERBS.splitlines() for word in line.split())
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+def _nodes() -> Iterator[tuple[Path, ast.AST]]:
+    """Yield every node of src's syntax trees, with its file."""
+    for file, tree in _trees():
+        for node in ast.walk(tree):
+            yield file, node
+
+
 @cache
-def _nodes() -> tuple[tuple[Path, ast.AST], ...]:
-    """Return every node of src's syntax trees, with its file."""
-    return tuple(
-        (file, node)
-        for file in sorted(SOURCE.rglob("*.py"))
-        for node in ast.walk(ast.parse(file.read_text("utf-8")))
-    )
+def _trees() -> tuple[tuple[Path, ast.AST], ...]:
+    gc.disable()  # it would look through a million nodes again and again
+    try:
+        files = sorted(SOURCE.rglob("*.py"))
+        return tuple((file, ast.parse(file.read_text("utf-8"))) for file in files)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @cache

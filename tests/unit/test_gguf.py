@@ -97,7 +97,7 @@ def test_validate_reads_it_and_says_what_does_not_fit(
         ({}, "ok, study gguf"),
         ({"family": "encoder"}, "Set family: decoder"),
         ({"max_length": 500}, "Set max_length to 128 or less"),
-        ({"checkpoint": str(tmp_path / "none.gguf")}, "no file "),
+        ({"checkpoint": str(tmp_path / "none.gguf")}, "none.gguf does not exist"),
     ):
         config.write_text(
             yaml.safe_dump({**study, "models": [{**study["models"][0], **changes}]})  # type: ignore[dict-item]
