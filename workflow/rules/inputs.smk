@@ -41,7 +41,11 @@ def node_inputs(wildcards):
             refuse_triggers()
             return []
         first = FIRST_DATA if isinstance(node, Stage) else []
-        return [*needs.list_job_inputs(study, node), *first, *DAMAGED.inputs(study, node)]
+        return [
+            *needs.list_job_inputs(study, node),
+            *first,
+            *DAMAGED.inputs(study, node),
+        ]
 
 
 def refuse_triggers():
