@@ -80,7 +80,7 @@ SPLITS = ("train", "dev", "test")
 
 @dataclass(frozen=True)
 class Request:
-    """What a peer's script reads.
+    """Request that a peer's script reads.
 
     ``train``, ``dev``, ``test``: rows of ``text`` and ``label``. ``model``: folder of the encoder.
     ``option``: see the script. ``study``: config of a study with the fit of a reference of this

@@ -79,7 +79,7 @@ def find_violations(browser: Any) -> list[str]:
     Return the rule and the elements of each violation. Collapsed parts are opened first.
     """
     if not AXE.is_file():
-        pytest.skip("no axe-core here: `make unit` installs it if npm is installed")
+        pytest.skip("axe-core is not installed: `make test-slow` installs it if npm is installed")
     browser.execute_script(
         "document.querySelectorAll('details').forEach((d) => { d.open = true; })"
     )
