@@ -26,8 +26,13 @@ from tasktransfer.core.steps import Step
 from tasktransfer.datasets import get_recipe, get_task, make_data
 from tasktransfer.designs.design import Design
 from tasktransfer.designs.names import DatasetName, TaskNames
-from tasktransfer.present.columns import estimate, number, probability, text
-from tasktransfer.present.declared import Analysis, Crossed, Figure, Listed, Table
+from tasktransfer.present.columns import (
+    make_estimate_column,
+    make_number_column,
+    make_p_value_column,
+    make_text_column,
+)
+from tasktransfer.present.declared import Analysis, Figure, FlatTable, PivotTable, Table
 from tasktransfer.results.frames import NUMBER, TEXT, WHOLE, Columns, Frame
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.tasks.card import SPLITS, Instance
@@ -182,11 +187,16 @@ def differences(frames: Frames) -> pd.DataFrame:
 
 def answer(frames: Frames) -> list[str]:
     """Name the tasks whose scores change significantly without earlier turns."""
-    from tasktransfer.present.sentences import format_with_interval, is_above, is_below, join_names
+    from tasktransfer.present.sentences import (
+        format_with_interval,
+        is_significantly_negative,
+        is_significantly_positive,
+        join_names,
+    )
 
     cut = differences(frames)
     told = cut[cut["q"].notna()]
-    worse, better = told[is_below(told)], told[is_above(told)]
+    worse, better = told[is_significantly_negative(told)], told[is_significantly_positive(told)]
     if told.empty:
         return ["The effect of the context cannot be determined: no difference has an interval."]
     if worse.empty and better.empty:
@@ -206,7 +216,7 @@ def answer(frames: Frames) -> list[str]:
 
 def draw(frames: Frames) -> Canvas | None:
     """Plot differences from whole contexts: one panel per model, one marker per length."""
-    from tasktransfer.present.kit.panels import create_panels, make_line_entry, name_panel
+    from tasktransfer.present.kit.panels import create_panels, make_line_entry, set_panel_title
     from tasktransfer.present.kit.series import Estimate, draw_zero_line, plot_forest
     from tasktransfer.present.kit.style import add_legend_below, add_title, get_series_look
 
@@ -230,7 +240,7 @@ def draw(frames: Frames) -> Canvas | None:
         ]
         plot_forest(panel, groups, tasks)
         draw_zero_line(panel)
-        name_panel(panel, model)
+        set_panel_title(panel, model)
         panel.set_xlabel("points, difference from whole contexts")
     entries = [
         make_line_entry(f"last {turns}", look, linestyle="none") for turns, look in looks.items()
@@ -241,7 +251,7 @@ def draw(frames: Frames) -> Canvas | None:
     return figure
 
 
-TASK, MODEL = text("task", "Task"), text("model", "Model")
+TASK, MODEL = make_text_column("task", "Task"), make_text_column("model", "Model")
 ANALYSIS = Analysis(
     question="How does truncating the context to its last turns change each task's score?",
     answer=answer,
@@ -253,7 +263,7 @@ ANALYSIS = Analysis(
             "scores",
             "Table 1",
             scores,
-            Crossed((TASK, MODEL), "turns", estimate("value", "Score", ".1f")),
+            PivotTable((TASK, MODEL), "turns", make_estimate_column("value", "Score", ".1f")),
             keys=("task", "model", "turns"),
             caption="Score on the test split by number of turns, mean over seeds, with "
             "95 % intervals over seeds and dialogues.",
@@ -262,14 +272,14 @@ ANALYSIS = Analysis(
             "differences",
             "Table 2",
             differences,
-            Listed(
+            FlatTable(
                 (
                     TASK,
                     MODEL,
-                    text("turns", "Turns"),
-                    estimate("value", "Minus whole", "+.1f"),
-                    probability("q", "q"),
-                    number("seeds", "Seeds", "d"),
+                    make_text_column("turns", "Turns"),
+                    make_estimate_column("value", "Minus whole", "+.1f"),
+                    make_p_value_column("q", "q"),
+                    make_number_column("seeds", "Seeds", "d"),
                 )
             ),
             keys=("task", "model", "turns"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tasktransfer.present.tables import Left, Printed
+from tasktransfer.present.tables import AbsentOutput, PrintedTable
 
 _NUMBER = r"[+−]?[\d,]*\.?\d+"
 _ESTIMATE = re.compile(rf"({_NUMBER}) \[({_NUMBER}), ({_NUMBER})\]")
@@ -15,11 +15,11 @@ WITHOUT_END = ("PPL",)
 
 
 def list_intervals(
-    tables: Iterable[Printed | Left],
+    tables: Iterable[PrintedTable | AbsentOutput],
 ) -> Iterator[tuple[str, str, str, float, float]]:
     """Yield table, column, value (empty without one), low and high of every printed interval."""
     for table in tables:
-        if isinstance(table, Left):
+        if isinstance(table, AbsentOutput):
             continue
         lines = [line for block in table.layout.blocks for entry in block for line in entry]
         for line in lines:
@@ -31,7 +31,7 @@ def list_intervals(
 
 
 def list_wrong_intervals(
-    tables: Iterable[Printed | Left], *, correlations: bool = False
+    tables: Iterable[PrintedTable | AbsentOutput], *, correlations: bool = False
 ) -> list[tuple[str, str, str, float, float]]:
     """Return the intervals that leave their scale: 0 to 100, or −100 to 100 with a sign.
 

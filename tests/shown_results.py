@@ -13,9 +13,14 @@ import pandas as pd
 from tasktransfer.designs.transfer.figures.one_dataset import list_datasets
 from tasktransfer.designs.transfer.shown import FIGURES, declare_analysis
 from tasktransfer.present.declared import Analysis
-from tasktransfer.present.figures import Drawn, FigureStyle, draw_figures
+from tasktransfer.present.figures import DrawingResult, FigureStyle, draw_figures
 from tasktransfer.present.page import page
-from tasktransfer.present.tables import Left, Printed, build_printed_tables, write_tables
+from tasktransfer.present.tables import (
+    AbsentOutput,
+    PrintedTable,
+    build_printed_tables,
+    write_tables,
+)
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.study import Study
 
@@ -65,14 +70,14 @@ def drawn(
     out: Path,
     kinds: Sequence[str] = tuple(FIGURES),
     style: FigureStyle = "screen",
-) -> Drawn:
+) -> DrawingResult:
     """Draw the changed figures of datasets into a folder."""
     shown = shown_of(results, kinds)
     of_datasets = tuple(figure for figure in shown.figures if figure.text in kinds)
     return draw_figures(replace(shown, figures=of_datasets), view_of(results), out, style)
 
 
-def printed(results: Frames) -> Mapping[str, Printed | Left]:
+def printed(results: Frames) -> Mapping[str, PrintedTable | AbsentOutput]:
     """Return every printed table by name, or the reason why there is none."""
     tables = build_printed_tables(shown_of(results), view_of(results))
     return {table.name: table for table in tables}
@@ -85,7 +90,7 @@ def write_all_tables(results: Frames, out: Path) -> list[Path]:
 
 def render(results: Frames, figures: Path, folder: Path, *, arguments: str = "") -> str:
     """Return the text of the report page."""
-    return page.render(shown_of(results), view_of(results, arguments), figures, folder)
+    return page.render_page(shown_of(results), view_of(results, arguments), figures, folder)
 
 
 def write_report(results: Frames, figures: Path, out: Path, *, arguments: str = "") -> Path:

@@ -21,8 +21,8 @@ from tasktransfer.core.steps import Step
 from tasktransfer.datasets import make_data
 from tasktransfer.designs.design import Design
 from tasktransfer.metrics.measures import Measure, Values
-from tasktransfer.present.columns import number, text
-from tasktransfer.present.declared import Analysis, Crossed, Figure, Table
+from tasktransfer.present.columns import make_number_column, make_text_column
+from tasktransfer.present.declared import Analysis, Figure, PivotTable, Table
 from tasktransfer.results.common_frames import build_metadata
 from tasktransfer.results.revisions import Revisions
 
@@ -117,7 +117,9 @@ SCORES = Table(
     "scores",
     "Table 1",
     measured,
-    Crossed((text("method", "Method"),), "measure", number("value", "", ".2f")),
+    PivotTable(
+        (make_text_column("method", "Method"),), "measure", make_number_column("value", "", ".2f")
+    ),
     keys=("method", "model", "measure"),
     caption="Mean over seeds on the test split.",
 )

@@ -89,7 +89,9 @@ class Results(Mapping[str, pd.DataFrame]):
         return self["missing"]
 
     def describe(self, table: str) -> pd.DataFrame:
-        """Return name, type and meaning of each column of a table; they are printed in full.
+        """Return a data frame with the name, type and meaning of each column of a table.
+
+        Unlike other data frames, it prints long texts in full.
 
         Raises:
             KeyError: the study has no such table.
@@ -117,7 +119,8 @@ class Results(Mapping[str, pd.DataFrame]):
         file = self.folder / f"{table}.parquet"
         if not file.is_file():
             raise KeyError(
-                f"{self.folder}: There is no table {table!r}{suggest_name(table, list(self))}"
+                f"{self.folder}: The study has no table {table!r}"
+                f"{suggest_name(table, list(self))}. Print the results to list its tables."
             )
         return file
 
@@ -165,7 +168,9 @@ def load_results(path: str | Path) -> Results:
         footer = (pq.read_schema(runs).metadata or {}).get(b"tasktransfer", b"{}")
         return Results(folder, json_text.loads(footer))
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise RecordError(f"{runs}: The table cannot be read ({error}). Write it again.") from error
+        raise RecordError(
+            f"{runs}: The table cannot be read ({error}). Run `tasktransfer collect` again."
+        ) from error
 
 
 def load_model(folder: str | Path) -> Predictor:
@@ -191,7 +196,7 @@ def load_model(folder: str | Path) -> Predictor:
 
 
 def open_study(config: str | Path, changes: Mapping[str, Any] | None = None) -> Study:
-    """Open a study; its data and models may be absent.
+    """Open a study from its config file, without running it; data and models may be absent.
 
     Args:
         config: path of the study's YAML file.

@@ -48,12 +48,12 @@ def escape_line(text: str) -> str:
     return escape_text(text).translate(_LINE_ENDS)
 
 
-def tell_note(text: str) -> None:
-    """Print a note on standard error, in one line even if it quotes a file with line ends."""
-    tell(f"note: {escape_line(text)}")
+def print_note(text: str) -> None:
+    """Print a note on standard error in one line, with line ends escaped."""
+    print_message(f"note: {escape_line(text)}")
 
 
-def tell(text: str) -> None:
+def print_message(text: str) -> None:
     """Print a text on standard error, or on the console (``CONSOLE``) if that fails."""
     try:
         print(text, file=sys.stderr, flush=True)
@@ -155,7 +155,7 @@ _STORAGE = {
 
 
 def as_storage_error(error: BaseException) -> StorageError | None:
-    """Return a failed write as an error with its remedy, or None for other errors.
+    """Convert a failed write to an error with its remedy; return None for other errors.
 
     Libraries that write files (safetensors, torch) report the cause only in the error's text.
     """
@@ -187,7 +187,7 @@ With more address space they raise errors.
 
 
 def as_memory_shortage(error: BaseException) -> MemoryShortageError | None:
-    """Return a failed memory allocation as an error, or None for other errors."""
+    """Convert a failed memory allocation to an error; return None for other errors."""
     cause: BaseException | None = error
     while cause is not None:
         text = str(cause)
@@ -200,7 +200,7 @@ def as_memory_shortage(error: BaseException) -> MemoryShortageError | None:
     return None
 
 
-def refuse_little_memory() -> None:
+def check_memory_limit() -> None:
     """Raise an error if the shell limits the memory to less than the libraries need.
 
     Raises:
@@ -226,8 +226,8 @@ def _recommend_more_memory() -> str:
     return "Stop other processes, or use a machine with more memory, and start again."
 
 
-def as_mendable_error(error: BaseException) -> TaskTransferError | None:
-    """Return a disk or memory error of any library with its remedy, or None for other errors."""
+def as_fixable_error(error: BaseException) -> TaskTransferError | None:
+    """Convert a disk or memory error of any library; return None for other errors."""
     return as_storage_error(error) or as_memory_shortage(error)
 
 
@@ -238,7 +238,7 @@ LONGEST = 300
 
 
 def as_plugin_error(error: BaseException) -> ConfigError | None:
-    """Return an error raised by a plugin's code, with its line, or None for other errors."""
+    """Convert an error that a plugin raised, naming its line; return None for other errors."""
     line = find_plugin_line(error)
     if line is None:
         return None
@@ -246,7 +246,7 @@ def as_plugin_error(error: BaseException) -> ConfigError | None:
 
 
 def find_plugin_line(error: BaseException) -> str | None:
-    """Return the last line of a plugin in an error's traceback, as ``file:line``."""
+    """Return the innermost line of a plugin in an error's traceback as ``file:line``, if any."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno or 1}"
     lines = [

@@ -30,7 +30,7 @@ from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.rates import Rates
 from tasktransfer.present.numbers import DIFFERENCES
 from tasktransfer.present.sentences import format_with_interval
-from tasktransfer.present.tables import Printed, build_printed_tables
+from tasktransfer.present.tables import PrintedTable, build_printed_tables
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study
@@ -484,7 +484,7 @@ def test_runs_of_table_2_are_cells_times_seeds(study: Study, results: Frames) ->
     counts = {}
     for name, heads in (("table2", ["Runs"]), ("summary", ["Cells", "Seeds"])):
         table = tables[name]
-        assert isinstance(table, Printed)
+        assert isinstance(table, PrintedTable)
         lines = [line for block in table.layout.blocks for entry in block for line in entry]
         rows = [dict(zip(table.layout.head, line, strict=True)) for line in lines]
         counts[name] = {

@@ -15,7 +15,7 @@ from record_factory import Run, Scorer, constructed
 
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.statistics.controls import controls
-from tasktransfer.present.kit.style import lay_out
+from tasktransfer.present.kit.style import fix_layout
 from tasktransfer.results.frames import Frames, list_names
 from transfer_frames import compute_frames
 
@@ -74,7 +74,7 @@ def flaws(figure: Figure) -> list[str]:
 
     Notes below the figure are not checked, because ``save`` adds room for them.
     """
-    lay_out(figure)
+    fix_layout(figure)
     boxes = _drawn_texts(figure)
     notes = {repr(text.get_text()) for text in figure.texts if text.get_gid()}
     on_canvas = [(name, box) for name, box in boxes if name not in notes]

@@ -15,7 +15,7 @@ from tasktransfer.present.columns import Head
 from tasktransfer.present.csv_text import to_csv
 from tasktransfer.present.html import HtmlTable
 from tasktransfer.present.page.text import hash_text, write_fragment
-from tasktransfer.present.printed import Layout, escape, to_latex, to_markdown, write_table
+from tasktransfer.present.printed import Layout, escape_latex, to_latex, to_markdown, write_table
 
 FORMULAS = [
     "=1+1",
@@ -127,7 +127,7 @@ def test_markdown_shows_a_cell_as_it_is(cell: str, shown: str) -> None:
 def test_latex_has_no_control_characters() -> None:
     text = to_latex(layout("a\rb\x00\x1b\u202e", "\tc"), "caption", "name")
     assert all(character.isprintable() or character == "\n" for character in text)
-    assert escape("\x1b") == "\\textbackslash{}x1b"
+    assert escape_latex("\x1b") == "\\textbackslash{}x1b"
 
 
 def test_a_fragment_has_the_policy_of_the_report(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_every_figure_is_drawn_as_png_and_pdf_and_again_as_the_same_bytes(
 ) -> None:
     drawn = draw_figures(one, tmp_path / "a")
     assert drawn.redrawn == [f"{name}_DailyDialog" for name in SINGLE]
-    files = drawn.files(tmp_path / "a")
+    files = drawn.list_files(tmp_path / "a")
     assert [path.name for path in files] == [
         f"{stem}.{ending}" for stem in drawn.redrawn for ending in ("png", "pdf")
     ]

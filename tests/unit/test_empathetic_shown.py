@@ -28,7 +28,7 @@ from tasktransfer.designs.empathetic.printed import (
     table4_of_paper,
 )
 from tasktransfer.designs.empathetic.shown import TABLES, build_analysis
-from tasktransfer.present.tables import Left, Printed, build_printed
+from tasktransfer.present.tables import AbsentOutput, PrintedTable, build_printed_table
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.study import Study
@@ -61,12 +61,14 @@ def compared(cells: Cells, q: float, seeds: int = 2) -> pd.DataFrame:
     return add_scores(pd.DataFrame(rows, columns=[name for name, _, _ in DIFFERENCES]), 100, POOLS)
 
 
-def table(name: str, of: Frames) -> Printed | Left:
-    return build_printed(build_analysis(of.study), next(t for t in TABLES if t.name == name), of)
+def table(name: str, of: Frames) -> PrintedTable | AbsentOutput:
+    return build_printed_table(
+        build_analysis(of.study), next(t for t in TABLES if t.name == name), of
+    )
 
 
-def lines(made: Printed | Left) -> list[tuple[str, ...]]:
-    assert isinstance(made, Printed)
+def lines(made: PrintedTable | AbsentOutput) -> list[tuple[str, ...]]:
+    assert isinstance(made, PrintedTable)
     entries = [entry for block in made.layout.blocks for entry in block]
     return [made.layout.head, *(line for entry in entries for line in entry)]
 
@@ -152,7 +154,7 @@ def test_words_that_labels_replace_are_reported() -> None:
     scores = {("retrieval", f"{what}prepend-5", "p_at_1", ""): (1.0, 0.0, 2.0)
               for what in ("emo", "topic")}  # fmt: skip
     made = table("table2", view({"summary": summary(scores)}))
-    assert isinstance(made, Printed)
+    assert isinstance(made, PrintedTable)
     assert "longer than the model reads: TopicPrepend-5 up to 6 words" in made.text
 
 
@@ -212,20 +214,20 @@ def test_table_2_is_laid_out_as_printed_with_the_papers_line_below_ours() -> Non
 def test_p_at_1_among_other_candidates_is_another_measure() -> None:
     made = table("table2", view({"summary": summary(SCORES, block=20)}))
     assert lines(made)[2][-1] == "‡"
-    assert isinstance(made, Printed)
+    assert isinstance(made, PrintedTable)
     assert "P@1 among 20 candidates, published among 100" in made.text
 
 
 def test_no_published_value_is_shown_next_to_a_generated_world() -> None:
     made = table("table2", view({"summary": summary(SCORES)}, synthetic=True))
-    assert isinstance(made, Printed)
+    assert isinstance(made, PrintedTable)
     assert not [name for name in made.frame if str(name).startswith("published")]
 
 
 @pytest.mark.parametrize("other", [{"cuts": "limit 20"}, {"facts": {"stand-in: Reddit": "none"}}])
 def test_no_difference_to_another_setting(other: dict[str, Any]) -> None:
     made = table("table2", view({"summary": summary(SCORES)}, **other))
-    assert isinstance(made, Printed)
+    assert isinstance(made, PrintedTable)
     assert made.frame["published"].notna().any()
     assert "difference" not in made.frame
     assert "No differences are shown, because our setting has" in made.text
@@ -263,7 +265,7 @@ def test_table_4_has_published_numbers_and_no_difference_of_machines() -> None:
         "Published": "1", "Hours": "1.5", "Hours incl. earlier stages": "9",
         "Training instances": "64,663",
     }  # fmt: skip
-    assert isinstance(made, Printed)
+    assert isinstance(made, PrintedTable)
     assert made.frame["published_parameters"].tolist() == [85.1e6]
     assert not [name for name in made.frame if str(name).startswith("difference")]
 
@@ -301,7 +303,7 @@ def test_without_shared_seeds_there_is_no_table_of_differences() -> None:
     nothing: Cells = dict.fromkeys(EFFECTS, (math.nan, math.nan, math.nan))
     frames = {"differences": compared(nothing, math.nan, seeds=0), "summary": summary(SCORES)}
     made = table("differences", view(frames))
-    assert isinstance(made, Left)
+    assert isinstance(made, AbsentOutput)
     assert made.why == "Differences from Base: the study compares no method with Base."
     assert plot_differences(view(frames)) is None
 

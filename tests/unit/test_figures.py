@@ -37,7 +37,12 @@ from tasktransfer.designs.transfer.figures.transfer_graph import (
 )
 from tasktransfer.designs.transfer.shown import FIGURES
 from tasktransfer.present.kit.paper import read_caption
-from tasktransfer.present.kit.style import fold_name, format_signed, get_series_look, log_ticks
+from tasktransfer.present.kit.style import (
+    choose_log_ticks,
+    fold_name,
+    format_signed,
+    get_series_look,
+)
 from tasktransfer.results.frames import Frames
 
 ER, TC, DNLI = "emotion_recognition", "topic_classification", "dialogue_nli"
@@ -399,10 +404,10 @@ def test_task_types_are_those_of_the_paper(shared: Path) -> None:
 
 
 def test_ticks_of_logarithmic_axes_are_round_and_few() -> None:
-    assert log_ticks(0.02, 50) == [0.1, 1.0, 10.0]
-    assert log_ticks(100, 1000) == [100.0, 200.0, 500.0, 1000.0]
-    assert log_ticks(120, 196) == [120, 196]
-    assert log_ticks(7, 7) == [7]
+    assert choose_log_ticks(0.02, 50) == [0.1, 1.0, 10.0]
+    assert choose_log_ticks(100, 1000) == [100.0, 200.0, 500.0, 1000.0]
+    assert choose_log_ticks(120, 196) == [120, 196]
+    assert choose_log_ticks(7, 7) == [7]
 
 
 def test_long_names_are_folded() -> None:

@@ -25,7 +25,7 @@ from tasktransfer.designs.transfer.figures.draw import DRAW
 from tasktransfer.designs.transfer.figures.one_dataset import select_dataset
 from tasktransfer.encoding.encoded import is_synthetic, read_manifest
 from tasktransfer.errors import DataError
-from tasktransfer.present.tables import Printed
+from tasktransfer.present.tables import PrintedTable
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.records import as_prepared, read_record
 from tasktransfer.results.study import Study
@@ -107,7 +107,7 @@ def check_marks(results: Frames, folder: Path) -> None:
     """Check every table, figure and page of a study whose dialogues are all generated."""
     assert results.metadata.synthetic
     assert results["transfer_runs"]["synthetic"].all()
-    tables = [table for table in printed(results).values() if isinstance(table, Printed)]
+    tables = [table for table in printed(results).values() if isinstance(table, PrintedTable)]
     assert {table.name for table in tables} >= {"table1", "table2", "published_check", "summary"}
     for table in (table for table in tables if table.metadata is not None):  # not the paper's own
         assert table.text.startswith("SYNTHETIC¹ "), table.name
@@ -206,9 +206,9 @@ def test_each_dataset_is_marked_for_itself(tmp_path: Path) -> None:
     tables = printed(results)
     for name in ("table1", "table2"):
         table = tables[name]
-        assert isinstance(table, Printed) and table.badges.startswith("SYNTHETIC¹")
+        assert isinstance(table, PrintedTable) and table.badges.startswith("SYNTHETIC¹")
         assert "Those of DailyDialog are real." in table.notes[0]
-    assert isinstance(tables["table1"], Printed)
+    assert isinstance(tables["table1"], PrintedTable)
     frame = tables["table1"].frame
     compared = frame.filter(like="published").notna().any(axis=1)
     assert compared.groupby(frame["dataset"]).unique().map(list).to_dict() == {

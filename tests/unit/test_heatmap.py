@@ -40,7 +40,7 @@ from tasktransfer.present.kit.style import (
     NOT_PLANNED,
     compute_colour_limit,
     compute_improvement_limit,
-    save,
+    save_figure,
 )
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.store import build_frame
@@ -253,7 +253,7 @@ def test_missing_and_not_planned_cells_look_apart(tmp_path: Path) -> None:
     for one in (figure, aggregate_of(results)):
         assert {MISSING_LABEL, NOT_PLANNED_LABEL} <= set(legend(one))
     assert MISSING["hatch"] != NOT_PLANNED["hatch"]
-    assert {path.suffix for path in save(figure, tmp_path, "heatmap")} == {".png", ".pdf"}
+    assert {path.suffix for path in save_figure(figure, tmp_path, "heatmap")} == {".png", ".pdf"}
     [dataset] = payload(results, "")["datasets"]
     states = {(cell["source"], cell["target"]): cell["state"] for cell in dataset["cells"]}
     assert states[lost] == "missing"

@@ -15,7 +15,7 @@ from tasktransfer.designs.empathetic import human_frames
 from tasktransfer.designs.empathetic.frames import FRAMES
 from tasktransfer.designs.empathetic.shown import TABLES, build_analysis
 from tasktransfer.errors import ConfigError, DataError
-from tasktransfer.present.tables import Printed, build_printed
+from tasktransfer.present.tables import PrintedTable, build_printed_table
 from tasktransfer.results.frames import Frame, Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.store import build_frame
@@ -70,8 +70,8 @@ def make(frame: Frame, frames: Frames) -> pd.DataFrame:
 def print_table(name: str, frames: Frames) -> list[tuple[str, ...]]:
     """Return the lines of a printed table."""
     declared = next(table for table in TABLES if table.name == name)
-    printed = build_printed(build_analysis(frames.study), declared, frames)
-    assert isinstance(printed, Printed)
+    printed = build_printed_table(build_analysis(frames.study), declared, frames)
+    assert isinstance(printed, PrintedTable)
     return [line for block in printed.layout.blocks for entry in block for line in entry]
 
 

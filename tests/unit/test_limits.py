@@ -15,8 +15,8 @@ from tasktransfer.errors import (
     LEAST_MEMORY_MB,
     MemoryShortageError,
     ModelError,
+    as_fixable_error,
     as_memory_shortage,
-    as_mendable_error,
 )
 
 DEMO = str(Path(__file__).resolve().parents[2] / "workflow" / "presets" / "demo.yaml")
@@ -36,7 +36,7 @@ DEMO = str(Path(__file__).resolve().parents[2] / "workflow" / "presets" / "demo.
     ],
 )
 def test_what_a_person_can_mend(error: Exception, part: str) -> None:
-    known = as_mendable_error(error)
+    known = as_fixable_error(error)
     assert known is not None
     with pytest.raises(type(known), match=part):
         raise known
@@ -45,7 +45,7 @@ def test_what_a_person_can_mend(error: Exception, part: str) -> None:
 
 def test_a_bug_stays_a_bug() -> None:
     for error in (KeyError("seed"), ImportError("No module named 'torch'"), OSError("odd")):
-        assert as_mendable_error(error) is None
+        assert as_fixable_error(error) is None
 
 
 def test_a_library_may_call_it_something_else() -> None:

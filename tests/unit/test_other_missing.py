@@ -17,7 +17,7 @@ from tasktransfer import cli
 from tasktransfer.designs.transfer.collect.method_columns import MEAN, PROMPTED
 from tasktransfer.designs.transfer.tables.table2 import table2
 from tasktransfer.operate.status import Watcher
-from tasktransfer.present.page.holes import format_warnings
+from tasktransfer.present.page.missing_results import format_warnings
 from tasktransfer.results.common_frames import MISSING
 from tasktransfer.results.store import build_frame
 from tasktransfer.results.study import Study

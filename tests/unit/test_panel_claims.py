@@ -19,7 +19,7 @@ from tasktransfer.designs.panel.shown_columns import mark_uncertain
 from tasktransfer.designs.panel.sources.corpora import CorpusDialogue
 from tasktransfer.designs.panel.sources.dataset import _convert_dialogue
 from tasktransfer.models.representation import compute_representations
-from tasktransfer.present.columns import estimate
+from tasktransfer.present.columns import make_estimate_column
 from tasktransfer.results.common_frames import describe_record_limits
 from tasktransfer.tasks.card import Instance
 
@@ -95,7 +95,7 @@ def test_exchanged_items_have_the_context_of_another_item() -> None:
 
 
 def test_a_difference_is_marked_by_the_rule_of_the_answer() -> None:
-    column = mark_uncertain(estimate("difference", "", "+.1f"))
+    column = mark_uncertain(make_estimate_column("difference", "", "+.1f"))
     row = {"difference": 5.0, "low": 1.0, "high": 9.0, "q": 0.01, "seeds_low": 1.0}
     assert not column.show({**row, "seeds_high": 9.0}).endswith("°")
     assert column.show({**row, "seeds_low": -3.0, "seeds_high": 13.0}).endswith("°")

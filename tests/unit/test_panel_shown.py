@@ -24,7 +24,7 @@ from tasktransfer.designs.panel.printed import join_experts, table3, table4, tab
 from tasktransfer.designs.panel.printed_transfer import table5, table7
 from tasktransfer.designs.panel.shown import build_analysis
 from tasktransfer.designs.panel.shown_columns import mark_uncertain
-from tasktransfer.present.columns import estimate
+from tasktransfer.present.columns import make_estimate_column
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.store import build_frame
@@ -182,7 +182,7 @@ def test_the_domains_expert_is_behind_its_set_and_all_are_behind_others() -> Non
 
 
 def test_a_correlation_that_is_not_sure_is_marked() -> None:
-    cell = mark_uncertain(estimate("value", "", ".1f"))
+    cell = mark_uncertain(make_estimate_column("value", "", ".1f"))
     assert cell.show({"value": 5.0, "low": 1.0, "high": 9.0, "q": 0.04}) == "5.0 [1.0, 9.0]"
     assert cell.show({"value": 5.0, "low": 1.0, "high": 9.0, "q": 0.06}) == "5.0 [1.0, 9.0]°"
 

@@ -20,7 +20,7 @@ from tasktransfer.designs.transfer.figures.draw import DRAW
 from tasktransfer.designs.transfer.figures.methods import plot_methods
 from tasktransfer.designs.transfer.frames import METHODS
 from tasktransfer.designs.transfer.shown import FIGURES
-from tasktransfer.present.figures import draw_for_paper, find_engine, list_paper_endings
+from tasktransfer.present.figures import draw_for_paper, find_latex_engine, list_paper_endings
 from tasktransfer.present.kit.panels import create_panels
 from tasktransfer.present.kit.paper import (
     CELL,
@@ -30,7 +30,7 @@ from tasktransfer.present.kit.paper import (
     count_columns,
     use_paper_style,
 )
-from tasktransfer.present.kit.style import save
+from tasktransfer.present.kit.style import save_figure
 from tasktransfer.results.frames import Frames, list_names
 
 TASKS = ("emotion_recognition", "topic_classification", "dialogue_nli")
@@ -108,7 +108,7 @@ def test_panels_of_a_group_stay_in_one_row() -> None:
 def test_files_have_the_page_width_and_the_whole_caption(results: Frames, tmp_path: Path) -> None:
     drawn = draw_figures(results, tmp_path, ["transfer_graph"], "paper")
     assert drawn.names == ["transfer_graph_DailyDialog"]
-    assert [path.suffix[1:] for path in drawn.files(tmp_path)] == list(list_paper_endings())
+    assert [path.suffix[1:] for path in drawn.list_files(tmp_path)] == list(list_paper_endings())
     path = tmp_path / "transfer_graph_DailyDialog.pdf"
     box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ", path.read_bytes())
     assert box is not None
@@ -125,7 +125,7 @@ def test_files_have_the_page_width_and_the_whole_caption(results: Frames, tmp_pa
 def test_the_caption_is_in_the_files_for_the_screen_too(results: Frames, tmp_path: Path) -> None:
     figure = DRAW["effects"](results, "DailyDialog")
     assert figure is not None
-    png, _ = save(figure, tmp_path, "effects")
+    png, _ = save_figure(figure, tmp_path, "effects")
     with Image.open(png) as picture:
         texts = dict(picture.info)
     assert "TC: topic classification" in texts["Description"]
@@ -143,7 +143,7 @@ def test_panels_move_below_each_other_only_on_paper() -> None:
         assert count_columns(4, 2.6, 4) == 1
 
 
-@pytest.mark.skipif(find_engine() != "pdflatex", reason="needs pdflatex and pgf")
+@pytest.mark.skipif(find_latex_engine() != "pdflatex", reason="needs pdflatex and pgf")
 def test_latex_reads_the_files(results: Frames, tmp_path: Path) -> None:
     for name in ("effects", "multi_source", "aggregate_transfer"):
         figure = DRAW[name](results, "DailyDialog")

@@ -36,7 +36,7 @@ from tasktransfer.designs.transfer.tables.paper_tables import (
 )
 from tasktransfer.present.declared import TABLE_ENDINGS
 from tasktransfer.present.kit.style import format_heading
-from tasktransfer.present.tables import Left
+from tasktransfer.present.tables import AbsentOutput
 from tasktransfer.results.frames import Frames
 
 
@@ -289,7 +289,7 @@ def test_a_study_without_several_sources_says_so(single: Frames, printed: Path) 
     tables = every_table(single)
     for name, title in (("table3", "Table 3"), ("table6", "Table 6")):
         table = tables[name]
-        assert isinstance(table, Left)
+        assert isinstance(table, AbsentOutput)
         assert table.why == f"{title}: the study has no multi-source run."
         assert not list(printed.glob(f"{name}.*"))
 

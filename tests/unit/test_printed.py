@@ -31,7 +31,7 @@ from tasktransfer.present.numbers import (
 from tasktransfer.present.printed import (
     Layout,
     build_plain_layout,
-    escape,
+    escape_latex,
     group_blocks,
     to_latex,
     to_markdown,
@@ -48,7 +48,7 @@ NASTY = "a_b 5% #1 {x} ~^\\ & $ | <y> [z] *"
 
 
 def test_latex_escapes_every_special_character() -> None:
-    assert escape("a_b 5% #1 {x} ~^\\ & $ | <") == (
+    assert escape_latex("a_b 5% #1 {x} ~^\\ & $ | <") == (
         "a\\_b 5\\% \\#1 \\{x\\} \\textasciitilde{}\\textasciicircum{}\\textbackslash{} \\& \\$ "
         "\\textbar{} \\textless{}"
     )

@@ -28,12 +28,12 @@ from tasktransfer.present.kit.matrix import (
     SURVIVES_LABEL,
 )
 from tasktransfer.present.kit.paper import WIDE, use_paper_style
-from tasktransfer.present.kit.style import format_signed, save
+from tasktransfer.present.kit.style import format_signed, save_figure
 from tasktransfer.present.marks import describe_limits
 from tasktransfer.present.numbers import format_named_p, format_p_value
-from tasktransfer.present.page.holes import STATES
+from tasktransfer.present.page.missing_results import STATES
 from tasktransfer.present.sentences import format_with_interval
-from tasktransfer.present.tables import Printed
+from tasktransfer.present.tables import PrintedTable
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.state import DAMAGED, State
 
@@ -289,7 +289,7 @@ def test_a_column_of_dashes_is_left_out() -> None:
     results = small()
     summary = results["summary"].assign(mean_low=np.nan, mean_high=np.nan, rank=np.nan)
     table = printed(results.replace({"summary": summary}))["summary"]
-    assert isinstance(table, Printed)
+    assert isinstance(table, PrintedTable)
     labels = list(table.layout.head)
     assert "Rank" not in labels
     assert labels.count("interval") == 3
@@ -370,7 +370,7 @@ def test_every_figure_has_a_caption_which_snakemakes_report_shows_too() -> None:
 def test_figures_are_in_the_file_and_their_pdfs_are_linked(tmp_path: Path) -> None:
     figure = Figure(figsize=(20, 3))
     figure.subplots().plot([0, 1])
-    save(figure, tmp_path / "figures", "heatmap_DailyDialog")
+    save_figure(figure, tmp_path / "figures", "heatmap_DailyDialog")
     out = write_report(small(), tmp_path / "figures", tmp_path / "report.html")
     tags = outline(out.read_text(encoding="utf-8")).tags
     [image] = [attributes for tag, attributes in tags if tag == "img"]
@@ -417,7 +417,7 @@ def test_at_the_papers_scale_the_page_is_below_ten_megabytes(tmp_path: Path) -> 
         Asked({"DailyDialog": DAILY, "Friends": FRIENDS}, seeds=range(5), several=several)
     )
     assert len(results["transfer_runs"]) == 6195 + 180
-    [png, _] = save(dense_figure(), tmp_path, "dense")
+    [png, _] = save_figure(dense_figure(), tmp_path, "dense")
     picture = png.read_bytes()
     for dataset in ("DailyDialog", "Friends"):
         for name in list(FIGURES)[:4]:

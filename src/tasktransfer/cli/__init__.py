@@ -47,8 +47,8 @@ from tasktransfer.errors import (
     as_memory_shortage,
     as_plugin_error,
     as_storage_error,
-    refuse_little_memory,
-    tell,
+    check_memory_limit,
+    print_message,
 )
 from tasktransfer.files.terminal import apply_colour
 from tasktransfer.results.state import INTERRUPTED
@@ -109,7 +109,7 @@ def _flush_output() -> int:
         return 0
     except OSError as error:
         problem = as_storage_error(error) or StorageError(str(error))
-        tell(f"{apply_colour('error:', 'red', sys.stderr)} {problem}")
+        print_message(f"{apply_colour('error:', 'red', sys.stderr)} {problem}")
         return problem.exit_code
     finally:
         with suppress(OSError):
@@ -154,7 +154,7 @@ def run(chosen: argparse.Namespace) -> int:
     """Run ``chosen.command`` with the parsed arguments. Return the exit code, as ``main`` does."""
     try:
         if not chosen.light:
-            refuse_little_memory()
+            check_memory_limit()
         chosen.command(chosen)
     except KeyboardInterrupt:
         print(INTERRUPTED, file=sys.stderr)
@@ -171,7 +171,7 @@ def run(chosen: argparse.Namespace) -> int:
         )
         if problem is None:
             raise
-        tell(f"{apply_colour('error:', 'red', sys.stderr)} {problem}")
+        print_message(f"{apply_colour('error:', 'red', sys.stderr)} {problem}")
         return problem.exit_code
     return 0
 

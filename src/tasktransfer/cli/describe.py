@@ -154,7 +154,7 @@ def _validate_models(study: Study) -> None:
 
 def _validate_prompts(study: Study) -> None:
     """Render example prompts of the prompted models on the disk, with their chat templates."""
-    from tasktransfer.errors import tell_note
+    from tasktransfer.errors import print_note
 
     cases: dict[tuple[str, Any, bool], ModelSpec] = {}
     for asked, model in _collect_prompted_models(study):
@@ -167,7 +167,7 @@ def _validate_prompts(study: Study) -> None:
         seen = check_prompts(model, study.base_model(name), chat, examples=examples)
         notes += [f"model {name}: {note}" for note in seen]
     for note in dict.fromkeys(notes):
-        tell_note(note)
+        print_note(note)
 
 
 def _collect_prompted_models(study: Study) -> Iterator[tuple[Mapping[str, Any], ModelSpec]]:

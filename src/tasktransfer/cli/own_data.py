@@ -18,7 +18,7 @@ from tasktransfer.cli.options import (
     add_repeated,
     parse_folder,
 )
-from tasktransfer.errors import ConfigError, DataError, escape_line, tell_note
+from tasktransfer.errors import ConfigError, DataError, escape_line, print_note
 from tasktransfer.files import json_text
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def data_check(chosen: argparse.Namespace) -> None:
         for line in checked.dialogue:
             print(f"# {line}")
     for note in () if chosen.json else checked.notes:
-        tell_note(note)
+        print_note(note)
     _refuse_problems(checked)
     print("no problem found", file=sys.stderr)
 
@@ -174,7 +174,7 @@ def init(chosen: argparse.Namespace) -> None:
     )
     written = write_study(wish, declared, checked.lengths)
     for note in (*checked.notes, *written.notes):
-        tell_note(note)
+        print_note(note)
     if release is None and written.sources:
         print(
             "note: FETA's datasets were not found, so the sources come from the tiny world, which "

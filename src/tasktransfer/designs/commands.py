@@ -52,11 +52,11 @@ def write_figures(design: Design, study: Study) -> None:
 
 def write_paper_figures(design: Design, study: Study) -> None:
     """Draw the figures in paper style, into a folder next to the other figures."""
-    from tasktransfer.present.figures import find_engine  # noqa: PLC0415
+    from tasktransfer.present.figures import find_latex_engine  # noqa: PLC0415
 
     analysis = design.analysis(study)
     _draw(analysis, read_frames(study, analysis), Path(study.figures) / "paper", "paper")
-    if find_engine() is None:
+    if find_latex_engine() is None:
         print("No PGF files: LaTeX is not installed. Install pdflatex, lualatex or xelatex.")
 
 
@@ -64,7 +64,7 @@ def _draw(analysis: Analysis, frames: Frames, out: Path, style: FigureStyle) -> 
     from tasktransfer.present.figures import draw_figures  # noqa: PLC0415
 
     drawn = draw_figures(analysis, frames, out, style)
-    for path in drawn.files(out):
+    for path in drawn.list_files(out):
         print(path)
     for hole in drawn.left:
         print(hole.why)

@@ -14,13 +14,13 @@ _SPLITS = {"dev": 0, "test": 1}
 
 def write_calibration_figure(folder: Path, exported: Exported) -> None:
     """Write the reliability diagram and the coverage of an exported model into its folder."""
-    from tasktransfer.present.kit.panels import create_panels, make_line_entry, name_panel  # noqa: PLC0415
+    from tasktransfer.present.kit.panels import create_panels, make_line_entry, set_panel_title  # noqa: PLC0415
     from tasktransfer.present.kit.style import (  # noqa: PLC0415
         DPI,
         INK,
         add_legend_below,
+        fix_layout,
         get_series_look,
-        lay_out,
     )
 
     figure, (diagram, curve) = create_panels(2, 3.0, 2.6, shared="none")
@@ -33,8 +33,8 @@ def write_calibration_figure(folder: Path, exported: Exported) -> None:
         xs, ys = ([row[key] for row in known] for key in ("coverage", "accuracy"))
         curve.plot(xs, ys, color=look.colour, marker=look.marker, ls=look.line, ms=4)
     diagram.plot([0, 100], [0, 100], color=INK, lw=0.8, ls=":")
-    name_panel(diagram, "Reliability (number: instances of test)")
-    name_panel(curve, "Inputs above a threshold")
+    set_panel_title(diagram, "Reliability (number: instances of test)")
+    set_panel_title(curve, "Inputs above a threshold")
     diagram.set_xlabel("probability, percent", fontsize=9)
     curve.set_xlabel("labelled, percent", fontsize=9)
     for axes in (diagram, curve):
@@ -50,7 +50,7 @@ def write_calibration_figure(folder: Path, exported: Exported) -> None:
         for when, alpha in (("without", 0.35), ("with", 1.0))
     ]
     add_legend_below(figure, entries)
-    lay_out(figure)
+    fix_layout(figure)
     with replace_file(folder / PICTURE) as part:
         figure.savefig(part, format="png", dpi=DPI, metadata={"Software": None})
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from tasktransfer.datasets.declared.inputs import Input, check_first_input, open_inputs
-from tasktransfer.errors import ConfigError, tell_note
+from tasktransfer.errors import ConfigError, print_note
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import StatusLine
 
@@ -72,9 +72,9 @@ def predict_file(folder: Path, file: Path, out: Path | None, request: Prediction
             stream = stack.enter_context(part.open("w", encoding="utf-8"))
         count = _write_predictions(predictor, check_first_input(inputs, file), stream, request)
     for note in notes[:MOST_NOTES]:
-        tell_note(note)
+        print_note(note)
     if len(notes) > MOST_NOTES:
-        tell_note(f"{file}: {len(notes) - MOST_NOTES:,} more notes are not shown")
+        print_note(f"{file}: {len(notes) - MOST_NOTES:,} more notes are not shown")
     print(f"{out or file}: {count:,} predictions", file=sys.stderr)
 
 

@@ -38,30 +38,40 @@ class Column:
     counts: bool = False
 
 
-def text(
+def make_text_column(
     key: str, label: str, spell: Callable[[str], str] = str, kind: ColumnKind = "word"
 ) -> Column:
-    """Return a column of words, with a dash for missing ones."""
+    """Return a column of texts, which shows a dash for missing values.
+
+    Args:
+        key: column of the frame.
+        label: title of the printed column.
+        spell: function that formats a value.
+        kind: kind of the column, see ``Head``.
+    """
     return Column(
         Head(label, kind), lambda row: DASH if is_missing(row[key]) else spell(str(row[key]))
     )
 
 
-def long_text(key: str, label: str) -> Column:
-    """Return a column of paths or messages."""
-    return text(key, label, kind="long")
+def make_long_text_column(key: str, label: str) -> Column:
+    """Return a column of long texts, such as paths or messages, which may break."""
+    return make_text_column(key, label, kind="long")
 
 
-def number(key: str, label: str, form: str) -> Column:
-    """Return a column of numbers in a format of ``format()``; whole numbers are counts."""
+def make_number_column(key: str, label: str, form: str) -> Column:
+    """Return a column of numbers with a format specification such as ``.2f``.
+
+    Formats that end in ``d`` are for counts (``Column.counts``).
+    """
     counts = form.endswith("d")
     return Column(Head(label, "number"), lambda row: numbers.format_number(row[key], form), counts)
 
 
-def interval(
+def make_interval_column(
     low: str, high: str, label: str, form: str, bounds: numbers.Range | None = None
 ) -> Column:
-    """Return a column that combines two columns of a frame: ``low to high``.
+    """Return a column of intervals, which combines two columns of a frame: ``low to high``.
 
     ``bounds`` is the range of the quantity, at which the printed interval is cut off.
     """
@@ -77,7 +87,7 @@ def _bound(ends: tuple[Any, Any], bounds: numbers.Range | None) -> tuple[Any, An
     return numbers.bound_interval(*ends, bounds) if bounds else ends
 
 
-def estimate(
+def make_estimate_column(
     key: str,
     label: str,
     form: str,
@@ -85,9 +95,11 @@ def estimate(
     high: str = "high",
     bounds: numbers.Range | None = None,
 ) -> Column:
-    """Return a column of values with intervals, ``61.2 [58.0, 64.1]``, or without if missing.
+    """Return a column of values with their intervals, such as ``61.2 [58.0, 64.1]``.
 
-    ``bounds`` is the range of the quantity, as for ``interval``.
+    A value whose interval is missing is shown alone.
+
+    ``bounds`` is the range of the quantity, as for ``make_interval_column``.
     """
 
     def show(row: Row) -> str:
@@ -101,6 +113,6 @@ def estimate(
     return Column(Head(label, "number"), show)
 
 
-def probability(key: str, label: str) -> Column:
-    """Return a column of p-values."""
+def make_p_value_column(key: str, label: str) -> Column:
+    """Return a column of p-values or q-values with three decimals."""
     return Column(Head(label, "number"), lambda row: numbers.format_p_value(row[key]))

@@ -21,18 +21,21 @@ _NUMBER = re.compile(r"[+-]?(\d[\d,]*\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 def to_csv(frame: pd.DataFrame, *, float_format: str | None = None) -> str:
     """Return a frame as CSV, without its index."""
-    safe = frame.set_axis([as_text(str(name)) for name in frame.columns], axis=1)
+    safe = frame.set_axis([escape_formula(str(name)) for name in frame.columns], axis=1)
     for place in range(safe.shape[1]):
         column = safe.iloc[:, place]
         if isinstance(column.dtype, pd.CategoricalDtype):
             column = column.astype(object)
         if is_object_dtype(column.dtype) or is_string_dtype(column.dtype):
-            safe.isetitem(place, list(map(as_text, column)))
+            safe.isetitem(place, list(map(escape_formula, column)))
     return str(safe.to_csv(index=False, lineterminator="\n", float_format=float_format))
 
 
-def as_text(value: Any) -> Any:
-    """Return a cell that is not a formula in a spreadsheet; values that are not text stay."""
+def escape_formula(value: Any) -> Any:
+    """Return a cell's value, with an apostrophe before a text that would be run as a formula.
+
+    Values that are not texts are returned unchanged.
+    """
     if not isinstance(value, str):
         return value
     # A carriage return alone would end the line: Python's csv does not quote it.

@@ -47,7 +47,7 @@ FIGURE_ENDINGS = ("png", "pdf")
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class FlatTable:
     """A table with one line per row of the frame: words first, then right-aligned numbers.
 
     ``blocks`` is the column whose changes are separated by a rule.
@@ -58,7 +58,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Crossed:
+class PivotTable:
     """A table with one line per combination of ``rows``, and one column per value of ``across``.
 
     Args:
@@ -111,7 +111,7 @@ class Table:
     name: str
     title: str
     make: Callable[[Frames], pd.DataFrame | None]
-    shape: Listed | Crossed | Callable[[Frames, pd.DataFrame], Layout]
+    shape: FlatTable | PivotTable | Callable[[Frames, pd.DataFrame], Layout]
     keys: tuple[str, ...] = ()
     caption: str = ""
     notes: Callable[[Frames, pd.DataFrame], Sequence[str]] = lambda frames, frame: ()
@@ -207,10 +207,10 @@ class Block:
 
 
 if TYPE_CHECKING:
-    from tasktransfer.present.page import holes, origin
+    from tasktransfer.present.page import missing_results, origin
     from tasktransfer.results import common_frames
 else:
-    holes = LazyPackage("tasktransfer.present.page").holes
+    missing_results = LazyPackage("tasktransfer.present.page").missing_results
     origin = LazyPackage("tasktransfer.present.page").origin
     common_frames = LazyPackage("tasktransfer.results").common_frames
 
@@ -260,7 +260,9 @@ class Analysis:
     captions: str = ""
     blocks: Callable[[Frames], Mapping[str, Sequence[Block]]] = lambda frames: {}
     missing: Callable[[Frames], pd.DataFrame] = lambda frames: frames["missing"]
-    missing_columns: Callable[[pd.DataFrame], Sequence[Column]] = holes.build_common_columns
+    missing_columns: Callable[[pd.DataFrame], Sequence[Column]] = (
+        missing_results.build_common_columns
+    )
     facts: Callable[[Frames], Sequence[tuple[str, str]]] = origin.list_facts
     styles: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ()

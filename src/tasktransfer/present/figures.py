@@ -32,9 +32,9 @@ from tasktransfer.present.csv_text import to_csv
 from tasktransfer.present.declared import FIGURE_ENDINGS, Analysis, Figure
 from tasktransfer.present.kit import paper
 from tasktransfer.present.kit.paper import read_caption
-from tasktransfer.present.kit.style import EMBEDDED_FONTS, lay_out, save
-from tasktransfer.present.printed import escape
-from tasktransfer.present.tables import Left
+from tasktransfer.present.kit.style import EMBEDDED_FONTS, fix_layout, save_figure
+from tasktransfer.present.printed import escape_latex
+from tasktransfer.present.tables import AbsentOutput
 from tasktransfer.results.frames import Frames
 
 FigureStyle = Literal["screen", "paper"]
@@ -49,7 +49,7 @@ CODE = ("present", "results", "stats", "datasets")
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawingResult:
     """Result of drawing figures.
 
     Args:
@@ -60,18 +60,18 @@ class Drawn:
 
     names: list[str]
     redrawn: list[str]
-    left: list[Left]
+    left: list[AbsentOutput]
     endings: Sequence[str] = FIGURE_ENDINGS
 
-    def files(self, folder: Path) -> list[Path]:
-        """Return the files of every figure."""
+    def list_files(self, folder: Path) -> list[Path]:
+        """Return the paths of all files of the figures in a folder."""
         return [folder / f"{name}.{ending}" for name in self.names for ending in self.endings]
 
 
 def draw_figures(
     shown: Analysis, frames: Frames, out: Path, style: FigureStyle = "screen"
-) -> Drawn:
-    """Draw the figures whose data, code or names changed since they were drawn into ``out``.
+) -> DrawingResult:
+    """Draw the figures of a study into a folder, except those that have not changed.
 
     ``manifest.json`` in this folder has a digest of each figure's inputs. A figure is kept if its
     digest is unchanged and its files exist. Files of figures without data are removed. The manifest
@@ -82,7 +82,7 @@ def draw_figures(
     manifest = _read_manifest(out / MANIFEST)
     digests = dict(manifest)
     endings = list_paper_endings() if style == "paper" else FIGURE_ENDINGS
-    drawn = Drawn([], [], [], endings)
+    drawn = DrawingResult([], [], [], endings)
     for figure in show_progress(shown.figures, "drawing figures"):
         part = frames.select(figure.reads)
         if figure.part is not None:
@@ -97,12 +97,12 @@ def draw_figures(
         if manifest.get(figure.name) != digest or not all(path.is_file() for path in paths):
             canvas = figure.draw(part) if figure.planned(frames.study) else None
             if canvas is None:
-                drawn.left.append(explain_absence(figure))
+                drawn.left.append(describe_absent_figure(figure))
                 continue
             if style == "paper":
                 draw_for_paper(partial(figure.draw, part), canvas, out / figure.name, caption)
             else:
-                save(canvas, out, figure.name)
+                save_figure(canvas, out, figure.name)
             if figure.data is not None:
                 with replace_file(csv) as file:
                     file.write_text(to_csv(figure.data(part)), encoding="utf-8")
@@ -111,17 +111,17 @@ def draw_figures(
             _write_manifest(out / MANIFEST, digests)
         drawn.names.append(figure.name)
     gone = [name for name in digests if name not in drawn.names]
-    _remove(out, gone, endings)
+    _remove_files(out, gone, endings)
     tables = {table.name for table in shown.tables}
-    _remove(out, [name for name in gone if name not in tables], ("csv",))
+    _remove_files(out, [name for name in gone if name not in tables], ("csv",))
     if set(digests) != set(drawn.names):
         _write_manifest(out / MANIFEST, {name: digests[name] for name in drawn.names})
     return drawn
 
 
-def explain_absence(figure: Figure) -> Left:
-    """Return the reason why a study does not have a figure."""
-    return Left(
+def describe_absent_figure(figure: Figure) -> AbsentOutput:
+    """Return an entry for a figure that the study does not have, with the reason."""
+    return AbsentOutput(
         figure.name,
         figure.title,
         f"{figure.title}: the study {figure.nothing}.",
@@ -135,7 +135,9 @@ def compute_drawing_digest(figure: Figure, part: Frames) -> str:
     return compute_digest(
         {
             "figure": [figure.name, figure.title],
-            "code": _compute_code_digest(part.study.config.design, _locate_file(figure.draw)),
+            "code": _compute_code_digest(
+                part.study.config.design, _locate_source_file(figure.draw)
+            ),
             "study": [metadata.study, metadata.synthetic, metadata.cuts],
             "facts": dict(metadata.facts),
             "shorts": dict(metadata.shorts),
@@ -169,7 +171,7 @@ def _compute_code_digest(design: str, file: str) -> str:
     return digest.hexdigest()
 
 
-def _locate_file(draw: Any) -> str:
+def _locate_source_file(draw: Any) -> str:
     return str((draw.func if isinstance(draw, partial) else draw).__code__.co_filename)
 
 
@@ -187,7 +189,7 @@ def _write_manifest(path: Path, digests: dict[str, str]) -> None:
         part.write_text(json.dumps(digests, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def _remove(out: Path, names: Sequence[str], endings: Sequence[str]) -> None:
+def _remove_files(out: Path, names: Sequence[str], endings: Sequence[str]) -> None:
     for name in names:
         for ending in endings:
             (out / f"{name}.{ending}").unlink(missing_ok=True)
@@ -196,14 +198,17 @@ def _remove(out: Path, names: Sequence[str], endings: Sequence[str]) -> None:
 # --- paper style ----------------------------------------------------------------------------------
 
 
-def find_engine() -> str | None:
-    """Return the first LaTeX engine on the path; None without LaTeX."""
+def find_latex_engine() -> str | None:
+    """Return the name of the first LaTeX engine on the PATH, or None if LaTeX is not installed."""
     return next((engine for engine in ENGINES if shutil.which(engine)), None)
 
 
 def list_paper_endings() -> tuple[str, ...]:
-    """Return the endings of a figure's files. PGF files need LaTeX to measure text."""
-    return ("pdf", "tex", "pgf") if find_engine() else ("pdf", "tex")
+    """Return the endings of a paper figure's files.
+
+    PGF is among them only if LaTeX is installed, which matplotlib needs to measure text.
+    """
+    return ("pdf", "tex", "pgf") if find_latex_engine() else ("pdf", "tex")
 
 
 def draw_for_paper(
@@ -217,49 +222,52 @@ def draw_for_paper(
         path: the files without their endings (``list_paper_endings``).
         caption: caption of the figure's kind. The figure's own title, notes and marks are added.
     """
-    width = paper.NARROW if paper.is_narrow(on_screen) else paper.WIDE
-    figure = _draw_at(draw, width)
+    width = paper.NARROW if paper.can_fit_one_column(on_screen) else paper.WIDE
+    figure = _draw_with_width(draw, width)
     if figure is not None and paper.exceeds_width(figure):
         width = paper.WIDE
-        figure = _draw_at(draw, width)
+        figure = _draw_with_width(draw, width)
     if figure is None:
         return
     box, own = paper.crop_height(figure, MARGIN), read_caption(figure)
     text = " ".join(part for part in (own.title, caption, own.notes, own.marks) if part)
     about: dict[str, Any] = {"CreationDate": None, "Subject": text}
-    with mpl.rc_context({"pdf.fonttype": EMBEDDED_FONTS}), _replace_ending(path, "pdf") as part:
+    with (
+        mpl.rc_context({"pdf.fonttype": EMBEDDED_FONTS}),
+        _replace_figure_file(path, "pdf") as part,
+    ):
         figure.savefig(part, format="pdf", bbox_inches=box, metadata=about)
-    with _replace_ending(path, "tex") as part:
+    with _replace_figure_file(path, "tex") as part:
         part.write_text(format_latex_figure(path.name, width, text), encoding="utf-8")
-    if engine := find_engine():
+    if engine := find_latex_engine():
         _prepare_for_latex(figure)
         with (
             mpl.rc_context({"pgf.texsystem": engine, "pgf.rcfonts": False}),
-            _replace_ending(path, "pgf") as part,
+            _replace_figure_file(path, "pgf") as part,
         ):
             figure.savefig(part, format="pgf", bbox_inches=box)
 
 
-def _draw_at(draw: Callable[[], Canvas | None], width: float) -> Canvas | None:
+def _draw_with_width(draw: Callable[[], Canvas | None], width: float) -> Canvas | None:
     with paper.use_paper_style(width):
         figure = draw()
         if figure is not None:
-            lay_out(figure)
+            fix_layout(figure)
     return figure
 
 
-def _replace_ending(path: Path, ending: str) -> AbstractContextManager[Path]:
+def _replace_figure_file(path: Path, ending: str) -> AbstractContextManager[Path]:
     return replace_file(path.with_name(f"{path.name}.{ending}"))
 
 
 def format_latex_figure(name: str, width: float, caption: str) -> str:
-    """Return a LaTeX figure with a PDF and its caption, which a paper can include."""
+    """Return the LaTeX code of a figure environment with the PDF, its caption and a label."""
     lines = (
         "% Needs \\usepackage{graphicx}. Run LaTeX in this folder, or set \\graphicspath.",
         "\\begin{figure}[t]",
         "  \\centering",
         f"  \\includegraphics[width={width:g}in]{{{name}.pdf}}",
-        f"  \\caption{{{escape(caption)}}}",
+        f"  \\caption{{{escape_latex(caption)}}}",
         f"  \\label{{fig:{name}}}",
         "\\end{figure}",
     )
@@ -284,4 +292,4 @@ def _prepare_for_latex(figure: Canvas) -> None:
 
 def _escape_lines(text: str) -> str:
     """Escape each line; formulas (``$``) are LaTeX code already."""
-    return text if "$" in text else "\n".join(map(escape, text.split("\n")))
+    return text if "$" in text else "\n".join(map(escape_latex, text.split("\n")))

@@ -32,7 +32,7 @@ class HtmlTable:
         folded: true if the table is collapsed.
         grouped: true to separate groups of rows by rules, instead of all rows.
         note: plain text below the table.
-        untold: sentence that replaces a table without values; empty if it has values.
+        absence: sentence that replaces a table without values; empty if it has values.
         badges: marks of the study.
         notes: explanations of the marks, and further notes.
         files: (label, name, content as a data URI) of the files that the page offers.
@@ -49,7 +49,7 @@ class HtmlTable:
     folded: bool = False
     grouped: bool = False
     note: str = ""
-    untold: str = ""
+    absence: str = ""
     badges: str = ""
     notes: Sequence[str] = ()
     explain: Sequence[Sequence[str]] | None = None
@@ -57,7 +57,7 @@ class HtmlTable:
 
     @property
     def count(self) -> int:
-        """The number of rows."""
+        """Number of rows."""
         return sum(len(block) for block in self.blocks)
 
 
@@ -73,7 +73,7 @@ def build_table(
     note: str = "",
     needs: str = "",
 ) -> HtmlTable:
-    """Build a table from a frame, with one line per row.
+    """Return an HTML table with one line per row of a frame.
 
     Columns without any value are left out, and the note names them.
 
@@ -91,7 +91,7 @@ def build_table(
     rows = [[column.show(row) for column in columns] for row in to_records(frame)]
     filled = [n for n in range(len(columns)) if any(row[n] != DASH for row in rows)]
     values = [n for n in filled if n >= keys and not columns[n].counts]
-    untold = explain_missing_values(needs) if rows and not values else ""
+    absence = explain_missing_values(needs) if rows and not values else ""
     kept = [n for n in range(len(columns)) if n < keys or n in filled or not rows]
     lost = dict.fromkeys(columns[n].head.label for n in range(len(columns)) if n not in kept)
     if lost:
@@ -106,7 +106,7 @@ def build_table(
         keys,
         folded,
         note=note,
-        untold=untold,
+        absence=absence,
     )
 
 
@@ -119,10 +119,10 @@ def as_html(
     badges: str = "",
     notes: Sequence[str] = (),
     folded: bool = False,
-    untold: str = "",
+    absence: str = "",
     explain: Sequence[Sequence[str]] | None = None,
 ) -> HtmlTable:
-    """Convert a printed table's layout for a page, with the lines of Markdown and LaTeX."""
+    """Convert the layout of a printed table to an HTML table with the same lines."""
     entries = [entry for block in layout.blocks for entry in block]
     return HtmlTable(
         name,
@@ -136,7 +136,7 @@ def as_html(
         keys=0,
         folded=folded,
         grouped=any(len(entry) > 1 for entry in entries),
-        untold=untold,
+        absence=absence,
         badges=badges,
         notes=notes,
         explain=explain,

@@ -86,13 +86,16 @@ def _join(names: Sequence[str]) -> str:
 
 
 def list_substitutes(metadata: Metadata) -> dict[str, str]:
-    """Return each replaced input of the paper → its substitute."""
+    """Return a mapping from each replaced input of the paper to its substitute."""
     facts = metadata.facts.items()
     return {key.removeprefix(STAND_IN): text for key, text in facts if key.startswith(STAND_IN)}
 
 
 def format_badges(marks: Sequence[Mark]) -> str:
-    """Return the badges in one line with their notes' numbers: ``SYNTHETIC¹ · SUBSAMPLED²``."""
+    """Return the badges in one line, each with the number of its note.
+
+    For example ``SYNTHETIC¹ · SUBSAMPLED²``.
+    """
     numbered = (f"{mark.badge}{str(n).translate(_RAISED)}" for n, mark in enumerate(marks, 1))
     return " · ".join(numbered)
 
@@ -103,7 +106,7 @@ def format_notes(marks: Sequence[Mark], more: Sequence[str] = ()) -> list[str]:
     return [f"{n} {text}" for n, text in enumerate([*texts, *more], 1)]
 
 
-def describe_setting(metadata: Metadata) -> str:
+def describe_setting_differences(metadata: Metadata) -> str:
     """Describe how the setting differs from the paper's; empty if it does not."""
     parts = [f"subsampled data ({describe_limits(metadata.cuts)})"] if metadata.cuts else []
     replaced = [*list_substitutes(metadata)]

@@ -68,7 +68,7 @@ SECOND_DIFFERENCES: Range = (-200.0, 200.0)
 
 
 def bound_interval(low: Any, high: Any, bounds: Range) -> tuple[Any, Any]:
-    """Return both ends within a range; missing ends stay missing.
+    """Return an interval clipped to a range; missing ends stay missing.
 
     A 95 % interval stays one, because no value outside the range can be true.
     """

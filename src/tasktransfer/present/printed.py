@@ -42,8 +42,11 @@ class Layout:
     numbers: int
     blocks: tuple[tuple[Entry, ...], ...]
 
-    def without(self, *columns: int) -> Layout:
-        """Return the layout without some text columns, and with only each entry's first line."""
+    def drop_columns(self, *columns: int) -> Layout:
+        """Return the layout without the text columns at some indices.
+
+        Each entry keeps only its first line.
+        """
         keep = [index for index in range(len(self.head)) if index not in columns]
         blocks = tuple(
             tuple((tuple(entry[0][index] for index in keep),) for entry in block)
@@ -79,14 +82,14 @@ def write_table(
     """
     full = _add_study(frame, metadata)
     write_arrow(folder / f"{name}.parquet", _describe_columns(full, described or {}), metadata)
-    texts = format_table(name, frame, metadata, caption, title=title, layout=layout)
+    texts = format_table_files(name, frame, metadata, caption, title=title, layout=layout)
     for ending, text in texts.items():
         with replace_file(folder / f"{name}.{ending}") as part:
             part.write_text(text, encoding="utf-8")
     return [folder / f"{name}.{ending}" for ending in ("parquet", *texts)]
 
 
-def format_table(
+def format_table_files(
     name: str,
     frame: pd.DataFrame,
     metadata: Metadata | None,
@@ -135,7 +138,7 @@ def _format_plain(value: object) -> str:
 
 
 def group_blocks(entries: Sequence[tuple[str, Entry]]) -> tuple[tuple[Entry, ...], ...]:
-    """Group (block, entry) pairs into ``Layout.blocks``; neighbours with equal blocks join."""
+    """Convert (block, entry) pairs to ``Layout.blocks``; neighbours of one block are joined."""
     groups = itertools.groupby(entries, key=lambda entry: entry[0])
     return tuple(tuple(entry for _, entry in group) for _, group in groups)
 
@@ -193,7 +196,7 @@ def to_latex(layout: Layout, caption: str, name: str) -> str:
         "\\centering",
         "\\footnotesize",
         "\\setlength{\\tabcolsep}{4pt}",
-        f"\\caption{{{escape(caption)}}}",
+        f"\\caption{{{escape_latex(caption)}}}",
         f"\\label{{tab:{name}}}",
         "\\smallskip",
         # A table that is wider than the text is scaled down.
@@ -213,7 +216,7 @@ def to_latex(layout: Layout, caption: str, name: str) -> str:
 
 
 def _format_latex_head(head: Line) -> list[str]:
-    """Return one row per line of the titles, aligned at the bottom."""
+    """Return the LaTeX rows of the header, one per line of the titles, aligned at the bottom."""
     parts = [text.split("\n") for text in head]
     deepest = max(map(len, parts))
     padded = [[""] * (deepest - len(part)) + part for part in parts]
@@ -222,7 +225,7 @@ def _format_latex_head(head: Line) -> list[str]:
 
 def _format_latex_row(cells: Sequence[str]) -> str:
     # Without the braces, a cell that begins with [ or * would be an option of the last row.
-    row = " & ".join(map(escape, cells)) + " \\\\"
+    row = " & ".join(map(escape_latex, cells)) + " \\\\"
     return "{}" + row if row.startswith(("[", "*")) else row
 
 
@@ -263,7 +266,7 @@ _LATEX = {
 }
 
 
-def escape(text: str) -> str:
+def escape_latex(text: str) -> str:
     """Escape plain text for LaTeX, including control characters, which would stop LaTeX."""
     visible = "".join(c if c in _LATEX else escape_line(c) for c in text)
     return "".join(_LATEX.get(character, character) for character in visible)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasktransfer.present.marks import describe_setting
+from tasktransfer.present.marks import describe_setting_differences
 from tasktransfer.present.numbers import OTHERWISE, is_missing
 from tasktransfer.present.published_columns import DIFFERENCE, DIFFERS, PUBLISHED
 from tasktransfer.results.metadata import Metadata
@@ -25,7 +25,7 @@ Names = Callable[[Mapping[str, Any]], Any]
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedValues:
     """Values of a paper, and the keys that find its rows.
 
     Args:
@@ -57,15 +57,15 @@ class Published:
         return found[self.column].iloc[0] if len(found) == 1 else np.nan
 
 
-def add_published(
+def add_published_columns(
     frame: pd.DataFrame,
-    published: Published,
+    published: PublishedValues,
     metadata: Metadata,
     *,
     value: str = "value",
     suffix: str = "",
 ) -> pd.DataFrame:
-    """Add a paper's values to a table: columns ``published``, ``difference`` and ``differs``.
+    """Add the columns ``published``, ``difference`` and ``differs`` with a paper's values.
 
     Args:
         frame: our table, with a column ``dataset`` if only some datasets are synthetic.
@@ -91,7 +91,7 @@ def add_published(
     if not any(why) and np.isnan(theirs).all():
         return frame
     difference = frame[value] - np.array(theirs, np.float64)
-    if describe_setting(metadata) or not published.signed:
+    if describe_setting_differences(metadata) or not published.signed:
         difference = difference * np.nan
     columns: dict[str, Any] = {PUBLISHED: theirs, DIFFERENCE: difference, DIFFERS: why}
     named = {f"{name}{suffix}": cells for name, cells in columns.items()}
@@ -100,11 +100,11 @@ def add_published(
     return frame.assign(**named)
 
 
-def list_notes(frame: pd.DataFrame, metadata: Metadata, paper: str) -> list[str]:
+def list_published_notes(frame: pd.DataFrame, metadata: Metadata, paper: str) -> list[str]:
     """Return the notes on a table's published values; empty if it has none.
 
     Args:
-        frame: the table, after ``add_published``.
+        frame: the table, after ``add_published_columns``.
         metadata: metadata of the study.
         paper: source of the values, for example "Table 3 of Parthasarathi et al.".
     """
@@ -112,7 +112,7 @@ def list_notes(frame: pd.DataFrame, metadata: Metadata, paper: str) -> list[str]
     reasons = [str(name) for name in frame if str(name).startswith(DIFFERS)]
     told = []
     if shown and frame[shown].notna().any(axis=None):
-        other = describe_setting(metadata)
+        other = describe_setting_differences(metadata)
         told.append(
             f"Published: {paper}."
             + (f" No differences are shown, because our setting has {other}." if other else "")

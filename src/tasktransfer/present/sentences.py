@@ -1,4 +1,4 @@
-"""Helpers for the sentences of answers, which claim only what intervals and tests support."""
+"""Tests and formats for the sentences of answers, which claim only significant effects."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ MOST_Q = 0.05
 """Maximum q of a difference that is called significant."""
 
 
-def is_above(frame: pd.DataFrame, value: str = "value", q: str = "q") -> pd.Series:
+def is_significantly_positive(frame: pd.DataFrame, value: str = "value", q: str = "q") -> pd.Series:
     """Return whether each row's difference is significantly above 0."""
     return (frame[q] <= MOST_Q) & (frame[value] > 0)
 
 
-def is_below(frame: pd.DataFrame, value: str = "value", q: str = "q") -> pd.Series:
+def is_significantly_negative(frame: pd.DataFrame, value: str = "value", q: str = "q") -> pd.Series:
     """Return whether each row's difference is significantly below 0."""
     return (frame[q] <= MOST_Q) & (frame[value] < 0)
 

@@ -18,8 +18,8 @@ from tasktransfer.present.columns import Row
 from tasktransfer.present.declared import (
     TABLE_ENDINGS,
     Analysis,
-    Crossed,
-    Listed,
+    FlatTable,
+    PivotTable,
     Section,
     Table,
 )
@@ -30,11 +30,11 @@ from tasktransfer.present.page.text import encode_text, write_fragment
 from tasktransfer.present.printed import (
     Entry,
     Layout,
-    format_table,
+    format_table_files,
     group_blocks,
     write_table,
 )
-from tasktransfer.present.published import list_notes
+from tasktransfer.present.published import list_published_notes
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 
@@ -44,7 +44,7 @@ FILES = (("CSV", "csv", "csv"), ("LaTeX", "tex", "plain"), ("Markdown", "md", "m
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class PrintedTable:
     """A printed table, from which all of its files and the report are written.
 
     Args:
@@ -86,7 +86,7 @@ class Printed:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class AbsentOutput:
     """A table or figure that a study does not have, with a sentence that gives the reason."""
 
     name: str
@@ -95,30 +95,36 @@ class Left:
     section: Section
 
 
-def build_printed_tables(shown: Analysis, frames: Frames) -> list[Printed | Left]:
+def build_printed_tables(shown: Analysis, frames: Frames) -> list[PrintedTable | AbsentOutput]:
     """Return every declared table, or the reason why the study does not have it."""
     tables = show_progress(shown.tables, "making tables")
-    return [build_printed(shown, table, frames) for table in tables]
+    return [build_printed_table(shown, table, frames) for table in tables]
 
 
-def build_printed(shown: Analysis, table: Table, frames: Frames) -> Printed | Left:
+def build_printed_table(
+    shown: Analysis, table: Table, frames: Frames
+) -> PrintedTable | AbsentOutput:
     """Return a declared table of a study, or the reason why the study does not have it."""
     frame = table.make(frames) if table.planned(frames.study) else None
     if frame is None or frame.empty:
         why = f"{table.title}: the study {table.nothing}."
-        return Left(table.name, table.title, why, table.section)
+        return AbsentOutput(table.name, table.title, why, table.section)
     frame = frame.reset_index(drop=True)
     shape = table.shape
-    if isinstance(shape, Crossed):
+    if isinstance(shape, PivotTable):
         layout, words = make_crossed_layout(shape, frame, frames.metadata, table.keys)
     else:
         layout = (
-            make_listed_layout(shape, frame) if isinstance(shape, Listed) else shape(frames, frame)
+            make_listed_layout(shape, frame)
+            if isinstance(shape, FlatTable)
+            else shape(frames, frame)
         )
-        words = [[list_words(table.keys, row)] * len(layout.head) for row in to_records(frame)]
+        words = [[list_key_values(table.keys, row)] * len(layout.head) for row in to_records(frame)]
     marks = [] if table.cited else list_marks(frames.metadata)
-    published_notes = list_notes(frame, frames.metadata, table.paper) if table.paper else []
-    return Printed(
+    published_notes = (
+        list_published_notes(frame, frames.metadata, table.paper) if table.paper else []
+    )
+    return PrintedTable(
         table.name,
         table.title,
         shown.read_caption(table.name, table.caption),
@@ -136,12 +142,12 @@ def build_printed(shown: Analysis, table: Table, frames: Frames) -> Printed | Le
     )
 
 
-def list_words(keys: Sequence[str], row: Row) -> Words:
-    """Return the words that identify a row for ``explain``: the values of its keys."""
+def list_key_values(keys: Sequence[str], row: Row) -> Words:
+    """Return the values of a row's keys as texts, by which ``explain`` finds the row."""
     return tuple(str(row[key]) for key in keys if not is_missing(row.get(key)) and row[key] != "")
 
 
-def make_listed_layout(shape: Listed, frame: pd.DataFrame) -> Layout:
+def make_listed_layout(shape: FlatTable, frame: pd.DataFrame) -> Layout:
     """Lay out a frame with one line per row."""
     columns = shape.columns
     entries = [
@@ -156,12 +162,12 @@ def make_listed_layout(shape: Listed, frame: pd.DataFrame) -> Layout:
 
 
 def _find_filled_columns(columns: Sequence[Any], lines: Sequence[Sequence[str]]) -> list[int]:
-    """Return the columns that have a value in some line; columns of dashes are left out."""
+    """Return the indices of the columns that have a value in any line."""
     return [n for n in range(len(columns)) if any(line[n] not in ("", DASH) for line in lines)]
 
 
 def make_crossed_layout(
-    shape: Crossed, frame: pd.DataFrame, metadata: Metadata, keys: Sequence[str] = ()
+    shape: PivotTable, frame: pd.DataFrame, metadata: Metadata, keys: Sequence[str] = ()
 ) -> tuple[Layout, list[list[Words]]]:
     """Lay out a frame as rows by columns, with the paper's line below ours.
 
@@ -186,8 +192,8 @@ def make_crossed_layout(
             lines.append((*("" for _ in name), "published", *paper))
         first = next(iter(cells.values()))
         entries.append((str(first[shape.blocks]) if shape.blocks else "", tuple(lines)))
-        named = list_words([key for key in keys if key != shape.across], first)
-        of_cells = (list_words(keys, cells[a]) if a in cells else () for a in across)
+        named = list_key_values([key for key in keys if key != shape.across], first)
+        of_cells = (list_key_values(keys, cells[a]) if a in cells else () for a in across)
         words.append([*([named] * (len(name) + theirs)), *of_cells])
     head = (
         *(column.head.label for column in shape.rows),
@@ -206,8 +212,8 @@ def make_crossed_layout(
     return layout, [[row[n] for n in kept] for row in words]
 
 
-def to_html(table: Printed, *, alone: bool = False) -> HtmlTable:
-    """Convert a table for a page.
+def to_html(table: PrintedTable, *, alone: bool = False) -> HtmlTable:
+    """Convert a printed table to an HTML table.
 
     Args:
         table: the table.
@@ -222,15 +228,15 @@ def to_html(table: Printed, *, alone: bool = False) -> HtmlTable:
         badges=table.badges,
         notes=table.notes if alone else table.notes[table.marks :],
         folded=table.folded,
-        untold=table.absence,
+        absence=table.absence,
         explain=commands if any(any(row) for row in table.words) else None,
     )
     return shown if alone else replace(shown, files=_list_files(table))
 
 
-def _list_files(table: Printed) -> list[tuple[str, str, str]]:
+def _list_files(table: PrintedTable) -> list[tuple[str, str, str]]:
     """Return label, file name and data URI of the files that the page offers."""
-    texts = format_table(
+    texts = format_table_files(
         table.name, table.frame, table.metadata, table.text, title=table.title, layout=table.layout
     )
     return [
@@ -241,7 +247,7 @@ def _list_files(table: Printed) -> list[tuple[str, str, str]]:
 
 def _has_values(shape: Any, frame: pd.DataFrame, layout: Layout) -> bool:
     """Return whether a table has a value that is not a count, such as "2/5" or a number of runs."""
-    if isinstance(shape, Listed):
+    if isinstance(shape, FlatTable):
         columns = [c for c in shape.columns if c.head.kind == "number" and not c.counts]
         rows = to_records(frame)
         return not columns or any(c.show(row) != DASH for row in rows for c in columns)
@@ -250,7 +256,7 @@ def _has_values(shape: Any, frame: pd.DataFrame, layout: Layout) -> bool:
     return not values or any(cell.strip(DASH) for cell in values)
 
 
-def write_tables(tables: Iterable[Printed | Left], folder: Path) -> list[Path]:
+def write_tables(tables: Iterable[PrintedTable | AbsentOutput], folder: Path) -> list[Path]:
     """Write every table in all of ``TABLE_ENDINGS``, each file atomically.
 
     Removes files of tables that the study does not have.
@@ -261,7 +267,7 @@ def write_tables(tables: Iterable[Printed | Left], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     files: list[Path] = []
     for table in tables:
-        if isinstance(table, Left):
+        if isinstance(table, AbsentOutput):
             for ending in TABLE_ENDINGS:
                 (folder / f"{table.name}.{ending}").unlink(missing_ok=True)
             continue

@@ -10,8 +10,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tasktransfer.core.lazy import LazyPackage
-from tasktransfer.present.columns import estimate, number, probability, text
-from tasktransfer.present.declared import Figure, Listed, Table
+from tasktransfer.present.columns import (
+    make_estimate_column,
+    make_number_column,
+    make_p_value_column,
+    make_text_column,
+)
+from tasktransfer.present.declared import Figure, FlatTable, Table
 from tasktransfer.present.numbers import SCORES
 
 if TYPE_CHECKING:
@@ -34,18 +39,18 @@ def declare_regret_table(label: Callable[[str], str], baseline: str) -> Table:
         "regret",
         "Regret of selectors",
         regret.select_leading_rows,
-        Listed(
+        FlatTable(
             (
-                text("dataset", "Dataset"),
-                text("model", "Model"),
-                text("algorithm", "Algorithm", label),
-                text("selector", "Selector"),
-                estimate("value", "Regret@1, points", ".2f", bounds=SCORES),
-                number("floor", "Noise floor", ".2f"),
-                probability("to_random_q", "q: random"),
-                probability("to_source_mean_q", "q: source_mean"),
-                number("seconds", "Seconds", ".3g"),
-                number("n_targets", "Targets", "d"),
+                make_text_column("dataset", "Dataset"),
+                make_text_column("model", "Model"),
+                make_text_column("algorithm", "Algorithm", label),
+                make_text_column("selector", "Selector"),
+                make_estimate_column("value", "Regret@1, points", ".2f", bounds=SCORES),
+                make_number_column("floor", "Noise floor", ".2f"),
+                make_p_value_column("to_random_q", "q: random"),
+                make_p_value_column("to_source_mean_q", "q: source_mean"),
+                make_number_column("seconds", "Seconds", ".3g"),
+                make_number_column("n_targets", "Targets", "d"),
             ),
             blocks="algorithm",
         ),

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasktransfer.core.quantities import format_quantity
-from tasktransfer.present.kit.paper import add_notes
+from tasktransfer.present.kit.paper import add_caption_notes
 from tasktransfer.present.kit.style import (
     ALGORITHM_COLOURS,
     INK,
@@ -63,7 +63,7 @@ def plot_regret(
     what = f"Regret of selectors over their cost, {format_quantity(targets, 'target')}"
     add_title(figure, what, seeds, metadata)
     if (rows["low"] < 0).any():
-        add_notes(figure, ["Regret is never negative, so intervals are cut off at 0."])
+        add_caption_notes(figure, ["Regret is never negative, so intervals are cut off at 0."])
     return figure
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tasktransfer import errors
 from tasktransfer.core.nodes import Stage, merge_selections
-from tasktransfer.errors import TaskTransferError, as_mendable_error
+from tasktransfer.errors import TaskTransferError, as_fixable_error
 from tasktransfer.files import remove_partial_files
 from tasktransfer.results.damage import find_damage, set_aside
 from tasktransfer.results.records import (
@@ -66,7 +66,7 @@ def train_if_needed(job: Job) -> None:
             record_event(job.out, "interrupted")
             raise
         except Exception as error:
-            cause = as_mendable_error(error) or error
+            cause = as_fixable_error(error) or error
             with suppress(OSError):  # on a full disk this cannot be written either
                 record_event(
                     job.out, "failed", cause=type(cause).__name__, error=str(cause), call=call

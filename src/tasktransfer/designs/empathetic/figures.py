@@ -19,11 +19,11 @@ from tasktransfer.designs.empathetic.statistics import PERPLEXITY
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import to_records
 from tasktransfer.present.kit.forest import GREY, draw_forests, finish_forests
-from tasktransfer.present.kit.matrix import fill, write
+from tasktransfer.present.kit.matrix import fill_cells, write_cell_text
 from tasktransfer.present.kit.panels import (
     draw_vertical_line,
     make_line_entry,
-    name_panel,
+    set_panel_title,
 )
 from tasktransfer.present.kit.series import Estimate, draw_zero_line
 from tasktransfer.present.kit.style import (
@@ -33,7 +33,7 @@ from tasktransfer.present.kit.style import (
     add_heading,
     choose_text_colour,
     get_series_look,
-    log_axis,
+    set_log_x_axis,
 )
 from tasktransfer.present.sentences import MOST_Q, excludes_zero
 from tasktransfer.results.frames import Frames
@@ -65,7 +65,7 @@ def plot_scores(frames: Frames) -> Figure | None:
         some = rows[rows["score"] == score]
         ends = some[["value", "low", "high"]].stack()
         if (some["measure"] == PERPLEXITY).all() and ends.max() > SPREAD * ends.min():
-            log_axis(panel, [*ends])
+            set_log_x_axis(panel, [*ends])
         base = some[some["method"] == BASE]
         if len(base):
             draw_vertical_line(panel, float(base["value"].iloc[0]), "Base", below=True)
@@ -77,7 +77,7 @@ def plot_scores(frames: Frames) -> Figure | None:
 
 def _show_chance(panel: Axes, score: str, chance: float) -> None:
     """Add chance level to the panel's title, and a line if it lies within the panel's limits."""
-    name_panel(panel, f"{score}, chance {chance:.3g}")
+    set_panel_title(panel, f"{score}, chance {chance:.3g}")
     low, high = panel.get_xlim()
     if low <= chance <= high:
         draw_vertical_line(panel, chance, "chance", style=":")
@@ -187,9 +187,9 @@ def plot_ratios(values: pd.DataFrame, title: str) -> Figure:
         if row != column and not np.isnan(cells[row, column])
     ]
     shades = [colours(scale(np.clip(cells[cell], 1 / RANGE, RANGE))) for cell in filled]
-    fill(axes, [(column, row) for row, column in filled], shades)
+    fill_cells(axes, [(column, row) for row, column in filled], shades)
     for (row, column), shade in zip(filled, shades, strict=True):
-        write(
+        write_cell_text(
             axes, (column, row), _format_ratio(cells[row, column]), 6.5, choose_text_colour(shade)
         )
     _name_sides(axes, [str(name) for name in values.columns], [str(name) for name in values.index])

@@ -196,7 +196,7 @@ def sum_up(ratings: Path | None, choices: Path | None, out: Path) -> list[Path]:
     """
     from tasktransfer.designs.empathetic import figures
     from tasktransfer.designs.empathetic.agreement import build_agreement_table
-    from tasktransfer.present.kit.style import save
+    from tasktransfer.present.kit.style import save_figure
 
     rated = pd.DataFrame(as_rows(read_ratings(ratings))) if ratings else None
     ratios = read_choices(choices) if choices else None
@@ -206,7 +206,7 @@ def sum_up(ratings: Path | None, choices: Path | None, out: Path) -> list[Path]:
         made.append(_write_csv(rated, out / "ratings.csv"))
     if ratios is not None:
         made.append(_write_csv(ratios.rename_axis("model").reset_index(), out / "choices.csv"))
-        made += save(figures.plot_ratios(ratios, f"Choices of {choices}"), out, "choices")
+        made += save_figure(figures.plot_ratios(ratios, f"Choices of {choices}"), out, "choices")
     if find_spec("krippendorff") is not None:
         made.append(_write_csv(build_agreement_table(ratings, choices), out / "agreement.csv"))
     return made

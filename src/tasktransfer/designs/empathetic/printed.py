@@ -18,7 +18,7 @@ from tasktransfer.designs.empathetic.methods import (
 )
 from tasktransfer.designs.empathetic.notes import list_method_notes
 from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY, PERPLEXITY
-from tasktransfer.present.published import Published, add_published
+from tasktransfer.present.published import PublishedValues, add_published_columns
 from tasktransfer.results.frames import Frames, LazyFrames
 from tasktransfer.results.metadata import Metadata, sort_rows
 
@@ -142,7 +142,7 @@ def table2(frames: Frames) -> pd.DataFrame:
             "both"
         )
 
-    theirs = Published(
+    theirs = PublishedValues(
         table2_of_paper(),
         "value",
         {
@@ -153,7 +153,7 @@ def table2(frames: Frames) -> pd.DataFrame:
         },
         differs,
     )
-    frame = add_published(own, theirs, frames.metadata)
+    frame = add_published_columns(own, theirs, frames.metadata)
     return _sort_by_method(frame, frames.metadata, "candidates", "score")
 
 
@@ -188,8 +188,10 @@ def table4(frames: Frames) -> pd.DataFrame:
     frame["parameters"] = frame["parameters"].astype("Int64").mask(frame["parameters"] == 0)
     keys = {"setting": lambda row: row["setting"], "model": lambda row: row["name"]}
     for column in ("parameters", "hours"):
-        theirs = Published(table4_of_paper(), column, keys, signed=False)
-        frame = add_published(frame, theirs, frames.metadata, value=column, suffix=f"_{column}")
+        theirs = PublishedValues(table4_of_paper(), column, keys, signed=False)
+        frame = add_published_columns(
+            frame, theirs, frames.metadata, value=column, suffix=f"_{column}"
+        )
     settings = {"setting": ["retrieval", "generation"], **frames.metadata.order}
     return sort_rows(frame, {"setting": "setting", "group": "group", "name": "name"}, settings)
 
@@ -226,8 +228,8 @@ def notes4(frames: Frames, frame: pd.DataFrame) -> list[str]:
 def table7(frames: Frames) -> pd.DataFrame:
     """Return the percentage of dialogues with each emotion."""
     keys = {"label": lambda row: row["label"]}
-    theirs = Published(read_published("table7"), "percent", keys)
-    return add_published(frames["labels"], theirs, frames.metadata, value="percent")
+    theirs = PublishedValues(read_published("table7"), "percent", keys)
+    return add_published_columns(frames["labels"], theirs, frames.metadata, value="percent")
 
 
 def table9(frames: Frames) -> pd.DataFrame:
@@ -249,12 +251,12 @@ def table9(frames: Frames) -> pd.DataFrame:
             for text in ("ED", "ED-CUT")
         ]
         rows = pd.concat([rows, pd.DataFrame(cited)], ignore_index=True)
-    theirs = Published(
+    theirs = PublishedValues(
         table9_of_paper(),
         "accuracy",
         {"dataset": lambda row: row["text"], "classifier": lambda row: row["classifier"]},
     )
-    frame = add_published(rows, theirs, frames.metadata, value="accuracy").drop(
+    frame = add_published_columns(rows, theirs, frames.metadata, value="accuracy").drop(
         columns="classifier"
     )
     order = {"text": [*_TEXTS.values(), _OWN_LABELS], **frames.metadata.order}

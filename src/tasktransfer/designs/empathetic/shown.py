@@ -14,8 +14,15 @@ from tasktransfer.designs.empathetic.config import get_config
 from tasktransfer.designs.empathetic.frames import ABOUT, FRAMES, has_controls_of_ensembles
 from tasktransfer.designs.empathetic.methods import BASE, parse_prepend
 from tasktransfer.designs.empathetic.shown_human import HUMAN_TABLES, SCALES, make_rating_column
-from tasktransfer.present.columns import Column, Head, Row, estimate, number, text
-from tasktransfer.present.declared import Analysis, Crossed, Figure, Listed, Table
+from tasktransfer.present.columns import (
+    Column,
+    Head,
+    Row,
+    make_estimate_column,
+    make_number_column,
+    make_text_column,
+)
+from tasktransfer.present.declared import Analysis, Figure, FlatTable, PivotTable, Table
 from tasktransfer.present.numbers import DIFFERENCES, format_named_p, is_missing
 from tasktransfer.present.published_columns import make_difference_column, make_published_column
 from tasktransfer.results.study import Study
@@ -32,9 +39,9 @@ QUESTION = (
     "or taught the emotion or the topic?"
 )
 PAPER = "Rashkin et al., first version"
-METHOD, SETTING = text("name", "Method"), text("setting", "Setting")
-CANDIDATES = text("candidates", "Candidates")
-DIFFERENCE = estimate("difference", "Minus Base", "+.2f", bounds=DIFFERENCES)
+METHOD, SETTING = make_text_column("name", "Method"), make_text_column("setting", "Setting")
+CANDIDATES = make_text_column("candidates", "Candidates")
+DIFFERENCE = make_estimate_column("difference", "Minus Base", "+.2f", bounds=DIFFERENCES)
 
 
 def _has_retrieval(study: Study) -> bool:
@@ -72,7 +79,7 @@ def _is_source_run(row: Row, run: Run) -> bool:
 
 
 def _hours_column(key: str, label: str) -> Column:
-    shown = number(key, label, ".3g")
+    shown = make_number_column(key, label, ".3g")
     return Column(shown.head, lambda row: "< 0.001" if row[key] < 0.001 else shown.show(row))
 
 
@@ -81,10 +88,10 @@ TABLES = (
         "table2",
         "Table 2",
         printed.table2,
-        Crossed(
+        PivotTable(
             (METHOD, CANDIDATES),
             "score",
-            estimate("value", "Score", ".2f"),
+            make_estimate_column("value", "Score", ".2f"),
             make_published_column(".2f"),
             blocks="group",
         ),
@@ -97,10 +104,10 @@ TABLES = (
         "table9",
         "Table 9",
         printed.table9,
-        Crossed(
-            (text("text", "Text"),),
+        PivotTable(
+            (make_text_column("text", "Text"),),
             "method",
-            estimate("accuracy", "Accuracy", ".2f"),
+            make_estimate_column("accuracy", "Accuracy", ".2f"),
             make_published_column(".2f"),
         ),
         keys=("text", "method"),
@@ -114,7 +121,11 @@ TABLES = (
         "by_emotion",
         "P@1 by emotion",
         printed.sort_emotions,
-        Crossed((text("emotion", "Emotion"),), "name", number("p_at_1", "P@1", ".2f")),
+        PivotTable(
+            (make_text_column("emotion", "Emotion"),),
+            "name",
+            make_number_column("p_at_1", "P@1", ".2f"),
+        ),
         keys=("emotion", "name", "method", "setting"),
         notes=printed.notes_by_emotion,
         nothing="has no retrieval setting",
@@ -125,10 +136,10 @@ TABLES = (
         "pools_chosen",
         "Sources of retrieved replies",
         printed.compute_pool_shares,
-        Crossed(
-            (METHOD, text("pool", "Candidates")),
+        PivotTable(
+            (METHOD, make_text_column("pool", "Candidates")),
             "chosen_from",
-            number("percent", "Percent", ".2f"),
+            make_number_column("percent", "Percent", ".2f"),
             blocks="group",
         ),
         keys=("name", "method", "setting", "pool", "chosen_from"),
@@ -141,12 +152,12 @@ TABLES = (
         "table3",
         "Table 3 of the paper",
         printed.table3,
-        Listed(
+        FlatTable(
             (
-                text("group", "Group"),
+                make_text_column("group", "Group"),
                 SETTING,
-                text("model", "Model"),
-                text("candidates", "Candidates"),
+                make_text_column("model", "Model"),
+                make_text_column("candidates", "Candidates"),
                 *map(make_rating_column, SCALES),
             ),
             blocks="group",
@@ -159,11 +170,11 @@ TABLES = (
         "table5",
         "Table 5 of the paper",
         printed.table5,
-        Listed(
+        FlatTable(
             (
-                text("a_vs_b", "A vs. B"),
-                number("ratio", "Ratio as printed", ".2f"),
-                number("from_figure5", "From Figure 5", ".2f"),
+                make_text_column("a_vs_b", "A vs. B"),
+                make_number_column("ratio", "Ratio as printed", ".2f"),
+                make_number_column("from_figure5", "From Figure 5", ".2f"),
             )
         ),
         keys=("a_vs_b",),
@@ -174,7 +185,7 @@ TABLES = (
         "differences",
         "Differences from Base",
         printed.differences,
-        Crossed(
+        PivotTable(
             (METHOD, CANDIDATES),
             "score",
             Column(Head("Minus Base", "number"), _format_with_q),
@@ -192,8 +203,8 @@ TABLES = (
         "control_differences",
         "Ensembles minus their controls",
         printed.control_differences,
-        Crossed(
-            (METHOD, text("against", "Minus"), CANDIDATES),
+        PivotTable(
+            (METHOD, make_text_column("against", "Minus"), CANDIDATES),
             "score",
             Column(Head("Difference", "number"), _format_with_q),
             blocks="group",
@@ -215,13 +226,13 @@ TABLES = (
         "orders",
         "P@1 and reply order",
         printed.compute_orders,
-        Listed(
+        FlatTable(
             (
                 METHOD,
-                number("p_at_1", "Consecutive", ".2f"),
-                number("p_at_1_shuffled", "Random, mean", ".2f"),
-                number("p_at_1_shuffled_sd", "Random, SD", ".2f"),
-                number("p_at_1_permuted", "Replies permuted", ".2f"),
+                make_number_column("p_at_1", "Consecutive", ".2f"),
+                make_number_column("p_at_1_shuffled", "Random, mean", ".2f"),
+                make_number_column("p_at_1_shuffled_sd", "Random, SD", ".2f"),
+                make_number_column("p_at_1_permuted", "Replies permuted", ".2f"),
             ),
             blocks="group",
         ),
@@ -235,17 +246,17 @@ TABLES = (
         "table4",
         "Table 4",
         printed.table4,
-        Listed(
+        FlatTable(
             (
                 SETTING,
                 METHOD,
-                text("hardware", "Hardware"),
-                number("parameters", "Parameters", ",d"),
+                make_text_column("hardware", "Hardware"),
+                make_number_column("parameters", "Parameters", ",d"),
                 make_published_column(",.0f", "Published", "_parameters"),
                 _hours_column("hours", "Hours"),
                 make_published_column(".3g", "Published", "_hours"),
                 _hours_column("all_hours", "Hours incl. earlier stages"),
-                number("examples", "Training instances", ",d"),
+                make_number_column("examples", "Training instances", ",d"),
             ),
             blocks="setting",
         ),
@@ -260,11 +271,11 @@ TABLES = (
         "table7",
         "Table 7",
         printed.table7,
-        Listed(
+        FlatTable(
             (
-                text("label", "Emotion"),
-                number("dialogues", "Dialogues", ",d"),
-                number("percent", "Percent", ".2f"),
+                make_text_column("label", "Emotion"),
+                make_number_column("dialogues", "Dialogues", ",d"),
+                make_number_column("percent", "Percent", ".2f"),
                 make_published_column(".2f"),
                 make_difference_column("+.2f"),
             )

@@ -6,8 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tasktransfer.designs.empathetic.frames import has_choices, has_judgements, has_ratings
-from tasktransfer.present.columns import Column, Head, estimate, number, text
-from tasktransfer.present.declared import Listed, Table
+from tasktransfer.present.columns import (
+    Column,
+    Head,
+    make_estimate_column,
+    make_number_column,
+    make_text_column,
+)
+from tasktransfer.present.declared import FlatTable, Table
 from tasktransfer.results.frames import Frames
 
 if TYPE_CHECKING:
@@ -36,10 +42,10 @@ HUMAN_TABLES = (
         "human_ratings",
         "Human ratings",
         lambda frames: frames["human_ratings"],
-        Listed(
+        FlatTable(
             (
-                text("model", "Model"),
-                number("ratings", "Ratings", ",d"),
+                make_text_column("model", "Model"),
+                make_number_column("ratings", "Ratings", ",d"),
                 *map(make_rating_column, SCALES),
             )
         ),
@@ -55,14 +61,14 @@ HUMAN_TABLES = (
         "human_choices",
         "Human choices between two replies",
         lambda frames: frames["human_choices"],
-        Listed(
+        FlatTable(
             (
-                text("model", "Model"),
-                text("other", "Other model"),
-                number("chosen", "Model chosen", ",d"),
-                number("other_chosen", "Other chosen", ",d"),
-                number("equal", "Equal", ",d"),
-                number("neither", "Neither", ",d"),
+                make_text_column("model", "Model"),
+                make_text_column("other", "Other model"),
+                make_number_column("chosen", "Model chosen", ",d"),
+                make_number_column("other_chosen", "Other chosen", ",d"),
+                make_number_column("equal", "Equal", ",d"),
+                make_number_column("neither", "Neither", ",d"),
             )
         ),
         keys=("model", "other"),
@@ -73,13 +79,13 @@ HUMAN_TABLES = (
         "human_agreement",
         "Agreement of the human raters",
         lambda frames: frames["human_agreement"],
-        Listed(
+        FlatTable(
             (
-                text("question", "Question"),
-                estimate("alpha", "Krippendorff's alpha", ".2f"),
-                number("items", "Items", ",d"),
-                number("contexts", "Contexts", ",d"),
-                number("raters", "Raters", ",d"),
+                make_text_column("question", "Question"),
+                make_estimate_column("alpha", "Krippendorff's alpha", ".2f"),
+                make_number_column("items", "Items", ",d"),
+                make_number_column("contexts", "Contexts", ",d"),
+                make_number_column("raters", "Raters", ",d"),
             )
         ),
         keys=("question",),

@@ -23,12 +23,12 @@ from tasktransfer.designs.explain.runs import (
 )
 from tasktransfer.designs.explain.words import Named, Search, refuse_words
 from tasktransfer.errors import ConfigError, RecordError
-from tasktransfer.present.declared import Analysis, Cells, Crossed, Table
+from tasktransfer.present.declared import Analysis, Cells, PivotTable, Table
 from tasktransfer.present.html import to_records
 from tasktransfer.present.marks import format_notes, list_marks
 from tasktransfer.present.numbers import INCOMPLETE, OTHERWISE, is_missing
 from tasktransfer.present.published_columns import DIFFERS, PUBLISHED
-from tasktransfer.present.tables import Left, Printed, build_printed
+from tasktransfer.present.tables import AbsentOutput, PrintedTable, build_printed_table
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.study import Study
 
@@ -143,8 +143,8 @@ def explain_table(question: StudyQuestion, analysis: Analysis, table: Table) -> 
     """
     file, frames = question.study.config_file, question.frames
     assert frames is not None
-    printed = build_printed(analysis, table, frames)
-    if isinstance(printed, Left):
+    printed = build_printed_table(analysis, table, frames)
+    if isinstance(printed, AbsentOutput):
         raise ConfigError(f"{file}: {printed.why}")
     names = zip(to_records(printed.frame), _list_printed_names(table, printed), strict=True)
     named = [Named(row, _name_row(table.keys, row), printed_as) for row, printed_as in names]
@@ -161,10 +161,10 @@ def explain_table(question: StudyQuestion, analysis: Analysis, table: Table) -> 
     return question.answer(title, rows, marked=not table.cited)
 
 
-def _list_printed_names(table: Table, printed: Printed) -> list[frozenset[str]]:
+def _list_printed_names(table: Table, printed: PrintedTable) -> list[frozenset[str]]:
     """Return the printed names of each row of the frame in lower case, without marks."""
     shape = table.shape
-    if isinstance(shape, Crossed):
+    if isinstance(shape, PivotTable):
         lines = [
             [*(column.show(row) for column in shape.rows), shape.heads(str(row[shape.across]))]
             for row in to_records(printed.frame)

@@ -21,11 +21,11 @@ from tasktransfer.present.kit.panels import (
     create_panels,
     draw_reference_line,
     draw_vertical_line,
-    fill_grid,
-    fit,
-    label_ends,
+    fit_figure_to_panels,
+    label_line_ends,
     make_line_entry,
-    name_panel,
+    make_panel_grid,
+    set_panel_title,
 )
 from tasktransfer.present.kit.series import Estimate, plot_forest, plot_line_with_band
 from tasktransfer.present.kit.style import (
@@ -65,7 +65,7 @@ def plot_correlations(frames: Frames) -> Figure | None:
         mine = {row["method"]: row for row in own[own["set"] == name].to_dict("records")}
         rows = [[_make_estimate(mine[m], looks[m])] if m in mine else [] for m in methods]
         plot_forest(panel, rows, methods)
-        name_panel(panel, name if inside[name] else f"{name} (out of domain)")
+        set_panel_title(panel, name if inside[name] else f"{name} (out of domain)")
     axes[0].set_ylim(len(methods) - 0.1, -0.9)  # lines are named above and below
     low, high = axes[0].get_xlim()
     axes[0].set_xlim(min(low, -5), max(high, 100))  # shared by all panels, up to the maximum
@@ -79,10 +79,10 @@ def plot_correlations(frames: Frames) -> Figure | None:
             draw_vertical_line(panel, best["value"], label, below=True)
         if np.isfinite(ceilings.get(name, np.nan)):
             draw_vertical_line(panel, ceilings[name], "ceiling", style=":")
-    for panel in axes[-fill_grid(axes[0]).shape[1] :]:
+    for panel in axes[-make_panel_grid(axes[0]).shape[1] :]:
         panel.set_xlabel(SPEARMAN, fontsize=LABEL_POINTS)
     add_title(figure, "Correlation with human ratings, by rated set", _count_seeds(own), metadata)
-    fit(figure, axes, width, height)
+    fit_figure_to_panels(figure, axes, width, height)
     return figure
 
 
@@ -120,7 +120,7 @@ def plot_few_shot(frames: Frames) -> Figure | None:
             held_out, every = (replace(looks[str(method)], line=line) for line in ("-", ":"))
             plot_line_with_band(panel, x, value, held_out, low=value - spread, high=value + spread)
             plot_line_with_band(panel, x, some["all_items"].to_numpy(float), every)
-        name_panel(panel, f"{name}, {by} sampled")
+        set_panel_title(panel, f"{name}, {by} sampled")
         panel.set_xlabel("percent of the ratings sampled", fontsize=LABEL_POINTS)
     axes[0].set_ylabel("Spearman × 100", fontsize=LABEL_POINTS)
     most = drawn["percent"].max()
@@ -129,7 +129,7 @@ def plot_few_shot(frames: Frames) -> Figure | None:
     for panel, (name, by) in zip(axes, places, strict=True):
         ends = drawn[(drawn["set"] == name) & (drawn["by"] == by) & (drawn["percent"] == most)]
         named = ends[["percent", "held_out", "method"]].itertuples(index=False, name=None)
-        label_ends(panel, [(x, y, m, looks[m]) for x, y, m in named], height)
+        label_line_ends(panel, [(x, y, m, looks[m]) for x, y, m in named], height)
         control = few[(few["set"] == name) & (few["method"] == "cosine-last")]["all_items"]
         for value in control:
             draw_reference_line(panel, value, "cosine-last")
@@ -140,7 +140,7 @@ def plot_few_shot(frames: Frames) -> Figure | None:
     ]
     add_legend_below(figure, entries)
     add_title(figure, "Correlation after few-shot training on ratings", None, metadata)
-    fit(figure, axes, width, height)
+    fit_figure_to_panels(figure, axes, width, height)
     return figure
 
 
@@ -169,13 +169,13 @@ def plot_experts(frames: Frames) -> Figure | None:
         _draw_matrix(panel, own[own["method"] == method], rows, sets, colour, compared=compared)
         room = _NAME_SHARE * width / len(sets)
         panel.set_xticklabels([fold_name(name, room, LABEL_POINTS) for name in sets])
-        name_panel(panel, method)
+        set_panel_title(panel, method)
     bar = figure.colorbar(colour, ax=axes)
     bar.set_label("Spearman × 100", fontsize=LABEL_POINTS)
     bar.ax.tick_params(labelsize=LABEL_POINTS)
     add_legend_below(figure, [Patch(**matrix.FRAME, label="the set's own domain")])
     add_title(figure, "Correlation of each expert, by rated set", _count_seeds(own), metadata)
-    fit(figure, axes, width, height, cells=True)
+    fit_figure_to_panels(figure, axes, width, height, cells=True)
     return figure
 
 
@@ -194,13 +194,15 @@ def _draw_matrix(
     values = own.to_dict("records")
     corners = [(float(sets.index(v["set"])), heights[v["expert"]]) for v in values]
     colours = [colour.to_rgba(v["value"]) for v in values]
-    matrix.fill(axes, corners, colours)
-    matrix.draw_frame(axes, [c for c, v in zip(corners, values, strict=True) if _is_own_domain(v)])
+    matrix.fill_cells(axes, corners, colours)
+    matrix.frame_significant_cells(
+        axes, [c for c, v in zip(corners, values, strict=True) if _is_own_domain(v)]
+    )
     for corner, value, shade in zip(corners, values, colours, strict=True):
         text = format_number(
             value["value"], "+.0f" if value["expert"] == OWN_MINUS_OTHERS else ".0f"
         )
-        matrix.write(axes, corner, text, LABEL_POINTS, choose_text_colour(shade))
+        matrix.write_cell_text(axes, corner, text, LABEL_POINTS, choose_text_colour(shade))
     axes.set_xlim(0, len(sets))
     axes.set_ylim(last + 1 if compared else len(rows), 0)
     axes.set_xticks(np.arange(len(sets)) + 0.5, sets, fontsize=LABEL_POINTS)

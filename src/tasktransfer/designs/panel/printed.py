@@ -29,7 +29,11 @@ from tasktransfer.designs.panel.names import (
 from tasktransfer.designs.panel.published import AVERAGES, list_members
 from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT
 from tasktransfer.present.marks import MARK
-from tasktransfer.present.published import Published, add_published, list_notes
+from tasktransfer.present.published import (
+    PublishedValues,
+    add_published_columns,
+    list_published_notes,
+)
 from tasktransfer.present.published_columns import PUBLISHED as COLUMN
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
@@ -171,7 +175,7 @@ def _join_published(frame: pd.DataFrame, frames: Frames, table: int) -> pd.DataF
         only = table == 4 and row["group"] == "out-of-domain"
         return "Average" if only else AVERAGES.get(row["group"])
 
-    theirs = Published(
+    theirs = PublishedValues(
         values,
         "spearman",
         {
@@ -180,7 +184,7 @@ def _join_published(frame: pd.DataFrame, frames: Frames, table: int) -> pd.DataF
         },
         differs=lambda row: describe_other_members(table, average(row), row["members"]),
     )
-    return add_published(frame, theirs, frames.metadata)
+    return add_published_columns(frame, theirs, frames.metadata)
 
 
 def describe_other_members(table: int, average: str | None, sets: str) -> str:
@@ -198,7 +202,7 @@ def notes_of_table3(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table III."""
     return [
         *_make_reading_notes(frames, frame),
-        *list_notes(frame, frames.metadata, f"Table III {OF}"),
+        *list_published_notes(frame, frames.metadata, f"Table III {OF}"),
     ]
 
 
@@ -206,13 +210,13 @@ def notes_of_table4(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table IV."""
     return [
         *_make_reading_notes(frames, frame),
-        *list_notes(frame, frames.metadata, f"Table IV {OF}"),
+        *list_published_notes(frame, frames.metadata, f"Table IV {OF}"),
     ]
 
 
 def notes_of_table8(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table VIII."""
-    return list_notes(frame, frames.metadata, f"Table VIII {OF}")
+    return list_published_notes(frame, frames.metadata, f"Table VIII {OF}")
 
 
 def _make_reading_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:

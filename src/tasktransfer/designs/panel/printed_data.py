@@ -11,7 +11,11 @@ from tasktransfer.designs.panel import published as paper
 from tasktransfer.designs.panel.names import get_paper_name
 from tasktransfer.designs.panel.printed import OF, PrintedRow, list_records
 from tasktransfer.designs.panel.sources.cards import RATED, TINY_RATED
-from tasktransfer.present.published import Published, add_published, list_notes
+from tasktransfer.present.published import (
+    PublishedValues,
+    add_published_columns,
+    list_published_notes,
+)
 from tasktransfer.present.published_columns import make_published_column
 from tasktransfer.results.frames import Frames
 
@@ -50,7 +54,7 @@ def table1(frames: Frames) -> pd.DataFrame:
         rows += [{**named, "statistic": name, "value": n} for name, n in counts.items()]
     frame = pd.DataFrame(rows, columns=["corpus", "split", "statistic", "value"])
     values = paper.read_table("table1").melt(["corpus", "statistic"], var_name="split")
-    theirs = Published(
+    theirs = PublishedValues(
         values,
         "value",
         {
@@ -60,14 +64,17 @@ def table1(frames: Frames) -> pd.DataFrame:
         },
     )
     frame["value"] = frame["value"].astype(float)
-    return add_published(frame.dropna(subset="value"), theirs, frames.metadata)
+    return add_published_columns(frame.dropna(subset="value"), theirs, frames.metadata)
 
 
 def notes_of_table1(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table I."""
     counted = "Utterances and words are those of all dialogues, before the leak filter."
     there = frame["statistic"].isin(["utterances", "words"]).any()
-    return [*([counted] if there else []), *list_notes(frame, frames.metadata, f"Table I {OF}")]
+    return [
+        *([counted] if there else []),
+        *list_published_notes(frame, frames.metadata, f"Table I {OF}"),
+    ]
 
 
 def table2(frames: Frames) -> pd.DataFrame:
@@ -84,12 +91,12 @@ def table2(frames: Frames) -> pd.DataFrame:
     ]
     printed = paper.read_table("table2")
     measures = [name for name in MEASURES if name in printed]
-    theirs = Published(
+    theirs = PublishedValues(
         printed.melt("dataset", measures, "measure"),
         "value",
         {"dataset": lambda row: get_paper_name(row["set"]), "measure": lambda row: row["measure"]},
     )
-    return add_published(pd.DataFrame(rows), theirs, frames.metadata)
+    return add_published_columns(pd.DataFrame(rows), theirs, frames.metadata)
 
 
 def format_published_measure(row: Mapping[str, Any]) -> str:
@@ -100,7 +107,7 @@ def format_published_measure(row: Mapping[str, Any]) -> str:
 def notes_of_table2(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table II."""
     words = "Words are separated by spaces and exclude speakers' names."
-    return [words, *list_notes(frame, frames.metadata, f"Table II {OF}")]
+    return [words, *list_published_notes(frame, frames.metadata, f"Table II {OF}")]
 
 
 def resources(frames: Frames) -> pd.DataFrame:

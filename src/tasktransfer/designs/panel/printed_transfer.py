@@ -18,7 +18,11 @@ from tasktransfer.designs.panel.names import (
 )
 from tasktransfer.designs.panel.printed import OF, PrintedRow, describe_other_members, list_records
 from tasktransfer.designs.panel.published import AVERAGES
-from tasktransfer.present.published import Published, add_published, list_notes
+from tasktransfer.present.published import (
+    PublishedValues,
+    add_published_columns,
+    list_published_notes,
+)
 from tasktransfer.present.published_columns import PUBLISHED as COLUMN
 from tasktransfer.results.frames import Frames
 
@@ -46,7 +50,7 @@ def table5(frames: Frames) -> pd.DataFrame:
             return None
         return AVERAGES.get(row["group"]) if row["group"] else get_paper_name(row["set"])
 
-    theirs = Published(
+    theirs = PublishedValues(
         paper.read_table("table5"),
         "spearman",
         {
@@ -56,7 +60,7 @@ def table5(frames: Frames) -> pd.DataFrame:
         },
         differs=lambda row: describe_other_members(5, AVERAGES.get(row["group"]), row["members"]),
     )
-    return add_published(frame, theirs, frames.metadata)
+    return add_published_columns(frame, theirs, frames.metadata)
 
 
 def _make_few_rows(few: pd.DataFrame, frames: Frames, **named: str) -> Iterator[PrintedRow]:
@@ -109,7 +113,7 @@ def notes_of_table5(frames: Frames, frame: pd.DataFrame) -> list[str]:
         "Before: the first seed's model, and untrained controls. All items include the training"
     )
     notes = [spread, f"{before} items, as in the paper."]
-    return [*filter(None, notes), *list_notes(frame, frames.metadata, f"Table V {OF}")]
+    return [*filter(None, notes), *list_published_notes(frame, frames.metadata, f"Table V {OF}")]
 
 
 def table6(frames: Frames) -> pd.DataFrame:
@@ -135,7 +139,7 @@ def table7(frames: Frames) -> pd.DataFrame:
     own = [row for name in shown for row in list_records(ours[ours["method"] == name])]
     if not own:
         return ours
-    theirs = Published(
+    theirs = PublishedValues(
         values,
         "hits",
         {
@@ -145,7 +149,7 @@ def table7(frames: Frames) -> pd.DataFrame:
         differs=_describe_other_choices,
     )
     both = pd.DataFrame([*cited, *own], columns=ours.columns)
-    frame = add_published(both, theirs, frames.metadata, value="hits_at_1")
+    frame = add_published_columns(both, theirs, frames.metadata, value="hits_at_1")
     return frame if COLUMN in frame else pd.DataFrame(own, columns=ours.columns)
 
 
@@ -168,4 +172,4 @@ def notes_of_table7(frames: Frames, frame: pd.DataFrame) -> list[str]:
         for row in list_records(own)
     )
     over = f"Evaluated on {', '.join(counts)}. 95 % Wilson intervals."
-    return [over, *list_notes(frame, frames.metadata, f"Table VII {OF}")]
+    return [over, *list_published_notes(frame, frames.metadata, f"Table VII {OF}")]

@@ -26,13 +26,13 @@ from tasktransfer.designs.panel.shown_frames import LEAKS_TABLE, PAIRS_TABLE, PR
 from tasktransfer.present.columns import (
     Column,
     Head,
-    estimate,
-    interval,
-    number,
-    probability,
-    text,
+    make_estimate_column,
+    make_interval_column,
+    make_number_column,
+    make_p_value_column,
+    make_text_column,
 )
-from tasktransfer.present.declared import Analysis, Crossed, Figure, Listed, Table
+from tasktransfer.present.declared import Analysis, Figure, FlatTable, PivotTable, Table
 from tasktransfer.present.numbers import SCORES, SECOND_DIFFERENCES
 from tasktransfer.present.published_columns import make_published_column
 from tasktransfer.results.study import Study
@@ -57,8 +57,8 @@ QUESTION = (
     "all domains, one full model per domain, or the cosine similarity of a pretrained encoder?"
 )
 
-SET, METHOD = text("set", "Rated set"), text("method", "Method")
-CORRELATION = estimate("value", "", ".1f")
+SET, METHOD = make_text_column("set", "Rated set"), make_text_column("method", "Method")
+CORRELATION = make_estimate_column("value", "", ".1f")
 
 
 def correlations(number_of: str, inside: bool) -> Table:
@@ -67,7 +67,7 @@ def correlations(number_of: str, inside: bool) -> Table:
         "table3" if inside else "table4",
         f"Table {number_of}",
         printed.table3 if inside else printed.table4,
-        Crossed(
+        PivotTable(
             (SET,),
             "method",
             mark_uncertain(CORRELATION),
@@ -90,10 +90,12 @@ TABLES = (
         "differences",
         "Differences",
         printed.differences,
-        Crossed(
-            (text("method", "Method"), text("against", "Minus")),
+        PivotTable(
+            (make_text_column("method", "Method"), make_text_column("against", "Minus")),
             "set",
-            mark_uncertain(estimate("difference", "", "+.1f", bounds=SECOND_DIFFERENCES)),
+            mark_uncertain(
+                make_estimate_column("difference", "", "+.1f", bounds=SECOND_DIFFERENCES)
+            ),
         ),
         keys=("method", "against", "set"),
         notes=lambda frames, frame: [
@@ -108,8 +110,8 @@ TABLES = (
         "table5",
         "Table V",
         printed_transfer.table5,
-        Crossed(
-            (SET, text("by", "Sampled by"), text("scored", "Scored on")),
+        PivotTable(
+            (SET, make_text_column("by", "Sampled by"), make_text_column("scored", "Scored on")),
             "start",
             Column(Head("", "number"), add_spread),
             make_published_column(".2f"),
@@ -126,10 +128,10 @@ TABLES = (
         "table7",
         "Table VII",
         printed_transfer.table7,
-        Crossed(
-            (METHOD, number("candidates", "Candidates", ".0f")),
+        PivotTable(
+            (METHOD, make_number_column("candidates", "Candidates", ".0f")),
             "persona",
-            estimate("hits_at_1", "", ".1f", bounds=SCORES),
+            make_estimate_column("hits_at_1", "", ".1f", bounds=SCORES),
             make_published_column(".1f"),
         ),
         keys=("method", "candidates", "persona"),
@@ -141,7 +143,7 @@ TABLES = (
         "table8",
         "Table VIII",
         printed.table8,
-        Crossed((SET,), "method", CORRELATION, make_published_column(".2f"), order="merged"),
+        PivotTable((SET,), "method", CORRELATION, make_published_column(".2f"), order="merged"),
         keys=("set", "method"),
         notes=printed.notes_of_table8,
         nothing="has no method with merged experts",
@@ -152,7 +154,9 @@ TABLES = (
         "experts_by_set",
         "Experts by rated set",
         printed.experts,
-        Crossed((METHOD, text("expert", "Expert")), "set", mark_uncertain(CORRELATION)),
+        PivotTable(
+            (METHOD, make_text_column("expert", "Expert")), "set", mark_uncertain(CORRELATION)
+        ),
         keys=("method", "expert", "set"),
         notes=lambda frames, frame: [
             UNSURE_NOTE,
@@ -166,20 +170,20 @@ TABLES = (
         "ceilings",
         "Ceilings of the correlations",
         printed.ceilings,
-        Listed(
+        FlatTable(
             (
                 SET,
-                number("items", "Items", ",d"),
-                number("contexts", "Contexts", ",d"),
-                number("annotators", "Annotators", ".1f"),
-                number("split_half", "Split-half agreement", ".1f"),
-                number("reliability", "Reliability", ".1f"),
-                number("ceiling", "Ceiling", ".1f"),
-                number("cosine_last", "cosine-last", ".1f"),
-                number("cosine_whole", "cosine-whole", ".1f"),
-                number("cosine_max", "cosine-max", ".1f"),
-                number("overlap", "word-overlap", ".1f"),
-                number("length", "length", ".1f"),
+                make_number_column("items", "Items", ",d"),
+                make_number_column("contexts", "Contexts", ",d"),
+                make_number_column("annotators", "Annotators", ".1f"),
+                make_number_column("split_half", "Split-half agreement", ".1f"),
+                make_number_column("reliability", "Reliability", ".1f"),
+                make_number_column("ceiling", "Ceiling", ".1f"),
+                make_number_column("cosine_last", "cosine-last", ".1f"),
+                make_number_column("cosine_whole", "cosine-whole", ".1f"),
+                make_number_column("cosine_max", "cosine-max", ".1f"),
+                make_number_column("overlap", "word-overlap", ".1f"),
+                make_number_column("length", "length", ".1f"),
             )
         ),
         keys=("set",),
@@ -194,24 +198,24 @@ TABLES = (
         "tests",
         "Tests of differences",
         printed.tests,
-        Listed(
+        FlatTable(
             (
                 METHOD,
-                text("against", "Minus"),
+                make_text_column("against", "Minus"),
                 SET,
-                text("seed", "Seed"),
-                number("r_method", "Method", ".1f"),
-                number("r_against", "Other", ".1f"),
-                estimate("difference", "Difference", "+.1f", bounds=SECOND_DIFFERENCES),
-                probability("p", "p"),
-                probability("q", "q"),
-                interval(
+                make_text_column("seed", "Seed"),
+                make_number_column("r_method", "Method", ".1f"),
+                make_number_column("r_against", "Other", ".1f"),
+                make_estimate_column("difference", "Difference", "+.1f", bounds=SECOND_DIFFERENCES),
+                make_p_value_column("p", "p"),
+                make_p_value_column("q", "q"),
+                make_interval_column(
                     *("seeds_low", "seeds_high", "Over contexts and seeds", "+.1f"),
                     bounds=SECOND_DIFFERENCES,
                 ),
-                number("t", "Williams' t", ".2f"),
-                probability("t_p", "Williams' p"),
-                probability("t_q", "Williams' q"),
+                make_number_column("t", "Williams' t", ".2f"),
+                make_p_value_column("t_p", "Williams' p"),
+                make_p_value_column("t_q", "Williams' q"),
             ),
             blocks="pair",
         ),
@@ -230,19 +234,19 @@ TABLES = (
         "resources",
         "Training runs by kind",
         printed_data.resources,
-        Listed(
+        FlatTable(
             (
-                text("kind", "Training"),
-                number("trainings", "Runs", ",d"),
-                number("hours", "Hours per run", ".3g"),
-                number("all_hours", "Hours in total", ".3g"),
-                number("parameters", "Parameters", ",.0f"),
-                number("trained", "Trained parameters", ",.0f"),
-                number("rounds", "Rounds", ".1f"),
-                number("dev_score", "Dev score", ".1f"),
-                number("test_accuracy", "Accuracy", ".1f"),
-                number("test_constant", "Majority class", ".1f"),
-                number("test_balanced", "Balanced accuracy", ".1f"),
+                make_text_column("kind", "Training"),
+                make_number_column("trainings", "Runs", ",d"),
+                make_number_column("hours", "Hours per run", ".3g"),
+                make_number_column("all_hours", "Hours in total", ".3g"),
+                make_number_column("parameters", "Parameters", ",.0f"),
+                make_number_column("trained", "Trained parameters", ",.0f"),
+                make_number_column("rounds", "Rounds", ".1f"),
+                make_number_column("dev_score", "Dev score", ".1f"),
+                make_number_column("test_accuracy", "Accuracy", ".1f"),
+                make_number_column("test_constant", "Majority class", ".1f"),
+                make_number_column("test_balanced", "Balanced accuracy", ".1f"),
             )
         ),
         keys=("kind",),
@@ -255,12 +259,12 @@ TABLES = (
         "published_resources",
         "Sizes and times of the paper",
         printed_data.published_resources,
-        Listed(
+        FlatTable(
             (
-                text("model", "Model"),
-                text("trainable_parameters", "Trainable parameters"),
-                number("hours_per_epoch", "Hours per epoch", ".1f"),
-                number("seconds_per_10000", "Seconds for 10,000 ratings", ",.0f"),
+                make_text_column("model", "Model"),
+                make_text_column("trainable_parameters", "Trainable parameters"),
+                make_number_column("hours_per_epoch", "Hours per epoch", ".1f"),
+                make_number_column("seconds_per_10000", "Seconds for 10,000 ratings", ",.0f"),
             )
         ),
         keys=("model",),
@@ -272,10 +276,10 @@ TABLES = (
         "table1",
         "Table I",
         printed_data.table1,
-        Crossed(
-            (text("corpus", "Corpus"), text("statistic", "Number of")),
+        PivotTable(
+            (make_text_column("corpus", "Corpus"), make_text_column("statistic", "Number of")),
             "split",
-            number("value", "", ",.0f"),
+            make_number_column("value", "", ",.0f"),
             make_published_column(",.0f"),
         ),
         keys=("corpus", "statistic", "split"),
@@ -288,8 +292,8 @@ TABLES = (
         "table2",
         "Table II",
         printed_data.table2,
-        Crossed(
-            (SET, text("criterion", "Criterion")),
+        PivotTable(
+            (SET, make_text_column("criterion", "Criterion")),
             "measure",
             make_measure_column("value"),
             Column(Head("Published", "number"), printed_data.format_published_measure),
@@ -306,10 +310,10 @@ TABLES = (
         "table6",
         "Table VI",
         printed_transfer.table6,
-        Crossed(
-            (text("dataset", "Rated set"),),
+        PivotTable(
+            (make_text_column("dataset", "Rated set"),),
             "start",
-            number("spearman", "", ".2f"),
+            make_number_column("spearman", "", ".2f"),
             order="cited start",
             heads=lambda name: name.replace("+", "\n"),
         ),

@@ -5,25 +5,25 @@ from __future__ import annotations
 from tasktransfer.designs.panel import behind
 from tasktransfer.designs.panel.frames import has_prompted
 from tasktransfer.designs.panel.shown_columns import has_trainings, show_all_if_empty
-from tasktransfer.present.columns import number, text
-from tasktransfer.present.declared import Listed, Table
+from tasktransfer.present.columns import make_number_column, make_text_column
+from tasktransfer.present.declared import FlatTable, Table
 
 PROMPTED_TABLE = Table(
     "prompted",
     "Prompted models by template",
     lambda frames: frames["prompted"],
-    Listed(
+    FlatTable(
         (
-            text("method", "Model"),
-            text("set", "Rated set"),
-            number("template", "Template", "d"),
-            number("value", "Correlation", ".1f"),
-            number("mean", "Mean rating", ".2f"),
-            number("items", "Items", ",d"),
-            number("unreadable", "Unreadable %", ".1f"),
-            number("tokens", "Tokens", ",d"),
-            number("seconds", "Seconds", ",.0f"),
-            text("test_data_seen", "Test data seen"),
+            make_text_column("method", "Model"),
+            make_text_column("set", "Rated set"),
+            make_number_column("template", "Template", "d"),
+            make_number_column("value", "Correlation", ".1f"),
+            make_number_column("mean", "Mean rating", ".2f"),
+            make_number_column("items", "Items", ",d"),
+            make_number_column("unreadable", "Unreadable %", ".1f"),
+            make_number_column("tokens", "Tokens", ",d"),
+            make_number_column("seconds", "Seconds", ",.0f"),
+            make_text_column("test_data_seen", "Test data seen"),
         )
     ),
     keys=("method", "set", "template"),
@@ -39,17 +39,17 @@ PAIRS_TABLE = Table(
     "pairs",
     "Training pairs",
     lambda frames: frames["pairs"],
-    Listed(
+    FlatTable(
         (
-            text("data", "Data"),
-            text("domain", "Domain"),
-            text("split", "Split"),
-            text("how", "Origin of the response", show_all_if_empty),
-            number("made", "Built", ",d"),
-            number("kept", "Kept", ",d"),
-            number("relabelled", "Relabelled", ",d"),
-            number("asked", "Requested", ",d"),
-            number("pairs", "After balancing", ",d"),
+            make_text_column("data", "Data"),
+            make_text_column("domain", "Domain"),
+            make_text_column("split", "Split"),
+            make_text_column("how", "Origin of the response", show_all_if_empty),
+            make_number_column("made", "Built", ",d"),
+            make_number_column("kept", "Kept", ",d"),
+            make_number_column("relabelled", "Relabelled", ",d"),
+            make_number_column("asked", "Requested", ",d"),
+            make_number_column("pairs", "After balancing", ",d"),
         ),
         blocks="domain",
     ),
@@ -63,15 +63,17 @@ LEAKS_TABLE = Table(
     "leaks",
     "Leaks",
     lambda frames: frames["leaks"],
-    Listed(
+    FlatTable(
         (
-            text("corpus", "Corpus"),
-            text("split", "Split", show_all_if_empty),
-            text("set", "Rated set", show_all_if_empty),
-            number("dialogues", "Dialogues", ",d"),
-            number("kept", "Without leaks", ",d"),
-            number("items", "Leaked items", ",d"),
-            text("dropped", "Leaks dropped", {"True": "yes", "False": "no"}.__getitem__),
+            make_text_column("corpus", "Corpus"),
+            make_text_column("split", "Split", show_all_if_empty),
+            make_text_column("set", "Rated set", show_all_if_empty),
+            make_number_column("dialogues", "Dialogues", ",d"),
+            make_number_column("kept", "Without leaks", ",d"),
+            make_number_column("items", "Leaked items", ",d"),
+            make_text_column(
+                "dropped", "Leaks dropped", {"True": "yes", "False": "no"}.__getitem__
+            ),
         ),
         blocks="corpus",
     ),

@@ -15,8 +15,8 @@ from tasktransfer.present.sentences import (
     excludes_zero,
     format_fraction,
     format_with_interval,
-    is_above,
-    is_below,
+    is_significantly_negative,
+    is_significantly_positive,
     join_names,
 )
 from tasktransfer.results.frames import Frames
@@ -79,9 +79,12 @@ def _describe_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iter
             "its untrained version."
         )
         return
-    more, less = int(is_above(rows).sum()), int(is_below(rows).sum())
+    more, less = (
+        int(is_significantly_positive(rows).sum()),
+        int(is_significantly_negative(rows).sum()),
+    )
     what = "pairs of model and probe"
-    found = rows[is_above(rows) | is_below(rows)]
+    found = rows[is_significantly_positive(rows) | is_significantly_negative(rows)]
     if not more and not less:
         yield (
             f"Probe F1 does not differ significantly between trained and untrained encoder in any "
@@ -107,7 +110,7 @@ def _count_constant(rows: pd.DataFrame, constant: frozenset[Cell]) -> str:
 def _describe_above_prior(trained: pd.DataFrame) -> Iterator[str]:
     rows = trained[(trained["compared_with"] == PRIOR) & trained["q"].notna()]
     if len(rows):
-        sure = format_fraction(int(is_above(rows).sum()), len(rows), "pairs")
+        sure = format_fraction(int(is_significantly_positive(rows).sum()), len(rows), "pairs")
         yield (
             "Probe F1 of the trained encoder is significantly higher than that of the best "
             f"constant answer in {sure}."
@@ -135,10 +138,10 @@ def _describe_above_words(rows: pd.DataFrame, who: str) -> Iterator[str]:
         f"strongest control, is {' and '.join(differences)}."
     )
     if len(tested):
-        higher = format_fraction(int(is_above(tested).sum()), len(tested), "pairs")
+        higher = format_fraction(int(is_significantly_positive(tested).sum()), len(tested), "pairs")
         yield (
             f"{control} Single probes are significantly above the counts in {higher} and below in "
-            f"{int(is_below(tested).sum()) or 'none'} (q ≤ {MOST_Q})."
+            f"{int(is_significantly_negative(tested).sum()) or 'none'} (q ≤ {MOST_Q})."
         )
     else:
         higher = format_fraction(int((pairs["value"] > 0).sum()), len(pairs), "pairs")
@@ -164,12 +167,13 @@ def _describe_layers(layers: pd.DataFrame) -> Iterator[str]:
         if tested.empty:
             yield text
             continue
-        above = int(is_above(tested, "above_words").sum())
+        above = int(is_significantly_positive(tested, "above_words").sum())
+        below = int(is_significantly_negative(tested, "above_words").sum())
         yield (
             f"{text} Counts of the words that it reads, the strongest control, have "
             f"{means['words'][0]:.1f}. Single probes are significantly above the counts in "
             f"{format_fraction(above, len(tested), 'pairs of layer and probe')} and below in "
-            f"{int(is_below(tested, 'above_words').sum()) or 'none'} (q ≤ {MOST_Q})."
+            f"{below or 'none'} (q ≤ {MOST_Q})."
         )
 
 

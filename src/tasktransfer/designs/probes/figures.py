@@ -23,9 +23,9 @@ from tasktransfer.present.kit.panels import (
     create_panels,
     draw_reference_line,
     make_line_entry,
-    name_panel,
+    set_panel_title,
 )
-from tasktransfer.present.kit.paper import add_notes
+from tasktransfer.present.kit.paper import add_caption_notes
 from tasktransfer.present.kit.series import plot_line_with_band
 from tasktransfer.present.kit.style import (
     INK,
@@ -80,7 +80,7 @@ def plot_f1_by_epoch(frames: Frames) -> Figure | None:
         of_words = scores[same & (scores["snapshot"] == WORDS)]["f1"]
         if len(of_words):
             draw_reference_line(panel, float(of_words.max()), "word counts", style=":")
-        name_panel(panel, f"{probe}, {corpus}" if several else str(probe))
+        set_panel_title(panel, f"{probe}, {corpus}" if several else str(probe))
         panel.set_ylim(0, 100)
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.supylabel("micro-F1", fontsize=LABEL_POINTS + 1)
@@ -120,7 +120,7 @@ def plot_f1_by_layer(frames: Frames) -> Figure | None:
                 )
         draw_reference_line(panel, float(shown["prior"].mean()), "best constant")
         title = "mean over probes" if probe == ALL else str(probe)
-        name_panel(panel, f"{title}, {corpus}" if several else title)
+        set_panel_title(panel, f"{title}, {corpus}" if several else title)
         panel.set_ylim(0, 100)
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.supylabel("micro-F1", fontsize=LABEL_POINTS + 1)
@@ -155,7 +155,7 @@ def plot_representations(frames: Frames) -> Figure | None:
         points = cloud["first"], cloud["second"]
         panel.hexbin(*points, gridsize=80, bins="log", cmap="viridis", mincnt=1)
         share = f"{cloud['variance'].iloc[0]:.0f} % of the variance"
-        name_panel(panel, f"{model}, {snapshot}\n{corpus}, {share}")
+        set_panel_title(panel, f"{model}, {snapshot}\n{corpus}, {share}")
         panel.tick_params(labelsize=6)
     add_title(figure, "Representations on two principal components", None, frames.metadata)
     return figure
@@ -183,7 +183,7 @@ def plot_bleu_against_f1(frames: Frames) -> Figure | None:
             format_with_interval(row["rho"], row["low"], row["high"], ".2f")
             for row in (claim.loc["within"], claim.loc["between"])
         )
-        name_panel(panel, f"{corpus}: Spearman within models {within}, between {between}")
+        set_panel_title(panel, f"{corpus}: Spearman within models {within}, between {between}")
     axes[0].set_ylabel("mean micro-F1 over probes")
     add_legend_below(
         figure, _make_entries(looks, linestyle="none"), "Points: epochs of training runs"
@@ -230,9 +230,9 @@ def plot_ties(frames: Frames) -> Figure:
     strip_axes(axes, zero=None)
     axes.axvline(100 * judgements.mean(), color=INK, linewidth=0.9, linestyle="--")
     axes.set(xlabel=f"ties among {drawn} judgements, percent", ylabel="samples")
-    name_panel(axes, f"{named}: {len(judgements):,}, {judgements.mean():.0%} ties (dashed)")
+    set_panel_title(axes, f"{named}: {len(judgements):,}, {judgements.mean():.0%} ties (dashed)")
     note = f"{DRAWS:,} samples, with a standard deviation of {shares.std():.1f} points."
-    add_notes(figure, [note])
+    add_caption_notes(figure, [note])
     add_heading(figure, ["Percentage of ties in small samples of judgements"])
     return figure
 

@@ -16,8 +16,8 @@ from tasktransfer.designs.probes.facts import BY_TASK, CONTROL, EVERY
 from tasktransfer.designs.probes.intervals import ALL
 from tasktransfer.designs.probes.plan import UNTRAINED, WORDS, get_layer, name_readings
 from tasktransfer.errors import DataError
-from tasktransfer.present.published import Published, add_published
-from tasktransfer.present.sentences import is_above, is_below
+from tasktransfer.present.published import PublishedValues, add_published_columns
+from tasktransfer.present.sentences import is_significantly_negative, is_significantly_positive
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.study import Study
@@ -37,7 +37,7 @@ _PUBLISHED_PROBE = {probe.name: probe.published_name for probe in EVERY}
 
 def table3(frames: Frames) -> pd.DataFrame:
     """Return BLEU-2 of greedy replies: one row per model and corpus."""
-    theirs = Published(
+    theirs = PublishedValues(
         published.read_table(3),
         "bleu2",
         {
@@ -45,7 +45,7 @@ def table3(frames: Frames) -> pd.DataFrame:
             "dataset": lambda row: published.CORPORA[str(row["corpus"])],
         },
     )
-    return add_published(frames["replies"], theirs, frames.metadata, value="bleu2")
+    return add_published_columns(frames["replies"], theirs, frames.metadata, value="bleu2")
 
 
 def table4(frames: Frames) -> pd.DataFrame:
@@ -63,7 +63,7 @@ def _make_snapshot_rows(frames: Frames, corpus: str, number: int) -> pd.DataFram
     intervals = frames["intervals"]
     own = intervals.query("corpus == @corpus and compared_with == 'nothing'")
     kept = ["corpus", "model", "snapshot", "probe", "value", "sd", "low", "high", "seeds"]
-    theirs = Published(
+    theirs = PublishedValues(
         published.read_table(number),
         "f1",
         {
@@ -72,7 +72,7 @@ def _make_snapshot_rows(frames: Frames, corpus: str, number: int) -> pd.DataFram
             "task": lambda row: _PUBLISHED_PROBE[str(row["probe"])],
         },
     )
-    return add_published(
+    return add_published_columns(
         own[kept].rename(columns={"value": "f1"}), theirs, frames.metadata, value="f1"
     )
 
@@ -101,7 +101,7 @@ def by_difficulty(chosen: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
             rows.append((way, model, group, f1.mean(), f1.std(), len(some), asked))
     columns = ["groups", "model", "group", "f1", "sd_over_probes", "probes", "probes_of_paper"]
     frame = pd.DataFrame(rows, columns=columns)
-    theirs = Published(
+    theirs = PublishedValues(
         published.read_table(6).assign(groups="as used"),
         "f1",
         {
@@ -111,7 +111,7 @@ def by_difficulty(chosen: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
         },
         differs=_describe_other_probes,
     )
-    return add_published(frame, theirs, metadata, value="f1")
+    return add_published_columns(frame, theirs, metadata, value="f1")
 
 
 def _describe_other_probes(row: Mapping[str, Any]) -> str:
@@ -150,7 +150,9 @@ def _make_choice_rows(frames: Frames, number: int) -> pd.DataFrame:
         "selected_by": lambda row: str(row["selected_by"]),
         "task": lambda row: _PUBLISHED_PROBE[str(row["probe"])],
     }
-    return add_published(own, Published(theirs, "f1", keys), frames.metadata, value="f1")
+    return add_published_columns(
+        own, PublishedValues(theirs, "f1", keys), frames.metadata, value="f1"
+    )
 
 
 def _list_probes(number: int) -> set[str]:
@@ -245,7 +247,11 @@ def summarise_above_words(above_words: pd.DataFrame) -> pd.DataFrame:
     above_words = above_words[~layers]
     means = above_words[above_words["probe"] == "all"]
     real = above_words[~above_words["probe"].isin(["all", CONTROL])]
-    tested = real.assign(higher=is_above(real), lower=is_below(real), tested=real["q"].notna())
+    tested = real.assign(
+        higher=is_significantly_positive(real),
+        lower=is_significantly_negative(real),
+        tested=real["q"].notna(),
+    )
     counts = tested.groupby(keys, sort=False)[["higher", "lower", "tested"]].sum()
     rows = means.merge(counts.reset_index(), on=keys, how="left")
     rows[["higher", "lower"]] = rows[["higher", "lower"]].where(rows["tested"] > 0)
@@ -287,7 +293,10 @@ def list_layers(frames: Frames) -> pd.DataFrame:
 def summarise_layers(layers: pd.DataFrame) -> pd.DataFrame:
     """Compute the printed table ``layers`` from the frame."""
     real = layers[~layers["probe"].isin([ALL, CONTROL])]
-    tested = real.assign(higher=is_above(real, "above_words"), lower=is_below(real, "above_words"))
+    tested = real.assign(
+        higher=is_significantly_positive(real, "above_words"),
+        lower=is_significantly_negative(real, "above_words"),
+    )
     keys = ["corpus", "model", "layer"]
     counts = tested[tested["q"].notna()].groupby(keys, sort=False)[["higher", "lower"]].sum()
     return layers[layers["probe"] == ALL].merge(counts.reset_index(), on=keys, how="left")

@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING
 from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.designs.probes.config import get_config
 from tasktransfer.designs.probes.frames import ABOUT, FRAMES, probes_layers
-from tasktransfer.present.columns import estimate, number, probability, text
-from tasktransfer.present.declared import Analysis, Crossed, Figure, Listed, Table
+from tasktransfer.present.columns import (
+    make_estimate_column,
+    make_long_text_column,
+    make_number_column,
+    make_p_value_column,
+    make_text_column,
+)
+from tasktransfer.present.declared import Analysis, Figure, FlatTable, PivotTable, Table
 from tasktransfer.present.numbers import DIFFERENCES, SCORES
 from tasktransfer.present.published_columns import make_published_column
 from tasktransfer.results.study import Study
@@ -31,9 +37,9 @@ QUESTION = (
 )
 PAPER = "Parthasarathi et al. 2021"
 VOCABULARIES = ("13,000 words", "16,000 words", "17,000 words")
-CORPUS, MODEL = text("corpus", "Corpus"), text("model", "Model")
-F1 = number("f1", "F1", ".1f")
-SNAPSHOT, PROBE = text("snapshot", "Snapshot"), text("probe", "Probe")
+CORPUS, MODEL = make_text_column("corpus", "Corpus"), make_text_column("model", "Model")
+F1 = make_number_column("f1", "F1", ".1f")
+SNAPSHOT, PROBE = make_text_column("snapshot", "Snapshot"), make_text_column("probe", "Probe")
 
 
 def _has_corpus(corpus: str) -> Callable[[Study], bool]:
@@ -65,10 +71,10 @@ def _score_table(number: int, corpus: str) -> Table:
         f"table{number}",
         f"Table {number}",
         getattr(printed, f"table{number}"),
-        Crossed(
+        PivotTable(
             (MODEL, SNAPSHOT),
             "probe",
-            estimate("f1", "F1", ".1f", bounds=SCORES),
+            make_estimate_column("f1", "F1", ".1f", bounds=SCORES),
             make_published_column(".1f"),
         ),
         keys=("model", "snapshot", "probe"),
@@ -83,8 +89,8 @@ def _selection_table(number: int) -> Table:
         f"table{number}",
         f"Table {number}",
         getattr(printed, f"table{number}"),
-        Crossed(
-            (MODEL, text("selected_by", "Selected by")),
+        PivotTable(
+            (MODEL, make_text_column("selected_by", "Selected by")),
             "probe",
             F1,
             make_published_column(".1f"),
@@ -103,10 +109,10 @@ TABLES = (
         "table3",
         "Table 3",
         printed.table3,
-        Crossed(
+        PivotTable(
             (MODEL,),
             "corpus",
-            estimate("bleu2", "BLEU-2", ".2f", bounds=SCORES),
+            make_estimate_column("bleu2", "BLEU-2", ".2f", bounds=SCORES),
             make_published_column(".1f"),
         ),
         keys=("model", "corpus"),
@@ -120,8 +126,8 @@ TABLES = (
         "table6",
         "Table 6",
         printed.table6,
-        Crossed(
-            (text("groups", "Groups"), MODEL), "group", F1, make_published_column(".1f")
+        PivotTable(
+            (make_text_column("groups", "Groups"), MODEL), "group", F1, make_published_column(".1f")
         ),
         keys=("groups", "model", "group"),
         paper=f"Table 6 of {PAPER}, for the groups as used",
@@ -134,10 +140,10 @@ TABLES = (
         "table7",
         "Table 7",
         printed.table7,
-        Listed(
+        FlatTable(
             (
                 MODEL,
-                *(number(words, words, ".1f") for words in VOCABULARIES),
+                *(make_number_column(words, words, ".1f") for words in VOCABULARIES),
             )
         ),
         keys=("model",),
@@ -152,13 +158,13 @@ TABLES = (
         "claims",
         "BLEU and probes",
         printed.claims,
-        Listed(
+        FlatTable(
             (
                 CORPUS,
                 PROBE,
-                text("over", "Over"),
-                number("points", "Points", "d"),
-                estimate("rho", "Spearman", ".2f"),
+                make_text_column("over", "Over"),
+                make_number_column("points", "Points", "d"),
+                make_estimate_column("rho", "Spearman", ".2f"),
             ),
             blocks="corpus",
         ),
@@ -171,20 +177,20 @@ TABLES = (
         "layers",
         "Probe F1 by layer",
         printed.list_layers,
-        Listed(
+        FlatTable(
             (
                 CORPUS,
                 MODEL,
-                number("layer", "Layer", "d"),
-                estimate("f1", "F1", ".1f", bounds=SCORES),
-                number("words", "Word counts", ".1f"),
-                estimate(
+                make_number_column("layer", "Layer", "d"),
+                make_estimate_column("f1", "F1", ".1f", bounds=SCORES),
+                make_number_column("words", "Word counts", ".1f"),
+                make_estimate_column(
                     "above_words", "Difference", "+.1f", "above_low", "above_high", DIFFERENCES
                 ),
-                probability("q", "q"),
-                number("higher", "Higher", "d"),
-                number("lower", "Lower", "d"),
-                number("probes", "Probes", "d"),
+                make_p_value_column("q", "q"),
+                make_number_column("higher", "Higher", "d"),
+                make_number_column("lower", "Lower", "d"),
+                make_number_column("probes", "Probes", "d"),
             ),
             blocks="model",
         ),
@@ -197,18 +203,18 @@ TABLES = (
         "above_words",
         "Encoders and word counts",
         printed.list_means_above_words,
-        Listed(
+        FlatTable(
             (
                 CORPUS,
                 MODEL,
                 SNAPSHOT,
                 F1,
-                estimate("value", "Minus word counts", "+.1f", bounds=DIFFERENCES),
-                probability("q", "q"),
-                number("seeds", "Seeds", "d"),
-                number("probes", "Probes", "d"),
-                number("higher", "Higher", "d"),
-                number("lower", "Lower", "d"),
+                make_estimate_column("value", "Minus word counts", "+.1f", bounds=DIFFERENCES),
+                make_p_value_column("q", "q"),
+                make_number_column("seeds", "Seeds", "d"),
+                make_number_column("probes", "Probes", "d"),
+                make_number_column("higher", "Higher", "d"),
+                make_number_column("lower", "Lower", "d"),
             ),
             blocks="corpus",
         ),
@@ -221,15 +227,15 @@ TABLES = (
         "unsolved",
         "Unsolved probes",
         printed.list_unsolved,
-        Listed(
+        FlatTable(
             (
                 CORPUS,
                 PROBE,
                 MODEL,
                 SNAPSHOT,
-                estimate("above_prior", "Above the prior", "+.1f", bounds=DIFFERENCES),
-                number("cells", "Cells", "d"),
-                probability("p_times_cells", "p times cells"),
+                make_estimate_column("above_prior", "Above the prior", "+.1f", bounds=DIFFERENCES),
+                make_number_column("cells", "Cells", "d"),
+                make_p_value_column("p_times_cells", "p times cells"),
             )
         ),
         keys=("corpus", "probe"),
@@ -241,21 +247,21 @@ TABLES = (
         "beyond",
         "Beyond the paper",
         printed.list_differences,
-        Listed(
+        FlatTable(
             (
                 CORPUS,
                 MODEL,
                 SNAPSHOT,
                 PROBE,
-                text("compared_with", "Minus"),
-                estimate("value", "Difference", "+.1f", bounds=DIFFERENCES),
-                probability("q", "q"),
-                number("seeds", "Seeds", "d"),
-                number("f1", "F1", ".1f"),
-                number("prior", "Prior", ".1f"),
-                number("words", "Words", ".1f"),
-                number("minority", "Minority", ".1f"),
-                number("mlp", "MLP", ".1f"),
+                make_text_column("compared_with", "Minus"),
+                make_estimate_column("value", "Difference", "+.1f", bounds=DIFFERENCES),
+                make_p_value_column("q", "q"),
+                make_number_column("seeds", "Seeds", "d"),
+                make_number_column("f1", "F1", ".1f"),
+                make_number_column("prior", "Prior", ".1f"),
+                make_number_column("words", "Words", ".1f"),
+                make_number_column("minority", "Minority", ".1f"),
+                make_number_column("mlp", "MLP", ".1f"),
             ),
             blocks="corpus",
         ),
@@ -267,14 +273,14 @@ TABLES = (
         "agreement",
         "Rankings of models",
         printed.agreement,
-        Listed(
+        FlatTable(
             (
                 CORPUS,
                 SNAPSHOT,
-                text("first", "Probe"),
-                text("second", "Other probe"),
-                number("models", "Models", "d"),
-                number("rho", "Spearman", ".2f"),
+                make_text_column("first", "Probe"),
+                make_text_column("second", "Other probe"),
+                make_number_column("models", "Models", "d"),
+                make_number_column("rho", "Spearman", ".2f"),
             )
         ),
         keys=("corpus", "snapshot", "first", "second"),
@@ -288,16 +294,16 @@ TABLES = (
         "probe_labels",
         "Labels",
         printed.probe_labels,
-        Listed(
+        FlatTable(
             (
                 CORPUS,
                 PROBE,
-                text("split", "Split"),
-                text("most_frequent", "Most frequent"),
-                number("turns", "Turns", ",d"),
-                number("classes", "Classes", ",d"),
-                number("share", "Share, %", ".1f"),
-                number("empty", "Without a label, %", ".1f"),
+                make_text_column("split", "Split"),
+                make_text_column("most_frequent", "Most frequent"),
+                make_number_column("turns", "Turns", ",d"),
+                make_number_column("classes", "Classes", ",d"),
+                make_number_column("share", "Share, %", ".1f"),
+                make_number_column("empty", "Without a label, %", ".1f"),
             ),
             blocks="corpus",
         ),
@@ -309,9 +315,14 @@ TABLES = (
         "one_dialogue",
         "One dialogue with its labels",
         printed.list_first_dialogue,
-        Listed(
-            (CORPUS, text("turn", "Turn"), text("context", "Context", kind="long"), PROBE,
-             text("labels", "Labels", kind="long"))
+        FlatTable(
+            (
+                CORPUS,
+                make_text_column("turn", "Turn"),
+                make_long_text_column("context", "Context"),
+                PROBE,
+                make_long_text_column("labels", "Labels"),
+            )
         ),
         keys=("corpus", "turn", "probe"),
         nothing="does not have its labels on this machine",

@@ -13,8 +13,14 @@ from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.core.references import REFERENCES
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.runs import BASELINE, is_reference
-from tasktransfer.present.columns import Column, Head, estimate, number, text
-from tasktransfer.present.declared import Crossed, Listed, Table
+from tasktransfer.present.columns import (
+    Column,
+    Head,
+    make_estimate_column,
+    make_number_column,
+    make_text_column,
+)
+from tasktransfer.present.declared import FlatTable, PivotTable, Table
 from tasktransfer.present.numbers import DIFFERENCES, SCORES
 
 if TYPE_CHECKING:
@@ -46,20 +52,20 @@ def declare_labels(*, folded: bool) -> Table:
         "labels",
         "Scores of each label",
         uncertainty.list_labels,
-        Listed(
+        FlatTable(
             (
-                text("dataset", "Dataset"),
-                text("target", "Task"),
-                text("model", "Model"),
-                text("method", "Method", _name_method),
-                text("label", "Label"),
-                number("support", "Instances", ",d"),
-                number("predicted", "Predicted", ",.1f"),
+                make_text_column("dataset", "Dataset"),
+                make_text_column("target", "Task"),
+                make_text_column("model", "Model"),
+                make_text_column("method", "Method", _name_method),
+                make_text_column("label", "Label"),
+                make_number_column("support", "Instances", ",d"),
+                make_number_column("predicted", "Predicted", ",.1f"),
                 *(
-                    estimate(key, name, ".0f", f"{key}_low", f"{key}_high", SCORES)
+                    make_estimate_column(key, name, ".0f", f"{key}_low", f"{key}_high", SCORES)
                     for key, name in (("precision", "Precision"), ("recall", "Recall"))
                 ),
-                estimate("f1", "F1", ".0f", "f1_low", "f1_high", SCORES),
+                make_estimate_column("f1", "F1", ".0f", "f1_low", "f1_high", SCORES),
             ),
             blocks="method",
         ),
@@ -88,12 +94,12 @@ ERRORS_TABLE = Table(
     "errors",
     "Test instances with the most errors",
     uncertainty.list_errors,
-    Crossed(
+    PivotTable(
         (
-            text("dataset", "Dataset"),
-            text("target", "Task"),
-            text("instance", "Instance"),
-            text("gold", "Gold label"),
+            make_text_column("dataset", "Dataset"),
+            make_text_column("target", "Task"),
+            make_text_column("instance", "Instance"),
+            make_text_column("gold", "Gold label"),
         ),
         "predicted_by",
         Column(Head("", "word"), _format_prediction),
@@ -111,17 +117,17 @@ CURVE_TABLE = Table(
     "learning_curve",
     "Scores by number of training dialogues",
     uncertainty.list_curve,
-    Listed(
+    FlatTable(
         (
-            text("dataset", "Dataset"),
-            text("target", "Task"),
-            text("model", "Model"),
-            text("method", "Method", _name_method),
-            text("fraction", "Fraction", _format_fraction),
-            number("dialogues", "Dialogues", ",d"),
-            number("n_seeds", "Samples", "d"),
-            estimate("score", "Score", ".1f", bounds=SCORES),
-            estimate("gain", "Gain", "+.1f", "gain_low", "gain_high", DIFFERENCES),
+            make_text_column("dataset", "Dataset"),
+            make_text_column("target", "Task"),
+            make_text_column("model", "Model"),
+            make_text_column("method", "Method", _name_method),
+            make_text_column("fraction", "Fraction", _format_fraction),
+            make_number_column("dialogues", "Dialogues", ",d"),
+            make_number_column("n_seeds", "Samples", "d"),
+            make_estimate_column("score", "Score", ".1f", bounds=SCORES),
+            make_estimate_column("gain", "Gain", "+.1f", "gain_low", "gain_high", DIFFERENCES),
         ),
         blocks="method",
     ),

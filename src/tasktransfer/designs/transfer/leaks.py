@@ -20,7 +20,7 @@ from tasktransfer.datasets import DATASETS, resolve_task
 from tasktransfer.datasets.one_split import LEARNT, LEAST_WORDS
 from tasktransfer.designs.transfer.config import TransferConfig, get_transfer_config
 from tasktransfer.designs.transfer.pairs import is_foreign
-from tasktransfer.errors import DataError, tell_note
+from tasktransfer.errors import DataError, print_note
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.results.revisions import UNKNOWN, is_generated
 from tasktransfer.results.study import Study
@@ -81,7 +81,7 @@ def refuse_leaks(study: Study) -> None:
             f"{shared.count:,} of {shared.of:,} test dialogues of {dataset}/{target} are among the "
             f"training dialogues of {home}/{source}"
         )
-        tell_note(what)
+        print_note(what)
         if f"{home}>{dataset}" not in allowed:
             first, second = shared.example or ("", "")
             refused.append(

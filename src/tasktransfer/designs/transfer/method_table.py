@@ -11,8 +11,13 @@ from tasktransfer.core.nodes import Fit
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.frames import compares_methods
 from tasktransfer.designs.transfer.runs import BASELINE, is_prompted, is_reference
-from tasktransfer.present.columns import estimate, number, probability, text
-from tasktransfer.present.declared import Figure, Listed, Table
+from tasktransfer.present.columns import (
+    make_estimate_column,
+    make_number_column,
+    make_p_value_column,
+    make_text_column,
+)
+from tasktransfer.present.declared import Figure, FlatTable, Table
 from tasktransfer.present.numbers import DIFFERENCES, SCORES, is_missing
 
 if TYPE_CHECKING:
@@ -49,25 +54,25 @@ def declare_methods_table() -> Table:
         "methods",
         "Methods",
         uncertainty.list_methods,
-        Listed(
+        FlatTable(
             (
-                text("dataset", "Dataset"),
-                text("target", "Task"),
-                text("method", "Method", METHODS.__getitem__),
-                text("model", "Model"),
-                text("variant", "Variant"),
-                text("mark", "Advice"),
-                estimate("score", "Score", ".1f", bounds=SCORES),
-                number("n_seeds", "Seeds", "d"),
-                estimate(
+                make_text_column("dataset", "Dataset"),
+                make_text_column("target", "Task"),
+                make_text_column("method", "Method", METHODS.__getitem__),
+                make_text_column("model", "Model"),
+                make_text_column("variant", "Variant"),
+                make_text_column("mark", "Advice"),
+                make_estimate_column("score", "Score", ".1f", bounds=SCORES),
+                make_number_column("n_seeds", "Seeds", "d"),
+                make_estimate_column(
                     "delta", "Δ to recommended", "+.1f", "delta_low", "delta_high", DIFFERENCES
                 ),
-                probability("q", "q"),
-                number("train_size", "Training instances", ",d"),
-                number("seconds", "Seconds to train", ".3g"),
-                number("milliseconds", "ms per prediction", ".3g"),
-                number("parameters", "Parameters", ",.0f"),
-                number("trained_parameters", "Trained", ",.0f"),
+                make_p_value_column("q", "q"),
+                make_number_column("train_size", "Training instances", ",d"),
+                make_number_column("seconds", "Seconds to train", ".3g"),
+                make_number_column("milliseconds", "ms per prediction", ".3g"),
+                make_number_column("parameters", "Parameters", ",.0f"),
+                make_number_column("trained_parameters", "Trained", ",.0f"),
             ),
             blocks="target",
         ),

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.designs.transfer.runs import is_prompted, transfer_runs
-from tasktransfer.present.columns import number, text
-from tasktransfer.present.declared import Listed, Table
+from tasktransfer.present.columns import make_number_column, make_text_column
+from tasktransfer.present.declared import FlatTable, Table
 from tasktransfer.results.frames import always
 from tasktransfer.results.study import Study
 
@@ -111,14 +111,16 @@ SHARED_TABLE = Table(
     "shared_dialogues",
     "Test dialogues shared between datasets",
     shared_dialogues.make,
-    Listed(
+    FlatTable(
         (
-            text("dataset", "Dataset"),
-            text("target", "Target"),
-            text("source", "Source"),
-            number("shared", "Test dialogues among the source's training dialogues", "d"),
-            number("of", "Of", "d"),
-            text("example", "Example"),
+            make_text_column("dataset", "Dataset"),
+            make_text_column("target", "Target"),
+            make_text_column("source", "Source"),
+            make_number_column(
+                "shared", "Test dialogues among the source's training dialogues", "d"
+            ),
+            make_number_column("of", "Of", "d"),
+            make_text_column("example", "Example"),
         ),
         blocks="target",
     ),

@@ -11,7 +11,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tasktransfer.present.kit.panels import NOTE, create_panels, fill_grid, name_panel
+from tasktransfer.present.kit.panels import NOTE, create_panels, make_panel_grid, set_panel_title
 from tasktransfer.present.kit.paper import is_paper_style
 from tasktransfer.present.kit.series import Estimate, plot_forest
 from tasktransfer.present.kit.style import INK, add_legend_below, add_title, fit_panels
@@ -29,7 +29,9 @@ Lines = Mapping[str, Sequence[Estimate]]
 
 
 def draw_forests(names: Sequence[str], panels: Mapping[str, Lines]) -> tuple[Figure, list[Axes]]:
-    """Return a figure with one panel per title; each name has the same line in all panels.
+    """Draw forest plots in panels, and return the figure and its panels.
+
+    There is one panel per title, and a name has the same line in all panels.
 
     The labels of estimates are to the right of their line, if no line has several. A paper has no
     room for them, and has tables. ``finish_forests`` then sets the size of the panels.
@@ -39,7 +41,7 @@ def draw_forests(names: Sequence[str], panels: Mapping[str, Lines]) -> tuple[Fig
     )
     for panel, (title, lines) in zip(axes, panels.items(), strict=True):
         plot_forest(panel, [lines.get(name, ()) for name in names], names)
-        name_panel(panel, title)
+        set_panel_title(panel, title)
         if not is_paper_style():
             _write_labels(panel, [lines.get(name, ()) for name in names])
     axes[0].set_ylim(len(names) - 0.1, -0.9)  # room for the names of reference lines
@@ -84,4 +86,4 @@ def finish_forests(
         add_legend_below(figure, entries, heading)
     add_title(figure, title, seeds, metadata, notes)
     width = max(1.9, 5 / len(figure.axes))
-    fit_panels(figure, fill_grid(figure.axes[0]), width, LINE * (lines + 0.8))
+    fit_panels(figure, make_panel_grid(figure.axes[0]), width, LINE * (lines + 0.8))

@@ -42,86 +42,86 @@ _RING = np.stack([0.19 + 0.08 * np.cos(_TURN), 0.19 + 0.08 * np.sin(_TURN)], axi
 """Mark of a cell of one training: a ring in its upper left corner."""
 
 
-def fill(axes: Axes, corners: Sequence[Corner], colours: Sequence[Any]) -> None:
+def fill_cells(axes: Axes, corners: Sequence[Corner], colours: Sequence[Any]) -> None:
     """Fill cells with colours, separated by thin white lines."""
     _add_shapes(
         axes, corners, _WHOLE, "cells", facecolor=list(colours), edgecolor="white", linewidth=0.8
     )
 
 
-def hatch_missing(axes: Axes, corners: Sequence[Corner]) -> None:
-    """Hatch cells that are planned but have no number."""
+def hatch_missing_cells(axes: Axes, corners: Sequence[Corner]) -> None:
+    """Hatch cells whose runs are planned but have no result."""
     _add_shapes(axes, corners, _WHOLE, "missing", **MISSING)
 
 
-def hatch_not_planned(axes: Axes, corners: Sequence[Corner]) -> None:
+def hatch_unplanned_cells(axes: Axes, corners: Sequence[Corner]) -> None:
     """Hatch cells that are not in the study."""
     _add_shapes(axes, corners, _WHOLE, "not planned", **NOT_PLANNED)
 
 
-def hatch_lightly(axes: Axes, corners: Sequence[Corner]) -> None:
-    """Draw vertical lines over cells whose number is not final; colour and number stay."""
+def hatch_cells_lightly(axes: Axes, corners: Sequence[Corner]) -> None:
+    """Draw vertical lines over cells whose number is not final, without hiding it."""
     _add_shapes(axes, corners, _WHOLE, "hatched lightly", **HATCHED_LIGHTLY)
 
 
-def make_lightly_hatched_entry(label: str) -> Patch:
-    """Return the legend's entry for lightly hatched cells."""
+def make_light_hatch_entry(label: str) -> Patch:
+    """Return a legend entry for lightly hatched cells."""
     return Patch(**HATCHED_LIGHTLY, label=label)
 
 
-def draw_dots(axes: Axes, corners: Sequence[Corner]) -> None:
-    """Draw dots over cells; their colour and number stay."""
+def draw_dots_over_cells(axes: Axes, corners: Sequence[Corner]) -> None:
+    """Draw dots over cells without hiding their colour and number."""
     _add_shapes(axes, corners, _WHOLE, "dotted", **DOTTED)
 
 
-def make_dotted_entry(label: str) -> Patch | Line2D:
-    """Return the legend's entry for dotted cells."""
+def make_dots_entry(label: str) -> Patch | Line2D:
+    """Return a legend entry for dotted cells."""
     if is_paper_style():
         return Line2D([], [], ls=":", lw=1.2, color=GREY, label=label)
     return Patch(**DOTTED, label=label)
 
 
-def draw_frame(axes: Axes, corners: Sequence[Corner]) -> None:
-    """Draw a bold frame inside cells that survive false-discovery control."""
-    _draw_frame(axes, corners, "significant", FRAME)
+def frame_significant_cells(axes: Axes, corners: Sequence[Corner]) -> None:
+    """Draw a bold frame inside cells that are significant after false-discovery control."""
+    _add_frames(axes, corners, "significant", FRAME)
 
 
-def mark_one_training(axes: Axes, corners: Sequence[Corner], inks: Sequence[str]) -> None:
-    """Draw a small ring in cells of one seed, in the colour of their text."""
+def mark_single_seed_cells(axes: Axes, corners: Sequence[Corner], inks: Sequence[str]) -> None:
+    """Draw a small ring in cells with a single seed, in the colour of their text."""
     style: dict[str, Any] = {"facecolor": "none", "edgecolor": list(inks), "linewidth": 0.7}
     _add_shapes(axes, corners, _RING, "one training", **style)
 
 
-def make_one_training_entry() -> Line2D:
-    """Return the legend's entry for cells of one seed."""
+def make_single_seed_entry() -> Line2D:
+    """Return a legend entry for cells with a single seed."""
     ring: dict[str, Any] = {"marker": "o", "mfc": "none", "mec": INK, "ms": 5}
     return Line2D([], [], ls="", **ring, label=ONE_TRAINING_LABEL)
 
 
-def mark_beyond(axes: Axes, corners: Sequence[Corner], inks: Sequence[str]) -> None:
-    """Draw a filled corner in cells whose number is beyond the colours."""
+def mark_clipped_cells(axes: Axes, corners: Sequence[Corner], inks: Sequence[str]) -> None:
+    """Draw a filled corner in cells whose number exceeds the limits of the colour scale."""
     _add_shapes(axes, corners, _TIP, "beyond", facecolor=list(inks), edgecolor="none")
 
 
-def make_beyond_entry(limit: float, unit: str) -> Line2D:
-    """Return the legend's entry for cells beyond the colours."""
+def make_clipped_entry(limit: float, unit: str) -> Line2D:
+    """Return a legend entry for cells whose number exceeds the limits of the colour scale."""
     label = f"beyond the colours (±{limit:g}{unit})"
     corner = [(-1, 1), (1, 1), (1, -1)]
     return Line2D([], [], ls="", marker=corner, color=INK, ms=5, label=label)
 
 
-def make_empty_entries(*, missing: bool, not_planned: bool) -> list[Patch]:
-    """Return the legend's entries for the kinds of hatched cells that a figure has."""
+def make_hatch_entries(*, missing: bool, not_planned: bool) -> list[Patch]:
+    """Return legend entries for the kinds of hatched cells that a figure has."""
     return [
         *([Patch(**MISSING, label=MISSING_LABEL)] if missing else []),
         *([Patch(**NOT_PLANNED, label=NOT_PLANNED_LABEL)] if not_planned else []),
     ]
 
 
-def write(
+def write_cell_text(
     axes: Axes, corner: Corner, text: str, size: float, colour: str, *, down: float = 0.5, **kw: Any
 ) -> None:
-    """Write text in a cell; ``down`` is the distance of its middle from the upper edge."""
+    """Write text in a cell, its middle ``down`` cell heights below the upper edge."""
     x, y = corner
     text_of_cell = axes.text(
         x + 0.5, y + down, text, gid=CELL, ha="center", va="center", fontsize=size, color=colour,
@@ -130,15 +130,15 @@ def write(
     text_of_cell.set_in_layout(False)  # it lies inside the axes: not measuring it halves the time
 
 
-def _draw_frame(axes: Axes, corners: Sequence[Corner], label: str, look: dict[str, Any]) -> None:
-    """Draw a frame over a white line, so that it is visible on dark cells too."""
+def _add_frames(axes: Axes, corners: Sequence[Corner], label: str, look: dict[str, Any]) -> None:
+    """Add frames over white lines, so that they are visible on dark cells too."""
     inside = _INSET + (1 - 2 * _INSET) * _WHOLE
     _add_shapes(axes, corners, inside, "halo", facecolor="none", edgecolor="white", linewidth=2.4)
     _add_shapes(axes, corners, inside, label, **look)
 
 
-def _draw_hatch(axes: Axes, corners: Sequence[Corner], hatch: str) -> None:
-    """Draw a hatching as one line over all cells: a PGF file repeats real hatchings per cell."""
+def _plot_hatch_lines(axes: Axes, corners: Sequence[Corner], hatch: str) -> None:
+    """Plot a hatching as one line over all cells, because PGF files repeat hatchings per cell."""
     at = np.array([1, 3, 5]) / 6
     if hatch[0] == ".":
         points = np.array([(x, y) for x in at for y in at])
@@ -163,7 +163,7 @@ def _add_shapes(
     if not corners:
         return
     if is_paper_style() and "hatch" in style:
-        _draw_hatch(axes, corners, style.pop("hatch"))
+        _plot_hatch_lines(axes, corners, style.pop("hatch"))
     cells = PolyCollection([shape + corner for corner in corners], label=label, **style)
     cells.set_in_layout(False)
     axes.add_collection(cells, autolim=False)

@@ -57,20 +57,21 @@ def create_panels(
     return figure, flat[:count]
 
 
-def fit(
+def fit_figure_to_panels(
     figure: Figure, axes: Sequence[Axes], width: float, height: float, *, cells: bool = False
 ) -> None:
-    """Resize the figure so that its panels get their size, however long heading and notes are.
+    """Resize a figure until its panels have a given width and height, inches.
 
-    Call it last, on a figure of ``create_panels``. ``cells`` is as for ``fit_panels``.
+    Call it last on a figure of ``create_panels``, when heading and notes exist. ``cells`` is as for
+    ``fit_panels``.
     """
     wide, high = figure.get_size_inches()
     figure.set_size_inches(wide, high + ROOM)  # long notes would leave panels of no height
-    fit_panels(figure, fill_grid(axes[0]), width, height, cells=cells)
+    fit_panels(figure, make_panel_grid(axes[0]), width, height, cells=cells)
 
 
-def fill_grid(axes: Axes) -> Any:
-    """Return the grid of panels that a panel is in, with this panel in every place."""
+def make_panel_grid(axes: Axes) -> Any:
+    """Return an array of the shape of a panel's grid, filled with this panel."""
     grid = axes.get_gridspec()
     shape = (1, 1) if grid is None else grid.get_geometry()
     return np.full(shape, axes, dtype=object)
@@ -82,7 +83,7 @@ def is_in_first_column(axes: Axes) -> bool:
     return place is None or place.is_first_col()
 
 
-def name_panel(axes: Axes, text: str) -> None:
+def set_panel_title(axes: Axes, text: str) -> None:
     """Set a panel's title."""
     axes.set_title(text, fontsize=LABEL_POINTS, loc="left")
 
@@ -131,7 +132,9 @@ NOTE = 6.5
 """Font size of labels within panels, points."""
 
 
-def label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, Look]], height: float) -> None:
+def label_line_ends(
+    axes: Axes, ends: Sequence[tuple[float, float, str, Look]], height: float
+) -> None:
     """Write the names of series at their last points, moved apart if they would overlap.
 
     Call it after the limits of y are set.
@@ -159,7 +162,7 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, Look]], heigh
 
 
 def make_line_entry(label: str, look: Look, **style: Any) -> Any:
-    """Return a legend's entry for a series."""
+    """Return a legend entry for a series; ``style`` overrides its look."""
     from matplotlib.lines import Line2D  # noqa: PLC0415
 
     shown = {"color": look.colour, "marker": look.marker, "linestyle": look.line, "markersize": 5}

@@ -73,15 +73,15 @@ def is_paper_style() -> bool:
     return math.isfinite(_WIDTH.get())
 
 
-def get_width(figure: Figure) -> float:
-    """Return the width that a figure will have, inches."""
+def get_final_width(figure: Figure) -> float:
+    """Return the width that a figure has when it is saved, inches."""
     return min(float(figure.get_figwidth()), _WIDTH.get())
 
 
-def is_narrow(figure: Figure) -> bool:
-    """Return whether a figure for the screen may fit one of two columns of a page.
+def can_fit_one_column(figure: Figure) -> bool:
+    """Return whether a figure for the screen can fit one of two columns of a page.
 
-    It may if it has one column of panels and less than 5.7 inches.
+    It can if it has one column of panels and is narrower than 5.7 inches.
     """
     grids = [axes.get_gridspec() for axes in figure.axes if axes.get_label() != "<colorbar>"]
     columns = max((grid.ncols for grid in grids if grid is not None), default=1)
@@ -188,13 +188,13 @@ class FigureCaption:
     marks: str
 
 
-def add_notes(figure: Figure, notes: Sequence[str]) -> None:
+def add_caption_notes(figure: Figure, notes: Sequence[str]) -> None:
     """Add sentences to a figure's caption."""
     add_to_caption(figure, NOTES, notes)
 
 
 def add_to_caption(figure: Figure, part: str, texts: Sequence[str]) -> None:
-    """Keep texts of one part of the caption with the figure, as artists that are never drawn."""
+    """Store texts of one part of the caption in the figure, as invisible artists."""
     for text in texts:
         figure.text(0, 0, text, gid=part, visible=False, in_layout=False)
 

@@ -78,7 +78,7 @@ _HATCHES = (None, "...", "xx", "\\\\\\", "++", "OO")
 
 
 def get_series_look(rank: int) -> Look:
-    """Return the look of the model or algorithm of this rank (from 0); looks repeat after six."""
+    """Return the look of the series with an index from 0; looks repeat after six series."""
     index = rank % len(ALGORITHM_COLOURS)
     return Look(ALGORITHM_COLOURS[index], _MARKERS[index], _LINES[index], _HATCHES[index])
 
@@ -144,7 +144,7 @@ def choose_text_colour(colour: Any) -> str:
     return "black" if luminance > 0.179 else "white"
 
 
-def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
+def choose_log_ticks(low: float, high: float, most: int = 6) -> list[float]:
     """Return round numbers for a logarithmic axis from ``low`` to ``high`` (both above zero).
 
     They are 1, 2 and 5 of each decade, or fewer if there were more than ``most``. If fewer than two
@@ -159,13 +159,13 @@ def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
     return within if len(within) > 1 else sorted({low, high})
 
 
-def log_axis(axes: Any, values: Sequence[float]) -> None:
-    """Make the x axis logarithmic, wide enough for the values, with ticks in plain numbers."""
+def set_log_x_axis(axes: Any, values: Sequence[float]) -> None:
+    """Make the x axis logarithmic, with limits around the values and ticks in plain numbers."""
     low, high = min(values), max(values)
     room = max((high / low) ** 0.06, 1.08)
     axes.set_xscale("log")
     axes.set_xlim(low / room, high * room)
-    ticks = log_ticks(low, high)
+    ticks = choose_log_ticks(low, high)
     axes.set_xticks(ticks, [f"{tick:,.0f}" if tick >= 100 else f"{tick:.3g}" for tick in ticks])
     axes.set_xticks([], minor=True)
 
@@ -178,7 +178,7 @@ def strip_axes(axes: Any, zero: float | None = 0.7) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def format_line_note(drawn: bool) -> str:
+def format_best_fit_note(drawn: bool) -> str:
     """Return the note on the lines of ``draw_best_fit``, or the reason why there are none."""
     if drawn:
         return "Lines: least squares; bands: 95 % intervals (jackknife over tasks)"
@@ -211,7 +211,7 @@ def draw_best_fit(axes: Any, cells: pd.DataFrame, x: str, look: Look) -> bool:
 
 
 def format_heading(what: str, seeds: int | None, metadata: Metadata) -> list[str]:
-    """Return the lines of a figure's title: its content, the study, and the study's badges.
+    """Return the two lines of a figure's title: its content, and the study with its badges.
 
     ``seeds`` is the number of seeds, or None if the figure does not depend on seeds.
     """
@@ -224,13 +224,13 @@ def _format_study(seeds: int | None, metadata: Metadata) -> str:
     return study if seeds is None else f"{study}, {format_quantity(seeds, 'seed')}"
 
 
-def _get_letter() -> float:
+def _get_letter_width() -> float:
     return _SERIF_LETTER if paper.is_paper_style() else _LETTER
 
 
 def wrap_lines(lines: list[str], figure: Figure, points: float) -> str:
     """Break lines that are wider than the figure, assuming 0.57 of the font size per letter."""
-    letters = max(20, int(paper.get_width(figure) * 72 / (_get_letter() * points)))
+    letters = max(20, int(paper.get_final_width(figure) * 72 / (_get_letter_width() * points)))
     parts = (textwrap.wrap(line, letters, break_on_hyphens=False) for line in lines)
     return "\n".join(part for wrapped_line in parts for part in wrapped_line)
 
@@ -251,7 +251,7 @@ def fold_name(name: str, inches: float, points: float) -> str:
 def add_title(
     figure: Figure, what: str, seeds: int | None, metadata: Metadata, more: Sequence[str] = ()
 ) -> None:
-    """Put the heading above the figure. Add ``more`` and notes on its badges to its caption.
+    """Put a heading above the figure, and add ``more`` and notes on its badges to its caption.
 
     In paper style, the heading is part of the caption too.
     """
@@ -264,15 +264,17 @@ def add_title(
 def add_heading(figure: Figure, lines: list[str]) -> None:
     """Put lines above the figure, unless it is in paper style."""
     if not paper.is_paper_style():
-        points = TITLE_POINTS * compute_growth(figure)
+        points = TITLE_POINTS * compute_font_scale(figure)
         figure.suptitle(wrap_lines(lines, figure, points), fontsize=points)
 
 
-def lay_out(figure: Figure) -> None:
-    """Set the final positions of panels and legend, before the figure is saved."""
+def fix_layout(figure: Figure) -> None:
+    """Compute the final positions of panels and legend once, before the figure is saved."""
     if paper.is_paper_style():
         height = (
-            figure.get_figheight() if figure.get_figwidth() == paper.get_width(figure) else None
+            figure.get_figheight()
+            if figure.get_figwidth() == paper.get_final_width(figure)
+            else None
         )
         paper.set_paper_size(figure, height)
         paper.fit_to_width(figure)
@@ -282,9 +284,9 @@ def lay_out(figure: Figure) -> None:
         figure.set_layout_engine("none")
 
 
-def compute_growth(figure: Figure) -> float:
+def compute_font_scale(figure: Figure) -> float:
     """Return the factor by which titles and legends are enlarged on wide figures."""
-    return float(np.clip(paper.get_width(figure) / 9, 1.0, 1.6))
+    return float(np.clip(paper.get_final_width(figure) / 9, 1.0, 1.6))
 
 
 def fit_panels(
@@ -333,7 +335,7 @@ def add_legend_below(figure: Figure, entries: Sequence[Any], note: str = "") -> 
     """Add a legend below the panels, in as many columns as fit, with a note as its title."""
     if not entries and not note:
         return
-    points = LEGEND_POINTS * compute_growth(figure)
+    points = LEGEND_POINTS * compute_font_scale(figure)
     labels = [wrap_lines([str(entry.get_label())], figure, 1.15 * points) for entry in entries]
     figure.legend(
         handles=list(entries),
@@ -355,20 +357,20 @@ def _count_columns(figure: Figure, labels: Sequence[str], points: float) -> int:
     besides = (_HANDLE + 0.8 + _COLUMN_GAP) * em  # 0.8: between a handle and its text
     for columns in range(len(labels), 1, -1):
         parts = np.array_split([len(label) for label in labels], columns)  # as the legend does
-        width = sum(int(part.max()) * _get_letter() * em + besides for part in parts)
-        if width <= paper.get_width(figure) - 0.2:
+        width = sum(int(part.max()) * _get_letter_width() * em + besides for part in parts)
+        if width <= paper.get_final_width(figure) - 0.2:
             rows = -(-len(labels) // columns)
             return -(-len(labels) // rows)
     return 1
 
 
-def save(figure: Figure, folder: Path, name: str) -> list[Path]:
+def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write ``name``.png (200 dpi) and ``name``.pdf atomically, cropped to the figure's content.
 
     They contain the caption's title, notes (``Description``) and marks (``Warning``). They contain
     no date, so that equal tables give equal files.
     """
-    lay_out(figure)
+    fix_layout(figure)
     box, caption = figure.get_tightbbox().padded(_MARGIN), read_caption(figure)
     texts = {"Title": caption.title, "Description": caption.notes, "Warning": caption.marks}
     png = {key: text for key, text in texts.items() if text}

@@ -20,7 +20,7 @@ COLOURS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Inlined:
+class EmbeddedImage:
     """An embedded image: a data URI, its printed size in pixels of the page, and its own notes."""
 
     source: str
@@ -29,7 +29,7 @@ class Inlined:
     notes: str
 
 
-def encode_image(path: Path) -> Inlined:
+def encode_image(path: Path) -> EmbeddedImage:
     """Return a PNG file as a data URI, scaled down to ``MAX_PIXELS``.
 
     Raises:
@@ -47,4 +47,4 @@ def encode_image(path: Path) -> Inlined:
     flat.save(buffer, "PNG", optimize=True)
     encoded = base64.b64encode(buffer.getvalue()).decode("ascii")
     width, height = (round(pixels * CSS_DPI / DPI) for pixels in size)
-    return Inlined(f"data:image/png;base64,{encoded}", width, height, notes)
+    return EmbeddedImage(f"data:image/png;base64,{encoded}", width, height, notes)

@@ -7,7 +7,7 @@ from importlib import metadata as packages
 
 import pandas as pd
 
-from tasktransfer.present.columns import number, text
+from tasktransfer.present.columns import make_number_column, make_text_column
 from tasktransfer.present.html import HtmlTable, build_table
 from tasktransfer.present.marks import MARK, describe_limits, list_substitutes
 from tasktransfer.results.common_frames import MISSING
@@ -20,7 +20,7 @@ SHORT = 12
 
 
 def build_cost_table(resources: pd.DataFrame) -> HtmlTable:
-    """Return time, memory and hardware by kind of node and model."""
+    """Return the table of time, memory and hardware by kind of node and model."""
     keys = ["kind", "model", "hardware", "precision"]
     rows = resources.fillna(dict.fromkeys(keys, "")).groupby(keys, sort=False, as_index=False)
     frame = rows.agg(
@@ -37,23 +37,23 @@ def build_cost_table(resources: pd.DataFrame) -> HtmlTable:
         f"Wall time of {len(resources):,} records, {resources['hours'].sum():,.2f} hours in total.",
         frame,
         (
-            text("kind", "Kind"),
-            text("model", "Model"),
-            text("hardware", "Hardware"),
-            text("precision", "Precision"),
-            number("nodes", "Records", ",d"),
-            number("mean", "Mean hours", ".3g"),
-            number("hours", "Total hours", ".3g"),
-            number("memory", "Peak memory, MiB", ",.0f"),
-            number("gpu", "Peak GPU memory, MiB", ",.0f"),
-            number("trained", "Trained parameters", ",.0f"),
+            make_text_column("kind", "Kind"),
+            make_text_column("model", "Model"),
+            make_text_column("hardware", "Hardware"),
+            make_text_column("precision", "Precision"),
+            make_number_column("nodes", "Records", ",d"),
+            make_number_column("mean", "Mean hours", ".3g"),
+            make_number_column("hours", "Total hours", ".3g"),
+            make_number_column("memory", "Peak memory, MiB", ",.0f"),
+            make_number_column("gpu", "Peak GPU memory, MiB", ",.0f"),
+            make_number_column("trained", "Trained parameters", ",.0f"),
         ),
         keys=2,
     )
 
 
 def list_facts(frames: Frames) -> list[tuple[str, str]]:
-    """Return name, config, data, versions and counts of a study."""
+    """Return (name, value) pairs on a study: its config, data, versions and counts."""
     metadata, resources = frames.metadata, frames["resources"]
     replaced = list_substitutes(metadata)
     facts = {**metadata.facts, MISSING: metadata.facts.get(MISSING, NOTHING_MISSING)}

@@ -11,24 +11,24 @@ from markupsafe import Markup
 
 from tasktransfer.files import replace_file
 from tasktransfer.present.declared import SECTIONS, Analysis, Block, Figure
-from tasktransfer.present.figures import explain_absence
+from tasktransfer.present.figures import describe_absent_figure
 from tasktransfer.present.html import HtmlTable, create_environment
 from tasktransfer.present.marks import format_notes, list_marks
-from tasktransfer.present.page.holes import (
+from tasktransfer.present.page.images import encode_image
+from tasktransfer.present.page.missing_results import (
     build_missing_tables,
     format_warnings,
     is_only_waiting,
 )
-from tasktransfer.present.page.images import encode_image
 from tasktransfer.present.page.origin import build_cost_table
 from tasktransfer.present.page.text import HERE, hash_text, read_own_text
-from tasktransfer.present.tables import Left, build_printed_tables, to_html
+from tasktransfer.present.tables import AbsentOutput, build_printed_tables, to_html
 from tasktransfer.results.common_frames import MISSING
 from tasktransfer.results.frames import Frames
 
 STYLES = ("page.css",)
 SCRIPTS = ("explain.js", "tables.js")
-BESIDE = (
+LINKS_NOTE = (
     "This file contains all text, tables and figures. Links to records and PDFs work only while "
     "the page is in its results folder."
 )
@@ -80,14 +80,14 @@ def write_page(shown: Analysis, frames: Frames, figures: Path, out: Path) -> Pat
         figures: folder with the figures as PNG; missing figures are left out.
         out: file to write. Its links assume that it is in the results folder.
     """
-    text = render(shown, frames, figures, out.parent)
+    text = render_page(shown, frames, figures, out.parent)
     out.parent.mkdir(parents=True, exist_ok=True)
     with replace_file(out) as part:
         part.write_text(text, encoding="utf-8")
     return out
 
 
-def render(shown: Analysis, frames: Frames, figures: Path, folder: Path) -> str:
+def render_page(shown: Analysis, frames: Frames, figures: Path, folder: Path) -> str:
     """Render the page; links are relative to ``folder``."""
     style = "\n".join(map(read_own_text, (*STYLES, *shown.styles)))
     script = "\n".join(map(read_own_text, (*shown.scripts, *SCRIPTS)))
@@ -107,7 +107,7 @@ def render(shown: Analysis, frames: Frames, figures: Path, folder: Path) -> str:
             waiting=is_only_waiting(shown.missing(frames), frames["problems"]),
             marks=format_notes(list_marks(metadata)),
             sections=list(_make_sections(shown, frames, figures, folder)),
-            explain=explain_command(frames),
+            explain=format_explain_command(frames),
             style=Markup(style),
             script=Markup(script),
             style_hash=hash_text(style),
@@ -126,8 +126,8 @@ def _select_long_names(shorts: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def explain_command(frames: Frames) -> str:
-    """Return the command that explains a cell, with placeholders for its table and words."""
+def format_explain_command(frames: Frames) -> str:
+    """Return the ``explain`` command line of the study, with placeholders for table and cell."""
     arguments = frames.study.arguments()
     return " ".join(part for part in ("tasktransfer explain TABLE WORDS", arguments) if part)
 
@@ -135,7 +135,7 @@ def explain_command(frames: Frames) -> str:
 def _make_sections(
     shown: Analysis, frames: Frames, figures: Path, folder: Path
 ) -> Iterable[PageSection]:
-    """Yield the sections that have content, in order."""
+    """Yield the sections of the page that have content, in the order of ``SECTIONS``."""
     more = {name: list(blocks) for name, blocks in shown.blocks(frames).items()}
     blocks = _make_common_blocks(shown, frames)
     tables = build_printed_tables(shown, frames)
@@ -149,12 +149,12 @@ def _make_sections(
             name,
             title,
             told,
-            [to_html(t) for t in tables if t.section == name and not isinstance(t, Left)],
+            [to_html(t) for t in tables if t.section == name and not isinstance(t, AbsentOutput)],
             pictures,
             [
-                *(t.why for t in tables if t.section == name and isinstance(t, Left)),
+                *(t.why for t in tables if t.section == name and isinstance(t, AbsentOutput)),
                 *(
-                    explain_absence(f).why
+                    describe_absent_figure(f).why
                     for f in shown.figures
                     if f.section == name and _is_missing(f, figures)
                 ),
@@ -180,7 +180,7 @@ def _make_common_blocks(shown: Analysis, frames: Frames) -> Mapping[str, Sequenc
         "cost": [Block(table=build_cost_table(frames["resources"]))]
         if len(frames["resources"])
         else [],
-        "made": [Block(facts=[*shown.facts(frames)]), Block(text=BESIDE)],
+        "made": [Block(facts=[*shown.facts(frames)]), Block(text=LINKS_NOTE)],
     }
 
 

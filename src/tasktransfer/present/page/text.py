@@ -31,7 +31,7 @@ def escape_json(value: Any) -> Markup:
 
 
 def encode_text(text: str, kind: str) -> str:
-    """Return a text as a data URI of a media type."""
+    """Return a text as a base64 data URI; ``kind`` is its media type."""
     return f"data:{kind};base64,{base64.b64encode(text.encode('utf-8')).decode('ascii')}"
 
 
@@ -42,7 +42,7 @@ def hash_text(text: str) -> str:
 
 
 def write_fragment(path: Path, table: HtmlTable) -> Path:
-    """Write a page with one table, atomically."""
+    """Write an HTML page with a single table atomically, and return its path."""
     template = create_environment(HERE).get_template("fragment.html.j2")
     style = read_own_text("page.css")
     text = template.render(table=table, style=Markup(style), style_hash=hash_text(style))

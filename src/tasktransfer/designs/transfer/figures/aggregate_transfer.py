@@ -22,7 +22,7 @@ from tasktransfer.designs.transfer.figures.one_dataset import (
 )
 from tasktransfer.designs.transfer.tables.names import explain_short_names, fit_short_names
 from tasktransfer.present.kit import matrix as cell_grid
-from tasktransfer.present.kit.paper import add_notes
+from tasktransfer.present.kit.paper import add_caption_notes
 from tasktransfer.present.kit.style import (
     DIVERGING,
     add_legend_below,
@@ -88,8 +88,8 @@ def plot_aggregate_transfer(frames: Frames, dataset: str) -> Figure | None:
     scale = min(1.5, side / (len(tasks) + 1 + _GAP) / _CELL)
     far = _draw(axes, pairs, tasks, limit, expected, scale)
     lost, unplanned = _list_empty_cells(pairs, absent, tasks)
-    cell_grid.hatch_missing(axes, lost)
-    cell_grid.hatch_not_planned(axes, unplanned)
+    cell_grid.hatch_missing_cells(axes, lost)
+    cell_grid.hatch_unplanned_cells(axes, unplanned)
     _label(axes, [short[task] for task in tasks])
     bar = figure.colorbar(
         ScalarMappable(TwoSlopeNorm(0, -limit, limit), mpl.colormaps[DIVERGING]),
@@ -100,10 +100,10 @@ def plot_aggregate_transfer(frames: Frames, dataset: str) -> Figure | None:
     )
     bar.set_label("Mean score delta, points")
     entries: list[Artist] = [
-        *cell_grid.make_empty_entries(missing=bool(lost), not_planned=bool(unplanned))
+        *cell_grid.make_hatch_entries(missing=bool(lost), not_planned=bool(unplanned))
     ]
     if far:
-        entries.append(cell_grid.make_beyond_entry(limit, " points"))
+        entries.append(cell_grid.make_clipped_entry(limit, " points"))
     if (pairs["n"] < expected).any():
         entries.append(
             Patch(facecolor="none", edgecolor="none", label="* some combinations missing")
@@ -115,7 +115,7 @@ def plot_aggregate_transfer(frames: Frames, dataset: str) -> Figure | None:
         f"and {format_quantity(algorithms, 'algorithm')}"
     )
     add_title(figure, what, count_seeds(cells), frames.metadata)
-    add_notes(figure, [_NOTE, *explain_short_names(short)])
+    add_caption_notes(figure, [_NOTE, *explain_short_names(short)])
     fit_panels(figure, np.array([[axes]]), side, side, cells=True)
     return figure
 
@@ -143,21 +143,21 @@ def _draw(
     shown[margin, margin] = float(pairs["delta"].mean()), ""
     norm, colours = TwoSlopeNorm(0, -limit, limit), mpl.colormaps[DIVERGING]
     fills = [colours(norm(delta)) for delta, _ in shown.values()]
-    cell_grid.fill(axes, list(shown), fills)
+    cell_grid.fill_cells(axes, list(shown), fills)
     for (corner, (delta, share)), colour in zip(shown.items(), fills, strict=True):
         ink = choose_text_colour(colour)
         bold: dict[str, Any] = {} if share else {"weight": "bold"}
-        cell_grid.write(
+        cell_grid.write_cell_text(
             axes, corner, format_signed(delta), 8 * scale, ink, down=0.36 if share else 0.5, **bold
         )
         if share:
-            cell_grid.write(axes, corner, share, 6 * scale, ink, down=0.74)
+            cell_grid.write_cell_text(axes, corner, share, 6 * scale, ink, down=0.74)
     far = {
         corner: choose_text_colour(colour)
         for (corner, (delta, _)), colour in zip(shown.items(), fills, strict=True)
         if abs(delta) > limit
     }
-    cell_grid.mark_beyond(axes, list(far), list(far.values()))
+    cell_grid.mark_clipped_cells(axes, list(far), list(far.values()))
     return list(far)
 
 

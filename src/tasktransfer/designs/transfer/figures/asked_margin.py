@@ -49,11 +49,11 @@ def draw_margin(
     """Draw a table below all panels: one row per prompted model, one column per target."""
     for top, (_, scores) in enumerate(margin):
         there = [(float(x), float(top)) for x, score in enumerate(scores) if not np.isnan(score)]
-        cell_grid.fill(axes, there, [FILL] * len(there))
+        cell_grid.fill_cells(axes, there, [FILL] * len(there))
         gone = [(float(x), float(top)) for x, score in enumerate(scores) if np.isnan(score)]
-        cell_grid.hatch_missing(axes, gone)
+        cell_grid.hatch_missing_cells(axes, gone)
         for x, y in there:
-            cell_grid.write(axes, (x, y), f"{scores[int(x)]:.1f}", scale * 7.6, INK)
+            cell_grid.write_cell_text(axes, (x, y), f"{scores[int(x)]:.1f}", scale * 7.6, INK)
     axes.set(xlim=(0, len(names)), ylim=(len(margin), 0))
     turned = 90 if is_paper_style() and len(names) > 4 else 0
     axes.set_xticks([x + 0.5 for x in range(len(names))], names, rotation=turned)

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from tasktransfer.core.references import MOST_FREQUENT, REFERENCES
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL
 from tasktransfer.present.kit import matrix
-from tasktransfer.present.kit.panels import create_panels, fit, name_panel
+from tasktransfer.present.kit.panels import create_panels, fit_figure_to_panels, set_panel_title
 from tasktransfer.present.kit.style import add_title, choose_text_colour, fold_name
 from tasktransfer.results.frames import Frames
 
@@ -46,13 +46,15 @@ def plot_confusions(dataset: str, task: str, frames: Frames) -> Figure | None:
     for panel, (key, of_panel) in zip(axes, panels, strict=True):
         method, model = map(str, key)
         name = "fine-tuned" if method == BASELINE else REFERENCES[method]
-        name_panel(panel, fold_name(name if model == NO_MODEL else f"{name}, {model}", width, 8.5))
+        set_panel_title(
+            panel, fold_name(name if model == NO_MODEL else f"{name}, {model}", width, 8.5)
+        )
         _draw(panel, of_panel, labels, columns)
     axes[0].set_ylabel("gold label", fontsize=9)
     seeds = int(rows["n_seeds"].max())
     title = f"{dataset}: predictions by gold label of {task}, percent"
     add_title(figure, title, seeds, frames.metadata)
-    fit(figure, axes, side, side)
+    fit_figure_to_panels(figure, axes, side, side)
     return figure
 
 
@@ -90,11 +92,11 @@ def _draw(axes: Axes, rows: pd.DataFrame, labels: list[str], columns: list[str])
     percent = 100 * table.to_numpy() / totals.to_numpy()[:, None]
     colours = colormaps[_COLOURS](percent / 100 * 0.9)
     corners = [(float(x), float(y)) for y in range(len(golds)) for x in range(len(columns))]
-    matrix.fill(axes, corners, colours.reshape(-1, 4))
+    matrix.fill_cells(axes, corners, colours.reshape(-1, 4))
     for (y, x), value in np.ndenumerate(percent):
         if value:
             ink = choose_text_colour(colours[y, x])
-            matrix.write(axes, (x, y), f"{value:.0f}", 6.5, ink)
+            matrix.write_cell_text(axes, (x, y), f"{value:.0f}", 6.5, ink)
     axes.set_xlim(0, len(columns))
     axes.set_ylim(len(golds), 0)
     seeds = int(rows["n_seeds"].max())

@@ -40,7 +40,7 @@ from tasktransfer.designs.transfer.tables.names import (
     get_algorithm_label,
 )
 from tasktransfer.present.kit import matrix as cell_grid
-from tasktransfer.present.kit.paper import add_notes, count_columns
+from tasktransfer.present.kit.paper import add_caption_notes, count_columns
 from tasktransfer.present.kit.style import (
     DIVERGING,
     INK,
@@ -50,7 +50,7 @@ from tasktransfer.present.kit.style import (
     add_title,
     choose_text_colour,
     compute_colour_limit,
-    compute_growth,
+    compute_font_scale,
     compute_improvement_limit,
     find_exceeded_ends,
     fit_panels,
@@ -110,14 +110,14 @@ def _plot(frames: Frames, dataset: str, what: str, unit: str) -> Figure | None:
             place.axhline(number, color=INK, linewidth=1.2, clip_on=False)
     if below is not None:
         draw_margin(below, names[:targets], margin, scale)
-    _label_grid(axes, grid, side + 0.4, LABEL_POINTS * compute_growth(figure) + 1)
+    _label_grid(axes, grid, side + 0.4, LABEL_POINTS * compute_font_scale(figure) + 1)
     _add_colour_bar(figure, axes, values, limit, unit)
     add_legend_below(figure, _build_legend_entries(panels, limit, unit))
     runs = frames["transfer_runs"]  # baselines may have more seeds
     transfers = (runs["dataset"] == dataset) & (runs["n_sources"] > 0)
     seeds = int(runs.loc[transfers, "seed"].nunique())
     add_title(figure, f"{dataset}: {what}", seeds, frames.metadata)
-    add_notes(figure, explain_short_names(short))
+    add_caption_notes(figure, explain_short_names(short))
     fit_panels(figure, axes, side * targets / len(tasks), side, cells=True)
     return figure
 
@@ -137,7 +137,7 @@ def _add_colour_bar(figure: Figure, axes: Any, values: Floats, limit: float, uni
         aspect=25,
     )
     label = "Improvement, %" if unit == "%" else "Change, points"
-    bar.set_label(label, fontsize=LABEL_POINTS * compute_growth(figure) + 1)
+    bar.set_label(label, fontsize=LABEL_POINTS * compute_font_scale(figure) + 1)
 
 
 def _list_first_rows(tasks: Sequence[str], foreign: Sequence[int]) -> list[int]:
@@ -194,18 +194,18 @@ def _draw(
     corners = _list_corners(~panel.empty)
     looks = [_choose_cell_look(panel, (int(y), int(x)), unit, norm, colours) for x, y in corners]
     for corner, (text, _, ink, style) in zip(corners, looks, strict=True):
-        cell_grid.write(axes, corner, text, scale * _choose_font_size(text), ink, **style)
-    cell_grid.fill(axes, corners, [colour for _, colour, *_ in looks])
-    cell_grid.hatch_lightly(axes, _list_corners(panel.left_race))
-    cell_grid.draw_dots(axes, _list_corners(~panel.empty & panel.unlearned[None, :]))
-    cell_grid.hatch_missing(axes, _list_corners(panel.empty & panel.partial))
-    cell_grid.hatch_not_planned(axes, _list_corners(panel.empty & ~panel.partial))
-    cell_grid.draw_frame(axes, _list_corners(panel.significant & ~panel.one_training))
+        cell_grid.write_cell_text(axes, corner, text, scale * _choose_font_size(text), ink, **style)
+    cell_grid.fill_cells(axes, corners, [colour for _, colour, *_ in looks])
+    cell_grid.hatch_cells_lightly(axes, _list_corners(panel.left_race))
+    cell_grid.draw_dots_over_cells(axes, _list_corners(~panel.empty & panel.unlearned[None, :]))
+    cell_grid.hatch_missing_cells(axes, _list_corners(panel.empty & panel.partial))
+    cell_grid.hatch_unplanned_cells(axes, _list_corners(panel.empty & ~panel.partial))
+    cell_grid.frame_significant_cells(axes, _list_corners(panel.significant & ~panel.one_training))
     inks = {corner: ink for corner, (_, _, ink, _) in zip(corners, looks, strict=True)}
     alone = _list_corners(panel.one_training & ~np.isnan(panel.delta))
-    cell_grid.mark_one_training(axes, alone, [inks[corner] for corner in alone])
+    cell_grid.mark_single_seed_cells(axes, alone, [inks[corner] for corner in alone])
     far = _list_corners(_mark_cells_beyond(panel, limit, unit))
-    cell_grid.mark_beyond(axes, far, [inks[corner] for corner in far])
+    cell_grid.mark_clipped_cells(axes, far, [inks[corner] for corner in far])
     middle = np.arange(count) + 0.5
     axes.set_xticks(middle, names, rotation=90 if count > 4 else 0)
     axes.set_yticks(middle, names)
@@ -271,16 +271,16 @@ def _build_legend_entries(every: list[Panel], limit: float, unit: str) -> list[A
     if unit != "%" and any((~one.certain & off & ~np.isnan(one.delta)).any() for one in every):
         entries.append(Patch(facecolor="#dfe9f1", label=FADED_LABEL))
     entries += _build_frame_entries(every, off)
-    entries += cell_grid.make_empty_entries(
+    entries += cell_grid.make_hatch_entries(
         missing=any((one.empty & one.partial).any() for one in every),
         not_planned=any((one.empty & ~one.partial).any() for one in every),
     )
     if any(one.left_race.any() for one in every):
-        entries.append(cell_grid.make_lightly_hatched_entry(LEFT_LABEL))
+        entries.append(cell_grid.make_light_hatch_entry(LEFT_LABEL))
     if any((~one.empty & one.unlearned[None, :]).any() for one in every):
-        entries.append(cell_grid.make_dotted_entry(UNLEARNED_LABEL))
+        entries.append(cell_grid.make_dots_entry(UNLEARNED_LABEL))
     if any(_mark_cells_beyond(one, limit, unit).any() for one in every):
-        entries.append(cell_grid.make_beyond_entry(limit, f" {unit}"))
+        entries.append(cell_grid.make_clipped_entry(limit, f" {unit}"))
     if any((np.isnan(_get_values(one, unit)) & ~np.isnan(one.delta)).any() for one in every):
         entries.append(
             Patch(facecolor=_PALE, edgecolor=INK, label="Δ: points (baseline 0, no percentage)")
@@ -296,7 +296,7 @@ def _build_frame_entries(every: list[Panel], off: Flags) -> list[Artist]:
     if any((one.significant & ~one.one_training).any() for one in every):
         entries.append(Patch(**cell_grid.FRAME, label=cell_grid.SURVIVES_LABEL))
     if any(one.one_training.any() for one in every):
-        entries.append(cell_grid.make_one_training_entry())
+        entries.append(cell_grid.make_single_seed_entry())
     if entries:
         return entries
     tested = any(one.tested[off].any() for one in every)

@@ -8,13 +8,18 @@ from matplotlib.figure import Figure
 
 from tasktransfer.core.references import REFERENCES
 from tasktransfer.designs.transfer.runs import NO_MODEL
-from tasktransfer.present.kit.panels import create_panels, fit, make_line_entry, name_panel
+from tasktransfer.present.kit.panels import (
+    create_panels,
+    fit_figure_to_panels,
+    make_line_entry,
+    set_panel_title,
+)
 from tasktransfer.present.kit.style import (
     Look,
     add_legend_below,
     add_title,
     get_series_look,
-    log_axis,
+    set_log_x_axis,
 )
 from tasktransfer.results.frames import Frames
 
@@ -30,11 +35,11 @@ def plot_learning_curve(frames: Frames) -> Figure | None:
     methods = list(dict.fromkeys(zip(rows["method"], rows["model"], strict=True)))
     figure, axes = create_panels(len(panels), _WIDTH, _HEIGHT, shared="none")
     for panel, ((dataset, target), of_task) in zip(axes, panels, strict=True):
-        name_panel(panel, f"{dataset}, {target}")
+        set_panel_title(panel, f"{dataset}, {target}")
         for rank, (method, model) in enumerate(methods):
             curve = of_task[(of_task["method"] == method) & (of_task["model"] == model)]
             _draw(panel, curve, get_series_look(rank), 1 + 0.02 * rank)
-        log_axis(panel, of_task["dialogues"].tolist())
+        set_log_x_axis(panel, of_task["dialogues"].tolist())
         panel.set_xlabel("training dialogues", fontsize=9)
         panel.set_ylabel("score", fontsize=9)
     entries = [
@@ -46,7 +51,7 @@ def plot_learning_curve(frames: Frames) -> Figure | None:
     ]
     add_legend_below(figure, entries)
     add_title(figure, "Scores by number of training dialogues", None, frames.metadata)
-    fit(figure, axes, _WIDTH, _HEIGHT)
+    fit_figure_to_panels(figure, axes, _WIDTH, _HEIGHT)
     return figure
 
 

@@ -12,8 +12,14 @@ from tasktransfer.core.methods import METHODS, TRANSFER
 from tasktransfer.designs.transfer.tables.names import explain_short_names, fit_short_names
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import to_records
-from tasktransfer.present.kit.panels import NOTE, create_panels, fit, make_line_entry, name_panel
-from tasktransfer.present.kit.paper import add_notes
+from tasktransfer.present.kit.panels import (
+    NOTE,
+    create_panels,
+    fit_figure_to_panels,
+    make_line_entry,
+    set_panel_title,
+)
+from tasktransfer.present.kit.paper import add_caption_notes
 from tasktransfer.present.kit.series import Estimate, plot_forest
 from tasktransfer.present.kit.style import (
     INK,
@@ -53,14 +59,14 @@ def plot_methods(frames: Frames) -> Figure | None:
     for panel, methods in zip(axes, panels, strict=True):
         _draw(panel, methods, names, has_models, frames.metadata.shorts)
         dataset, target = methods[0]["dataset"], shorts[methods[0]["target"]]
-        name_panel(panel, f"{dataset}: {target}" if several else target)
+        set_panel_title(panel, f"{dataset}: {target}" if several else target)
     filled = make_line_entry("recommended", LOOK)
     hollow = make_line_entry("other methods", LOOK, markerfacecolor="white")
     add_legend_below(figure, [filled, hollow])
     seeds = int(rows["n_seeds"].max())
     add_title(figure, "Methods by target, with 95 % intervals", seeds, frames.metadata)
-    add_notes(figure, explain_short_names(shorts))
-    fit(figure, axes, width, height)
+    add_caption_notes(figure, explain_short_names(shorts))
+    fit_figure_to_panels(figure, axes, width, height)
     return figure
 
 

@@ -13,7 +13,7 @@ from tasktransfer.designs.transfer.tables.names import (
     get_algorithm_label,
 )
 from tasktransfer.present.kit.panels import create_panels, is_in_first_column
-from tasktransfer.present.kit.paper import add_notes
+from tasktransfer.present.kit.paper import add_caption_notes
 from tasktransfer.present.kit.style import (
     INK,
     add_legend_below,
@@ -57,7 +57,7 @@ def plot_mixing(frames: Frames) -> Figure | None:
     add_legend_below(figure, [*entries, Line2D([], [], color=INK, ls=":", label="equal weights")])
     seeds = int(rows["seed"].nunique())
     add_title(figure, "Weights of sources over training", seeds, frames.metadata)
-    add_notes(figure, explain_short_names(names))
+    add_caption_notes(figure, explain_short_names(names))
     return figure
 
 

@@ -17,7 +17,7 @@ from tasktransfer.designs.transfer.tables.names import (
     fit_short_names,
     get_algorithm_label,
 )
-from tasktransfer.present.kit.paper import add_notes
+from tasktransfer.present.kit.paper import add_caption_notes
 from tasktransfer.present.kit.style import (
     INK,
     MISSING,
@@ -69,7 +69,7 @@ def plot_multi_source_bars(frames: Frames, dataset: str) -> Figure | None:
     if frames.metadata.facts.get(SOURCES_CHOSEN_BY) == "test":
         what += " (chosen by test scores)"
     add_title(figure, what, int(max(gains["n_seeds"], default=0)), frames.metadata)
-    add_notes(figure, explain_short_names(names))
+    add_caption_notes(figure, explain_short_names(names))
     return figure
 
 

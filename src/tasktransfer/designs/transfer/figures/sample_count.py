@@ -14,7 +14,7 @@ from tasktransfer.designs.transfer.figures.one_dataset import (
     get_training_sizes,
     select_single_source_cells,
 )
-from tasktransfer.present.kit.paper import add_notes
+from tasktransfer.present.kit.paper import add_caption_notes
 from tasktransfer.present.kit.style import (
     INK,
     LABEL_POINTS,
@@ -23,9 +23,9 @@ from tasktransfer.present.kit.style import (
     add_title,
     draw_best_fit,
     fold_name,
-    format_line_note,
+    format_best_fit_note,
     get_series_look,
-    log_axis,
+    set_log_x_axis,
     strip_axes,
 )
 from tasktransfer.results.frames import Frames
@@ -57,14 +57,14 @@ def plot_sample_count(frames: Frames, dataset: str) -> Figure | None:
             of_model = counted[counted["model"] == model]
             lines |= _draw(panels[row, column], of_model, get_series_look(row))
         if len(counted):
-            log_axis(panels[0, column], [counted["count"].min(), counted["count"].max()])
+            set_log_x_axis(panels[0, column], [counted["count"].min(), counted["count"].max()])
         label = f"Training samples of the {role}"
         panels[-1, column].set_xlabel(label, fontsize=LABEL_POINTS + 0.5)
     for axes, model in zip(panels[:, 0], models, strict=True):
         name = fold_name(model, 1.6, LABEL_POINTS)
         axes.set_ylabel(f"{name}\nΔ score, points", fontsize=LABEL_POINTS)
     add_legend_below(figure, _build_legend_entries(lines))
-    add_notes(figure, [f"{format_line_note(lines)}."])
+    add_caption_notes(figure, [f"{format_best_fit_note(lines)}."])
     what = f"{dataset}: score delta by sample count of source and target"
     add_title(figure, what, count_seeds(cells), frames.metadata)
     return figure

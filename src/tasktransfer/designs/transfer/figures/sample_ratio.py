@@ -14,15 +14,15 @@ from tasktransfer.designs.transfer.figures.one_dataset import (
 )
 from tasktransfer.designs.transfer.figures.task_types import LOOKS, get_task_type, list_types
 from tasktransfer.present.kit.panels import create_panels, is_in_first_column, make_line_entry
-from tasktransfer.present.kit.paper import add_notes
+from tasktransfer.present.kit.paper import add_caption_notes
 from tasktransfer.present.kit.style import (
     LABEL_POINTS,
     add_legend_below,
     add_title,
     draw_best_fit,
     fold_name,
-    format_line_note,
-    log_axis,
+    format_best_fit_note,
+    set_log_x_axis,
     strip_axes,
 )
 from tasktransfer.results.frames import Frames
@@ -65,9 +65,9 @@ def plot_sample_ratio(frames: Frames, dataset: str) -> Figure | None:
         if is_in_first_column(axes):
             axes.set_ylabel("Score delta, points", fontsize=LABEL_POINTS + 0.5)
         axes.set_xlabel("Training samples, source / target", fontsize=LABEL_POINTS)
-    log_axis(panels[0], [float(cells["ratio"].min()), float(cells["ratio"].max())])
+    set_log_x_axis(panels[0], [float(cells["ratio"].min()), float(cells["ratio"].max())])
     add_legend_below(figure, _build_legend_entries(types, lines), "Target task types")
-    add_notes(figure, [_note(frames, dataset, cells, lines)])
+    add_caption_notes(figure, [_note(frames, dataset, cells, lines)])
     what = f"{dataset}: score delta by target task type and sample ratio"
     add_title(figure, what, count_seeds(cells), frames.metadata)
     return figure
@@ -110,6 +110,6 @@ def _build_legend_entries(types: list[str], lines: bool) -> list[Line2D]:
 
 
 def _note(frames: Frames, dataset: str, cells: pd.DataFrame, lines: bool) -> str:
-    note = format_line_note(lines)
+    note = format_best_fit_note(lines)
     left_out = int(select_single_source_cells(frames, dataset)["delta"].notna().sum()) - len(cells)
     return note + (f"; {left_out} cells of tasks of unknown size left out." if left_out else ".")

@@ -12,8 +12,8 @@ from tasktransfer.designs.transfer.tables.names import (
     fit_short_names,
     get_algorithm_label,
 )
-from tasktransfer.present.kit.panels import create_panels, make_line_entry, name_panel
-from tasktransfer.present.kit.paper import add_notes
+from tasktransfer.present.kit.panels import create_panels, make_line_entry, set_panel_title
+from tasktransfer.present.kit.paper import add_caption_notes
 from tasktransfer.present.kit.series import plot_line_with_band
 from tasktransfer.present.kit.style import (
     LABEL_POINTS,
@@ -69,7 +69,7 @@ def plot_training_curves(frames: Frames, dataset: str) -> Figure | None:
         for measure, label in MEASURES.items():
             axes = next(places)
             _draw(axes, rows, measure, looks)
-            name_panel(axes, f"{short[target]}: {label}")
+            set_panel_title(axes, f"{short[target]}: {label}")
     several = means["model"].nunique() > 1
     entries = [
         make_line_entry(f"{get_algorithm_label(name)}{f', {model}' if several else ''}", look)
@@ -79,7 +79,7 @@ def plot_training_curves(frames: Frames, dataset: str) -> Figure | None:
     curves = frames["training_curves"]
     seeds = int(curves.loc[curves["dataset"] == dataset, "seed"].nunique())
     add_title(figure, f"{dataset}: loss and dev score by round", seeds, frames.metadata)
-    add_notes(figure, explain_short_names(short))
+    add_caption_notes(figure, explain_short_names(short))
     return figure
 
 

@@ -24,7 +24,7 @@ from tasktransfer.designs.transfer.tables.names import (
     fit_short_names,
     get_algorithm_label,
 )
-from tasktransfer.present.kit.paper import add_notes, count_columns
+from tasktransfer.present.kit.paper import add_caption_notes, count_columns
 from tasktransfer.present.kit.style import (
     DIVERGING,
     INK,
@@ -96,7 +96,7 @@ def plot_transfer_graph(frames: Frames, dataset: str) -> Figure | None:
     what = f"{dataset}: score delta in points, {over}"
     add_title(figure, what, count_seeds(measured), frames.metadata)
     low, high = _compute_axis_limits(len(tasks))
-    add_notes(figure, explain_short_names(short))
+    add_caption_notes(figure, explain_short_names(short))
     fit_panels(figure, panels, _INCH * 2.2, _INCH * (high - low), cells=True)
     return figure
 

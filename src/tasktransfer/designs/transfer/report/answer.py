@@ -31,8 +31,8 @@ from tasktransfer.present.sentences import (
     MOST_Q,
     format_fraction,
     format_with_interval,
-    is_above,
-    is_below,
+    is_significantly_negative,
+    is_significantly_positive,
     join_names,
 )
 from tasktransfer.results.frames import Frames
@@ -98,7 +98,10 @@ def select_own_targets(frames: Frames) -> pd.DataFrame:
 def _describe_significant_cells(
     tested: pd.DataFrame, frames: Frames, one_label: CollapsedRuns
 ) -> Iterator[str]:
-    better, worse = tested[is_above(tested, "delta")], tested[is_below(tested, "delta")]
+    better, worse = (
+        tested[is_significantly_positive(tested, "delta")],
+        tested[is_significantly_negative(tested, "delta")],
+    )
     what = f"{len(tested)} cells (a source, target, model and algorithm)"
     if better.empty and worse.empty:
         yield f"No transfer differs significantly from its baseline: none of {what} at q ≤ 0.05."

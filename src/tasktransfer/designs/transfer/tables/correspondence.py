@@ -16,7 +16,11 @@ import pandas as pd
 
 from tasktransfer.designs.transfer import published
 from tasktransfer.present.html import to_records
-from tasktransfer.present.published import Published, add_published, list_notes
+from tasktransfer.present.published import (
+    PublishedValues,
+    add_published_columns,
+    list_published_notes,
+)
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 
@@ -139,15 +143,15 @@ def add_published_values(
     names = {key: partial(_name_of, comparable, key) for key in keys}
     joined = frame
     for measure in measures:
-        theirs = Published(values, measure, names, differs)
-        joined = add_published(
+        theirs = PublishedValues(values, measure, names, differs)
+        joined = add_published_columns(
             joined, theirs, comparable.metadata, value=measure, suffix=f"_{measure}"
         )
     if joined is frame:
         return frame
     for name in also:
         rows = zip(to_records(frame), joined[f"differs_{measures[0]}"], strict=True)
-        shown = Published(values, name, names)
+        shown = PublishedValues(values, name, names)
         joined[f"published_{name}"] = [None if why else shown.get_value(row) for row, why in rows]
     added = describe_compared_columns(measures, "", dict.fromkeys(also, ""))
     return joined[[*frame, *(name for name in added if name in joined)]]
@@ -162,7 +166,7 @@ def _name_of(comparable: Correspondence, key: str, row: Mapping[str, Any]) -> An
 
 def list_reasons(frame: pd.DataFrame, comparable: Correspondence) -> list[str]:
     """Return notes on the settings or members in which published values differ from ours."""
-    notes = list_notes(frame, comparable.metadata, "")
+    notes = list_published_notes(frame, comparable.metadata, "")
     return [note.removeprefix("Published: . ") for note in notes if note != "Published: ."]
 
 

@@ -126,7 +126,7 @@ def layout(frame: pd.DataFrame, metadata: Metadata) -> Layout:
     return (
         whole
         if has_published_values(frame)
-        else whole.without(_HEAD.index(""), _HEAD.index("Original"))
+        else whole.drop_columns(_HEAD.index(""), _HEAD.index("Original"))
     )
 
 

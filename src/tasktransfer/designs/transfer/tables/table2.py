@@ -171,7 +171,7 @@ def layout(frame: pd.DataFrame, metadata: Metadata) -> Layout:
     entries = [(str(row["dataset"]), _build_entry(row)) for row in frame.to_dict("records")]
     whole = Layout(_HEAD, 4, group_blocks(entries))
     beside = any(len(entry) > 1 for _, entry in entries)
-    return whole if beside else whole.without(_HEAD.index(""))
+    return whole if beside else whole.drop_columns(_HEAD.index(""))
 
 
 def _build_entry(row: Mapping[Hashable, Any]) -> Entry:

@@ -6,7 +6,12 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from tasktransfer.present.columns import Column, long_text, number, text
+from tasktransfer.present.columns import (
+    Column,
+    make_long_text_column,
+    make_number_column,
+    make_text_column,
+)
 from tasktransfer.present.html import HtmlTable, build_table
 from tasktransfer.results.metadata import order_names
 
@@ -61,15 +66,15 @@ def is_only_waiting(missing: pd.DataFrame, problems: pd.DataFrame) -> bool:
 
 
 def build_common_columns(missing: pd.DataFrame) -> list[Column]:
-    """Return the columns of the table of missing results, without those that have no value."""
+    """Return the columns of the table of missing results that have a value in any row."""
     filled = missing.columns[missing.notna().any()]
     names = [str(name) for name in filled if name not in NOT_NAMES]
     return [
-        *(text(name, name.replace("_", " ").capitalize()) for name in names),
-        number("seed", "Seed", "d"),
-        long_text("reason", "Reason"),
-        long_text("remedy", "Remedy"),
-        long_text("node", "Node"),
+        *(make_text_column(name, name.replace("_", " ").capitalize()) for name in names),
+        make_number_column("seed", "Seed", "d"),
+        make_long_text_column("reason", "Reason"),
+        make_long_text_column("remedy", "Remedy"),
+        make_long_text_column("node", "Node"),
     ]
 
 
@@ -106,6 +111,6 @@ def _build_problems(frame: pd.DataFrame) -> HtmlTable:
         "Excluded records",
         "Damaged or contradictory records. None of their numbers is used.",
         frame,
-        (long_text("path", "Record"), long_text("error", "Problem")),
+        (make_long_text_column("path", "Record"), make_long_text_column("error", "Problem")),
         folded=len(frame) > FOLD,
     )
