@@ -43,7 +43,7 @@ examples (`make bench BENCH_ARGS='...'` first installs the requirements):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the measurements; return an exit code like the ``tasktransfer`` commands."""
-    return cli.run(_parser().parse_args(arguments))
+    return cli.run_command(_parser().parse_args(arguments))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -113,4 +113,4 @@ def test_an_example_parses(command: str, example: str) -> None:
     program, *words = shlex.split(example.partition(" > ")[0])
     assert program == "tasktransfer"
     assert words[: len(command.split())] == command.split()
-    cli.parse(words)
+    cli.parse_arguments(words)

@@ -229,10 +229,12 @@ def test_the_help_lists_each_command_in_one_group_and_no_step_of_the_workflow() 
 
 def test_a_step_runs_with_and_without_job(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["world", "--out", "world", "--seed", "3"]
-    assert vars(cli.parse(["job", *words]))["seed"] == cli.parse(words).seed == 3
+    assert (
+        vars(cli.parse_arguments(["job", *words]))["seed"] == cli.parse_arguments(words).seed == 3
+    )
     with pytest.raises(SystemExit, match="0"):
-        cli.parse(["job"])
+        cli.parse_arguments(["job"])
     assert "  train  " in capsys.readouterr().out
     with pytest.raises(SystemExit, match="2"):
-        cli.parse(["job", "report"])
+        cli.parse_arguments(["job", "report"])
     assert "job: 'report' is not a step; expected one of world" in capsys.readouterr().err

@@ -13,7 +13,7 @@ import yaml
 from declared_files import SHAPES, TASKS, TURNS, dialogue, lines, written
 
 from tasktransfer.cli import main
-from tasktransfer.cli.own_data import name_of
+from tasktransfer.cli.own_data import derive_dataset_name
 from tasktransfer.datasets.declared.check import Checked, check_files
 from tasktransfer.datasets.declared.reader import build_dataset
 from tasktransfer.datasets.declared.section import Declaration
@@ -124,7 +124,7 @@ def test_a_name_that_dialogues_share_is_not_a_label(tmp_path: Path) -> None:
     checked = check_files([file], "Own")
     assert "ticket_id" not in declared(checked)["tasks"]
     assert ":7: Dialogue '0' is already at" in checked.problems[0]
-    assert name_of([file]) == "Shop"
+    assert derive_dataset_name([file]) == "Shop"
 
 
 def test_what_a_study_alone_would_be_refused_for_is_reported(tmp_path: Path) -> None:

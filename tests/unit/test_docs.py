@@ -81,7 +81,7 @@ def test_a_command_exists(
     program, *words = words_of(line)
     try:
         if program == "tasktransfer":
-            cli.parse(words)
+            cli.parse_arguments(words)
         elif program == "snakemake":
             assert set(snakemake_parser.parse_args(words).targets) <= RULES, f"{page}: {line}"
         else:
@@ -107,7 +107,7 @@ def test_a_command_within_a_sentence_has_a_name_and_options_that_exist(
     """Sentences may omit required arguments."""
     for code in re.findall(r"`tasktransfer ([^`]+)`", FENCE.sub("", page.read_text())):
         with suppress(SystemExit):
-            cli.parse(words_of(code))
+            cli.parse_arguments(words_of(code))
         error = capsys.readouterr().err
         assert not re.search(r"unrecognized|invalid choice", error), f"{code}: {error}"
 

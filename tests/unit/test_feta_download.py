@@ -116,4 +116,4 @@ def test_the_command_shows_licences_and_asks_first(
     assert not server.requests
     assert main([*words, "--accept-licences"]) == 0
     assert (tmp_path / "r" / "TLiDB_DailyDialog.zip").is_file()
-    assert "set data.release to" in capsys.readouterr().out
+    assert "Set data.release to" in capsys.readouterr().out

@@ -383,7 +383,7 @@ def test_the_command_shows_licences_first_and_writes_the_files(
         assert main([*words, "--accept-licences"]) == 0
         out = capsys.readouterr().out
         assert f"{tmp_path / 'r' / conversion.folder}: written from" in out
-        assert "set data.release to" in out
+        assert "Set data.release to" in out
         assert main([*words, "--accept-licences"]) == 0
         assert f"{conversion.folder}: already there" in capsys.readouterr().out
     for dataset in (EMPATHETIC_DIALOGUES, MULTIWOZ):

@@ -101,7 +101,7 @@ def test_out_must_not_be_a_file(
     file.touch()
     with pytest.raises(SystemExit, match="2"):
         cli.main(command.format(file).split())
-    assert f"--out: {file} is a file. Name a folder." in capsys.readouterr().err
+    assert f"--out: {file} is a file. Choose a folder." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -116,4 +116,4 @@ def test_out_must_not_be_a_folder(
 ) -> None:
     with pytest.raises(SystemExit, match="2"):
         cli.main(command.format(tmp_path).split())
-    assert f"{tmp_path} is a folder. Name a file." in capsys.readouterr().err
+    assert f"{tmp_path} is a folder. Choose a file." in capsys.readouterr().err

@@ -20,7 +20,7 @@ from tasktransfer.cli import main, new_study
 from tasktransfer.cli.new_study import (
     SIZES,
     Size,
-    Wish,
+    StudyRequest,
     find_target,
     list_references,
     name_models,
@@ -82,7 +82,7 @@ def test_what_is_given_is_not_asked_and_a_wrong_answer_is_refused(tmp_path: Path
     given = ("--file", "own.jsonl", "--label", "intent", "--model", "tiny")
     code, said = at_a_terminal(tmp_path, {"Time budget in hours on this machine": "soon"}, *given)
     assert code == 2
-    assert "--hours: Found 'soon', expected a number above 0" in said
+    assert "--hours soon: The value is not a number above 0" in said
     assert not any(question in said for question in QUESTIONS[:3])
     assert not (tmp_path / "config.yaml").exists()
 
@@ -139,7 +139,7 @@ def test_hours_that_are_no_time_are_refused(
     file.write_text(lines([dialogue("a", number) for number in range(12)]))
     given = ["--file", str(file), "--label", "intent", "--model", "tiny", f"--hours={hours}"]
     assert main(["init", *given]) == 2
-    assert f"--hours: Found '{hours}', expected a number above 0" in capsys.readouterr().err
+    assert f"--hours {hours}: The value is not a number above 0" in capsys.readouterr().err
 
 
 def test_each_model_has_a_name_of_its_own() -> None:
@@ -188,7 +188,7 @@ def test_contrastive_fine_tuning_needs_an_encoder_that_is_not_tiny(
     tmp_path: Path, content: dict[str, Any], is_tuned: bool
 ) -> None:
     (tmp_path / "config.json").write_text(json.dumps(content))
-    wish = Wish((), "intent", ("tiny", str(tmp_path)), 1.0, tmp_path, "Own")
+    wish = StudyRequest((), "intent", ("tiny", str(tmp_path)), 1.0, tmp_path, "Own")
     assert list_references(wish) == [n for n in REFERENCES if is_tuned or n != CONTRASTIVE]
 
 
@@ -198,10 +198,10 @@ def test_a_short_study_leaves_contrastive_fine_tuning_out(
     (tmp_path / "own.jsonl").write_text(lines([dialogue("a", number) for number in range(40)]))
     (tmp_path / "config.json").write_text(json.dumps({"hidden_size": 384}))
 
-    def forecast(_: Wish, config: dict[str, Any]) -> float:
+    def forecast(_: StudyRequest, config: dict[str, Any]) -> float:
         return 4.0 if CONTRASTIVE in config["references"] else 1.0
 
-    monkeypatch.setattr(new_study, "_forecast", forecast)
+    monkeypatch.setattr(new_study, "_forecast_hours", forecast)
     given = ["--file", str(tmp_path / "own.jsonl"), "--label", "intent", "--model", str(tmp_path)]
     for hours, is_tuned in (("2", False), ("7", True)):
         folder = tmp_path / hours
@@ -209,7 +209,7 @@ def test_a_short_study_leaves_contrastive_fine_tuning_out(
         config = yaml.safe_load((folder / "config.yaml").read_text())
         assert (CONTRASTIVE in config["references"]) == is_tuned
         assert (len(config["datasets"]) > 1) == is_tuned, "sources are left out first"
-        is_told = "leave no time for contrastive fine-tuning" in capsys.readouterr().err
+        is_told = "too short for contrastive fine-tuning" in capsys.readouterr().err
         assert is_told != is_tuned
 
 
@@ -236,10 +236,10 @@ def write_for(
         file = folder / "own.jsonl"
         file.write_text(lines([dialogue("a", number) for number in range(40)]))
 
-    def forecast(_: Wish, config: dict[str, Any]) -> float:
+    def forecast(_: StudyRequest, config: dict[str, Any]) -> float:
         return float(sum(len(section["tasks"]) for section in config["datasets"].values()))
 
-    monkeypatch.setattr(new_study, "_forecast", forecast)
+    monkeypatch.setattr(new_study, "_forecast_hours", forecast)
     arguments = ["--file", str(file), "--label", "intent", "--model", "tiny"]
     assert main(["init", *arguments, "--hours", str(hours), "--out", str(folder / "study")]) == 0
     config: dict[str, Any] = yaml.safe_load((folder / "study" / "config.yaml").read_text())
@@ -254,7 +254,7 @@ def test_the_baseline_and_references_come_before_sources(
     assert [*config["datasets"]] == ["Own"] and [*config["datasets"]["Own"]["tasks"]] == ["intent"]
     assert config["references"] == [name for name in REFERENCES if name != CONTRASTIVE]
     assert config["training"]["recipe"] == "auto" and "epochs" not in config["training"]
-    assert "leave no time for sources" in capsys.readouterr().err
+    assert "too short for source tasks" in capsys.readouterr().err
     monkeypatch.chdir(tmp_path / "study")
     assert load_config("config.yaml").design == "transfer"
 

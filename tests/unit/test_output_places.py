@@ -53,10 +53,10 @@ PLACES = (
 REMEDIES = tuple(
     f". {remedy}.\n"
     for remedy in (
-        "Name a folder",
-        "Name a file",
-        "Name a regular file",
-        "Write a name",
+        "Choose a folder",
+        "Choose a file",
+        "Choose a regular file",
+        "Pass a name",
         "Choose another name",
     )
 )

@@ -107,7 +107,7 @@ def test_data_of_a_changed_release_is_recomputed(
     first = json.loads(manifest.read_text())["revision"]
     assert "already" not in capsys.readouterr().err
     assert prepare("out") == 0
-    assert "exists already" in capsys.readouterr().err
+    assert "is complete" in capsys.readouterr().err
     assert prepare("out", "--set", "data.few_sample=false") == 0
     assert "already" not in capsys.readouterr().err
     path = study / "release" / "TLiDB_Friends" / "TLiDB_Friends.json"
@@ -174,7 +174,7 @@ def test_token_ids_of_another_model_are_recomputed(
     for options, already in (([], False), ([], True), (["--set", shorter], False)):
         capsys.readouterr()
         assert cli.main([*words, "--out", "out", *options]) == 0
-        assert ("exists already" in capsys.readouterr().err) == already
+        assert ("is complete" in capsys.readouterr().err) == already
     assert cli.main([*words, "--out", "release"]) == 3
     assert (study / "release" / "TLiDB_Friends").is_dir()
 

@@ -55,7 +55,7 @@ def test_without_submit_scripts_are_written_and_nothing_runs(
     assert pilot() == 0
     said = capsys.readouterr().out
     assert "tiny-bert-seed0.sh (4 to make)" in said
-    assert "not submitted" in said
+    assert "were not submitted" in said
     assert not (checkout / "calls.txt").exists()
     for script in sorted((checkout / "results" / "pilot").glob("*.sh")):
         subprocess.run(["bash", "-n", script], check=True)

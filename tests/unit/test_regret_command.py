@@ -140,7 +140,7 @@ def test_what_counts_no_sources_is_refused(k: str, capsys: pytest.CaptureFixture
         main(["regret", "--matrix", "matrix.csv", f"--k={k}"])
     assert refused.value.code == 2
     said = capsys.readouterr().err
-    assert "expected a whole number from 1" in said and len(said) < 500
+    assert "Pass a whole number from 1" in said and len(said) < 500
 
 
 def test_the_figure_has_a_panel_for_each_algorithm(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The command ``run``: its options, and its reading of Snakemake's output."""
+"""The command ``run_command``: its options, and its reading of Snakemake's output."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def test_the_forecast_is_stated_before_and_compared_after_the_run(
     study, forecast = opened(), Forecast(0.25, 2, "cpu")
     assert follow_snakemake(["--version"], study, forecast) == (0, [])
     first, *_, last = capsys.readouterr().err.splitlines()
-    assert first == "forecast: 0.25 h on 2 cores (details: tasktransfer plan)"
+    assert first == "forecast: 0.25 h on 2 cores (`tasktransfer plan` shows details)"
     assert re.fullmatch(r"took [\d.e-]+ h; forecast 0.25 h", last)
-    assert forecast.compare(0.21 * 3600) == "took 0.21 h; forecast 0.25 h"
+    assert forecast.format_comparison(0.21 * 3600) == "took 0.21 h; forecast 0.25 h"
     assert follow_snakemake(["--no-such-option"], study, forecast)[0] != 0
     assert "took" not in capsys.readouterr().err
 
@@ -93,14 +93,14 @@ def test_no_time_is_named_after_the_estimate_has_run_out(
     left = TimeLeft(opened(), Forecast(1 / 360, 2, "cpu"))  # 10 seconds
     seconds = []
     for now[0] in (100.0, 109.0, 111.0):
-        seconds.append(left.seconds(Progress()))
+        seconds.append(left.estimate_seconds(Progress()))
     assert seconds == [pytest.approx(10), pytest.approx(1), None]
 
 
 def read(*texts: str) -> Progress:
     progress = Progress()
     for line in "".join(texts).splitlines():
-        progress.read(line)
+        progress.read_line(line)
     return progress
 
 
@@ -119,7 +119,7 @@ def test_a_failed_job_is_reported_with_the_error_of_its_log(tmp_path: Path) -> N
     log.write_text("reading\nerror: the loss is NaN\n")
     progress = read(STARTED, FAILED.format(log=log))
     assert (set(progress.failed), progress.running) == ({"4"}, {"7"})
-    assert progress.failures() == [f"baseline: the loss is NaN\n    {log}"]
+    assert progress.list_failures() == [f"baseline: the loss is NaN\n    {log}"]
     # Tried again by Snakemake, with success.
     progress = read(STARTED, FAILED.format(log=log), ENDED.format(job=4, done=1))
     assert progress.failed == {}
@@ -127,7 +127,7 @@ def test_a_failed_job_is_reported_with_the_error_of_its_log(tmp_path: Path) -> N
 
 def test_output_before_the_first_job_says_why_none_began() -> None:
     progress = read("Error: cannot do that\n")
-    assert progress.failures() == ["Error: cannot do that"]
+    assert progress.list_failures() == ["Error: cannot do that"]
 
 
 def words(**more: Any) -> list[str]:
@@ -136,7 +136,7 @@ def words(**more: Any) -> list[str]:
 
 def test_options_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    options = cli.parse(["run", "s.yaml", "--", "--forcerun", "draw"]).snakemake_options
+    options = cli.parse_arguments(["run", "s.yaml", "--", "--forcerun", "draw"]).snakemake_options
     passed = words(gpus=4, options=options)
     assert passed[passed.index("--resources") + 1] == "gpu=4"
     assert passed[passed.index("--cores") + 1] == "all"

@@ -23,7 +23,7 @@ def test_a_typo_gets_a_suggestion(
     line: str, suggestion: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        cli.parse(line.split())
+        cli.parse_arguments(line.split())
     assert ended.value.code == 2
     assert f"did you mean {suggestion}?" in capsys.readouterr().err
 
@@ -32,21 +32,21 @@ def test_an_unknown_option_shows_the_usage_of_its_command(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit):
-        cli.parse(["status", "--zzz"])
+        cli.parse_arguments(["status", "--zzz"])
     assert capsys.readouterr().err.startswith("usage: tasktransfer status")
 
 
 @pytest.mark.parametrize("words", [["s.yaml"], ["--config", "s.yaml"], ["--configfile", "s.yaml"]])
 def test_a_study_is_named_in_three_ways(words: list[str]) -> None:
-    assert cli.parse(["plan", *words]).config == "s.yaml"
-    assert cli.parse(["merge", "other", *words]).config == "s.yaml"
-    assert cli.parse(["plan"]).config == "config.yaml"
+    assert cli.parse_arguments(["plan", *words]).config == "s.yaml"
+    assert cli.parse_arguments(["merge", "other", *words]).config == "s.yaml"
+    assert cli.parse_arguments(["plan"]).config == "config.yaml"
 
 
 def test_two_studies_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        cli.parse(["plan", "a.yaml", "--config", "b.yaml"])
+        cli.parse_arguments(["plan", "a.yaml", "--config", "b.yaml"])
     assert "unrecognized arguments: a.yaml" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        cli.parse(["merge", "other", "a.yaml", "b.yaml"])
+        cli.parse_arguments(["merge", "other", "a.yaml", "b.yaml"])
     assert not Path("a.yaml").exists()

@@ -33,7 +33,7 @@ def test_run_resumes_and_names_the_files(study: Sandbox) -> None:
     assert done.returncode == 0, done.stderr
     assert "report:  results/report.html" in done.stdout
     first, *_, last = done.stderr.splitlines()
-    assert first.startswith("forecast: ") and first.endswith("(details: tasktransfer plan)")
+    assert first.startswith("forecast: ") and first.endswith("(`tasktransfer plan` shows details)")
     assert last.startswith("took ") and "h; forecast " in last
     assert "Select jobs to execute" not in done.stdout + done.stderr
     assert len(trained(study)) == 1

@@ -37,7 +37,7 @@ from tasktransfer.cli import (
     use_model,
 )
 from tasktransfer.cli.examples import add_examples
-from tasktransfer.cli.groups import GroupedParser, replace_job
+from tasktransfer.cli.groups import GroupedParser, remove_job_prefix
 from tasktransfer.cli.host import PROGRAM as PROGRAM_OF_HOST
 from tasktransfer.cli.options import DEFAULT_CONFIG
 from tasktransfer.cli.parsers import Parser, refuse_arguments
@@ -80,24 +80,28 @@ PHASES = (
 """Modules of commands, in the order in which ``--help`` lists them."""
 
 
-BY_THE_HOST = (nodes.train, nodes.evaluate, prepare.encode, prepare.tiny_model)
-"""Commands that import torch and run many times in a workflow: its host process runs them."""
+HOST_COMMANDS = (
+    nodes.train_stage,
+    nodes.evaluate_node,
+    prepare.encode_dataset_for_model,
+    prepare.make_checkpoint,
+)
+"""Commands that run many times in a workflow and import torch. The host process runs them."""
 
 
 def run_and_leave() -> NoReturn:
-    """Run the command of the command line, and end the process at once.
+    """Run the command of the command line, and end the process without Python's clean-up.
 
-    The workflow's host process runs the commands of ``BY_THE_HOST``. A normal exit of Python tears
-    torch down piece by piece. For a second or two the device is not yet free for the next run,
-    although every file is closed.
+    The workflow's host process runs the commands of ``HOST_COMMANDS``. Python's clean-up would take
+    torch a second or two, during which the device is not free for the next run.
     """
-    chosen = parse(sys.argv[1:])
+    args = parse_arguments(sys.argv[1:])
     code = None
-    if chosen.command in BY_THE_HOST:
+    if args.command in HOST_COMMANDS:
         # Commands without ``--threads`` are jobs of one thread.
-        code = host.ask(sys.argv[1:], getattr(chosen, "threads", 1), PROGRAM_OF_HOST)
+        code = host.ask(sys.argv[1:], getattr(args, "threads", 1), PROGRAM_OF_HOST)
     if code is None:
-        code = run(chosen)
+        code = run_command(args)
     os._exit(_flush_output() or code)
 
 
@@ -122,11 +126,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     The exit code is 0, that of the error (see ``errors``), or 130 after Ctrl-C.
     """
-    return run(parse(sys.argv[1:] if arguments is None else arguments))
+    return run_command(parse_arguments(sys.argv[1:] if arguments is None else arguments))
 
 
-def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Parse a command line.
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Parse a command line and return its options, with the command as ``command``.
 
     Arguments after ``run … --`` go to Snakemake. The config file of a study may be given without
     ``--config``, and a step of the workflow with or without ``job`` before it.
@@ -135,27 +139,27 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     for word in words:
         if any("\ud800" <= character <= "\udfff" for character in word):
             parser.error(f"{ascii(word)[1:-1]}: The name is not valid UTF-8. Rename the file.")
-    words = replace_job(parser, words)
+    words = remove_job_prefix(parser, words)
     end = words.index("--") if words[:1] == ["run"] and "--" in words else len(words)
-    chosen, left = parser.parse_known_args(words[:end])
-    chosen.snakemake_options = words[end + 1 :]
-    if len(left) == 1 and not left[0].startswith("-") and _has_default_config(chosen):
-        chosen.config = left[0]
+    args, left = parser.parse_known_args(words[:end])
+    args.snakemake_options = words[end + 1 :]
+    if len(left) == 1 and not left[0].startswith("-") and _has_default_config(args):
+        args.config = left[0]
     elif left:
         refuse_arguments(parser, words, left)
-    return chosen
+    return args
 
 
-def _has_default_config(chosen: argparse.Namespace) -> bool:
-    return getattr(chosen, "config", None) == DEFAULT_CONFIG
+def _has_default_config(args: argparse.Namespace) -> bool:
+    return getattr(args, "config", None) == DEFAULT_CONFIG
 
 
-def run(chosen: argparse.Namespace) -> int:
-    """Run ``chosen.command`` with the parsed arguments. Return the exit code, as ``main`` does."""
+def run_command(args: argparse.Namespace) -> int:
+    """Run the parsed command, print its error if it fails, and return its exit code."""
     try:
-        if not chosen.light:
+        if not args.light:
             check_memory_limit()
-        chosen.command(chosen)
+        args.command(args)
     except KeyboardInterrupt:
         print(INTERRUPTED, file=sys.stderr)
         return 128 + signal.SIGINT

@@ -13,20 +13,20 @@ from tasktransfer.files import json_text, replace_file
 
 def add_commands(commands: Any) -> None:
     """Add ``items``."""
-    command = add_command(commands, "items", items)
-    what = "JSONL file to write, one object per item"
+    command = add_command(commands, "items", write_items)
+    what = "write the items to this JSONL file, one object per line"
     add_option(command, "--out", "FILE", what, type=parse_file, required=True)
 
 
-def items(chosen: argparse.Namespace) -> None:
+def write_items(args: argparse.Namespace) -> None:
     """Write the items that your own rater or replier (`brought`) has to answer, without answers."""
-    study, design = open_design(chosen, need_inputs=False)
+    study, design = open_design(args, need_inputs=False)
     if design.items is None:
         raise ConfigError(
-            f"{chosen.config}: The design {design.name} has no items for your own systems. "
-            "Name a config of the design panel or empathetic."
+            f"{args.config}: Studies of the design {design.name} have no items for systems of your "
+            "own. Pass a config of the design panel or empathetic."
         )
-    out: Path = chosen.out
+    out: Path = args.out
     lines = [f"{json_text.encode(item, ensure_ascii=False)}\n" for item in design.items(study)]
     with replace_file(out) as part:
         part.write_text("".join(lines), encoding="utf-8")

@@ -10,8 +10,8 @@ from typing import Any
 
 from tasktransfer.cli.options import (
     add_command,
-    add_json,
-    add_out,
+    add_json_option,
+    add_out_option,
     open_study_with_design,
     parse_file,
     parse_positive,
@@ -22,27 +22,33 @@ from tasktransfer.files import json_text
 ENSEMBLES = ("majority", "mean")
 STRINGS = ("csv", "tlidb")
 FIDELITIES = ("default", "tlidb")
-PRINTED = Path("-")
-"""File name that stands for standard output."""
+STANDARD_OUTPUT = Path("-")
+"""File name that means standard output."""
 
 
 def add_commands(commands: Any) -> None:
     """Add ``submit``, ``score`` and ``leaderboard``."""
-    command = add_command(commands, "submit", submit)
+    command = add_command(commands, "submit", create_submission)
     command.add_argument(
-        "--dataset", metavar="NAME", required=True, help="dataset to submit: DailyDialog or Friends"
+        "--dataset",
+        metavar="NAME",
+        required=True,
+        help="submit this dataset: DailyDialog or Friends",
     )
     command.add_argument(
-        "--model", metavar="NAME", required=True, help="name of a model of the study"
+        "--model",
+        metavar="NAME",
+        required=True,
+        help="submit the predictions of this model of the study",
     )
     command.add_argument(
         "--policy",
         metavar="POLICY",
         default="best-dev",
         help=(
-            "policy that chooses the transfer run of each task: best-dev (default), "
-            "fixed:ALGORITHM, selector:NAME (a selector of the study), or named (with --runs); "
-            "test scores are never used"
+            "choose the transfer run of each task by this policy: best-dev (default), "
+            "fixed:ALGORITHM, selector:NAME (a selector of the study), or named (with --runs); no "
+            "policy uses test scores"
         ),
     )
     command.add_argument(
@@ -50,7 +56,7 @@ def add_commands(commands: Any) -> None:
         metavar="FILE",
         type=Path,
         help=(
-            "YAML or JSON file with the runs of the policy named; each entry is task: "
+            "read the runs of the policy named from this YAML or JSON file; each entry is task: "
             "{algorithm: .., sources: [..], seed: ..}"
         ),
     )
@@ -64,67 +70,75 @@ def add_commands(commands: Any) -> None:
         choices=STRINGS,
         default="csv",
         help=(
-            "format of texts in CSV files: csv quotes fields that need it (default), tlidb "
-            "writes like the paper's toolkit"
+            "write texts in CSV files in this format: csv quotes fields that need it (default), "
+            "tlidb writes like the paper's toolkit"
         ),
     )
     command.add_argument(
         "--out",
         metavar="FILE.zip",
         type=parse_file,
-        help="zip file to write (default: <results>/submissions/<dataset>-<model>.zip)",
+        help="write this zip file (default: <results>/submissions/<dataset>-<model>.zip)",
     )
-    add_json(command)
+    add_json_option(command)
 
-    command = add_command(commands, "score", score, config=False)
+    command = add_command(commands, "score", score_submission, config=False)
     command.add_argument(
         "submission",
         metavar="SUBMISSION",
         type=Path,
-        help="submission to score: a zip file, or a folder with the same layout",
+        help="score this submission: a zip file, or a folder with the same layout",
     )
-    _add_scoring(command)
+    _add_scoring_options(command)
     what = "print the complete report as JSON, or write it to FILE"
     command.add_argument(
-        "--json", metavar="FILE", type=parse_file, nargs="?", const=PRINTED, help=what
+        "--json", metavar="FILE", type=parse_file, nargs="?", const=STANDARD_OUTPUT, help=what
     )
     command.add_argument(
         "--shared-ids",
         action="store_true",
         help=(
-            "score only the instances that the submission shares with this release, if it was "
-            "made with another version; such scores are not comparable with others"
+            "score only the instances that the submission shares with this release, if it was made "
+            "with another version of it; these scores cannot be compared with others"
         ),
     )
-    command = add_command(commands, "leaderboard", leaderboard, config=False)
+    command = add_command(commands, "leaderboard", rank_submissions, config=False)
     command.add_argument(
-        "folder", metavar="DIR", type=Path, help="folder with submissions (.zip files)"
+        "folder", metavar="DIR", type=Path, help="rank the submissions (.zip files) in this folder"
     )
-    _add_scoring(command)
-    add_out(command, "folder for the leaderboard as Markdown, HTML and CSV", required=False)
+    _add_scoring_options(command)
+    add_out_option(
+        command,
+        "write the leaderboard into this folder as Markdown, HTML and CSV (default: only print it)",
+        required=False,
+    )
     command.add_argument(
         "--jobs",
         metavar="N",
         type=parse_positive,
         default=os.cpu_count() or 1,
-        help="number of parallel processes (default: one per core)",
+        help="score in N parallel processes (default: one per core)",
     )
-    add_json(command)
+    add_json_option(command)
 
 
-def _add_scoring(command: argparse.ArgumentParser) -> None:
+def _add_scoring_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--data",
         metavar="DIR",
         type=Path,
         required=True,
-        help=("folder of the release, which contains TLiDB_<dataset>/ or TLiDB_<dataset>.zip"),
+        help=(
+            "read the gold answers from this release, a folder that contains TLiDB_<dataset>/ or "
+            "TLiDB_<dataset>.zip"
+        ),
     )
     command.add_argument(
         "--dataset",
         metavar="NAME",
         help=(
-            "dataset of the submission, DailyDialog or Friends (default: inferred from the task "
+            "score the submission as one for DailyDialog or Friends (default: inferred from its "
+            "task "
             "folders)"
         ),
     )
@@ -132,35 +146,33 @@ def _add_scoring(command: argparse.ArgumentParser) -> None:
         "--fidelity",
         choices=FIDELITIES,
         default="default",
-        help=(
-            "implementation of the metrics: as in the paper (default), or as in its toolkit (tlidb)"
-        ),
+        help=("compute the metrics as in the paper (default) or as in its toolkit (tlidb)"),
     )
 
 
-def submit(chosen: argparse.Namespace) -> None:
+def create_submission(args: argparse.Namespace) -> None:
     """Create a challenge submission from finished records."""
     from tasktransfer.designs.challenge.submit import Wish, make
 
     why = "only transfer studies can be submitted to the challenge"
-    study = open_study_with_design("transfer", why, chosen, need_inputs=False)
+    study = open_study_with_design("transfer", why, args, need_inputs=False)
     wish = Wish(
-        dataset=chosen.dataset,
-        model=chosen.model,
-        policy=chosen.policy,
-        runs=chosen.runs,
-        ensemble=chosen.ensemble,
-        strings=chosen.strings,
+        dataset=args.dataset,
+        model=args.model,
+        policy=args.policy,
+        runs=args.runs,
+        ensemble=args.ensemble,
+        strings=args.strings,
     )
-    made = make(study, wish, chosen.out)
-    if chosen.json:
+    made = make(study, wish, args.out)
+    if args.json:
         chosen_runs = json_text.read_object(made.choice)
         print(json_text.encode({"archive": str(made.archive), **chosen_runs}, indent=2))
     else:
         print(escape_text(made.text))
 
 
-def score(chosen: argparse.Namespace) -> None:
+def score_submission(args: argparse.Namespace) -> None:
     """Check and score a challenge submission, offline."""
     from tasktransfer.designs.challenge.score import (
         as_json,
@@ -172,24 +184,24 @@ def score(chosen: argparse.Namespace) -> None:
     )
 
     report = score_file(
-        chosen.submission,
-        chosen.data,
-        dataset=chosen.dataset,
-        fidelity=chosen.fidelity,
-        shared_ids=chosen.shared_ids,
+        args.submission,
+        args.data,
+        dataset=args.dataset,
+        fidelity=args.fidelity,
+        shared_ids=args.shared_ids,
     )
-    if chosen.json == PRINTED:
+    if args.json == STANDARD_OUTPUT:
         print(json_text.encode(as_json(report), indent=2))
-    elif chosen.json:
-        write_json(report, chosen.json)
+    elif args.json:
+        write_json(report, args.json)
     for line in format_warnings(report):
         print(escape_text(line), file=sys.stderr)
-    refuse_invalid(report, hint=not chosen.shared_ids)
-    if chosen.json != PRINTED:
+    refuse_invalid(report, hint=not args.shared_ids)
+    if args.json != STANDARD_OUTPUT:
         print(escape_text(as_text(report)))
 
 
-def leaderboard(chosen: argparse.Namespace) -> None:
+def rank_submissions(args: argparse.Namespace) -> None:
     """Rank challenge submissions, with confidence intervals and paired tests."""
     from tasktransfer.designs.challenge.leaderboard import make_leaderboard
     from tasktransfer.designs.challenge.leaderboard_pages import (
@@ -199,14 +211,14 @@ def leaderboard(chosen: argparse.Namespace) -> None:
     )
 
     ranked = make_leaderboard(
-        chosen.folder,
-        chosen.data,
-        dataset=chosen.dataset,
-        fidelity=chosen.fidelity,
-        jobs=chosen.jobs,
+        args.folder,
+        args.data,
+        dataset=args.dataset,
+        fidelity=args.fidelity,
+        jobs=args.jobs,
     )
-    files = write_leaderboard(ranked, chosen.out) if chosen.out else []
-    if chosen.json:
+    files = write_leaderboard(ranked, args.out) if args.out else []
+    if args.json:
         print(json_text.encode({**as_json(ranked), "files": [*map(str, files)]}, indent=2))
         return
     print(escape_text(as_markdown(ranked)))

@@ -39,7 +39,7 @@ use rule * from tasktransfer
 
 
 def write_demo(folder: Path) -> None:
-    """Write config.yaml, a Snakefile and the default profile into a new or empty folder.
+    """Write the demo study into a new or empty folder: config.yaml, Snakefile and profile.
 
     Raises:
         ConfigError: the folder is not empty.
@@ -62,7 +62,7 @@ def write_demo(folder: Path) -> None:
 
 
 def run_demo(folder: Path, cores: int | None, *, dry_run: bool) -> None:
-    """Run Snakemake in a folder that ``write_demo`` has written.
+    """Run the demo study with Snakemake, in a folder that ``write_demo`` has written.
 
     Args:
         cores: number of CPU cores, None for all.
@@ -85,6 +85,6 @@ def run_demo(folder: Path, cores: int | None, *, dry_run: bool) -> None:
     )
     if done.returncode:
         raise TaskTransferError(
-            f"{folder}: snakemake ended with exit code {done.returncode} (see above). Run it "
-            "in this folder again to resume."
+            f"{folder}: Snakemake ended with exit code {done.returncode}; its output above has the "
+            "reason. Run `snakemake --cores all` in this folder to resume."
         )

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from tasktransfer.cli.options import (
     add_command,
     add_flag,
-    add_json,
+    add_json_option,
     add_number,
     add_option,
     open_design,
     parse_folder,
-    show,
+    print_result,
 )
 from tasktransfer.errors import ConfigError, ModelError, escape_line, escape_text
 from tasktransfer.files.progress import show_progress
@@ -31,69 +31,79 @@ DEVICES: dict[str | None, Literal["cpu", "cuda"] | None] = {"cpu": "cpu", "gpu":
 
 def add_commands(commands: Any) -> None:
     """Add ``demo``, ``plan`` and ``validate``."""
-    command = add_command(commands, "demo", demo, config=False)
-    what, default = "new or empty folder (default: %(default)s)", Path("tasktransfer-demo")
+    command = add_command(commands, "demo", start_demo, config=False)
+    what, default = (
+        "write the study into this new or empty folder (default: %(default)s)",
+        Path("tasktransfer-demo"),
+    )
     add_option(command, "--folder", "DIR", what, type=parse_folder, default=default)
-    add_number(command, "--cores", "CPU cores (default: all)")
+    add_number(command, "--cores", "use at most N CPU cores (default: all)")
     add_flag(command, "--dry-run", "write the files, and list the jobs without running them")
-    command = add_command(commands, "plan", plan, light=True)
-    what = "number of parallel training runs (default: one per GPU, without GPUs one per core)"
+    command = add_command(commands, "plan", print_plan, light=True)
+    what = "assume N parallel training runs (default: one per GPU, or one per core without GPUs)"
     add_number(command, "--devices", what)
-    what = "kind of device to forecast for (default: that of the records, else of this machine)"
+    what = (
+        "forecast for this kind of device (default: that of the records, or else of this machine)"
+    )
     command.add_argument("--on", choices=("cpu", "gpu"), help=what)
-    add_option(command, "--card", "NAME", "GPU model to forecast for, for example A100, L4 or H100")
-    what = "measure this machine's speed again; without it a measurement is cached for a day"
+    add_option(
+        command, "--card", "NAME", "forecast for this GPU model, for example A100, L4 or H100"
+    )
+    what = "measure the speed of this machine again, although a measurement is cached for a day"
     add_flag(command, "--calibrate", what)
-    add_json(command)
-    command = add_command(commands, "validate", validate, light=True)
-    add_flag(command, "--config-only", "check only the config, not the data and models it names")
-    what = "delete cached probes of endpoints; each is probed again before its next evaluation"
+    add_json_option(command)
+    command = add_command(commands, "validate", validate_study, light=True)
+    add_flag(
+        command, "--config-only", "check only the config, and not the data and models that it names"
+    )
+    what = (
+        "delete the cached probes of endpoints, so that each is probed before its next evaluation"
+    )
     add_flag(command, "--probe-again", what)
-    add_json(command)
+    add_json_option(command)
 
 
-def demo(chosen: argparse.Namespace) -> None:
+def start_demo(args: argparse.Namespace) -> None:
     """Write the demo study into an empty folder and run it there (a few minutes, offline)."""
     from tasktransfer.cli.demo_study import run_demo, write_demo
     from tasktransfer.designs import load_config
 
-    write_demo(chosen.folder)
-    run_demo(chosen.folder, chosen.cores, dry_run=chosen.dry_run)
-    if chosen.dry_run:
-        print(
-            f"{chosen.folder}: The study was written. Run `snakemake --cores all` in this folder."
-        )
+    write_demo(args.folder)
+    run_demo(args.folder, args.cores, dry_run=args.dry_run)
+    if args.dry_run:
+        print(f"{args.folder}: The study was written. Run `snakemake --cores all` in this folder.")
     else:
-        results = chosen.folder / load_config(chosen.folder / "config.yaml").results
+        results = args.folder / load_config(args.folder / "config.yaml").results
         print(f"figures and tables: {results / 'figures'}")
         print(f"report: {results / 'report.html'}")
 
 
-def plan(chosen: argparse.Namespace) -> None:
+def print_plan(args: argparse.Namespace) -> None:
     """Count a study's runs, and estimate its hours, wall time and disk space."""
     from tasktransfer.operate.forecast.estimate import Estimates
     from tasktransfer.operate.forecast.rates import find_card_rates, measure_machine_rates
     from tasktransfer.operate.overview import summarise_study
     from tasktransfer.operate.overview_text import as_text
 
-    card = None if chosen.card is None else find_card_rates(chosen.card)
-    if card is not None and (chosen.on == "cpu" or chosen.calibrate):
-        other = "--calibrate" if chosen.calibrate else "--on cpu"
+    card = None if args.card is None else find_card_rates(args.card)
+    if card is not None and (args.on == "cpu" or args.calibrate):
+        other = "--calibrate" if args.calibrate else "--on cpu"
         raise ConfigError(
-            f"--card {chosen.card}: The option contradicts {other}. Remove one of the two."
+            f"--card {args.card}: The option cannot be combined with {other}. Remove one of the "
+            "two."
         )
-    study, design = open_design(chosen, need_inputs=False)
-    device = "cuda" if card else DEVICES[chosen.on]
+    study, design = open_design(args, need_inputs=False)
+    device = "cuda" if card else DEVICES[args.on]
     estimates = Estimates(study, device)
-    rates = card or measure_machine_rates(estimates.device, again=chosen.calibrate)
-    seen = summarise_study(study, chosen.devices, rates, device)
-    seen["lacking"] += design.shortages(study)
-    show(seen, as_text, as_json=chosen.json)
-    for line in () if chosen.json else design.notes(study.config):
+    rates = card or measure_machine_rates(estimates.device, again=args.calibrate)
+    result = summarise_study(study, args.devices, rates, device)
+    result["lacking"] += design.shortages(study)
+    print_result(result, as_text, as_json=args.json)
+    for line in () if args.json else design.notes(study.config):
         print(escape_line(line))
 
 
-def validate(chosen: argparse.Namespace) -> None:
+def validate_study(args: argparse.Namespace) -> None:
     """Check a config file, and the data and models that its runs need."""
     from tasktransfer.designs import refuse_shortages
     from tasktransfer.operate.endpoints import (
@@ -104,38 +114,42 @@ def validate(chosen: argparse.Namespace) -> None:
     )
     from tasktransfer.operate.lacking import refuse_absent, refuse_lacking
 
-    study, design = open_design(chosen, need_inputs=False)
-    if not chosen.config_only:
+    study, design = open_design(args, need_inputs=False)
+    if not args.config_only:
         refuse_absent(study)
         refuse_lacking(study)
         refuse_shortages(study)
-    skipped = ["data and models (--config-only)"] if chosen.config_only else []
+    skipped = ["data and models (--config-only)"] if args.config_only else []
     not_checked = [*skipped, *study.absent]
-    if not chosen.json:
+    if not args.json:
         for text in not_checked:
             print(f"not checked: {escape_text(text)}")
-    if not chosen.config_only:
+    if not args.config_only:
         _validate_models(study)
         _validate_prompts(study)
     refuse_endpoints(study.config)
     name, notes = study.config.study, [*design.notes(study.config)]
-    if chosen.probe_again:
+    if args.probe_again:
         notes += delete_probes(study.config)
     endpoints = describe_endpoints(study.config)
-    seen = {
-        "config": chosen.config,
+    result = {
+        "config": args.config,
         "study": name,
         "not_checked": not_checked,
         "notes": notes,
         "endpoints": endpoints,
     }
-    told = [f"{chosen.config}: ok, study {name}", *notes, *format_endpoints(endpoints)]
+    told = [f"{args.config}: ok, study {name}", *notes, *format_endpoints(endpoints)]
     lines = map(escape_line, told)
-    show(seen, lambda _: "".join(f"{line}\n" for line in lines), as_json=chosen.json)
+    print_result(result, lambda _: "".join(f"{line}\n" for line in lines), as_json=args.json)
 
 
 def _validate_models(study: Study) -> None:
-    """Load the models that are on the disk. Hub models are skipped: they need a download."""
+    """Check the checkpoints on this disk, without models on the Hub, which need a download.
+
+    Raises:
+        ModelError: a checkpoint does not fit; the message has one line per model.
+    """
     from tasktransfer.config.places import expand_path
 
     lengths = [(model.name, model.max_length) for _, model in _collect_prompted_models(study)]
@@ -153,7 +167,7 @@ def _validate_models(study: Study) -> None:
 
 
 def _validate_prompts(study: Study) -> None:
-    """Render example prompts of the prompted models on the disk, with their chat templates."""
+    """Render example prompts for the prompted models on this disk, and print notes on them."""
     from tasktransfer.errors import print_note
 
     cases: dict[tuple[str, Any, bool], ModelSpec] = {}
@@ -164,8 +178,8 @@ def _validate_prompts(study: Study) -> None:
     for (name, chat, examples), model in cases.items():
         from tasktransfer.evaluation.prompting.load import check_prompts
 
-        seen = check_prompts(model, study.base_model(name), chat, examples=examples)
-        notes += [f"model {name}: {note}" for note in seen]
+        result = check_prompts(model, study.base_model(name), chat, examples=examples)
+        notes += [f"model {name}: {note}" for note in result]
     for note in dict.fromkeys(notes):
         print_note(note)
 

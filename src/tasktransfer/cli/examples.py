@@ -87,7 +87,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 
 def add_examples(parser: argparse.ArgumentParser) -> None:
-    """Let the help of every command end with its examples."""
+    """Add examples to the end of every command's help."""
     for name, command in islice(iterate_parsers(parser), 1, None):
         command.formatter_class = HelpFormatter
         if examples := EXAMPLES.get(name):

@@ -23,34 +23,40 @@ CORPORA = {
 
 def add_fetch_command(parts: Any) -> None:
     """Add ``data fetch``."""
-    command = add_command(parts, "fetch", data_fetch, config=False)
+    command = add_command(parts, "fetch", download_data, config=False)
     what = "; ".join(f"{name}: {content}" for name, content in CORPORA.items())
     add_option(command, "what", "DATA", what, choices=list(CORPORA))
-    where = "folder for the archives and their data (default: %(default)s)"
+    where = "write the archives and their data into this folder (default: %(default)s)"
     add_option(command, "--out", "DIR", where, type=parse_folder, default=DEFAULT_FOLDER)
-    add_option(command, "--mirror", "URL", "address of a folder that holds the archives by name")
-    add_flag(
-        command, "--accept-licences", "accept the licences that are printed, without a question"
+    add_option(
+        command,
+        "--mirror",
+        "URL",
+        "download from this address of a folder that holds the archives by name",
     )
+    add_flag(command, "--accept-licences", "accept the printed licences without being asked")
 
 
-def data_fetch(chosen: argparse.Namespace) -> None:
+def download_data(args: argparse.Namespace) -> None:
     """Download published data after showing its licences."""
-    archives, conversion = _find_archives(chosen.what)
+    archives, conversion = _find_archives(args.what)
     for archive in archives:
-        print(f"{archive.name} from {chosen.mirror or archive.address}")
+        print(f"{archive.name} from {args.mirror or archive.address}")
         for licence in archive.licences:
             print(f"  {licence}")
-    if not (chosen.accept_licences or _request_acceptance()):
+    if not (args.accept_licences or _confirm_licences()):
         raise ConfigError(
             "data fetch: The data is downloaded only after its licences have been accepted. "
             "Add --accept-licences if you accept them."
         )
     if conversion is None:
-        _fetch_archives(archives, chosen)
+        _fetch_archives(archives, args)
     else:
-        _fetch_converted(conversion, chosen)
-    print(f"set data.release to {chosen.out}; `tasktransfer data stats` checks what it holds")
+        _fetch_converted(conversion, args)
+    print(
+        f"Set data.release to {args.out} in your config. `tasktransfer data stats` counts its "
+        "instances."
+    )
 
 
 def _find_archives(what: str) -> tuple[tuple[Archive, ...], Conversion | None]:
@@ -66,30 +72,30 @@ def _find_archives(what: str) -> tuple[tuple[Archive, ...], Conversion | None]:
     return (CONVERSION.archive,), CONVERSION
 
 
-def _fetch_archives(archives: tuple[Archive, ...], chosen: argparse.Namespace) -> None:
+def _fetch_archives(archives: tuple[Archive, ...], args: argparse.Namespace) -> None:
     from tasktransfer.datasets.download import CHECKSUMS, download
 
     for archive in archives:
-        fresh = download(archive, chosen.out, chosen.mirror)
+        fresh = download(archive, args.out, args.mirror)
         state = "downloaded" if fresh else "already there"
-        print(f"{chosen.out / archive.name}: {state}; SHA-256 in {chosen.out / CHECKSUMS}")
+        print(f"{args.out / archive.name}: {state}; SHA-256 in {args.out / CHECKSUMS}")
 
 
-def _fetch_converted(conversion: Conversion, chosen: argparse.Namespace) -> None:
+def _fetch_converted(conversion: Conversion, args: argparse.Namespace) -> None:
     from tasktransfer.datasets.download import fetch_converted
 
-    notes = fetch_converted(conversion, chosen.out, chosen.mirror)
-    path, target = chosen.out / conversion.archive.name, chosen.out / conversion.folder
+    notes = fetch_converted(conversion, args.out, args.mirror)
+    path, target = args.out / conversion.archive.name, args.out / conversion.folder
     print(f"{target}: {'already there' if notes is None else f'written from {path}'}")
     for note in notes or ():
         print(escape_line(f"  {note}"))
 
 
-def _request_acceptance() -> bool:
+def _confirm_licences() -> bool:
     if not sys.stdin.isatty():
         return False
     try:
-        return input("accept these licences? [y/N] ").strip().lower() in ("y", "yes")
+        return input("Accept these licences? [y/N] ").strip().lower() in ("y", "yes")
     except (EOFError, KeyboardInterrupt):
         print()
         return False

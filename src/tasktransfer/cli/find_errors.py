@@ -9,40 +9,41 @@ from typing import Any
 from tasktransfer.cli.options import (
     add_command,
     add_flag,
-    add_json,
+    add_json_option,
     add_number,
     add_option,
     open_study,
     open_study_with_design,
     parse_file,
-    show,
+    print_result,
 )
 
-TASK = "task, as DATASET/TASK or TASK (default: the only one of your own files)"
+TASK = "use this task, DATASET/TASK or TASK (default: the only task of your own files)"
 
 
 def add_commands(commands: Any) -> None:
     """Add ``errors`` and ``learning-curve``."""
-    command = add_command(commands, "errors", errors)
+    command = add_command(commands, "errors", list_errors)
     add_option(command, "--task", "TASK", TASK)
     what = (
-        "frozen_logistic or tfidf_logistic, fitted on the other dialogues (default: the one with "
-        "the fewest errors)"
+        "predict with frozen_logistic or tfidf_logistic, fitted on the other dialogues (default: "
+        "the "
+        "one with fewer errors)"
     )
     add_option(command, "--method", "METHOD", what)
-    add_number(command, "--top", "number of errors to print (default: %(default)s)", default=20)
-    what = "CSV file to write, with all errors"
+    add_number(command, "--top", "print the first N errors (default: %(default)s)", default=20)
+    what = "write all errors to this CSV file"
     add_option(command, "--out", "FILE", what, type=parse_file)
-    add_flag(command, "--texts", "also write the texts, which stay on this machine")
-    add_json(command)
-    command = add_command(commands, "learning-curve", learning_curve)
+    add_flag(command, "--texts", "include the texts, which do not leave this machine")
+    add_json_option(command)
+    command = add_command(commands, "learning-curve", compute_learning_curve)
     add_option(command, "--task", "TASK", TASK)
-    what = "samples of training dialogues of each size (default: %(default)s)"
+    what = "sample training dialogues of each size N times (default: %(default)s)"
     add_number(command, "--seeds", what, default=5)
-    add_json(command)
+    add_json_option(command)
 
 
-def errors(chosen: argparse.Namespace) -> None:
+def list_errors(args: argparse.Namespace) -> None:
     """List confident errors and probable label errors by file and line."""
     import pandas as pd
 
@@ -51,29 +52,29 @@ def errors(chosen: argparse.Namespace) -> None:
     from tasktransfer.present.csv_text import to_csv
     from tasktransfer.present.text import format_table
 
-    found = find_errors(open_study(chosen), chosen.task, chosen.method)
-    rows = [error.describe(texts=chosen.texts) for error in found.errors]
-    if chosen.out is not None:
-        with replace_file(chosen.out) as part:
+    found = find_errors(open_study(args), args.task, args.method)
+    rows = [error.describe(texts=args.texts) for error in found.errors]
+    if args.out is not None:
+        with replace_file(args.out) as part:
             part.write_text(to_csv(pd.DataFrame(rows)), encoding="utf-8")
-    seen = {
+    result = {
         "dataset": found.dataset,
         "task": found.task,
         "method": found.method,
         "instances": found.instances,
-        "errors": rows[: chosen.top],
+        "errors": rows[: args.top],
     }
-    lines = [*format_table(rows[: chosen.top]), f"{found.summary}."]
-    show(seen, lambda _: "\n".join([*lines, ""]), as_json=chosen.json)
+    lines = [*format_table(rows[: args.top]), f"{found.summary}."]
+    print_result(result, lambda _: "\n".join([*lines, ""]), as_json=args.json)
 
 
-def learning_curve(chosen: argparse.Namespace) -> None:
+def compute_learning_curve(args: argparse.Namespace) -> None:
     """Score the study's references on 25, 50, 75 and 100 % of the training dialogues."""
     from tasktransfer.designs.transfer.learning_curve import write_learning_curve
     from tasktransfer.present.text import format_table
 
-    study = open_study_with_design("transfer", "it has references", chosen)
-    frame, sentences = write_learning_curve(study, chosen.task, chosen.seeds)
+    study = open_study_with_design("transfer", "it has references", args)
+    frame, sentences = write_learning_curve(study, args.task, args.seeds)
     rows: list[dict[str, Any]] = json.loads(frame.to_json(orient="records"))
     lines = [*format_table(rows), *sentences]
-    show(rows, lambda _: "\n".join([*lines, ""]), as_json=chosen.json)
+    print_result(rows, lambda _: "\n".join([*lines, ""]), as_json=args.json)

@@ -19,7 +19,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 """Title → commands. The commands of no group are those of ``job``."""
 JOB = "job"
-_JOB_HELP = "run one step of a study, as the workflow does; `tasktransfer job` lists the steps"
+_JOB_HELP = "run one step of a study, as the workflow does (`tasktransfer job` lists the steps)"
 _COLUMN, _WIDTH = 16, 80
 _INDENT = " " * (_COLUMN + 2)
 
@@ -40,8 +40,8 @@ class GroupedParser(Parser):
         return "\n".join([self.format_usage(), f"{text}\n", options, *lists])
 
 
-def replace_job(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
-    """Return the arguments without a leading ``job``.
+def remove_job_prefix(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
+    """Return the words of a command line without a leading ``job``.
 
     ``job`` alone prints the list of its steps and exits.
     """

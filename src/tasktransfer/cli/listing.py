@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from tasktransfer.cli.demo_study import WORKFLOW
-from tasktransfer.cli.options import add_command, add_json, add_option, show
+from tasktransfer.cli.options import add_command, add_json_option, add_option, print_result
 from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.errors import ConfigError
 
@@ -21,32 +21,35 @@ Row = dict[str, Any]
 
 def add_commands(commands: Any) -> None:
     """Add ``ls`` and ``cp``."""
-    command = add_command(commands, "ls", ls, config=False)
-    command.add_argument("kind", choices=tuple(LISTS), help="kind of item to list")
-    add_json(command)
-    command = add_command(commands, "cp", cp, config=False)
-    add_option(command, "preset", "PRESET", "name of a preset (see `tasktransfer ls presets`)")
-    add_option(command, "file", "FILE", "file to write; it must not exist", type=Path)
+    command = add_command(commands, "ls", list_items, config=False)
+    command.add_argument("kind", choices=tuple(LISTS), help="list the items of this kind")
+    add_json_option(command)
+    command = add_command(commands, "cp", copy_preset, config=False)
+    add_option(
+        command, "preset", "PRESET", "copy this preset; `tasktransfer ls presets` lists their names"
+    )
+    add_option(command, "file", "FILE", "write this file, which must not exist", type=Path)
 
 
-def ls(chosen: argparse.Namespace) -> None:
+def list_items(args: argparse.Namespace) -> None:
     """List the tasks, models, presets, selectors or designs of the package."""
     from tasktransfer.present.text import format_table
 
-    rows = list(LISTS[chosen.kind]())
-    show(rows, lambda rows: "\n".join(format_table(rows)) + "\n", as_json=chosen.json)
+    rows = list(LISTS[args.kind]())
+    print_result(rows, lambda rows: "\n".join(format_table(rows)) + "\n", as_json=args.json)
 
 
-def cp(chosen: argparse.Namespace) -> None:
+def copy_preset(args: argparse.Namespace) -> None:
     """Copy a preset to a new file that you can edit and run."""
     names = [file.stem for file in sorted(PRESETS.glob("*.yaml"))]
-    name = chosen.preset.removesuffix(".yaml")
+    name = args.preset.removesuffix(".yaml")
     if name not in names:
         raise ConfigError(
-            f"{chosen.preset}: This is not a preset{suggest_name(name, names)}. Choose one of "
+            f"{args.preset}: There is no preset of this name{suggest_name(name, names)}. Choose "
+            "one of "
             f"{', '.join(names)}."
         )
-    file = chosen.file / f"{name}.yaml" if chosen.file.is_dir() else chosen.file
+    file = args.file / f"{name}.yaml" if args.file.is_dir() else args.file
     if file.exists():
         raise ConfigError(f"{file}: The file exists and is not overwritten. Choose another name.")
     file.parent.mkdir(parents=True, exist_ok=True)

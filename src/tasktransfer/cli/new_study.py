@@ -31,8 +31,8 @@ LEAST_HIDDEN = 128
 """Smallest hidden size of an encoder that is fine-tuned contrastively. Smaller encoders, such as
 the tiny model, have embeddings that are too poor to start from."""
 LEFT_OUT = (
-    "{:g} h leave no time for contrastive fine-tuning (contrastive_logistic), which may score "
-    "higher than the other references; give more --hours to compare it"
+    "The time budget of {:g} h is too short for contrastive fine-tuning (contrastive_logistic), "
+    "which may score higher than the other references. Allow more --hours to compare it."
 )
 FEW_SOURCES = 3
 """Number of sources per dataset if time is short."""
@@ -73,8 +73,8 @@ SIZES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """A user's request for a study.
+class StudyRequest:
+    """A request for a study of your own dialogues.
 
     Attributes:
         files: files with dialogues.
@@ -100,8 +100,8 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A written study: its config, its size and the forecast of its hours."""
+class WrittenStudy:
+    """A study that was written: its config, its size and the forecast of its hours."""
 
     config: dict[str, Any]
     size: Size
@@ -110,7 +110,9 @@ class Written:
     notes: tuple[str, ...] = ()
 
 
-def write_study(wish: Wish, declared: Mapping[str, Any], lengths: Lengths | None = None) -> Written:
+def write_study(
+    request: StudyRequest, declared: Mapping[str, Any], lengths: Lengths | None = None
+) -> WrittenStudy:
     """Write config.yaml, a Snakefile and the default profile into a folder.
 
     Args:
@@ -124,59 +126,64 @@ def write_study(wish: Wish, declared: Mapping[str, Any], lengths: Lengths | None
         DataError, ModelError: files or model are missing or damaged.
     """
     for name in (CONFIG, "Snakefile"):
-        if (wish.folder / name).exists():
+        if (request.folder / name).exists():
             raise ConfigError(
-                f"{wish.folder / name}: The file exists and is not overwritten. Choose "
+                f"{request.folder / name}: The file exists and is not overwritten. Choose "
                 "another folder (--out)."
             )
-    target = find_target(wish.label, declared)
+    target = find_target(request.label, declared)
     written = None
-    wish.folder.mkdir(parents=True, exist_ok=True)
+    request.folder.mkdir(parents=True, exist_ok=True)
     kind = declared["tasks"][target]["kind"]
-    references = list_references(wish)
+    references = list_references(request)
     smaller = list(product(_propose_sources(kind), SIZES, [references]))
     if CONTRASTIVE in references:
         smaller += product([{}], SIZES, [[name for name in references if name != CONTRASTIVE]])
     for sources, size, names in show_progress(smaller, "searching for a study size that fits"):
-        config = _build_config(wish, declared, target, sources, size, names)
-        own = config["datasets"][wish.name]["tasks"]
+        config = _build_config(request, declared, target, sources, size, names)
+        own = config["datasets"][request.name]["tasks"]
         notes = lengths.fit_tasks(own, size.max_length) if lengths else []
-        hours = _forecast(wish, config)
+        hours = _forecast_hours(request, config)
         if CONTRASTIVE in references and CONTRASTIVE not in names:
-            notes.append(LEFT_OUT.format(wish.hours))
-        written = Written(config, size, hours, _count(config), tuple(notes))
-        if hours * FORECAST_MAY_MISS <= wish.hours:
-            _write(wish.folder, written, wish)
+            notes.append(LEFT_OUT.format(request.hours))
+        written = WrittenStudy(config, size, hours, _count_sources(config), tuple(notes))
+        if hours * FORECAST_MAY_MISS <= request.hours:
+            _write_files(request.folder, written, request)
             return written
     assert written is not None
     raise ConfigError(
-        f"--hours: {wish.hours:g} h are too few, because training "
-        f"{' and '.join(name_models(wish.models))} on {target} alone ({written.size}) is "
+        f"--hours: The time budget of {request.hours:g} h is too short, because training "
+        f"{' and '.join(name_models(request.models))} on {target} alone ({written.size}) is "
         f"forecast to take {written.hours:.2g} h, and may take "
         f"{FORECAST_MAY_MISS * written.hours:.2g} h. Allow more hours, or choose "
-        f"{'a smaller model' if len(wish.models) == 1 else 'fewer or smaller models'}."
+        f"{'a smaller model' if len(request.models) == 1 else 'fewer or smaller models'}."
     )
 
 
 def find_target(label: str, declared: Mapping[str, Any]) -> str:
-    """Return the task with this name or this label field. Raises ConfigError if there is none."""
+    """Return the task whose name or label field is ``label``.
+
+    Raises:
+        ConfigError: the declared dataset has no such task.
+    """
     for task, section in declared["tasks"].items():
         path = str(section.get("label", ""))
         if normalise_label(label) in map(normalise_label, (task, path, path.rpartition(".")[2])):
             return str(task)
     listed = ", ".join(declared["tasks"])
     raise ConfigError(
-        f"--label {label}: No field with this name looks like a label; found "
-        f"{listed or 'none'}. Choose one of them, or add a task to the declaration that "
-        "`tasktransfer data check` prints."
+        f"--label {label}: No field of this name looks like a label. The files have "
+        f"{listed or 'no label field'}. Choose one of these fields, or add a task to the "
+        "declaration "
+        "that `tasktransfer data check` prints."
     )
 
 
 def _propose_sources(kind: str) -> Iterator[dict[str, list[str]]]:
-    """Yield dataset → FETA tasks, fewer each time.
+    """Yield mappings from dataset to FETA tasks, with fewer tasks each time.
 
-    All classification tasks, those of the target's kind, a few, one per dataset, and none, so that
-    only the baseline and the references are left.
+    They have all classification tasks, those of the target's kind, a few, one per dataset, and
+    none. Without sources, only the baseline and the references are left.
     """
     classified = ("utterance_classification", "dialogue_classification", "multi_label")
 
@@ -195,7 +202,7 @@ def _propose_sources(kind: str) -> Iterator[dict[str, list[str]]]:
 
 
 def _build_config(
-    wish: Wish,
+    request: StudyRequest,
     declared: Mapping[str, Any],
     target: str,
     sources: Mapping[str, list[str]],
@@ -204,33 +211,35 @@ def _build_config(
 ) -> dict[str, Any]:
     """Return the config of a study, with paths relative to its folder."""
     files = {
-        split: [_from(wish.folder, Path(path)) for path in _as_list(some)]
+        split: [_make_relative(request.folder, Path(path)) for path in _as_list(some)]
         for split, some in declared["files"].items()
     }
     own = {**declared, "files": {s: f[0] if len(f) == 1 else f for s, f in files.items()}}
     own["tasks"] = dict(declared["tasks"])
     if not sources:
         own["tasks"] = {target: declared["tasks"][target]}
-    tiny = wish.release is None
+    tiny = request.release is None
+    release = "tiny_world" if tiny else _make_relative(request.folder, request.release or Path())
+    purpose = "what to train on before" if sources else "a model for"
     limits = {
         key: value
         for key in ("limit_train", "limit_dev", "limit_test")
         if (value := getattr(size, key)) is not None
     }
     return {
-        "study": f"{'what to train on before' if sources else 'a model for'} {wish.name}/{target}",
-        "data": {"release": "tiny_world" if tiny else _from(wish.folder, wish.release or Path())},
+        "study": f"{purpose} {request.name}/{target}",
+        "data": {"release": release},
         "datasets": {
-            wish.name: own,
+            request.name: own,
             **{
                 name: {"tasks": _select_tiny_tasks(name, tasks) if tiny else tasks}
                 for name, tasks in sources.items()
             },
         },
-        **(_list_pairs(wish.name, target, sources) if sources else {}),
+        **(_describe_pairs(request.name, target, sources) if sources else {}),
         "models": [
-            _describe_model(name, model, wish, size)
-            for name, model in zip(name_models(wish.models), wish.models, strict=True)
+            _describe_model(name, model, request, size)
+            for name, model in zip(name_models(request.models), request.models, strict=True)
         ],
         "references": [*references],
         "algorithms": ["baseline", "pretrain_finetune"] if sources else ["baseline"],
@@ -240,17 +249,16 @@ def _build_config(
     }
 
 
-def list_references(wish: Wish) -> list[str]:
-    """Return all references, which take minutes and may be as good as the baseline.
+def list_references(request: StudyRequest) -> list[str]:
+    """Return the names of the references to compare with, which take minutes.
 
-    Contrastive fine-tuning is left out if no model is an encoder of at least ``LEAST_HIDDEN``. It
-    is also left out of a study without sources if it takes too long.
+    Contrastive fine-tuning is among them if a model is an encoder of at least ``LEAST_HIDDEN``.
     """
-    is_tuned = any(_is_tuned(model, wish.family) for model in wish.models)
+    is_tuned = any(_can_be_tuned(model, request.family) for model in request.models)
     return [name for name in REFERENCES if is_tuned or name != CONTRASTIVE]
 
 
-def _is_tuned(model: str, family: str | None) -> bool:
+def _can_be_tuned(model: str, family: str | None) -> bool:
     folder = Path(model).expanduser()
     hidden = json_text.read_object(folder / "config.json").get("hidden_size", LEAST_HIDDEN)
     is_encoder = (family or _infer_family(folder)) == "encoder"
@@ -258,7 +266,7 @@ def _is_tuned(model: str, family: str | None) -> bool:
 
 
 def name_models(models: Sequence[str]) -> list[str]:
-    """Return the models' names in the study, each once: the last parts of their paths.
+    """Return distinct names of the models for the config: the last parts of their paths.
 
     Raises:
         ConfigError: a model is given twice, or a study cannot have its name.
@@ -273,18 +281,20 @@ def name_models(models: Sequence[str]) -> list[str]:
     return names
 
 
-def _describe_model(name: str, model: str, wish: Wish, size: Size) -> dict[str, Any]:
-    """Return a model's section of the config."""
+def _describe_model(name: str, model: str, request: StudyRequest, size: Size) -> dict[str, Any]:
+    """Return the entry of a model in the section ``models`` of the config."""
     folder = Path(model).expanduser()
     return {
         "name": name,
-        "family": wish.family or _infer_family(folder),
-        "checkpoint": _from(wish.folder, Path(model)) if folder.is_dir() else model,
+        "family": request.family or _infer_family(folder),
+        "checkpoint": _make_relative(request.folder, Path(model)) if folder.is_dir() else model,
         "max_length": size.max_length,
     }
 
 
-def _list_pairs(name: str, target: str, sources: Mapping[str, list[str]]) -> dict[str, list[str]]:
+def _describe_pairs(
+    name: str, target: str, sources: Mapping[str, list[str]]
+) -> dict[str, list[str]]:
     return {
         "targets": [f"{name}/{target}"],
         "sources": [f"{dataset}/*" for dataset in (name, *sources)],
@@ -296,13 +306,13 @@ def _select_tiny_tasks(dataset: str, tasks: list[str]) -> list[str]:
     return [task for task in tasks if tiny is not None and task in tiny.sizes]
 
 
-def _count(config: Mapping[str, Any]) -> int:
-    """Return the number of sources of the config's target."""
+def _count_sources(config: Mapping[str, Any]) -> int:
+    """Return the number of sources of the target in a config."""
     return sum(len(section["tasks"]) for section in config["datasets"].values()) - 1
 
 
 def _infer_family(folder: Path) -> str:
-    """Return the family that a checkpoint's config implies: an encoder unless it generates."""
+    """Return the family of a checkpoint according to its config: encoder unless it generates."""
     content = json_text.read_object(folder / "config.json")
     if content.get("is_encoder_decoder"):
         return "encoder_decoder"
@@ -310,30 +320,30 @@ def _infer_family(folder: Path) -> str:
     return "decoder" if str(names[0]).endswith(("CausalLM", "LMHeadModel")) else "encoder"
 
 
-def _forecast(wish: Wish, config: dict[str, Any]) -> float:
-    """Return the forecast of a study's wall time in hours on this machine's cores or GPUs."""
+def _forecast_hours(request: StudyRequest, config: dict[str, Any]) -> float:
+    """Return the forecast wall time of a study on this machine, hours."""
     from tasktransfer.designs import open_study
     from tasktransfer.operate.forecast.rates import measure_machine_rates
     from tasktransfer.operate.overview import summarise_study
     from tasktransfer.training.device import list_devices
 
-    with chdir(wish.folder):
+    with chdir(request.folder):
         draft = Path(f".{CONFIG}")
         try:
             draft.write_text(write_yaml(config), "utf-8")
             study = open_study(draft)
             has_gpu = bool(list_devices())
             rates = measure_machine_rates("cuda" if has_gpu else "cpu")
-            seen = summarise_study(study, None if has_gpu else wish.cores, rates)
-            return float(seen["estimate"]["total"]["wall_hours"])
+            result = summarise_study(study, None if has_gpu else request.cores, rates)
+            return float(result["estimate"]["total"]["wall_hours"])
         finally:
             draft.unlink(missing_ok=True)
 
 
-def _write(folder: Path, written: Written, wish: Wish) -> None:
+def _write_files(folder: Path, written: WrittenStudy, request: StudyRequest) -> None:
     profile = "profiles/default/config.yaml"
     lines = (
-        f"{_describe_purpose(written, wish)}. Written by `tasktransfer init`; the forecast is",
+        f"{_describe_purpose(written, request)}. Written by `tasktransfer init`; the forecast is",
         f"{written.hours:.2g} h on this machine. Size: {written.size}.",
         "",
         "  tasktransfer run            run it; results/report.html begins with the answer",
@@ -352,22 +362,22 @@ def _write(folder: Path, written: Written, wish: Wish) -> None:
             part.write_text(text, "utf-8")
 
 
-def _describe_purpose(written: Written, wish: Wish) -> str:
+def _describe_purpose(written: WrittenStudy, request: StudyRequest) -> str:
     if written.sources:
-        return f"Finds the best source task for {wish.name}"
-    trained = "a model" if len(wish.models) == 1 else f"{len(wish.models)} models"
-    return f"Compares {trained} trained on {wish.name} with simple references"
+        return f"Finds the best source task for {request.name}"
+    trained = "a model" if len(request.models) == 1 else f"{len(request.models)} models"
+    return f"Compares {trained} trained on {request.name} with simple references"
 
 
 def find_release() -> Path | None:
-    """Return the first folder that contains a release of both FETA datasets, if any."""
+    """Return the first folder of ``RELEASES`` with both FETA datasets, or None."""
     for folder in RELEASES:
-        if all(_has(Path(folder), dataset) for dataset in PACKAGE):
+        if all(_has_release(Path(folder), dataset) for dataset in PACKAGE):
             return Path(folder)
     return None
 
 
-def _has(folder: Path, dataset: Dataset) -> bool:
+def _has_release(folder: Path, dataset: Dataset) -> bool:
     try:
         dataset.reader.find(folder)
     except DataError:
@@ -375,12 +385,12 @@ def _has(folder: Path, dataset: Dataset) -> bool:
     return True
 
 
-def _from(folder: Path, path: Path) -> str:
-    """Return a path relative to a study's folder. A path with ``~`` stays as it is."""
+def _make_relative(folder: Path, path: Path) -> str:
+    """Return a path relative to a study's folder; a path with ``~`` is returned unchanged."""
     if str(path).startswith("~"):
         return str(path)
-    seen = os.path.relpath(path, folder)
-    return seen if seen.startswith(".") else f"./{seen}"
+    result = os.path.relpath(path, folder)
+    return result if result.startswith(".") else f"./{result}"
 
 
 def _as_list(value: Any) -> list[Any]:

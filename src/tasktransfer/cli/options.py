@@ -36,11 +36,13 @@ def add_command(
     )
     parser.set_defaults(command=function, light=light)
     if config:
-        what = "config file of the study; `--config` can be omitted (default: %(default)s)"
+        what = (
+            "read the study from this config file; `--config` can be omitted (default: %(default)s)"
+        )
         parser.add_argument(
             "--config", "--configfile", metavar="FILE", help=what, default=DEFAULT_CONFIG
         )
-        add_set(parser)
+        add_set_option(parser)
     return parser
 
 
@@ -62,33 +64,35 @@ def add_number(parser: argparse.ArgumentParser, name: str, text: str, **more: An
 
 def add_repeated(parser: argparse.ArgumentParser, name: str, metavar: str, text: str) -> None:
     """Add an option that may be given several times; its value is a list."""
-    add_option(parser, name, metavar, f"{text}; repeatable", action="append", default=[])
+    add_option(
+        parser, name, metavar, f"{text}; may be given several times", action="append", default=[]
+    )
 
 
 def add_flag(parser: argparse.ArgumentParser, name: str, text: str) -> None:
     parser.add_argument(name, action="store_true", help=text)
 
 
-def add_set(parser: argparse.ArgumentParser) -> None:
+def add_set_option(parser: argparse.ArgumentParser) -> None:
     what = "override a value of the config file, for example training.epochs=2"
     add_repeated(parser, "--set", "KEY=VALUE", what)
 
 
-def add_out(parser: argparse.ArgumentParser, what: str, *, required: bool = True) -> None:
+def add_out_option(parser: argparse.ArgumentParser, what: str, *, required: bool = True) -> None:
     add_option(parser, "--out", "DIR", what, type=parse_folder, required=required)
 
 
-def add_threads(parser: argparse.ArgumentParser) -> None:
-    add_number(parser, "--threads", "CPU threads (default: %(default)s)", default=1)
+def add_threads_option(parser: argparse.ArgumentParser) -> None:
+    add_number(parser, "--threads", "use N CPU threads (default: %(default)s)", default=1)
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
-    add_flag(parser, "--json", "print JSON")
+def add_json_option(parser: argparse.ArgumentParser) -> None:
+    add_flag(parser, "--json", "print the result as JSON")
 
 
-def show(seen: Any, as_text: Callable[[Any], str], *, as_json: bool) -> None:
-    """Print plain data as JSON or as readable text."""
-    text = f"{json_text.encode(seen, indent=2)}\n" if as_json else escape_text(as_text(seen))
+def print_result(result: Any, as_text: Callable[[Any], str], *, as_json: bool) -> None:
+    """Print the result of a command as JSON, or as the text that ``as_text`` returns."""
+    text = f"{json_text.encode(result, indent=2)}\n" if as_json else escape_text(as_text(result))
     print(text, end="")
 
 
@@ -99,14 +103,14 @@ def parse_folder(text: str) -> Path:
         argparse.ArgumentTypeError: a part of the path is a file, or the folder is not writable.
     """
     if not text:
-        raise argparse.ArgumentTypeError("The name of the folder is empty. Write a name.")
+        raise argparse.ArgumentTypeError("The name of the folder is empty. Pass a name.")
     with _refuse_unwritable(text):
         path = Path(text)
         nearest = (part for part in (path, *path.parents) if part.exists() or part.is_symlink())
         there = next(nearest, Path())
         if not there.is_dir():
             what = "is a file" if there.exists() else "is a broken link"
-            raise argparse.ArgumentTypeError(f"{there} {what}. Name a folder.")
+            raise argparse.ArgumentTypeError(f"{there} {what}. Choose a folder.")
         tempfile.TemporaryFile(dir=there).close()
     return path
 
@@ -118,14 +122,16 @@ def parse_file(text: str) -> Path:
         argparse.ArgumentTypeError: it is a folder or a device, or its folder is not writable.
     """
     if not text:
-        raise argparse.ArgumentTypeError("The name of the file is empty. Write a name.")
+        raise argparse.ArgumentTypeError("The name of the file is empty. Pass a name.")
     with _refuse_unwritable(text):
         path = Path(text)
         if path.is_dir():
-            raise argparse.ArgumentTypeError(f"{path} is a folder. Name a file.")
+            raise argparse.ArgumentTypeError(f"{path} is a folder. Choose a file.")
         is_device = path.absolute().is_relative_to("/dev") and path.is_symlink()
         if is_device or (path.exists() and not path.is_file()):
-            raise argparse.ArgumentTypeError(f"{path} is a device or a pipe. Name a regular file.")
+            raise argparse.ArgumentTypeError(
+                f"{path} is a device or a pipe. Choose a regular file."
+            )
     parse_folder(str(path.parent))
     return path
 
@@ -149,20 +155,20 @@ def parse_positive(text: str) -> int:
     digits = text.isascii() and text.isdecimal() and len(text) <= len(str(LARGEST))
     if not digits or not 1 <= int(text) <= LARGEST:
         raise argparse.ArgumentTypeError(
-            f"found {text[:20]!r}, expected a whole number from 1 to {LARGEST:,}"
+            f"The value is {text[:20]!r}. Pass a whole number from 1 to {LARGEST:,}."
         )
     return int(text)
 
 
-def open_study(chosen: argparse.Namespace, *, need_inputs: bool = True) -> Study:
+def open_study(args: argparse.Namespace, *, need_inputs: bool = True) -> Study:
     """Open the study of ``--config`` and ``--set``."""
     from tasktransfer import designs
 
-    return designs.open_study(chosen.config, parse_overrides(chosen), need_inputs=need_inputs)
+    return designs.open_study(args.config, parse_overrides(args), need_inputs=need_inputs)
 
 
 def open_study_with_design(
-    design: str, why: str, chosen: argparse.Namespace, *, need_inputs: bool = True
+    design: str, why: str, args: argparse.Namespace, *, need_inputs: bool = True
 ) -> Study:
     """Open the study of ``--config`` and ``--set`` for a command that only one design supports.
 
@@ -175,28 +181,27 @@ def open_study_with_design(
     """
     from tasktransfer.designs import load_config
 
-    found = load_config(chosen.config, parse_overrides(chosen)).design
+    found = load_config(args.config, parse_overrides(args)).design
     if found != design:
         raise ConfigError(
-            f"{chosen.config}: The design is {found}, and {why}. Name a config with design: "
-            f"{design}."
+            f"{args.config}: The design is {found}, and {why}. Name a config with design: {design}."
         )
-    return open_study(chosen, need_inputs=need_inputs)
+    return open_study(args, need_inputs=need_inputs)
 
 
-def open_design(chosen: argparse.Namespace, *, need_inputs: bool = True) -> tuple[Study, Design]:
+def open_design(args: argparse.Namespace, *, need_inputs: bool = True) -> tuple[Study, Design]:
     """Open the study of ``--config`` and ``--set``, and return it with its design."""
     from tasktransfer import designs
 
-    study = open_study(chosen, need_inputs=need_inputs)
+    study = open_study(args, need_inputs=need_inputs)
     return study, designs.get_design(study.config)
 
 
-def parse_overrides(chosen: argparse.Namespace) -> dict[str, Any]:
+def parse_overrides(args: argparse.Namespace) -> dict[str, Any]:
     """Return the ``--set a.b=value`` options as a nested mapping."""
     from tasktransfer.config.overrides import from_options
 
-    return from_options(chosen.set)
+    return from_options(args.set)
 
 
 def read_json(option: str, text: str) -> Any:
@@ -205,7 +210,7 @@ def read_json(option: str, text: str) -> Any:
         return json_text.read(Path(text[1:])) if text.startswith("@") else json_text.loads(text)
     except (OSError, ValueError) as error:
         raise ConfigError(
-            f"{option}: The value is not JSON ({error}). Write JSON text or @file."
+            f"{option}: The value is not valid JSON ({error}). Pass JSON text or @file."
         ) from error
 
 
@@ -218,7 +223,7 @@ def find_node(study: Study, digest: str, kind: type[Any]) -> Any:
     node = study.node(digest)
     if not isinstance(node, kind):
         raise ConfigError(
-            f"{digest}: expected a node of kind {kind.__name__.lower()}, found "
-            f"{type(node).__name__.lower()} ({node.label}). Name the digest of another node."
+            f"{digest}: This node is of kind {type(node).__name__.lower()} ({node.label}), but the "
+            f"command needs one of kind {kind.__name__.lower()}. Pass the digest of another node."
         )
     return node

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tasktransfer.cli.options import (
     add_command,
     add_flag,
-    add_json,
+    add_json_option,
     add_number,
     add_option,
     add_repeated,
@@ -24,42 +24,49 @@ from tasktransfer.files import json_text
 if TYPE_CHECKING:
     from tasktransfer.datasets.declared.check import Checked
 
-SKIP_MISSING = "skip rows and turns without a label (missing: skip), which are errors otherwise"
+SKIP_MISSING = (
+    "skip rows and turns without a label (missing: skip) instead of reporting them as errors"
+)
 
 
 def add_data_commands(parts: Any) -> None:
     """Add ``data check``."""
-    command = add_command(parts, "check", data_check, config=False)
-    add_option(command, "files", "FILE", "files with dialogues, of any split", nargs="+", type=Path)
-    what = "name of the dataset (default: derived from the file names)"
+    command = add_command(parts, "check", check_data_files, config=False)
+    add_option(
+        command,
+        "files",
+        "FILE",
+        "check these files of dialogues, which may be of any split",
+        nargs="+",
+        type=Path,
+    )
+    what = "call the dataset by this name (default: derived from the file names)"
     add_option(command, "--name", "NAME", what)
-    what = "folder or hub name of a model whose tokenizer counts the tokens"
+    what = "count tokens with the tokenizer of this model, a folder or a name on the Hub"
     add_option(command, "--model", "MODEL", what)
-    what = "maximum sequence length in tokens (default: %(default)s)"
+    what = "assume a maximum sequence length of N tokens (default: %(default)s)"
     add_number(command, "--max-length", what, default=512)
     add_flag(command, "--skip-missing", SKIP_MISSING)
-    add_json(command)
+    add_json_option(command)
 
 
-def data_check(chosen: argparse.Namespace) -> None:
+def check_data_files(args: argparse.Namespace) -> None:
     """Guess the config declaration of your own dialogue files, and list problems in them."""
     from tasktransfer.datasets.declared.check import check_files
 
-    name = _name(chosen.name, chosen.files)
-    tokens = _load_token_counter(chosen.model) if chosen.model else None
-    checked = check_files(
-        chosen.files, name, chosen.max_length, tokens, skip_missing=chosen.skip_missing
-    )
-    if chosen.json:
+    name = _choose_dataset_name(args.name, args.files)
+    tokens = _load_token_counter(args.model) if args.model else None
+    checked = check_files(args.files, name, args.max_length, tokens, skip_missing=args.skip_missing)
+    if args.json:
         print(json_text.encode(_as_json(checked), indent=2))
     else:
         print(checked.text, end="")
         for line in checked.dialogue:
             print(f"# {line}")
-    for note in () if chosen.json else checked.notes:
+    for note in () if args.json else checked.notes:
         print_note(note)
     _refuse_problems(checked)
-    print("no problem found", file=sys.stderr)
+    print("No problem was found.", file=sys.stderr)
 
 
 def _refuse_problems(checked: Checked) -> None:
@@ -72,7 +79,7 @@ def _refuse_problems(checked: Checked) -> None:
 
 
 def _as_json(checked: Checked) -> dict[str, Any]:
-    """Return the declaration as a mapping, with notes and problems."""
+    """Return declaration, notes, problems and an example dialogue as plain data."""
     import yaml
 
     declared = yaml.safe_load(checked.text)
@@ -80,28 +87,32 @@ def _as_json(checked: Checked) -> dict[str, Any]:
     return {"declared": declared, **found}
 
 
-def _name(chosen: str | None, files: Sequence[Path]) -> str:
-    """Return the name of a dataset. Raises ConfigError if the chosen name cannot be used."""
+def _choose_dataset_name(requested: str | None, files: Sequence[Path]) -> str:
+    """Return a dataset's name: the requested one, or one derived from the file names.
+
+    Raises:
+        ConfigError: the requested name has unsuitable characters or is a dataset of the package.
+    """
     from tasktransfer.datasets import DATASETS, NAME
 
     taken = {dataset.name for dataset in DATASETS.values() if not dataset.has_own_files}
-    if chosen is None:
-        name = name_of(files)
+    if requested is None:
+        name = derive_dataset_name(files)
         return f"Own{name}" if name in taken else name
-    if not NAME.fullmatch(chosen):
+    if not NAME.fullmatch(requested):
         raise ConfigError(
-            f"--name {chosen!r}: The name becomes part of file names, but has unsuitable "
+            f"--name {requested!r}: The name becomes part of file names, but has unsuitable "
             "characters. Use letters, digits, '_' and '-'."
         )
-    if chosen in taken:
+    if requested in taken:
         raise ConfigError(
-            f"--name {chosen}: The package has a dataset with this name. Choose another name."
+            f"--name {requested}: The package has a dataset with this name. Choose another name."
         )
-    return chosen
+    return requested
 
 
-def name_of(files: Sequence[Path]) -> str:
-    """Return a dataset's name: that of its first file, or of its folder for a split's file."""
+def derive_dataset_name(files: Sequence[Path]) -> str:
+    """Return a name for a dataset: that of its first file, or of its folder if it is a split."""
     from tasktransfer.datasets.declared.files import SPLIT_WORDS, get_first_word
 
     stem = files[0].name.partition(".")[0]
@@ -121,58 +132,59 @@ def _load_token_counter(model: str) -> Callable[[str], int]:
 
 def add_commands(commands: Any) -> None:
     """Add ``init``."""
-    command = add_command(commands, "init", init, config=False)
-    what = "files with dialogues, one per split or one for all (default: ask)"
+    command = add_command(commands, "init", create_study, config=False)
+    what = "read dialogues from these files, one per split or one for all (default: ask)"
     command.add_argument("--file", metavar="FILE", nargs="+", type=Path, help=what)
-    add_option(command, "--label", "FIELD", "label to predict (default: ask)")
-    what = "folder or hub name of a model, or tiny (default: ask)"
+    add_option(command, "--label", "FIELD", "predict this label field (default: ask)")
+    what = "train this model: a folder, a name on the Hub, or tiny (default: ask)"
     add_repeated(command, "--model", "MODEL", what)
-    what = "time budget in hours on this machine (default: ask)"
+    what = "choose a study that fits this number of hours on this machine (default: ask)"
     add_option(command, "--hours", "HOURS", what)
     what = (
-        "encoder, decoder or encoder_decoder, for all models (default: read from each checkpoint)"
+        "load all models as this family: encoder, decoder or encoder_decoder (default: read from "
+        "each checkpoint)"
     )
     add_option(command, "--family", "FAMILY", what)
-    what = "folder with FETA's datasets, the source tasks"
+    what = "take source tasks from FETA's datasets in this folder"
     add_option(command, "--release", "DIR", what, type=Path)
-    add_number(command, "--cores", "CPU cores that the study may use (default: all)")
-    what = "name of the dataset (default: derived from the file names)"
+    add_number(command, "--cores", "let the study use at most N CPU cores (default: all)")
+    what = "call the dataset by this name (default: derived from the file names)"
     add_option(command, "--name", "NAME", what)
     add_flag(command, "--skip-missing", SKIP_MISSING)
     add_option(
         command,
         "--out",
         "DIR",
-        "folder of the study (default: here)",
+        "write the study into this folder (default: the current folder)",
         type=parse_folder,
         default=Path(),
     )
 
 
-def init(chosen: argparse.Namespace) -> None:
+def create_study(args: argparse.Namespace) -> None:
     """Create a study that finds the best source task for a label of your own dialogues."""
     import yaml
 
-    from tasktransfer.cli.new_study import Wish, find_release, write_study
+    from tasktransfer.cli.new_study import StudyRequest, find_release, write_study
     from tasktransfer.datasets.declared.check import check_files
 
-    files = chosen.file or [Path(_request_answer("--file", "File with your dialogues"))]
-    name = _name(chosen.name, files)
-    checked = check_files(files, name, None, skip_missing=chosen.skip_missing)
+    files = args.file or [Path(_request_answer("--file", "File with your dialogues"))]
+    name = _choose_dataset_name(args.name, files)
+    checked = check_files(files, name, None, skip_missing=args.skip_missing)
     _refuse_problems(checked)
     declared = yaml.safe_load(checked.text)["datasets"][name]
     labels = ", ".join(declared["tasks"])
-    label = chosen.label or _request_answer("--label", f"Label to predict ({labels})")
-    models = chosen.model or [_request_answer("--model", "Model: a folder, a hub name, or tiny")]
+    label = args.label or _request_answer("--label", f"Label to predict ({labels})")
+    models = args.model or [_request_answer("--model", "Model: a folder, a hub name, or tiny")]
     hours = _parse_hours(
-        chosen.hours or _request_answer("--hours", "Time budget in hours on this machine")
+        args.hours or _request_answer("--hours", "Time budget in hours on this machine")
     )
-    release = chosen.release or find_release()
-    wish = Wish(
-        *(tuple(files), label, tuple(models), hours, chosen.out, name),
-        *(chosen.family, release, chosen.cores),
+    release = args.release or find_release()
+    request = StudyRequest(
+        *(tuple(files), label, tuple(models), hours, args.out, name),
+        *(args.family, release, args.cores),
     )
-    written = write_study(wish, declared, checked.lengths)
+    written = write_study(request, declared, checked.lengths)
     for note in (*checked.notes, *written.notes):
         print_note(note)
     if release is None and written.sources:
@@ -181,23 +193,27 @@ def init(chosen: argparse.Namespace) -> None:
             "is synthetic. Add --release to use FETA.",
             file=sys.stderr,
         )
-    print(f"{chosen.out / 'config.yaml'}: {written.sources} sources, {written.size}")
+    print(f"{args.out / 'config.yaml'}: {written.sources} sources, {written.size}")
     if not written.sources:
         print(
-            f"note: {hours:g} h leave no time for sources, so the study only compares a "
+            f"note: {hours:g} hours are too short for source tasks, so the study only compares a "
             "trained baseline with simple references. Allow more --hours to compare sources.",
             file=sys.stderr,
         )
     print(
-        f"forecast: {written.hours:.2g} h of {hours:g} h on this machine (details: tasktransfer "
-        "plan --calibrate)"
+        f"forecast: {written.hours:.2g} h of {hours:g} h on this machine (`tasktransfer plan "
+        "--calibrate` shows details)"
     )
-    here = "" if chosen.out == Path() else f"cd {chosen.out} && "
+    here = "" if args.out == Path() else f"cd {args.out} && "
     print(f"run it: {here}tasktransfer run; results/report.html begins with the answer")
 
 
 def _request_answer(name: str, question: str) -> str:
-    """Ask at the terminal and return the answer. Raises ConfigError if there is no terminal."""
+    """Ask for the value of an option at the terminal, and return the answer.
+
+    Raises:
+        ConfigError: there is no terminal, or the answer is empty.
+    """
     if not sys.stdin.isatty():
         raise ConfigError(
             f"{name}: The option is missing, and there is no terminal to ask for it. Add the "
@@ -205,7 +221,9 @@ def _request_answer(name: str, question: str) -> str:
         )
     answer = input(f"{question}: ").strip()
     if not answer:
-        raise ConfigError(f"{name}: The option is missing ({question.lower()}). Add the option.")
+        raise ConfigError(
+            f"{name}: The answer to {question!r} is empty. Answer it, or add the option."
+        )
     return answer
 
 
@@ -215,5 +233,7 @@ def _parse_hours(text: str) -> float:
     except ValueError:
         hours = 0.0
     if hours <= 0:
-        raise ConfigError(f"--hours: Found {text!r}, expected a number above 0. Correct it.")
+        raise ConfigError(
+            f"--hours {text}: The value is not a number above 0. Pass a number of hours."
+        )
     return hours

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tasktransfer.cli.options import (
     add_command,
     add_option,
-    add_out,
-    add_threads,
+    add_out_option,
+    add_threads_option,
     open_study_with_design,
 )
 from tasktransfer.files import json_text
@@ -22,35 +22,40 @@ if TYPE_CHECKING:
 
 def add_commands(commands: Any) -> None:
     """Add ``rate`` and ``pairs``."""
-    command = add_command(commands, "rate", rate)
-    what = 'JSONL file: {"context": [texts], "response": text} per line, optionally "domain"'
+    command = add_command(commands, "rate", rate_responses)
+    what = (
+        'rate the lines of this JSONL file: {"context": [texts], "response": text}, also "domain"'
+    )
     add_option(command, "pairs", "PAIRS", what, type=Path)
-    add_option(command, "--seed", "N", "seed of the experts to use (default: the first)", type=int)
-    add_threads(command)
-    command = add_command(commands, "pairs", pairs)
-    add_out(
-        command, "folder for one <domain>.jsonl per domain, to be used with pairs.labels: given"
+    add_option(
+        command, "--seed", "N", "use the experts of seed N (default: the first seed)", type=int
+    )
+    add_threads_option(command)
+    command = add_command(commands, "pairs", write_training_pairs)
+    add_out_option(
+        command,
+        "write one <domain>.jsonl per domain into this folder, for use with pairs.labels: given",
     )
 
 
-def rate(chosen: argparse.Namespace) -> None:
+def rate_responses(args: argparse.Namespace) -> None:
     """Rate with a trained panel how well responses fit their contexts; print JSONL."""
     from tasktransfer.designs.panel.rate import rate as rated
     from tasktransfer.training.device import lease, list_devices
 
-    study = _open_panel_study(chosen)
+    study = _open_panel_study(args)
     with lease(list_devices()):
-        for row in rated(study, chosen.pairs, chosen.seed, chosen.threads):
+        for row in rated(study, args.pairs, args.seed, args.threads):
             sys.stdout.write(f"{json_text.encode(row, ensure_ascii=False)}\n")
 
 
-def pairs(chosen: argparse.Namespace) -> None:
+def write_training_pairs(args: argparse.Namespace) -> None:
     """Write the training pairs of a panel study before they are labelled."""
     from tasktransfer.designs.panel.rate import write_pairs
 
-    for file in write_pairs(_open_panel_study(chosen), chosen.out):
+    for file in write_pairs(_open_panel_study(args), args.out):
         print(file)
 
 
-def _open_panel_study(chosen: argparse.Namespace) -> Study:
-    return open_study_with_design("panel", "only a panel has experts that rate", chosen)
+def _open_panel_study(args: argparse.Namespace) -> Study:
+    return open_study_with_design("panel", "only a panel has experts that rate", args)

@@ -39,7 +39,7 @@ class Parser(argparse.ArgumentParser):
 def refuse_arguments(
     parser: argparse.ArgumentParser, words: Sequence[str], left: Sequence[str]
 ) -> NoReturn:
-    """Exit with the usage of the command that does not take some arguments.
+    """Print the usage of a command, name the arguments that it does not take, and exit.
 
     Args:
         parser: the parser of all commands.
@@ -57,7 +57,7 @@ def refuse_arguments(
 def iterate_parsers(
     parser: argparse.ArgumentParser,
 ) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Yield a parser and those of its commands, each with the command's words ("data stats")."""
+    """Yield (words of the command, such as ``data stats``; its parser), the top parser first."""
     yield parser.prog.partition(" ")[2], parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -66,7 +66,7 @@ def iterate_parsers(
 
 
 def list_command_summaries(parser: argparse.ArgumentParser) -> dict[str, str]:
-    """Return command → its one-line purpose, for the commands of a parser."""
+    """Return a mapping from each command of a parser to its one-line purpose."""
     return {
         choice.dest: choice.help or ""
         for action in parser._actions
@@ -76,5 +76,5 @@ def list_command_summaries(parser: argparse.ArgumentParser) -> dict[str, str]:
 
 
 def list_options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """Return a parser's options and arguments, without its commands."""
+    """Return the options and positional arguments of a parser, without its commands."""
     return [a for a in parser._actions if not isinstance(a, argparse._SubParsersAction)]

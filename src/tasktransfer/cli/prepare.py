@@ -14,15 +14,15 @@ from tasktransfer.cli.fetch_data import add_fetch_command
 from tasktransfer.cli.options import (
     add_command,
     add_flag,
-    add_json,
+    add_json_option,
     add_option,
-    add_out,
-    add_threads,
+    add_out_option,
+    add_threads_option,
     find_node,
     open_study,
     open_study_with_design,
     parse_file,
-    show,
+    print_result,
 )
 from tasktransfer.cli.own_data import add_data_commands
 from tasktransfer.core.suggestions import suggest_name
@@ -36,51 +36,53 @@ if TYPE_CHECKING:
 
 def add_commands(commands: Any) -> None:
     """Add ``world``, the commands of ``data``, ``tiny-model`` and ``encode``."""
-    command = add_command(commands, "world", world, config=False)
-    add_out(command, "folder to write")
-    add_option(command, "--seed", "N", "seed (default: 0)", type=int, default=0)
-    what = "number of dialogues per dataset (default: 240)"
+    command = add_command(commands, "world", generate_tiny_world, config=False)
+    add_out_option(command, "write the tiny world into this folder")
+    what = "generate the world with random seed N (default: 0)"
+    add_option(command, "--seed", "N", what, type=int, default=0)
+    what = "generate N dialogues per dataset (default: 240)"
     add_option(command, "--dialogues", "N", what, type=int, default=240)
     group = commands.add_parser("data", help="check, download, prepare or describe dialogues")
     parts = group.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    command = add_command(parts, "prepare", data_prepare)
-    add_option(command, "--dataset", "NAME", "name of a dataset in the config", required=True)
-    what = "use all dialogues of the tiny world instead of the study's data, for tiny models"
+    command = add_command(parts, "prepare", prepare_dataset)
+    add_option(command, "--dataset", "NAME", "read this dataset of the config", required=True)
+    what = "read all dialogues of the tiny world, on which tiny models are pre-trained"
     add_flag(command, "--tiny-world", what)
-    add_out(command, "folder of the cache")
-    command = add_command(parts, "stats", data_stats)
-    add_out(command, "folder for the tables as CSV and Parquet", required=False)
-    add_json(command)
-    command = add_command(parts, "reference", data_reference)
-    add_option(command, "--out", "FILE", "Parquet file to write", type=parse_file)
-    add_json(command)
+    add_out_option(command, "write the instances into this folder")
+    command = add_command(parts, "stats", print_data_statistics)
+    what = "write the tables into this folder as CSV and Parquet (default: only print them)"
+    add_out_option(command, what, required=False)
+    add_json_option(command)
+    command = add_command(parts, "reference", print_reference_scores)
+    add_option(command, "--out", "FILE", "write the scores to this Parquet file", type=parse_file)
+    add_json_option(command)
     add_data_commands(parts)
     add_fetch_command(parts)
-    command = add_command(commands, "tiny-model", tiny_model)
-    add_option(command, "--model", "NAME", "name of a model in the config", required=True)
-    add_out(command, "folder of the checkpoint")
-    add_threads(command)
-    command = add_command(commands, "encode", encode)
+    command = add_command(commands, "tiny-model", make_checkpoint)
+    add_option(command, "--model", "NAME", "create this model of the config", required=True)
+    add_out_option(command, "write the checkpoint into this folder")
+    add_threads_option(command)
+    command = add_command(commands, "encode", encode_dataset_for_model)
     data = command.add_mutually_exclusive_group(required=True)
-    data.add_argument("--dataset", metavar="NAME", help="name of a dataset in the config file")
-    what = "derived data, by the first 12 digits of the node's digest"
+    data.add_argument("--dataset", metavar="NAME", help="encode this dataset of the config")
+    what = "encode derived data, named by the first 12 digits of the node's digest"
     data.add_argument("--node", metavar="DIGEST", help=what)
-    add_option(command, "--model", "NAME", "name of a model in the config", required=True)
-    add_out(command, "folder of the token ids")
+    add_option(command, "--model", "NAME", "encode for this model of the config", required=True)
+    add_out_option(command, "write the token ids into this folder")
 
 
-def world(chosen: argparse.Namespace) -> None:
+def generate_tiny_world(args: argparse.Namespace) -> None:
     """Generate the tiny world: small synthetic versions of the datasets."""
     from tasktransfer.datasets.tiny_world import generate
 
-    generate(chosen.out, seed=chosen.seed, dialogues=chosen.dialogues)
+    generate(args.out, seed=args.seed, dialogues=args.dialogues)
 
 
 @contextmanager
 def _lock_folder(
-    path: Path, named: str, maker: Maker, complete: str, is_asked_for: Callable[[], bool]
+    path: Path, named: str, maker: Maker, complete: str, is_up_to_date: Callable[[], bool]
 ) -> Iterator[bool]:
-    """Lock a folder that only one process may write at a time, and yield whether to write it.
+    """Lock a folder that only one process may write at a time, and yield whether to write it now.
 
     Another workflow on the same results, or a process that outlived its workflow, may be writing.
 
@@ -89,7 +91,7 @@ def _lock_folder(
             at this path has the right inputs. A folder elsewhere may have other inputs.
         maker: the kind of folder, which recognises its folders by a manifest.
         complete: name of the file that a complete folder contains.
-        is_asked_for: return whether the existing folder was made from the requested inputs.
+        is_up_to_date: return whether the existing folder was made from the requested inputs.
     """
 
     def say(text: str) -> None:
@@ -97,9 +99,9 @@ def _lock_folder(
 
     with lock_path(path, say):
         is_named = path.resolve() == Path(named).resolve()
-        there = (path / complete).is_file() and (is_named or is_asked_for())
+        there = (path / complete).is_file() and (is_named or is_up_to_date())
         if there:
-            say(f"{path}: exists already, nothing to do")
+            say(f"{path}: The folder is complete, so nothing is written.")
         remove_partial_folders(path)
         if is_named and maker.read_object(path) is None and not there:
             # Snakemake removes a job's outputs before the job starts: remove the other files, too.
@@ -107,43 +109,43 @@ def _lock_folder(
         yield not there
 
 
-def data_prepare(chosen: argparse.Namespace) -> None:
+def prepare_dataset(args: argparse.Namespace) -> None:
     """Read, check and cache the instances of one dataset."""
     from tasktransfer.data.cache import MAKER, MANIFEST, prepare
     from tasktransfer.datasets import DATASETS
     from tasktransfer.datasets.tiny_world import PARTS
 
-    dataset = chosen.dataset
-    study = open_study(chosen, need_inputs=False)
+    dataset = args.dataset
+    study = open_study(args, need_inputs=False)
     offered, whose = (
-        (PARTS, "the tiny world") if chosen.tiny_world else (study.revisions.data, chosen.config)
+        (PARTS, "the tiny world") if args.tiny_world else (study.revisions.data, args.config)
     )
     if dataset not in offered:
         raise ConfigError(
-            f"--dataset {dataset}: This is not a dataset of "
+            f"--dataset {dataset}: There is no dataset of this name in "
             f"{whose}{suggest_name(dataset, offered)}. Choose one of {', '.join(offered)}."
         )
     reader = DATASETS[dataset].reader
-    source = study.tiny_world if chosen.tiny_world else study.get_release(dataset)
-    few_sample = study.config.data.few_sample and not chosen.tiny_world
+    source = study.tiny_world if args.tiny_world else study.get_release(dataset)
+    few_sample = study.config.data.few_sample and not args.tiny_world
 
-    def is_asked_for() -> bool:
+    def is_up_to_date() -> bool:
         wanted = {"dataset": dataset, "few_sample": few_sample, "reader_version": reader.version}
-        noted = MAKER.read_object(chosen.out) or {}
+        noted = MAKER.read_object(args.out) or {}
         same = noted.items() >= wanted.items()
         return same and noted.get("revision") == reader.revision(Path(source), None)
 
-    named = (study.tiny_instances if chosen.tiny_world else study.instances)(dataset)
-    with _lock_folder(chosen.out, named, MAKER, MANIFEST, is_asked_for) as needed:
+    named = (study.tiny_instances if args.tiny_world else study.instances)(dataset)
+    with _lock_folder(args.out, named, MAKER, MANIFEST, is_up_to_date) as needed:
         if needed:
-            if not chosen.tiny_world:
+            if not args.tiny_world:
                 _generate_part(study, dataset)
-            for line in prepare(dataset, source, few_sample, chosen.out).told:
+            for line in prepare(dataset, source, few_sample, args.out).told:
                 print(escape_line(f"{dataset}: {line}"), file=sys.stderr)
 
 
 def _generate_part(study: Study, dataset: str) -> None:
-    """Write a dataset's part of the tiny world if it has a separate folder."""
+    """Generate a dataset of the tiny world that has a folder of its own, unless it exists."""
     from tasktransfer.datasets import DATASETS
     from tasktransfer.datasets.tiny_world import MAKER, generate_part
     from tasktransfer.results.revisions import get_own_tiny_version, is_generated
@@ -155,19 +157,19 @@ def _generate_part(study: Study, dataset: str) -> None:
         generate_part(DATASETS[dataset], folder, seed=made_from.seed, dialogues=made_from.dialogues)
 
 
-def data_stats(chosen: argparse.Namespace) -> None:
+def print_data_statistics(args: argparse.Namespace) -> None:
     """Print Table 1 and a summary of the lengths; write both with --out."""
     from tasktransfer.designs.transfer.tables import data_report
 
-    study = open_study(chosen)
+    study = open_study(args)
     folders = _prepare_datasets(study)
-    seen = data_report.as_json(folders) if chosen.json else folders
-    show(seen, data_report.as_text, as_json=chosen.json)
-    if chosen.out:
-        data_report.write(folders, chosen.out)
+    result = data_report.as_json(folders) if args.json else folders
+    print_result(result, data_report.as_text, as_json=args.json)
+    if args.out:
+        data_report.write(folders, args.out)
 
 
-def data_reference(chosen: argparse.Namespace) -> None:
+def print_reference_scores(args: argparse.Namespace) -> None:
     """Print each task's scores of reference answers without a trained model; write with --out."""
     import pandas as pd
 
@@ -177,9 +179,9 @@ def data_reference(chosen: argparse.Namespace) -> None:
     from tasktransfer.present.html import to_records
 
     why = "only transfer studies have reference scores without a model"
-    study = open_study_with_design("transfer", why, chosen)
+    study = open_study_with_design("transfer", why, args)
     config, folders = get_transfer_config(study), _prepare_datasets(study)
-    say = (lambda text: print(text, file=sys.stderr)) if chosen.json else print
+    say = (lambda text: print(text, file=sys.stderr)) if args.json else print
     frames = [
         compute_reference_rows(
             folder, dataset.tasks, config.get_training_hyperparameters(dataset.name), progress=say
@@ -187,13 +189,13 @@ def data_reference(chosen: argparse.Namespace) -> None:
         for dataset, folder in zip(config.datasets, folders, strict=True)
     ]
     table = pd.concat(frames, ignore_index=True)
-    if chosen.json:
+    if args.json:
         print(json_text.encode(to_records(table), indent=2))
-    if chosen.out:
-        write(table, chosen.out)
+    if args.out:
+        write(table, args.out)
 
 
-def tiny_model(chosen: argparse.Namespace) -> None:
+def make_checkpoint(args: argparse.Namespace) -> None:
     """Create a checkpoint folder: pre-train a tiny model, build a model, or convert a GGUF file."""
     from tasktransfer.cli.describe import make_note_callback
     from tasktransfer.config import BUILT, TINY
@@ -201,53 +203,51 @@ def tiny_model(chosen: argparse.Namespace) -> None:
     from tasktransfer.training import build as building
     from tasktransfer.training.tiny import MAKER, build, describe_recipe
 
-    study = open_study(chosen, need_inputs=False)
-    model = study.model(chosen.model)
+    study = open_study(args, need_inputs=False)
+    model = study.model(args.model)
     if not model.is_made:
         raise ConfigError(
-            f"{chosen.config}: The checkpoint of model {model.name} is {model.checkpoint!r}, "
+            f"{args.config}: The checkpoint of model {model.name} is {model.checkpoint!r}, "
             f"but this command creates only {TINY!r} and {BUILT!r} checkpoints and those of "
-            "GGUF files. Name another model."
+            "GGUF files. Choose another model."
         )
     named = study.tiny_model(model.name)
     instances = [Path(folder) for folder in study.texts_of_made(named)]
     family, architecture = model.family, model.built
     if model.checkpoint != TINY:
-        weights = study.revisions.models[chosen.model].weights
+        weights = study.revisions.models[args.model].weights
         maker = building.MAKER if architecture else gguf.MAKER
         with _lock_folder(
-            chosen.out,
+            args.out,
             named,
             maker,
             "config.json",
-            lambda: _has_weights(maker, chosen.out, weights),
+            lambda: _has_weights(maker, args.out, weights),
         ) as needed:
             if needed and architecture:
                 labels = study.config.known_labels
-                building.build(architecture, instances, chosen.out, weights, labels)
+                building.build(architecture, instances, args.out, weights, labels)
             elif needed:
                 from tasktransfer.config.places import expand_path
 
                 file = expand_path(model.checkpoint)
-                gguf.dequantise(
-                    model.loaded_as, file, chosen.out, weights, make_note_callback(model)
-                )
+                gguf.dequantise(model.loaded_as, file, args.out, weights, make_note_callback(model))
         return
 
-    def is_asked_for() -> bool:
-        noted = MAKER.read_object(chosen.out)
+    def is_up_to_date() -> bool:
+        noted = MAKER.read_object(args.out)
         return noted is not None and noted == describe_recipe(family, instances)
 
-    with _lock_folder(chosen.out, named, MAKER, "config.json", is_asked_for) as needed:
+    with _lock_folder(args.out, named, MAKER, "config.json", is_up_to_date) as needed:
         if needed:
-            build(family, instances, chosen.out, chosen.threads)
+            build(family, instances, args.out, args.threads)
 
 
 def _has_weights(maker: Maker, folder: Path, weights: str) -> bool:
     return (maker.read_object(folder) or {}).get("weights") == weights
 
 
-def encode(chosen: argparse.Namespace) -> None:
+def encode_dataset_for_model(args: argparse.Namespace) -> None:
     """Check a model's checkpoint, and tokenise a dataset's cached instances for the model."""
     from tasktransfer.cli.describe import check_checkpoint
     from tasktransfer.core.nodes import Data
@@ -265,26 +265,24 @@ def encode(chosen: argparse.Namespace) -> None:
     from tasktransfer.jobs.inputs import cache
     from tasktransfer.operate.lacking import refuse_lacking
 
-    study = open_study(chosen, need_inputs=False)
+    study = open_study(args, need_inputs=False)
     data = (
-        study.get_released_data(chosen.dataset)
-        if chosen.dataset
-        else find_node(study, chosen.node, Data)
+        study.get_released_data(args.dataset) if args.dataset else find_node(study, args.node, Data)
     )
     instances, tasks = cache(study, data), study.tasks(data)
-    model = study.model(chosen.model)
+    model = study.model(args.model)
     spec = study.revisions.models[model.name]
     named = study.encoded(data, model.name)
 
-    def is_asked_for() -> bool:
-        noted = MAKER.read_object(chosen.out) or {}
+    def is_up_to_date() -> bool:
+        noted = MAKER.read_object(args.out) or {}
         cached = read_manifest(instances)
         of = describe_inputs(cached, spec.identity, study.fidelity)
         same = {"encoding": ENCODING_VERSION, **of}.items()
         wanted = {card.name for card in select_cards(data.name, tasks, model.family)}
         return noted.items() >= same and wanted <= noted["max_answer_tokens"].keys()
 
-    with _lock_folder(chosen.out, named, MAKER, MAKER.file, is_asked_for) as needed:
+    with _lock_folder(args.out, named, MAKER, MAKER.file, is_up_to_date) as needed:
         if needed:
             refuse_lacking(study, data.name)
             refuse_shortages(study)
@@ -298,7 +296,7 @@ def encode(chosen: argparse.Namespace) -> None:
                 study.revision(model.name),
                 model.family,
                 model.max_length + data.longer_by,
-                chosen.out,
+                args.out,
                 model.max_unknown_words,
                 spec.identity,
                 study.fidelity,
@@ -306,7 +304,7 @@ def encode(chosen: argparse.Namespace) -> None:
                 if model.second
                 else None,
             )
-            for line in list_warnings(read_encoded(chosen.out)):
+            for line in list_warnings(read_encoded(args.out)):
                 print(f"{model.name} {line}", file=sys.stderr)
 
 

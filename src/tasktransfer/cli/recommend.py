@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from tasktransfer.cli.options import (
     add_command,
     add_flag,
-    add_json,
+    add_json_option,
     add_number,
     add_option,
     open_study_with_design,
     parse_overrides,
-    show,
+    print_result,
 )
 from tasktransfer.errors import TaskTransferError, escape_text
 
@@ -30,44 +30,53 @@ if TYPE_CHECKING:
 
 def add_commands(commands: Any) -> None:
     """Add ``recommend``."""
-    command = add_command(commands, "recommend", recommend)
-    add_option(command, "--target", "TASK", "target task, as DATASET/TASK or TASK", required=True)
-    what = "sources to choose from (default: all sources of the study)"
+    command = add_command(commands, "recommend", recommend_sources)
+    add_option(
+        command,
+        "--target",
+        "TASK",
+        "rank the sources of this target task, DATASET/TASK or TASK",
+        required=True,
+    )
+    what = "choose from these sources (default: all sources of the study)"
     add_option(command, "--sources", "TASK", what, nargs="+", default=[])
-    what = "hours for missing values that can change the ranking (default: %(default)s)"
+    what = (
+        "spend at most HOURS on missing values that can change the ranking (default: %(default)s)"
+    )
     add_option(command, "--hours", "HOURS", what, type=float, default=1.0)
     what = (
-        "folder with tables of a finished study of the same model (default: this study's, or the "
-        "shipped matrix). Transfers to the target itself are left out"
+        "take evidence from the tables of a finished study of the same model in this folder, "
+        "except "
+        "for transfers to the target itself (default: this study's tables, or the shipped matrix)"
     )
     add_option(command, "--matrix", "DIR", what, type=Path)
-    add_number(command, "--cores", "CPU cores (default: all)")
-    add_flag(command, "--dry-run", "compute nothing; rank by the available results")
-    add_json(command)
+    add_number(command, "--cores", "use at most N CPU cores (default: all)")
+    add_flag(command, "--dry-run", "compute nothing, and rank by the available results")
+    add_json_option(command)
 
 
-def recommend(chosen: argparse.Namespace) -> None:
+def recommend_sources(args: argparse.Namespace) -> None:
     """Rank the sources of a target by evidence from other targets, for each algorithm."""
     from tasktransfer.designs.transfer import recommend as asking
     from tasktransfer.selection.methods import SELECTORS
 
     named = [name for name, selector in SELECTORS.items() if selector.is_fit]
-    chosen.set = [*chosen.set, f"selectors={named}".replace("'", "")]
+    args.set = [*args.set, f"selectors={named}".replace("'", "")]
     why = "only transfer studies have sources to recommend"
-    study = open_study_with_design("transfer", why, chosen)
-    question = asking.parse_question(study, chosen.target, chosen.sources)
-    evidence, origin = asking.read_evidence(study, chosen.matrix)
-    needed = asking.select_affordable(study, question, chosen.hours, evidence)
-    if needed and not chosen.dry_run:
-        _make(study, needed, parse_overrides(chosen), chosen.cores)
+    study = open_study_with_design("transfer", why, args)
+    question = asking.parse_question(study, args.target, args.sources)
+    evidence, origin = asking.read_evidence(study, args.matrix)
+    needed = asking.select_affordable(study, question, args.hours, evidence)
+    if needed and not args.dry_run:
+        _run_jobs(study, needed, parse_overrides(args), args.cores)
     found = asking.recommend(study, question, evidence, origin)
-    if chosen.json:
-        show(asdict(found), str, as_json=True)
+    if args.json:
+        print_result(asdict(found), str, as_json=True)
     else:
         print(escape_text(asking.format_recommendation(found)), end="")
 
 
-def _make(study: Study, nodes: Sequence[Node], values: Any, cores: int | None) -> None:
+def _run_jobs(study: Study, nodes: Sequence[Node], values: Any, cores: int | None) -> None:
     """Run the jobs of some nodes of a study with Snakemake.
 
     Raises:
@@ -92,7 +101,7 @@ def _make(study: Study, nodes: Sequence[Node], values: Any, cores: int | None) -
     )
     if done.returncode:
         raise TaskTransferError(
-            f"{study.config_file}: snakemake ended with exit code {done.returncode} (see "
-            "above). Run `recommend` again to resume, or add --dry-run to use the available "
-            "results."
+            f"{study.config_file}: Snakemake ended with exit code {done.returncode}; its output "
+            "above has the reason. Run `recommend` again to resume, or add --dry-run to use the "
+            "available results."
         )

@@ -30,11 +30,11 @@ class Forecast:
         device = "GPU" if self.device == "cuda" else "core"
         return (
             f"forecast: {self.hours:.2g} h on {format_quantity(self.devices, device)} "
-            "(details: tasktransfer plan)"
+            "(`tasktransfer plan` shows details)"
         )
 
-    def compare(self, seconds: float) -> str:
-        """Return a line that compares the forecast with the time that the study took."""
+    def format_comparison(self, seconds: float) -> str:
+        """Return a line that compares the forecast with a duration in seconds."""
         return f"took {seconds / 3600:.2g} h; forecast {self.hours:.2g} h"
 
 

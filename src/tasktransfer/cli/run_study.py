@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from tasktransfer.cli.demo_study import WORKFLOW
-from tasktransfer.cli.options import add_command, add_flag, add_number, add_option, add_set
+from tasktransfer.cli.options import add_command, add_flag, add_number, add_option, add_set_option
 from tasktransfer.cli.run_forecast import Forecast, forecast_study
 from tasktransfer.errors import ConfigError, TaskTransferError, escape_line
 from tasktransfer.files.progress import StatusLine, format_clock_time
@@ -42,15 +42,18 @@ REFRESH_SECONDS = 15.0
 
 def add_commands(commands: Any) -> None:
     """Add ``run``."""
-    command = add_command(commands, "run", run, config=False, light=True)
+    command = add_command(commands, "run", run_from_command_line, config=False, light=True)
 
-    command.add_argument("study", metavar="STUDY", nargs="?", help="config file of the study")
-    what = "config file of the study, as an option (default: config.yaml)"
+    command.add_argument(
+        "study", metavar="STUDY", nargs="?", help="run the study of this config file"
+    )
+    what = "run the study of this config file, like STUDY (default: config.yaml)"
     command.add_argument("--config", "--configfile", metavar="FILE", help=what)
-    add_set(command)
-    add_number(command, "--cores", "CPU cores (default: all)")
-    add_number(command, "--gpus", "number of GPU jobs that run in parallel (default: one per GPU)")
-    what = f"{', '.join(PROFILES)}, or the folder of another Snakemake profile (default: default)"
+    add_set_option(command)
+    add_number(command, "--cores", "use at most N CPU cores (default: all)")
+    add_number(command, "--gpus", "run N GPU jobs in parallel (default: one per GPU)")
+    shipped = ", ".join(PROFILES)
+    what = f"use this Snakemake profile: {shipped}, or the folder of another (default: default)"
     add_option(command, "--profile", "P", what, default="default")
     add_flag(command, "--verbose", "show Snakemake's own output instead of the progress line")
 
@@ -78,21 +81,21 @@ class Request:
     verbose: bool = False
 
 
-def run(chosen: argparse.Namespace) -> None:
+def run_from_command_line(args: argparse.Namespace) -> None:
     """Run a whole study with Snakemake and write its report; resume a study that was stopped."""
     from tasktransfer import designs
     from tasktransfer.cli.options import parse_overrides
 
-    if chosen.study and chosen.config and chosen.study != chosen.config:
+    if args.study and args.config and args.study != args.config:
         raise ConfigError(
-            f"--config {chosen.config}: The command already names the study {chosen.study}. "
-            "Name only one study."
+            f"--config {args.config}: The command also names the study {args.study}. Name only "
+            "one study."
         )
-    config = chosen.study or chosen.config or "config.yaml"
-    options, plain = chosen.snakemake_options, bool(PLAIN & set(chosen.snakemake_options))
+    config = args.study or args.config or "config.yaml"
+    options, plain = args.snakemake_options, bool(PLAIN & set(args.snakemake_options))
     request = Request(
-        *(config, parse_overrides(chosen), chosen.cores, chosen.gpus, chosen.profile, options),
-        verbose=chosen.verbose or plain,
+        *(config, parse_overrides(args), args.cores, args.gpus, args.profile, options),
+        verbose=args.verbose or plain,
     )
     study = run_study(request)
     if not plain:
@@ -162,13 +165,13 @@ def call_snakemake(words: Sequence[str], folder: Path = Path()) -> int:
     """Run Snakemake with its own output, and return its exit code."""
     command = [sys.executable, "-P", "-m", "snakemake", *words]
     child = subprocess.Popen(command, cwd=folder, env=build_job_environment())
-    with interrupted_by_sigterm(child):
+    with forward_sigterm(child):
         return child.wait()
 
 
 @contextmanager
-def interrupted_by_sigterm(child: subprocess.Popen[Any]) -> Iterator[None]:
-    """End Snakemake and its jobs after SIGTERM as after Ctrl-C, and wait for them in both cases.
+def forward_sigterm(child: subprocess.Popen[Any]) -> Iterator[None]:
+    """Interrupt Snakemake and its jobs when this process receives SIGTERM, and wait for them.
 
     A terminal sends Ctrl-C to all of them, but SIGTERM reaches this process alone.
 
@@ -245,8 +248,8 @@ class Progress:
     _failing: tuple[str, str] = ("", "")
     """Number and rule of the job in the current error block."""
 
-    def read(self, line: str) -> None:
-        """Take in one line."""
+    def read_line(self, line: str) -> None:
+        """Update the progress with one line of Snakemake's output."""
         if match := _STEPS.match(line):
             self.done, self.total = int(match[1]), int(match[2])
         elif match := _TOTAL.match(line):
@@ -273,7 +276,12 @@ class Progress:
             self.errors.append(line)
 
     def describe(self, elapsed: float, left: float | None) -> str:
-        """Return the progress as text. Times are in seconds; ``left`` is None if unknown."""
+        """Return the progress as text.
+
+        Args:
+            elapsed: elapsed time in seconds.
+            left: remaining time in seconds, None if unknown.
+        """
         if not self.total:
             return f"{len(self.running)} running" if self.running else "planning jobs"
         share = 100 * self.done // self.total
@@ -283,8 +291,11 @@ class Progress:
             f"{len(self.failed)} failed, {format_clock_time(elapsed)} elapsed{time_left}"
         )
 
-    def failures(self) -> list[str]:
-        """Return one line per failed job, with the last error of its log."""
+    def list_failures(self) -> list[str]:
+        """Return one line per failed job with the last error of its log.
+
+        If no job has started, return the last lines of Snakemake's output.
+        """
         if not self.failed:
             return self.errors[-10:]
         lines = []
@@ -319,18 +330,18 @@ def follow_snakemake(
     assert child.stdout is not None
     line, left = StatusLine(escape_line(study.config.study)), TimeLeft(study, forecast)
     try:
-        with interrupted_by_sigterm(child):
+        with forward_sigterm(child):
             for text in _stream_lines_or_ticks(child.stdout):
                 if text is not None:
-                    progress.read(text.rstrip("\n"))
+                    progress.read_line(text.rstrip("\n"))
                 elapsed = time.monotonic() - began
-                line.show(progress.describe(elapsed, left.seconds(progress)))
+                line.show(progress.describe(elapsed, left.estimate_seconds(progress)))
             code = child.wait()
     finally:
         line.end(progress.describe(time.monotonic() - began, None) if progress.total else "")
     if forecast is not None and not code:
-        print(forecast.compare(time.monotonic() - began), file=sys.stderr)
-    return code, progress.failures() if code else []
+        print(forecast.format_comparison(time.monotonic() - began), file=sys.stderr)
+    return code, progress.list_failures() if code else []
 
 
 def _stream_lines_or_ticks(stream: IO[str]) -> Iterator[str | None]:
@@ -364,7 +375,7 @@ class TimeLeft:
         self._due = self._read + REFRESH_SECONDS
         self._left = None if forecast is None else 3600 * forecast.hours
 
-    def seconds(self, progress: Progress) -> float | None:
+    def estimate_seconds(self, progress: Progress) -> float | None:
         """Return the remaining seconds, or None if they are unknown or the estimate has run out."""
         now = time.monotonic()
         if now >= self._due and progress.running:

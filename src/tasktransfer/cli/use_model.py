@@ -10,8 +10,8 @@ from tasktransfer.cli.options import (
     add_command,
     add_number,
     add_option,
-    add_out,
-    add_threads,
+    add_out_option,
+    add_threads_option,
     open_design,
     parse_file,
 )
@@ -21,34 +21,59 @@ TRAIN_ON = ("train", "train+dev")
 
 def add_commands(commands: Any) -> None:
     """Add ``export-model`` and ``predict``."""
-    command = add_command(commands, "export-model", export_model)
-    what = "task, as DATASET/TASK or TASK (default: the only one of your own files)"
+    command = add_command(commands, "export-model", export_best_model)
+    what = (
+        "export a model of this task, DATASET/TASK or TASK (default: the only task of your own "
+        "files)"
+    )
     add_option(command, "--task", "TASK", what)
     what = (
-        "baseline, an algorithm, an algorithm with its sources (pretrain_finetune:CRE), or a "
-        "reference (default: the recommended method, or else the best one on dev)"
+        "export this method: baseline, an algorithm, an algorithm with its sources "
+        "(pretrain_finetune:CRE), or a reference (default: the recommended method, or else the one "
+        "with the best dev score)"
     )
     add_option(command, "--method", "METHOD", what)
     add_option(
-        command, "--model", "NAME", "name of a model in the config (default: the best on dev)"
+        command,
+        "--model",
+        "NAME",
+        "export this model of the config (default: the one with the best dev score)",
     )
     what = (
-        "train, or train+dev to fit a reference again on both splits; its scores stay those of the "
-        "model without dev (default: train)"
+        "fit a reference on train, or again on train+dev; the exported scores are those of the "
+        "model "
+        "without dev (default: train)"
     )
     add_option(command, "--train-on", "SPLITS", what, choices=TRAIN_ON, default=TRAIN_ON[0])
-    add_out(command, "folder to write")
-    add_threads(command)
-    command = add_command(commands, "predict", predict, config=False)
-    add_option(command, "folder", "DIR", "folder that `export-model` wrote", type=Path)
-    what = "file of dialogues in a format that `data check` reads; labels are not needed"
+    add_out_option(command, "write the model into this folder")
+    add_threads_option(command)
+    command = add_command(commands, "predict", predict_labels, config=False)
+    add_option(
+        command,
+        "folder",
+        "DIR",
+        "predict with the model in this folder, which `export-model` wrote",
+        type=Path,
+    )
+    what = (
+        "read dialogues from this file, in any format that `data check` reads; labels are not "
+        "needed"
+    )
     add_option(command, "file", "FILE", what, type=Path)
-    what = "file to write, as JSON lines (default: standard output)"
+    what = "write predictions to this file as JSON lines (default: standard output)"
     add_option(command, "--out", "FILE", what, type=parse_file)
-    add_number(command, "--top-k", "also write the K most probable labels", default=0)
-    what = "probability below which the label is null, to be given by a person (default: 0)"
+    add_number(
+        command,
+        "--top-k",
+        "write the N most probable labels, too (default: only the best)",
+        default=0,
+    )
+    what = (
+        "write null as the label if its probability is below P, so that a person decides "
+        "(default: 0)"
+    )
     add_option(command, "--min-probability", "P", what, type=parse_probability, default=0.0)
-    what = "number of inputs that are computed together (default: %(default)s)"
+    what = "predict N inputs at a time (default: %(default)s)"
     add_number(command, "--batch-size", what, default=32)
 
 
@@ -63,27 +88,27 @@ def parse_probability(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"found {text[:20]!r}, expected a number from 0 to 1")
+        raise argparse.ArgumentTypeError(f"The value is {text[:20]!r}. Pass a number from 0 to 1.")
     return value
 
 
-def export_model(chosen: argparse.Namespace) -> None:
+def export_best_model(args: argparse.Namespace) -> None:
     """Write the best model of a finished study into a folder for use elsewhere."""
     from tasktransfer.jobs.export_card import format_summary
     from tasktransfer.jobs.export_model import ExportRequest, export_model
 
-    study, design = open_design(chosen)
+    study, design = open_design(args)
     request = ExportRequest(
-        *(chosen.task, chosen.method, chosen.model, chosen.threads),
-        with_dev=chosen.train_on == TRAIN_ON[1],
+        *(args.task, args.method, args.model, args.threads),
+        with_dev=args.train_on == TRAIN_ON[1],
     )
-    exported = export_model(study, design, chosen.out, request)
-    print(format_summary(exported, chosen.out))
+    exported = export_model(study, design, args.out, request)
+    print(format_summary(exported, args.out))
 
 
-def predict(chosen: argparse.Namespace) -> None:
+def predict_labels(args: argparse.Namespace) -> None:
     """Predict the labels of a file of dialogues with an exported model."""
     from tasktransfer.jobs.predict_job import PredictionRequest, predict_file
 
-    request = PredictionRequest(chosen.top_k, chosen.min_probability, chosen.batch_size)
-    predict_file(chosen.folder, chosen.file, chosen.out, request)
+    request = PredictionRequest(args.top_k, args.min_probability, args.batch_size)
+    predict_file(args.folder, args.file, args.out, request)
