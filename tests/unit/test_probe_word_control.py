@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from tasktransfer.designs.probes.answer import answer
+from tasktransfer.designs.probes.effects import plot_difference_from_words
 from tasktransfer.designs.probes.intervals import (
     build_intervals,
     compare_with_words,
@@ -17,6 +18,8 @@ from tasktransfer.designs.probes.intervals import (
 from tasktransfer.designs.probes.printed import summarise_above_words
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.measures import MEASURES
+from tasktransfer.results.frames import Frames
+from tasktransfer.results.metadata import Metadata
 from tasktransfer.stats.cells import Scored, score_tallies
 
 PROBES = ("RecentTopic", "AllSlots", "Coin")
@@ -106,6 +109,22 @@ def test_a_planted_difference_is_significant_and_none_is_not() -> None:
     assert table.loc[("Short", "last", "all"), "q"] > 0.05
     printed = summarise_above_words(table.reset_index()).set_index("model")
     assert printed.loc[["Long", "Short"], "higher"].tolist() == [2, 0]
+
+
+def test_the_answers_figure_shows_the_means_and_fills_significant_ones() -> None:
+    no_study: Any = None
+    frame = compare(SHARES).reset_index()
+    frames = Frames(no_study, {"above_words": frame}, Metadata("s", "0" * 64, False, 2))
+    figure = plot_difference_from_words(frames)
+    assert figure is not None
+    [panel] = figure.axes
+    assert [label.get_text() for label in panel.get_yticklabels()] == [*READINGS, "all encoders"]
+    means = frame[frame["probe"] == "all"].set_index("model").loc[["Long", "Short", "all"]]
+    points = [line for line in panel.lines if line.get_marker() == "o"]
+    values = [float(point.get_xdata()[0]) for point in points]
+    assert values == pytest.approx(means["value"].tolist())
+    hollow = [point.get_markerfacecolor() == "white" for point in points]
+    assert hollow == (means["q"] > 0.05).tolist() == [False, True, False]
 
 
 def test_one_run_has_an_interval_and_no_q() -> None:

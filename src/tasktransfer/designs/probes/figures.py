@@ -75,11 +75,13 @@ def plot_f1_by_epoch(frames: Frames) -> Figure | None:
             if len(mean):
                 epochs = mean.index.to_numpy(np.float64)
                 plot_line_with_band(panel, epochs, mean, look, low=by.min(), high=by.max())
-        draw_reference_line(panel, float(rows["prior"].mean()), "best constant")
         same = (scores["corpus"] == corpus) & (scores["probe"] == probe)
-        of_words = scores[same & (scores["snapshot"] == WORDS)]["f1"]
-        if len(of_words):
-            draw_reference_line(panel, float(of_words.max()), "word counts", style=":")
+        words = float(scores[same & (scores["snapshot"] == WORDS)]["f1"].max())  # may be NaN
+        constant = float(rows["prior"].mean())
+        draw_reference_line(panel, constant, "best constant", below=constant < words)
+        if not np.isnan(words):
+            below = words <= constant
+            draw_reference_line(panel, words, "word counts", style=":", below=below)
         set_panel_title(panel, f"{probe}, {corpus}" if several else str(probe))
         panel.set_ylim(0, 100)
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))

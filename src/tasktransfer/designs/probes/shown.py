@@ -334,12 +334,20 @@ TABLES = (
 
 FIGURES = (
     Figure(
+        "difference_from_words",
+        "Probe F1 minus that of counts of words",
+        effects.plot_difference_from_words,
+        ("above_words",),
+        nothing="compares no encoder with counts of words",
+        section="answer",
+        certain=False,
+    ),
+    Figure(
         "training_effects",
         "Effect of training on probe F1",
         effects.plot_training_effects,
         ("intervals",),
         nothing="compares no trained encoder with its untrained version",
-        section="answer",
         planned=_has_trainings,
         certain=False,
     ),

@@ -11,7 +11,13 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tasktransfer.present.kit.panels import NOTE, create_panels, make_panel_grid, set_panel_title
+from tasktransfer.present.kit.panels import (
+    MOST_COLUMNS,
+    NOTE,
+    create_panels,
+    make_panel_grid,
+    set_panel_title,
+)
 from tasktransfer.present.kit.paper import is_paper_style
 from tasktransfer.present.kit.series import Estimate, plot_forest
 from tasktransfer.present.kit.style import INK, add_legend_below, add_title, fit_panels
@@ -21,6 +27,10 @@ GREY = "#767676"
 """Colour of controls."""
 LINE = 0.3
 """Height of a line, inches."""
+LINE_IN_A_PAPER = 0.2
+"""Height of a line in paper style if there are several rows of panels, inches."""
+MOST_IN_A_ROW = 6
+"""Maximum number of panels in a single row."""
 _ROOM = 3
 """Height for title and notes while the figure is measured, inches."""
 
@@ -33,11 +43,13 @@ def draw_forests(names: Sequence[str], panels: Mapping[str, Lines]) -> tuple[Fig
 
     There is one panel per title, and a name has the same line in all panels.
 
-    The labels of estimates are to the right of their line, if no line has several. A paper has no
-    room for them, and has tables. ``finish_forests`` then sets the size of the panels.
+    More than ``MOST_IN_A_ROW`` panels are arranged in rows of four. The labels of estimates are to
+    the right of their line, if no line has several. A paper has no room for them, and has tables.
+    ``finish_forests`` then sets the size of the panels.
     """
+    columns = len(panels) if len(panels) <= MOST_IN_A_ROW else MOST_COLUMNS
     figure, axes = create_panels(
-        len(panels), 2.6, LINE * len(names) + _ROOM, columns=len(panels), shared="y"
+        len(panels), 2.6, LINE * len(names) + _ROOM, columns=columns, shared="y"
     )
     for panel, (title, lines) in zip(axes, panels.items(), strict=True):
         plot_forest(panel, [lines.get(name, ()) for name in names], names)
@@ -86,4 +98,6 @@ def finish_forests(
         add_legend_below(figure, entries, heading)
     add_title(figure, title, seeds, metadata, notes)
     width = max(1.9, 5 / len(figure.axes))
-    fit_panels(figure, make_panel_grid(figure.axes[0]), width, LINE * (lines + 0.8))
+    panels = make_panel_grid(figure.axes[0])
+    line = LINE_IN_A_PAPER if is_paper_style() and len(panels) > 1 else LINE
+    fit_panels(figure, panels, width, line * (lines + 0.8))

@@ -88,17 +88,27 @@ def set_panel_title(axes: Axes, text: str) -> None:
     axes.set_title(text, fontsize=LABEL_POINTS, loc="left")
 
 
-def draw_reference_line(axes: Axes, value: float, label: str, *, style: str = "--") -> None:
-    """Draw a horizontal line for a prior or control, with its name at the right end."""
+def draw_reference_line(
+    axes: Axes, value: float, label: str, *, style: str = "--", below: bool = False
+) -> None:
+    """Draw a horizontal line for a prior or control, with its name at the right end.
+
+    Args:
+        axes: the panel.
+        value: position of the line on the y axis.
+        label: name of the line.
+        style: line style of matplotlib.
+        below: whether the name is below the line instead of above it.
+    """
     axes.axhline(value, color=INK, linewidth=0.8, linestyle=style, alpha=0.7, zorder=1)
     axes.annotate(
         label,
         (1.0, value),
         xycoords=("axes fraction", "data"),
-        xytext=(-2, 2),
+        xytext=(-2, -2 if below else 2),
         textcoords="offset points",
         ha="right",
-        va="bottom",
+        va="top" if below else "bottom",
         fontsize=NOTE,
         color=INK,
     )
