@@ -7,7 +7,7 @@
 Trains one model on four tasks: three of FETA's (few-sample split), and the emotion of dialogues of
 EmpatheticDialogues, declared as a user's own data. One factor is changed at a time around a base.
 No test split is read. Each finished training is a line of the log, and is not repeated, so that the
-search can be stopped and resumed at any time.
+search can be stopped and resumed at any time. ``--tasks`` and ``--first`` limit it to a part.
 
 The settings are sorted by what they are worth: first the learning rates at 300 instances, then the
 other factors, then other sizes, then further seeds of the base. Takes two to four minutes of one
@@ -26,6 +26,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from hashlib import sha256
 from io import StringIO
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -285,8 +286,10 @@ def search(chosen: argparse.Namespace) -> None:
         with log.open("w", encoding="utf-8", newline="") as out:
             csv.writer(out, lineterminator="\n").writerow([*KEY, *RESULT])
     kind = f"{chosen.family}-lora" if chosen.lora else chosen.family
-    for size, setting, seed in list_settings(kind):
+    for size, setting, seed in islice(list_settings(kind), chosen.first):
         for dataset, task in TASKS:
+            if chosen.tasks and task not in chosen.tasks:
+                continue
             named: Mapping[str, Any] = {
                 "model": chosen.model.name,
                 "dataset": dataset,
@@ -316,6 +319,10 @@ def main() -> None:
     parser.add_argument("--lora", action="store_true", help="train a low-rank adapter")
     parser.add_argument("--feta", type=Path, required=True, help="folder of FETA's release")
     parser.add_argument("--dialogue", type=Path, required=True, help="folder of other corpora")
+    parser.add_argument(
+        "--tasks", nargs="+", choices=sorted({task for _, task in TASKS}), help="only these tasks"
+    )
+    parser.add_argument("--first", type=int, help="number of settings, the most valuable first")
     parser.add_argument("--log", type=Path, help="default: FOLDER/recipe-search.csv")
     search(parser.parse_args())
 
