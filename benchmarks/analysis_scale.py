@@ -1,11 +1,12 @@
-"""Time and memory of the analysis on records of the paper's size.
+"""Measure time and memory of building tables, figures and report from records of the paper's size.
 
     python benchmarks/analysis_scale.py FOLDER [FACTOR [INSTANCES]]
 
-Writes constructed records (tests/scale_records.py) into FOLDER unless its stages exist. Then runs
-each step in a separate process: collect, statistics, figures with the printed tables, the report,
-and statistics again after one record has changed. FACTOR 10 means 50 seeds instead of the paper's
-5. The records are in the file system's cache, as they are right after writing.
+Writes constructed records (tests/scale_records.py) into FOLDER unless it already has some. Then
+runs each step in a separate process: collect, statistics, figures with the printed tables, the
+report, and statistics again after one record has changed. FACTOR multiplies the number of seeds: 10
+means 50 seeds instead of the paper's 5. The records are still in the file system's cache when they
+are read.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def run(name: str, code: str, folder: Path, factor: int) -> float:
 
 
 def write_last_run(folder: Path, factor: int, instances: int, take: str) -> None:
-    """Write the last run of the study; another ``take`` gives another result."""
+    """Write the last run of the study; the score in its record depends on ``take``."""
     study = paper_study(folder, factor)
     run = transfer_runs(study.plan)[-1]  # a fine-tuning: no other run ends with it
     write_stage(study, run.stages[-1], [run], instances, take)

@@ -1,4 +1,4 @@
-"""Time of a leaderboard with many full-size submissions.
+"""Measure the time of a leaderboard with many full-size submissions.
 
 Writes N archives with every task of a dataset's test split (gold answers with random errors, each
 archive with its own quality). Then times ``tasktransfer leaderboard`` in a separate process.

@@ -1,4 +1,4 @@
-"""Write workflow/presets/base-models.yaml: the transfers of a matrix that larger models repeat.
+"""Write workflow/presets/base-models.yaml, in which larger models repeat transfers of a matrix.
 
     python -m benchmarks.choose_base_models --tables results/minilm-matrix/tables
 
@@ -73,7 +73,7 @@ training:
 
 
 def learnt(runs: pd.DataFrame, reference: pd.DataFrame, count: int) -> list[str]:
-    """Return the tasks whose baselines are furthest above the most frequent answer on dev."""
+    """Return the tasks whose baselines exceed the most frequent answer by most, on dev."""
     dev = runs[runs["algorithm"] == "baseline"].groupby("target")["dev_score"].mean()
     prior = reference[reference["reference"] == "most_frequent"].set_index("target")["score"]
     above = (dev - prior.reindex(dev.index)).sort_values(ascending=False, kind="stable")

@@ -1,9 +1,9 @@
-"""Write workflow/presets/minilm-controls.yaml: the best cells of a matrix with controls.
+"""Write workflow/presets/minilm-controls.yaml, which runs controls for the best cells of a matrix.
 
     python -m benchmarks.choose_best_cells --tables results/minilm-matrix/tables
 
 The selection uses only dev scores of the matrix's first seed. It takes the pairs of each dataset
-whose source, trained first, gains most over the target's baseline.
+for which pre-train → fine-tune gains most over the target's baseline.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ training:
 
 
 def best_cells(runs: pd.DataFrame, count: int) -> list[tuple[str, str]]:
-    """Return (source, target) of a dataset's runs with one seed, the largest dev gain first."""
+    """Return the (source, target) pairs of a dataset by dev gain with one seed, largest first."""
     baselines = runs[runs["algorithm"] == "baseline"].set_index("target")["dev_score"]
     tried = runs[runs["algorithm"] == ALGORITHM]
     gain = tried["dev_score"] - tried["target"].map(baselines)

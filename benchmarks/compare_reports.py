@@ -1,4 +1,4 @@
-"""Differences of two HTML reports: their tables by row, their embedded data, and their other text.
+"""Find the differences of two HTML reports: tables by row, embedded data, and other text.
 
 Scripts, styles and pictures are left out. Versions, dates and commits are replaced, because they
 tell when and by which code a report was built.
@@ -128,7 +128,7 @@ def _clean(text: str) -> str:
 
 
 def _compare_tables(before: dict[str, list[str]], after: dict[str, list[str]]) -> list[str]:
-    """Compare tables by name; a table that only its name distinguishes is equal."""
+    """Compare tables by name; a table that was only renamed counts as equal."""
     unnamed = {name: rows for name, rows in after.items() if name not in before}
     lines = []
     for name, rows in before.items():

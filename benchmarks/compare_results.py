@@ -1,11 +1,12 @@
-"""Differences of two results folders: tables by row, pictures by pixel, texts and reports by line.
+"""Find the differences of two results folders: tables by row, pictures by pixel, texts by line.
 
 python -m benchmarks.compare_results BEFORE AFTER [--tolerance 1e-12] [--ignore COLUMN ...]
     [--renames FILE]
 
-This regression check covers the code that runs after records are written: equal records must give
-equal tables, unless a difference is intended. Rows are joined on all columns that are not of
-floating point. The folders are two results folders, or two from ``benchmarks.golden_results``.
+This regression check covers the code that builds tables, figures and reports from records: equal
+records must give equal tables, unless a difference is intended. Rows are joined on all columns that
+have no floating-point numbers. BEFORE and AFTER are results folders, or folders that
+``benchmarks.golden_results`` wrote with two versions of the code.
 A renamed table or column is compared if the JSON file of ``--renames`` lists it:
 
     {"tables": {"old": "new"}, "columns": {"old table or *": {"old": "new"}}}
@@ -98,7 +99,7 @@ def compare(
 def compare_files(
     before: Path, after: Path, tolerance: float, ignored: Sequence[str], renames: Renames
 ) -> dict[str, list[str]]:
-    """Return the differences of two results folders by new name of a file; empty if equal."""
+    """Return the differences of two results folders by the files' new names; empty if equal."""
     old = {renames.rename_file(name): name for name in _list_files(before)}
     new = set(_list_files(after))
     differences = {}
@@ -175,7 +176,7 @@ def compare_packs(
     ignored: Sequence[str],
     renames: Renames,
 ) -> dict[str, dict[str, list[str]]]:
-    """Return pack → file → differences; a pack of one side has one entry for its folder."""
+    """Return pack → file → differences; a pack that only one folder has gets a single entry."""
     compared = {}
     for pack in sorted({*before, *after}):
         if pack in before and pack in after:

@@ -1,4 +1,4 @@
-"""Differences of two Parquet tables: columns, rows and numbers."""
+"""Find the differences of two Parquet tables: columns, rows and numbers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _read(file: Path, ignored: Sequence[str]) -> pd.DataFrame:
 
 
 def _is_measured(before: pd.Series, after: pd.Series) -> bool:
-    """Return whether a column has floats on one side, and numbers or nothing on the other."""
+    """Return whether a column has floats in one table, and numbers or no values in the other."""
     columns = (before, after)
     numeric = [is_numeric_dtype(values) and not is_bool_dtype(values) for values in columns]
     empty = [values.isna().all() for values in columns]

@@ -1,10 +1,10 @@
-"""Memory and processor time needed to refuse damaged files of a user's own dialogues.
+"""Measure memory and CPU time until damaged files of a user's own dialogues are refused.
 
     python benchmarks/damaged_own_data.py
 
 Runs ``tasktransfer plan`` for every case of tests/unit/test_declared_damage.py. Prints mebibytes,
-seconds of processor time and the message. The exit code is 1 if a case takes more than 300 MiB or
-2 s. It takes a minute or two.
+CPU seconds and the error message. The exit code is 1 if a case takes more than 300 MiB or 2 s. It
+takes a minute or two.
 """
 
 from __future__ import annotations

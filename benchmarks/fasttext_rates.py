@@ -1,9 +1,9 @@
-"""Accuracy of fastText's emotion classifier on validation situations, by learning rate and passes.
+"""Measure fastText's accuracy on emotions of validation situations by learning rate and epochs.
 
     python benchmarks/fasttext_rates.py ../shared/dialogue
 
-It was used to choose the defaults of the section ``emotions``. It takes about three minutes on one
-core.
+We used it to choose the defaults of the config section ``emotions``. It takes about three minutes
+on one core.
 """
 
 from __future__ import annotations

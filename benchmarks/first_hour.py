@@ -1,4 +1,4 @@
-"""Parts of ``first_hour_on_a_gpu.sh`` that are easier in Python: environment and report."""
+"""Describe the environment and write the report of ``first_hour_on_a_gpu.sh``."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _read(file: Path) -> Any:
 
 
 def _mfu(bench: Any, gpu: str | None) -> list[dict[str, Any]]:
-    """Return every contestant's model operations per second as fractions.
+    """Return every trainer's model operations per second as fractions of the GPU's peak.
 
     ``of_limit``: fraction of the measured matrix product. ``mfu``: fraction of the datasheet's
     peak, None if unknown.
@@ -107,7 +107,7 @@ def _mfu(bench: Any, gpu: str | None) -> list[dict[str, Any]]:
 
 
 def _slots(out: Path, step: dict[str, Any]) -> dict[str, Any]:
-    """Return the seconds of baselines run in parallel, and the trainings per hour."""
+    """Return the seconds of baselines trained in parallel, and the training runs per hour."""
     count = int(step["step"].removeprefix("slots-"))
     files = sorted(out.glob(f"slots-{count}-*.json"))
     an_hour = 3600 * count / max(1, step["seconds"]) if len(files) == count else None

@@ -1,11 +1,11 @@
-"""Tables, figures and reports of all packs in this repository, for comparison with other code.
+"""Build tables, figures and reports of all packs in this repository, to compare code versions.
 
 python -m benchmarks.golden_results OUT [--packs NAME ...]
 
 Each pack in shipped/ and tests/fixtures/ is merged into OUT/<preset>/results, one process per pack.
-The commands ``collect``, ``statistics``, ``figures`` and ``report`` run, and ``explain`` traces
-some cells, in explained.txt in the results folder. A complete folder is kept: delete it to build it
-again. Build the folders of two commits, and compare them with ``benchmarks.compare_results``.
+The commands ``collect``, ``statistics``, ``figures`` and ``report`` run there, and ``explain``
+traces some cells, with its output in explained.txt. A complete folder is kept: delete it to build
+it again. Build the folders of two commits, and compare them with ``benchmarks.compare_results``.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ EXPLAINED = {
 
 
 class Pack(NamedTuple):
-    """A file of packed records, and the preset that they were computed with."""
+    """A file of packed records, and the preset of their study."""
 
     name: str
     file: Path
@@ -127,7 +127,7 @@ def build(pack: Pack, out: Path) -> float:
 
 
 def _explain_cells(name: str, file: Path) -> None:
-    """Write explanations to a file, each below its words and exit code. An error is kept too."""
+    """Write explanations to a file, each below its command and exit code; errors included."""
     from tasktransfer.cli import main  # noqa: PLC0415
 
     with file.open("w", encoding="utf-8") as out, _write_output_to(out):

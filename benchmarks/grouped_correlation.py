@@ -1,9 +1,9 @@
-"""Coverage of the interval of a grouped rank correlation in simulated studies.
+"""Simulate how often the interval of a grouped rank correlation contains the true value.
 
-``python -m benchmarks.grouped_correlation`` prints one row per setting. A row has the numbers of
-models, of trainings per model and of snapshots per training, and the correlations of the models'
-means and of their paths over epochs. Its last column is the fraction of studies whose interval
-contains the correlation of many models.
+``python -m benchmarks.grouped_correlation`` prints one row per setting: the numbers of
+models, of training runs per model and of snapshots per run, and the true correlations of the
+models' means and of their paths over epochs. The last column is the fraction of simulated studies
+whose interval contains the true value, the correlation over many models.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MANY = 400
 def drawn(
     random: np.random.Generator, size: tuple[int, int, int], correlations: tuple[float, float]
 ) -> list[Model]:
-    """Sample a study: model + training + path over epochs + noise, for both variables."""
+    """Sample both variables of a study as effects of model, training run and epoch, plus noise."""
     models, trainings, snapshots = size
 
     def both(shape: tuple[int, ...], correlation: float) -> Floats:

@@ -9,14 +9,15 @@ second form uses dialogues of EmpatheticDialogues with the emotion of the situat
 
 For each size, runs one study: the target's baseline with the recipe of its model, and the
 references, on the same training instances (the first ones of the training split). The dev split
-that chooses the best round of a baseline is limited to a fifth of the size, because a user with 50
+that selects the best epoch of a baseline is limited to a fifth of the size, because a user with 50
 labelled dialogues has no 500 others for this purpose.
 
 Prints one line per size and method, and writes FOLDER/own-data.csv: measures on the test split in
 percent (means over seeds), their standard deviation over seeds, the paired difference of the
-baseline from each reference with its interval, the states of the seeds, and seconds per training.
-Finished trainings are not repeated. A training of MiniLM takes three to six minutes of one core.
-With ``--only REFERENCE``, fits this reference alone, and replaces its rows of the table.
+baseline from each reference with its interval, the states of the seeds (such as collapsed), and
+seconds per training run. Finished training runs are not repeated. Training MiniLM once takes three
+to six minutes on one core. With ``--only REFERENCE``, fits this reference alone, and replaces its
+rows of the table.
 """
 
 from __future__ import annotations
@@ -214,7 +215,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def replace_rows(file: Path, rows: pd.DataFrame) -> pd.DataFrame:
-    """Write a size's rows to the table; other sizes and methods keep theirs. Return the table."""
+    """Replace the rows of a size and its methods in the table, write it, and return it."""
     earlier = pd.read_csv(file) if file.exists() else rows.iloc[:0]
     same = (earlier["size"] == rows["size"].iloc[0]) & earlier["method"].isin(rows["method"])
     kept = earlier[~same]

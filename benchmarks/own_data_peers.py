@@ -6,9 +6,9 @@
         --model models/all-MiniLM-L6-v2 --methods setfit --python ENVIRONMENT/bin/python
 
 The dialogues are those of ``benchmarks.own_data_methods``: EmpatheticDialogues with the emotion of
-the situation as the label. All methods read the same encoder, training, dev and test dialogues, in
-the words that this package's references embed. A method of another package runs in an environment
-in which this package is installed, named by ``--python``:
+the situation as the label. All methods use the same encoder and the same training, dev and test
+dialogues, with the texts that this package's references embed. A method of another package runs in
+an environment in which this package is installed, named by ``--python``:
 
 - ``scikit-learn``: torch, transformers, scikit-learn.
 - ``setfit``: setfit 1.2.
@@ -18,12 +18,12 @@ in which this package is installed, named by ``--python``:
 Other names, such as ``frozen_logistic``, are references of this package.
 
 Each fit is a process of its own with one thread, from the start of Python to the predicted labels.
-Processor seconds and peak memory are the operating system's for this process. Finished fits are
+CPU seconds and peak memory of this process come from the operating system. Finished fits are
 files in FOLDER/SIZE/fits, and are not repeated. A fit that ends in an error is kept with its
 message.
 
 All predictions are scored by the same code: micro and macro F1 in percent over the labels of the
-test dialogues, and paired differences of their mean from the reference method. Intervals are of
+test dialogues, and paired differences of their mean from the reference method. Intervals come from
 resampled test dialogues and seeds. Writes FOLDER/own-data-peers.csv, one row per size and method.
 """
 
@@ -80,7 +80,7 @@ SPLITS = ("train", "dev", "test")
 
 @dataclass(frozen=True)
 class Request:
-    """Request that a peer's script reads.
+    """Request to the script of another package.
 
     ``train``, ``dev``, ``test``: rows of ``text`` and ``label``. ``model``: folder of the encoder.
     ``option``: see the script. ``study``: config of a study with the fit of a reference of this
@@ -125,7 +125,7 @@ def read_dialogues(folder: Path, document: dict[str, Any]) -> dict[str, list[Row
 
 
 def measure_process(command: Sequence[str], log: Path) -> dict[str, Any]:
-    """Run a command with one thread, and return its status, processor seconds and peak memory."""
+    """Run a command with one thread, and return its status, CPU seconds and peak memory."""
     with tempfile.TemporaryDirectory() as caches, log.open("w", encoding="utf-8") as stream:
         threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         offline = {"HF_HUB_OFFLINE": "1", "XDG_CACHE_HOME": caches, "TOKENIZERS_PARALLELISM": "0"}
@@ -145,7 +145,7 @@ def measure_process(command: Sequence[str], log: Path) -> dict[str, Any]:
 def fit_method(
     folder: Path, method: str, python: str, rows: dict[str, list[Row]], model: Path, study: Path
 ) -> dict[str, Any]:
-    """Return the result of a fit in its own process, from its file if it has finished before.
+    """Return the result of a fit, from its file if finished before, else from a process of its own.
 
     Args:
         folder: folder of the fit, whose name ends in its seed.

@@ -1,9 +1,10 @@
-"""P@1,100 of the released MiniLM for different ways to put test rows into blocks.
+"""Measure P@1,100 of the released MiniLM for different ways to put test rows into blocks.
 
     python benchmarks/p_at_1_by_rows.py ../shared/dialogue models/all-MiniLM-L6-v2
 
-Rows sampled individually rarely share a block with rows of the same dialogue, which are the hard
-candidates. The accuracy is therefore a different measure. It takes about three minutes on one core.
+Rows that are sampled individually rarely share a block with rows of the same dialogue, which are
+the hard candidates, so their P@1 is a different, easier measure. The script takes about three
+minutes on one core.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Gap between a trained response rater and an untrained cosine, one factor at a time.
+"""Find why a trained response rater is worse than an untrained cosine, one factor at a time.
 
     python benchmarks/panel_factors.py [--out results/panel-factors] [--seeds 1] [SETTING ...]
 
 One model (`single` from the paper, or our `twin`) is trained on two domains of 800 pairs each. It
-is evaluated on two rated sets selected in advance, Persona_Zhao and DailyDialog_Gupta; the others
-stay unseen. Each setting changes one factor of the base setting, which has labels by construction,
-the first token, 100 updates and a learning rate of 1e-4. Prints one row per setting: Spearman's
-correlation x 100 (mean over seeds, 95 % interval over contexts and seeds) and accuracy on dev
-pairs. It needs the real data and MiniLM (docs/panel.md), and resumes where it was stopped.
+is evaluated on two rated sets selected in advance, Persona_Zhao and DailyDialog_Gupta; no other
+rated set is read. Each setting changes one factor of the base setting: labels by construction, a
+classifier on the first token, 100 updates and a learning rate of 1e-4. Prints one row per setting:
+Spearman's correlation x 100 (mean over seeds, 95 % interval over contexts and seeds) and accuracy
+on dev pairs. It needs the real data and MiniLM (docs/panel.md), and resumes where it was stopped.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Tables of docs/panel.md, from a study's results.
+"""Print the tables of docs/panel.md from a study's results.
 
     python benchmarks/panel_page.py [results/panel-laptop]
 
 Prints correlations by set and method, with percentiles over jointly resampled contexts and seeds,
 and the number of correlations above 0. It also prints ceilings, differences, means over sets,
-few-shot transfer, response selection, the labeller and the cost of trainings.
+few-shot transfer, response selection, the labeller and the cost of training.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _differences(tests: pd.DataFrame) -> None:
 
 
 def _mean_differences(tables: dict[str, pd.DataFrame]) -> None:
-    """Print differences of the first seed's means over sets, resampling contexts of each set.
+    """Print differences between methods' means over sets (first seed), with contexts resampled.
 
     They are printed for all sets, and without the two sets that benchmarks/panel_factors.py uses.
     """

@@ -1,4 +1,4 @@
-"""False positive rate of comparing two equal raters if contexts have several responses.
+"""Simulate the false positive rate of tests of two equal raters if contexts have several responses.
 
     python benchmarks/panel_tests_simulation.py [STUDIES]
 

@@ -4,15 +4,15 @@
 
 Generates worlds (default: 5) as JSON lines and runs each with Snakemake on the tiny model, as in
 docs/your-own-data.md. A world has a target (Tickets/intent) with few labelled dialogues, and a
-dataset with two sources. The target's label depends on words, of which its training split contains
-only some.
+dataset with two sources. The target's label depends on words, only some of which occur in its
+training split.
 
 - ``helped``: the source ``kin`` has other label names for the same words, and contains all words.
 - ``unhelped``: both sources are about other words.
 - ``scrambled``: like helped, but kin's labels are assigned to its dialogues at random. A method
   that finds a source here reports false positives.
 
-Prints the first sentences of the reports, and how often the truth was found. WORLD is one of the
+Prints the first sentence of each report, and how often it is right. WORLD is one of the
 three (default: all). FOLDER/cells.csv contains the differences behind the answers (tests/fixtures
 has a copy). Existing worlds are not run again. It takes some minutes on two idle cores.
 """

@@ -1,4 +1,4 @@
-"""Check the recommended method on planted datasets, whose best method is known.
+"""Check the recommended method on generated datasets, whose best method is known.
 
     python -m benchmarks.planted_recommendation [FILE.csv]
 
@@ -13,8 +13,8 @@ For each number of test dialogues, prints
   held-out dialogues, and how many points it loses on average;
 - the same for the method with the highest test score;
 - how often a method is called significantly worse than the best after the test labels were
-  permuted (20 times per dataset). All methods are right equally often then, so each of these
-  claims is false.
+  permuted (20 times per dataset). No method is then better than another, so each of these claims
+  is false.
 
 Takes about two minutes on one core.
 """

@@ -1,4 +1,4 @@
-"""Check which of the computed selectors find the helpful source in the tiny world.
+"""Check which selectors find the helpful source in the tiny world.
 
     python -m benchmarks.planted_selectors OUT [--family decoder] [--selectors warmup_drop]
                                                [--dataset Friends] [--scrambled]
@@ -7,7 +7,7 @@ The study is workflow/presets/planted.yaml: emotion_recognition helps topic_clas
 dialogue_act_classification does not. In Friends, MELD's emotions help emory's, and characters do
 not (docs/tiny-world.md). Prints one line per selector and seed with the values of both sources, and
 the number of seeds in which the helpful source is higher. Only the models that the selectors read
-are trained, at half a minute per baseline, and kept in OUT.
+are trained (half a minute per baseline), and kept in OUT.
 
 ``--scrambled`` permutes the answers of both sources over their turns, so that neither source is
 informative. A selector that still prefers the helpful source does not detect the planted effect.

@@ -1,8 +1,8 @@
-"""Time of the probes of one value task: hundreds of logistic regressions fitted as one problem.
+"""Measure the time to fit a probe for slot values: hundreds of logistic regressions as one problem.
 
-``python -m benchmarks.probe_fits`` prints JSON with wall and processor seconds for the size of
-AllValues (644 labels, 10,000 rows of 256). For comparison, scikit-learn fits a few labels one by
-one, and its time is extrapolated.
+``python -m benchmarks.probe_fits`` prints JSON with wall and CPU seconds for data of the size of
+AllValues (644 labels, 10,000 rows of 256 features). For comparison, scikit-learn fits a few labels
+one by one, and its time for all labels is extrapolated.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Probes of word counts on the real dialogues: the whole history, and the last words only.
+"""Fit probes on word counts of real dialogues: of the whole history, and of the last words only.
 
 The last words are those that the encoders read.
 

@@ -6,12 +6,12 @@
 
 Trains one model on four tasks: three of FETA's (few-sample split), and the emotion of dialogues of
 EmpatheticDialogues, declared as a user's own data. One factor is changed at a time around a base.
-No test split is read. Each finished training is a line of the log, and is not repeated, so that the
-search can be stopped and resumed at any time. ``--tasks`` and ``--first`` limit it to a part.
+No test split is read. Each finished training run is a line of the log, and is not repeated, so that
+the search can be stopped and resumed at any time. ``--tasks`` and ``--first`` limit it to a part.
 
-The settings are sorted by what they are worth: first the learning rates at 300 instances, then the
-other factors, then other sizes, then further seeds of the base. Takes two to four minutes of one
-core for each training of a model with 22M weights.
+The most informative settings come first: the learning rates at 300 instances, then the
+other factors, then other sizes, then further seeds of the base. Training a model with 22M weights
+once takes two to four minutes on one core.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ BASES = {
 
 
 def list_settings(kind: str) -> Iterator[tuple[int, Setting, int]]:
-    """Yield (training instances, setting, seed), the most valuable first."""
+    """Yield (training instances, setting, seed), the most informative first."""
     base = BASES[kind]
     rates = [base.learning_rate * factor for factor in (1 / 3, 2 / 3, 5 / 3)]
     changes: list[dict[str, Any]] = [{}, *({"learning_rate": float(f"{r:.3g}")} for r in rates)]

@@ -1,10 +1,10 @@
-"""Check that the fast paths score like the plain one, within the noise of seeds.
+"""Check that scores with and without fast paths agree up to the noise of seeds.
 
 python benchmarks/same_scores.py ENCODED CHECKPOINT --task dialogue_nli --epochs 6
 
-Trains a task with both, with equal seeds and settings, and prints dev and test scores. ENCODED is a
-folder written by `tasktransfer encode`; CHECKPOINT is the model it was written for. With dropout,
-the two use different random numbers, so single seeds differ, but means should not.
+Trains a task with and without fast paths, with the same seeds and settings, and prints the scores.
+ENCODED is a folder written by `tasktransfer encode`; CHECKPOINT is the model it was written for.
+With dropout, the two use different random numbers, so single seeds differ, but means should not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write the evidence that the package ships for ``tasktransfer recommend``.
+"""Write the transfer results of MiniLM that the package ships for ``tasktransfer recommend``.
 
     python -m benchmarks.ship_evidence results/minilm-matrix/tables
 
@@ -18,7 +18,7 @@ from tasktransfer.selection.evidence import SHIPPED
 
 
 def build_shipped_evidence(tables: Path) -> pd.DataFrame:
-    """Return the evidence in a folder of tables, which must have any."""
+    """Return the evidence in a folder of tables; raise an error if there is none."""
     evidence = read_tables_evidence(tables)
     if evidence is None:
         raise RecordError(f"{tables}: has no deltas.parquet: give a folder of collected tables")

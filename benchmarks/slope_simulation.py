@@ -1,4 +1,4 @@
-"""False positive rate of the slopes in Figures 4 and 5 if counts and deltas are independent.
+"""Simulate how often slopes in Figures 4 and 5 are significant without a relation in the data.
 
     python benchmarks/slope_simulation.py [STUDIES]
 

@@ -5,10 +5,10 @@
 For each dataset and algorithm, the score of each source on a target is compared with the mean of
 the target's other sources, once with one seed on one half of the test dialogues, and once with
 another seed on the other half. Neither training randomness nor test dialogues are shared, so a
-positive covariance of the two means that sources differ. The p value is from permutations of the
-sources within each target in one of the two (one-sided). The baseline cancels out, because all
-sources of a target and seed share it. A target whose mean is far from the others does not count for
-more than its own differences, but a target with large differences does; the table names it.
+positive covariance of the two means that sources differ. The p value (one-sided) comes from
+permutations of the sources within each target in one of the two. The baseline cancels out, because
+all sources of a target and seed share it. A target with large differences between its sources
+counts for more than others; the table names the target that contributes most.
 
 Prints one row per dataset, model and algorithm: covariance, correlation, p value, number of
 targets, and the target that contributes most with its fraction of the covariance.

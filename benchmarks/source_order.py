@@ -1,4 +1,4 @@
-"""Agreement of two models on the order of sources, by comparing any two sources of a target.
+"""Measure how often two models agree on which of two sources of a target is better.
 
     python -m benchmarks.source_order --tables results/base-models/tables \\
         --against results/minilm-matrix/tables
@@ -42,7 +42,7 @@ def comparisons(runs: pd.DataFrame, against: pd.DataFrame) -> pd.DataFrame:
 
 
 def seeds_alike(runs: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
-    """Return ``comparisons`` of a model's first and second seed.
+    """Return the ``comparisons`` of a model's first seed with its second.
 
     Only transfers that are also in ``cells`` (of another model) count.
     """
@@ -61,7 +61,7 @@ def share(rows: pd.DataFrame) -> tuple[float, float, float]:
 
 
 def sentence(rows: pd.DataFrame) -> str:
-    """Format the result as a sentence."""
+    """Return a sentence that states the agreement."""
     mean, low, high = share(rows)
     alike = f"{rows['same'].sum():g} of {len(rows)} comparisons of two sources agree"
     interval = f"95 % interval over targets {100 * low:.0f} to {100 * high:.0f} %"

@@ -1,4 +1,4 @@
-"""Validity of intervals and marks in simulated studies with known effects.
+"""Check intervals and significance marks in simulated studies with known effects.
 
     python benchmarks/statistics_simulation.py PART [STUDIES [DIALOGUES [FIRST]]]
 
@@ -14,8 +14,9 @@ PART is one of
                 frequency of p below 0.05, 0.01 and 0.001 without an effect
     one_seed    the same test without variation between seeds, and one seed per cell
     baselines   20 baseline seeds compared with 5
-    top1        mean of top1_heldout without an effect, and coverage of 0 by its intervals, if test
-                dialogues bring luck of 0 to 1 standard deviations of a run
+    top1        mean of top1_heldout without an effect, and coverage of 0 by its intervals, if the
+                test dialogues cause an error, shared by all seeds, of 0 to 1 standard deviations
+                of a run
     heatmaps    fraction of cells that are marked, and fraction of false marks
     verdicts    verdicts on cells compared with controls that have none, half or all of their
                 gain: false "beats all controls" (target: at most 5 %)
@@ -159,7 +160,7 @@ def few(count: int = 600) -> None:
 
 
 def one_seed(count: int = 2000) -> None:
-    """Test cells of one training each, if trainings do not vary and only dialogues do."""
+    """Test cells with one seed, if only dialogues cause variance and training does not."""
     print("dialogues | correlation | p <= 0.05 without effect, old draw -> dialogues")
     for number in COUNTS:
         for correlation in (0.0, 0.05, 0.2):
@@ -254,7 +255,7 @@ def _share(judged: Sequence[tuple[Kind, str]], kind: Kind, verdict: str) -> str:
 
 
 def top1(count: int = 1500) -> None:
-    """Print held-out top-1 without an effect, if test dialogues bring luck shared by seeds."""
+    """Print held-out top-1 without an effect, with an error of the dialogues in all seeds."""
     print("sources, targets, seeds | luck of the dialogues | mean, its error | hold 0")
     for sources, targets, seeds in ((9, 10, 5), (6, 7, 5), (2, 3, 5), (9, 10, 3)):
         for luck in (0.0, 0.25, 0.5, 1.0):

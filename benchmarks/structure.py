@@ -1,11 +1,11 @@
-"""Structure of the package: modules from a record to the page, repeated names, lines of code.
+"""Measure the structure of the package: modules from a record to the report, repeated names, lines.
 
 python -m benchmarks.structure [--source src/tasktransfer] [--names]
 
-A command of a design passes a module if the function that starts it imports the module, or if a
-passed module does. Imports inside functions count, and so does a string that names a module of the
-package (a lazy import). Imports for types only do not count. The commands are ``collect``,
-``statistics``, ``figures`` and ``report``.
+Counts the modules through which a command of a design passes: those that the function that starts
+it imports, and those that these modules import in turn. Imports inside functions count, and so does
+a string that names a module of the package (a lazy import). Imports for types only do not count.
+The commands are ``collect``, ``statistics``, ``figures`` and ``report``.
 """
 
 from __future__ import annotations

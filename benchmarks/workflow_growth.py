@@ -1,12 +1,11 @@
-"""Cost of the workflow itself, without trainings: start, jobs, end, and the controller's load.
+"""Measure the cost of the workflow without training: start, jobs, end, and Snakemake's load.
 
     python benchmarks/workflow_growth.py FOLDER [--only NAME ...]
 
-Uses the real Snakemake, rules and default profile on the paper's study. When jobs run, trainings
-are replaced by a shell script that copies prepared records. FOLDER must not exist, or must come
+Uses the real Snakemake, rules and default profile on the paper's study. When jobs run, a shell
+script that copies prepared records replaces training. FOLDER must not exist, or must come
 from an earlier call; a finished study in it is not run again. Prints a Markdown table of wall and
-processor seconds. Processor seconds include child processes, and are more reliable on a busy
-machine.
+CPU seconds. CPU seconds include child processes, and are more reliable on a busy machine.
 """
 
 from __future__ import annotations
@@ -131,7 +130,7 @@ def paper(**keys: Any) -> dict[str, Any]:
 
 
 def prepared(folder: Path, study: dict[str, Any]) -> Path:
-    """Prepare a working directory with a study and the substitute for trainings."""
+    """Prepare a working directory with a study and the script that replaces training."""
     (folder / "bin").mkdir(parents=True, exist_ok=True)
     (folder / "study.yaml").write_text(yaml.safe_dump(study))
     command = folder / "bin" / "tasktransfer"
@@ -142,7 +141,7 @@ def prepared(folder: Path, study: dict[str, Any]) -> Path:
 
 
 def with_records(folder: Path) -> Path:
-    """Prepare a directory with a valid record of each training, which the substitute copies.
+    """Prepare a directory with a valid record of each training stage, which the script copies.
 
     With invalid records, the trainings would not count as finished.
     """
@@ -204,7 +203,7 @@ def total(took: Took) -> str:
 
 
 def toy(folder: Path) -> Iterator[Row]:
-    """Yield Snakemake's own cost: one-line rules, as many trainings as in the paper's study."""
+    """Yield Snakemake's own cost: one-line rules with as many jobs as the paper's study."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "Snakefile").write_text(TOY)
     took = timed(folder, "-n", snakefile=folder / "Snakefile")
@@ -236,7 +235,7 @@ def trivial_jobs(folder: Path) -> Iterator[Row]:
 
 
 def programs_alone(folder: Path, jobs: int) -> float:
-    """Return the seconds of this many substitute jobs alone, extrapolated from a tenth of them."""
+    """Return the seconds of this many script jobs alone, extrapolated from a tenth of them."""
     words = [str(folder / "bin" / "tasktransfer"), "train", "--save-checkpoint", "--out"]
     count = max(1, jobs // 10)
     records = [file.name for file in (folder / "records").iterdir()]
@@ -259,7 +258,7 @@ def finished(folder: Path) -> Iterator[Row]:
 
 
 def controller(folder: Path) -> Iterator[Row]:
-    """Yield the controller's share of a core with 1,500 jobs done, thousands ready and 4 running.
+    """Yield Snakemake's use of a core with 1,500 jobs done, thousands ready and 4 running.
 
     Each running job takes a second.
     """

@@ -4,11 +4,11 @@ python -m benchmarks.toolkit_fidelity --toolkit ../TLiDB --release ../feta --enc
 python -m benchmarks.toolkit_fidelity ... --inputs DailyDialog Friends
 
 Runs the toolkit's code from the given folder and this package's trainer on the same instances. Both
-have an equal start (checkpoint and heads), an equal order, no dropout before the head (backbones
-keep theirs, but neither side uses it), and float32 on the CPU. Compares the losses of the first
-updates, the weights after them, and the predictions on the first dev instances. Sampled answers
-cannot agree, so the toolkit's decoding is set to greedy, and if there are several gold answers both
-sides get the first one.
+start from the same weights (checkpoint and heads), read batches in the same order, have no dropout
+before the head (the dropout of the pre-trained model stays configured, but neither side applies
+it), and use float32 on the CPU. Compares the losses of the first updates, the weights after them,
+and the predictions on the first dev instances. Sampled answers cannot agree, so the toolkit's
+decoding is set to greedy, and if there are several gold answers both sides get the first one.
 
 Decoders and encoder-decoders are small random models unless folders are given. None of the
 toolkit's code is copied here. These parts are replaced at run time: the source of checkpoints, the

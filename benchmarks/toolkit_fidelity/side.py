@@ -1,4 +1,4 @@
-"""Results of either side's training, and their common inputs."""
+"""Results of training with the toolkit or with this package, and their common inputs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CPU = torch.device("cpu")
 
 @dataclass
 class Side:
-    """Results of one side.
+    """Results of training with the toolkit or with this package.
 
     They are each update's mean loss by task, weights by name before and after, and the predictions
     by task.

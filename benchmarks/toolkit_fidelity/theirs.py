@@ -108,7 +108,7 @@ def toolkit(
 
 
 def _options(chosen: argparse.Namespace, stage: Stage) -> Any:
-    """Return the options from its own parser, with greedy decoding instead of sampling."""
+    """Return the options from the toolkit's parser, with greedy decoding instead of sampling."""
     parse_args = import_toolkit(chosen.toolkit)
     several = ["--multitask"] if len(stage.train_tasks) > 1 else []
     name = NAMES[stage.model.family]
@@ -138,7 +138,7 @@ def _set_heads(model: Any, stage: Stage, heads: Mapping[str, torch.Tensor]) -> N
 
 
 def _toolkit_weights(model: Any, stage: Stage) -> dict[str, torch.Tensor]:
-    """Return its weights under this package's names."""
+    """Return the toolkit's weights under this package's names."""
     prefix = "backbone." if stage.model.family == "encoder" else ""
     made = {prefix + name: p.detach().clone() for name, p in model.model.named_parameters()}
     for task in stage.tasks if prefix else ():
@@ -148,7 +148,7 @@ def _toolkit_weights(model: Any, stage: Stage) -> dict[str, torch.Tensor]:
 
 
 def _rows(whole: Any, split: EncodedSplit, task: Task) -> list[int]:
-    """Return the position of each of our examples in its data set; ids may repeat."""
+    """Return the position of each of our examples in the toolkit's data set; ids may repeat."""
     places: dict[str, list[int]] = {}
     for row, metadata in enumerate(whole.metadata_array):
         name = metadata["instance_id"]
@@ -169,7 +169,7 @@ def _rows(whole: Any, split: EncodedSplit, task: Task) -> list[int]:
 def _orders(
     epochs: Sequence[Sequence[Update]], several: int
 ) -> Iterator[list[tuple[str, tuple[int, ...]]]]:
-    """Return the batches of each epoch in the toolkit's sense.
+    """Return the toolkit's batches for each epoch.
 
     Batches left over at the end of its epoch are in the next epoch's first update here.
     """

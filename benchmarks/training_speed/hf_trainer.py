@@ -1,4 +1,4 @@
-"""Hugging Face's Trainer on the same instances and weights, with its users' typical options.
+"""Measure Hugging Face's Trainer on the same instances and weights, with typical options.
 
 Three micro-batches of 20 per update (an encoder on a GPU: one of 60); dynamic padding;
 ``group_by_length`` in training and evaluation; fused AdamW without decay, constant rate; bfloat16

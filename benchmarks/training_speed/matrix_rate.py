@@ -1,4 +1,4 @@
-"""Speed of matrix products on this machine, the limit with which trainings are compared.
+"""Measure the speed of matrix products on this machine, with which training speeds are compared.
 
 ``python -m benchmarks.training_speed.matrix_rate THREADS`` prints operations per second for each
 precision, two per multiplication and addition. (``training.matrix_product`` measures a single

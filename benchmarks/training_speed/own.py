@@ -1,4 +1,4 @@
-"""This trainer, run like ``tasktransfer train``: read, load, train, dev, test, record.
+"""Measure this trainer, run like ``tasktransfer train``: read, load, train, dev, test, record.
 
 A short stage warms up and measures the start-up; the measured stage follows in the same process.
 Its times come from its record and therefore include all of the trainer's work: batching, clipping

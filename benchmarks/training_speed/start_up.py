@@ -1,4 +1,4 @@
-"""Seconds from the command ``tasktransfer train`` to its first update, with and without a host.
+"""Measure the time from ``tasktransfer train`` to its first update, with and without a host.
 
 ``python -m benchmarks.training_speed.start_up`` repeatedly trains the encoder for one update, alone
 and like a workflow's training. It uses one thread, as the workflow does.

@@ -1,4 +1,4 @@
-"""The paper's toolkit, TLiDB: its own loop on the same instances, weights and order.
+"""Measure the paper's toolkit, TLiDB, with its own loop on the same instances and weights.
 
 None of its code is copied here: its modules are imported from the given folder. It uses its own
 data sets, collating, tokenizing in every batch, algorithm, ``run_epoch``, ``evaluate`` and metrics.
@@ -98,7 +98,7 @@ def run(work: Work, started: float) -> Measured:
 
 
 def _open(work: Work) -> Any:
-    """Import and patch it, and return the options from its own parser."""
+    """Import and patch the toolkit, and return the options from its parser."""
     parse_args = import_toolkit(Path(str(work["toolkit"])))
     few = ["--few_shot_percent", "0.1"] if _few_sample(work) else []
     sys.argv = [
@@ -115,7 +115,7 @@ def _open(work: Work) -> Any:
 
 
 def import_toolkit(folder: Path) -> Any:
-    """Make its modules importable, with empty ones that a run does not need; return its parser."""
+    """Make the toolkit importable, with unneeded modules left empty; return its parser."""
     sys.path.insert(0, str(folder))
     for name in ("nltk", "bert_score"):  # for generated responses, which FETA does not have
         sys.modules.setdefault(name, ModuleType(name))
@@ -165,7 +165,7 @@ def _split(work: Work, name: str, limit: int | None) -> EncodedSplit:
 
 
 def _rows(whole: Any, split: EncodedSplit) -> list[int]:
-    """Return the position of each instance of our split in its data set; ids may repeat."""
+    """Return the position of each of our instances in the toolkit's data set; ids may repeat."""
     places: dict[str, list[int]] = {}
     for row, metadata in enumerate(whole.metadata_array):
         places.setdefault(metadata["instance_id"], []).append(row)
@@ -199,7 +199,7 @@ class _Fixed:
 
 
 def _loader(whole: Any, rows: Sequence[int], config: Any) -> Any:
-    """Return its training loader with another order."""
+    """Return the toolkit's training loader with this order of instances."""
     return DataLoader(
         whole,
         batch_size=config.gpu_batch_size,
@@ -213,7 +213,7 @@ def _loader(whole: Any, rows: Sequence[int], config: Any) -> Any:
 def _limited(
     work: Work, datasets: dict[str, Any], name: str, limit: int | None, config: Any
 ) -> tuple[dict[str, Any], int]:
-    """Return its evaluation loader over the given instances; unchanged without a limit."""
+    """Return the toolkit's evaluation loader for the given instances; unchanged without a limit."""
     whole = datasets["datasets"][0]
     if limit is None or limit >= len(whole):
         return datasets, len(whole)

@@ -1,4 +1,4 @@
-"""Time of a whole few-sample baseline from process start to record, and cost of the paper's grid.
+"""Measure a whole few-sample baseline from process start to record, and estimate the paper's study.
 
 The baseline is the paper's: 30 epochs of all its training instances, dev after each epoch, the
 whole test set, `tasktransfer train` in a separate process. It belongs to the paper's whole study
@@ -42,7 +42,7 @@ SEEDS = 5
 def whole_baselines(
     source: Source, cases: Sequence[Case], threads: int, epochs: int | None = None
 ) -> dict[str, Any]:
-    """Train the cases' baselines completely; return the seconds of each, and the grid's cost.
+    """Train the cases' baselines completely; return the seconds of each, and the cost of the study.
 
     Args:
         epochs: number of epochs that replaces the paper's for a trial, without the grid's cost.
