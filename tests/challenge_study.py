@@ -1,11 +1,15 @@
-"""The challenge-demo preset, trained in one process that imports torch once, not 34 times."""
+"""The challenge-demo preset with its records, from a pack or trained in one process.
+
+``python tests/challenge_study.py`` trains them and packs them again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tempfile
 from pathlib import Path
 from typing import Any
 
+from packed_results import restore, write_pack
 from small_models import make_model
 from tasktransfer.cli import main
 from tasktransfer.core.nodes import Stage
@@ -20,15 +24,27 @@ PRESET = Path(__file__).resolve().parent.parent / "workflow" / "presets" / "chal
 MODEL = "tiny-bert"
 
 
-def trained_preset(base: Path, overrides: Mapping[str, Any] | None = None) -> Study:
-    """Train every stage of the preset, with results under ``base``.
+def trained_preset(base: Path) -> Study:
+    """Return the preset's study with the record of every stage, in the folder ``base``.
+
+    The records are from the pack "challenge", or from trainings.
+    """
+    study = open_preset(base)
+    if not restore(study, "challenge"):
+        train(study)
+    return study
+
+
+def open_preset(base: Path) -> Study:
+    """Open the preset with its data and model in the folder ``base``.
 
     The model has random weights and the same shape, and needs no pre-training. Everything else is
     as with Snakemake.
     """
     checkpoint = base / "checkpoint"
     model = {"name": MODEL, "family": "encoder", "checkpoint": str(checkpoint), "max_length": 128}
-    changed = {"results": str(base / "results"), "models": [model], **(overrides or {})}
+    changed: dict[str, Any] = {"results": str(base / "results"), "models": [model]}
+    changed["data"] = {"release": str(base / "world")}
     study = open_study(PRESET, changed, need_inputs=False)
     world = study.config.data.tiny_world
     out = ["--out", study.release]
@@ -45,7 +61,11 @@ def trained_preset(base: Path, overrides: Mapping[str, Any] | None = None) -> St
         ]
     make_model("encoder", texts, checkpoint)
     # The study is opened again, since the revisions of dialogues and checkpoint are known only now.
-    study = open_study(PRESET, changed)
+    return open_study(PRESET, changed)
+
+
+def train(study: Study) -> None:
+    """Train every stage of a study whose data and model exist."""
     for dataset in study.config.datasets:
         encode_dataset(
             Path(study.instances(dataset.name)),
@@ -59,7 +79,6 @@ def trained_preset(base: Path, overrides: Mapping[str, Any] | None = None) -> St
         )
     for stage in study.plan.stages:
         train_stage(_job(study, stage))
-    return study
 
 
 def _job(study: Study, stage: Stage) -> Job:
@@ -76,3 +95,10 @@ def _job(study: Study, stage: Stage) -> Job:
         config_digest=study.config.digest,
         facts=get_design(study.config).facts(study.config),
     )
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        study = open_preset(Path(folder))
+        train(study)
+        print(write_pack(study, "challenge"))

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
+import yaml
+
+from packed_results import prepare_data
 from small_models import make_model
 from tasktransfer.config import TINY
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
-from tasktransfer.data.cache import prepare, read_instances, read_manifest
-from tasktransfer.datasets import DATASETS
-from tasktransfer.datasets.tiny_world import generate, generate_part
-from tasktransfer.designs import get_design
+from tasktransfer.data.cache import read_instances, read_manifest
+from tasktransfer.designs import get_design, open_study
+from tasktransfer.designs.commands import write_collected, write_statistics
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.jobs import node_jobs
-from tasktransfer.results.revisions import get_own_tiny_version
 from tasktransfer.results.study import Study
 from tasktransfer.training.build import build
 from tasktransfer.training.job import Job
@@ -41,18 +43,18 @@ def make(study: Study, nodes: Iterable[Node] | None = None) -> None:
             _evaluate(study, node)
 
 
+def make_with_statistics(config: dict[str, Any], file: Path) -> Study:
+    """Write a config to a file, and compute its study, tables and statistics."""
+    file.write_text(yaml.safe_dump(config), encoding="utf-8")
+    study = open_study(file)
+    make(study)
+    write_collected(get_design(study.config), study, complete=True)
+    write_statistics(get_design(study.config), study)
+    return study
+
+
 def _prepare(study: Study) -> None:
-    made_from = study.config.data.tiny_world
-    for name in study.config.dataset_names:
-        place = Path(study.get_release(name))
-        if not place.exists():
-            if get_own_tiny_version(name):
-                generate_part(
-                    DATASETS[name], place, seed=made_from.seed, dialogues=made_from.dialogues
-                )
-            else:
-                generate(place, seed=made_from.seed, dialogues=made_from.dialogues)
-        prepare(name, place, study.config.data.few_sample, study.instances(name))
+    prepare_data(study)
     for model in study.config.models:
         folder = study.tiny_model(model.name)
         if model.built is not None and not Path(folder).exists():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import tarfile
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -32,16 +31,6 @@ def small_empathetic() -> list[EmpatheticDialogue]:
         for number, emotion in enumerate(LABELS)
         for place, split in enumerate(SPLIT_OF)
     ]
-
-
-def pack_tar(files: Mapping[str, bytes]) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        for name, content in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    return packed.getvalue()
 
 
 def pack_zip(files: Mapping[str, str]) -> bytes:

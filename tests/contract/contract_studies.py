@@ -10,9 +10,11 @@ import pytest
 import yaml
 from real_worlds import REAL, make_world
 
+from packed_results import WEIGHTS, is_current, prepare_data, restore
 from tasktransfer.cli import main
 from tasktransfer.datasets.multiwoz.tiny_world import generate
 from tasktransfer.designs import open_study
+from tasktransfer.results.study import Study
 
 DESIGN_FILE = Path(__file__).resolve().parents[1] / "toy_design.py"
 TINY = {"name": "tiny", "family": "encoder", "checkpoint": "tiny", "max_length": 64}
@@ -155,14 +157,17 @@ def design_name(name: str) -> str:
     return name.partition("-")[0]
 
 
-def make_study(name: str, folder: Path) -> None:
-    """Compute a study in a folder, with its tables and figures.
+def compute_study(name: str, folder: Path, *, packed: bool = True) -> Study:
+    """Compute the records of a study in a folder, and return the study.
 
     Models and their inputs are deleted afterwards, because steps after the records must not need
     them.
-    """
-    from empathetic_study import make  # noqa: PLC0415  # imports torch
 
+    Args:
+        name: name of the study.
+        folder: an existing, empty folder.
+        packed: whether to take the records from the study's pack, if it is current.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         Path("study.yaml").write_text(yaml.safe_dump(config_of(name)))
@@ -170,14 +175,28 @@ def make_study(name: str, folder: Path) -> None:
             make_world(design_name(name))
         elif name == "probes":
             generate(Path("world"), dialogues=60)
-        make(open_study("study.yaml"))
-        for command in ("collect --complete", "statistics", "figures"):
-            run(*command.split())
-    for place in ("checkpoint", "rounds"):
+        study = open_study("study.yaml")
+        if packed and is_current(study, name):
+            prepare_data(study)
+            restore(study, name)
+        else:
+            from empathetic_study import make  # noqa: PLC0415  # imports torch
+
+            make(study)
+    for place in WEIGHTS:
         for folder_of_weights in folder.glob(f"results/stages/*/*/*/*/*/{place}"):
             shutil.rmtree(folder_of_weights)
     for place in ("models", "data/encoded"):
         shutil.rmtree(folder / "results" / place, ignore_errors=True)  # some designs have none
+    return study
+
+
+def show_study(folder: Path) -> None:
+    """Compute the tables and figures of a study with all records."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for command in ("collect --complete", "statistics", "figures"):
+            run(*command.split())
 
 
 def run(*words: str) -> None:

@@ -3,8 +3,7 @@
     python tests/contract/plant_faults.py [WORD]
 
 Each fault is one edit in ``src``, after which the test of the broken clause must fail. WORD limits
-the faults to names that contain it. Each takes a minute or two, since the small studies are trained
-again.
+the faults to names that contain it.
 """
 
 from __future__ import annotations

@@ -15,6 +15,12 @@ from tasktransfer.core.runs import Run
 from tasktransfer.results.study import Study
 
 
+@pytest.fixture
+def study(records: Study) -> Study:
+    """Return a study without tables, which these tests do not read."""
+    return records
+
+
 @cases([(design, kind) for design, kinds in KINDS.items() for kind in kinds])
 def test_a_node_is_explained(study: Study, what: str, capsys: pytest.CaptureFixture[str]) -> None:
     *_, node = edits.nodes_of(study, what)

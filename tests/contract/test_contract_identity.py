@@ -15,6 +15,12 @@ from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Task
 
 
+@pytest.fixture
+def study(records: Study) -> Study:
+    """Return a study without tables, which these tests do not read."""
+    return records
+
+
 @pytest.mark.parametrize("design", list(STUDIES))
 def test_an_edited_card_changes_what_reads_the_task_and_nothing_else(
     study: Study, monkeypatch: pytest.MonkeyPatch

@@ -22,10 +22,10 @@ from published_corpora import (
     empathetic_files,
     in_thirds,
     multiwoz_files,
-    pack_tar,
     pack_zip,
     without_user_acts,
 )
+from small_corpora import as_tgz
 from tasktransfer.datasets.dataset import Release
 from tasktransfer.datasets.download import Conversion, fetch_converted
 from tasktransfer.datasets.multiwoz import MULTIWOZ
@@ -98,7 +98,7 @@ def test_fetched_empathetic_dialogues_equal_those_by_emotion(
     part = copy_part_of_empathetic(tmp_path / "shared")
     names = {split: name for name, split in SPLIT_OF.items()}
     dialogues = [replace(d, split=names[d.split]) for d in read_dialogues(part)]
-    fetch(ED, pack_tar(empathetic_files(dialogues)), server, tmp_path / "fetched")
+    fetch(ED, as_tgz(empathetic_files(dialogues)), server, tmp_path / "fetched")
     reader = EMPATHETIC_DIALOGUES.reader
     fetched, shared = (reader.open(tmp_path / name, False) for name in ("fetched", "shared"))
     assert read_all(fetched) == read_all(shared)

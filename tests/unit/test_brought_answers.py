@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from empathetic_study import make
+from empathetic_study import make_with_statistics
 from tasktransfer.cli import main
 from tasktransfer.data.brought import read_ratings, read_replies
-from tasktransfer.datasets import DATASETS
-from tasktransfer.designs import get_design, open_study
-from tasktransfer.designs.commands import write_collected, write_statistics
+from tasktransfer.designs import open_study
 from tasktransfer.errors import DataError, TaskTransferError
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance
@@ -38,29 +35,12 @@ RATER: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module", autouse=True)
-def forgets_datasets() -> Iterator[None]:
-    before = dict(DATASETS)
-    yield
-    DATASETS.clear()
-    DATASETS.update(before)
-
-
 def write_lines(file: Path, rows: list[dict[str, Any]]) -> None:
     file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
 
 
 def read_lines(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-
-
-def compute(config: dict[str, Any], file: Path) -> Study:
-    file.write_text(yaml.safe_dump(config), encoding="utf-8")
-    study = open_study(file)
-    make(study)
-    write_collected(get_design(study.config), study, complete=True)
-    write_statistics(get_design(study.config), study)
-    return study
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +51,7 @@ def rated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, list[dict[st
     """
     folder = tmp_path_factory.mktemp("rated")
     config = {**RATER, "results": str(folder / "results")}
-    study = compute(config, folder / "first.yaml")
+    study = make_with_statistics(config, folder / "first.yaml")
     assert main(["items", "--config", study.config_file, "--out", str(folder / "items.jsonl")]) == 0
     items = read_lines(folder / "items.jsonl")
     ratings = read_table(study, "ratings")
@@ -87,7 +67,7 @@ def rated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, list[dict[st
         rows = [{**item, "value": float(rate(item["item"]))} for item in items]
         write_lines(folder / f"{name}.jsonl", rows[::-1])  # in any order
     config["brought"] = [{"name": n, "file": str(folder / f"{n}.jsonl")} for n in raters]
-    return compute(config, folder / "study.yaml"), items
+    return make_with_statistics(config, folder / "study.yaml"), items
 
 
 def read_table(study: Study, name: str) -> pd.DataFrame:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-import yaml
 
-from empathetic_study import make
+from empathetic_study import make_with_statistics
 from tasktransfer.cli import main
 from tasktransfer.core.nodes import Evaluation
-from tasktransfer.datasets import DATASETS
-from tasktransfer.designs import get_design, open_study
-from tasktransfer.designs.commands import write_collected, write_statistics
 from tasktransfer.designs.empathetic.replies import read_answered_contexts
 from tasktransfer.results.rows import read_record_rows
 from tasktransfer.results.study import Study
@@ -39,23 +34,6 @@ STUDY: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module", autouse=True)
-def forgets_datasets() -> Iterator[None]:
-    before = dict(DATASETS)
-    yield
-    DATASETS.clear()
-    DATASETS.update(before)
-
-
-def compute(config: dict[str, Any], file: Path) -> Study:
-    file.write_text(yaml.safe_dump(config), encoding="utf-8")
-    study = open_study(file)
-    make(study)
-    write_collected(get_design(study.config), study, complete=True)
-    write_statistics(get_design(study.config), study)
-    return study
-
-
 def find_evaluation(study: Study, method: str) -> Evaluation:
     (run,) = (run for run in study.plan.runs if run.method == method)
     (found,) = (node for node in run.evaluations if node.measures == ("bleu",))
@@ -67,7 +45,7 @@ def replied(tmp_path_factory: pytest.TempPathFactory) -> Study:
     """Return a study with a replier that repeats Base's replies, and one with the gold replies."""
     folder = tmp_path_factory.mktemp("replied")
     config = {**STUDY, "results": str(folder / "results")}
-    study = compute(config, folder / "first.yaml")
+    study = make_with_statistics(config, folder / "first.yaml")
     items = folder / "items.jsonl"
     assert main(["items", "--config", study.config_file, "--out", str(items)]) == 0
     lines = [json.loads(line) for line in items.read_text(encoding="utf-8").splitlines()]
@@ -82,7 +60,7 @@ def replied(tmp_path_factory: pytest.TempPathFactory) -> Study:
     config["brought"] = [
         {"name": n, "file": str(folder / f"{n}.jsonl")} for n in ("copy", "people")
     ]
-    return compute(config, folder / "study.yaml")
+    return make_with_statistics(config, folder / "study.yaml")
 
 
 def test_equal_replies_have_equal_numbers(replied: Study) -> None:

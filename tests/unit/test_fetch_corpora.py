@@ -19,10 +19,10 @@ from published_corpora import (
     empathetic_files,
     in_thirds,
     multiwoz_files,
-    pack_tar,
     pack_zip,
     small_empathetic,
 )
+from small_corpora import as_tgz
 from tasktransfer.cli import main
 from tasktransfer.datasets.download import CHECKSUMS, CONVERTED, Conversion, fetch_converted
 from tasktransfer.datasets.multiwoz import MULTIWOZ
@@ -89,7 +89,7 @@ def tiny_woz(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
 
 def test_empathetic_dialogues_are_read_as_published(fetch: Fetch, tmp_path: Path) -> None:
     dialogues = small_empathetic()
-    assert fetch(ED, pack_tar(empathetic_files(dialogues))) == ()
+    assert fetch(ED, as_tgz(empathetic_files(dialogues))) == ()
     read = read_dialogues(tmp_path / "empathetic_dialogues")
     splits = {"valid": "dev"}
     assert read == [replace(d, split=splits.get(d.split, d.split)) for d in dialogues]
@@ -104,7 +104,7 @@ def test_the_order_of_the_archive_does_not_change_the_revision(
     dialogues = small_empathetic()
     revisions = set()
     for number, order in enumerate((dialogues, dialogues[::-1])):
-        content = pack_tar(empathetic_files(order))
+        content = as_tgz(empathetic_files(order))
         server.files[ED.archive.name] = content
         fetch_converted(with_archive(ED, content), tmp_path / str(number), server.address)
         revisions.add(EMPATHETIC_DIALOGUES.reader.revision(tmp_path / str(number), None))
@@ -114,7 +114,7 @@ def test_the_order_of_the_archive_does_not_change_the_revision(
 def test_a_repeated_dialogue_gets_a_number(fetch: Fetch, tmp_path: Path) -> None:
     dialogues = small_empathetic()
     first = dialogues[0]
-    fetch(ED, pack_tar(empathetic_files([first, *dialogues])))
+    fetch(ED, as_tgz(empathetic_files([first, *dialogues])))
     names = [d.name for d in read_dialogues(tmp_path / "empathetic_dialogues")]
     assert names[:2] == [first.name, f"{first.name} (1)"]
 
@@ -170,7 +170,7 @@ def test_dialogues_that_the_reader_refuses_are_left_out_with_a_note(
 def test_files_are_written_once_and_changes_are_not_overwritten(
     fetch: Fetch, server: Server, tmp_path: Path
 ) -> None:
-    content = pack_tar(empathetic_files(small_empathetic()))
+    content = as_tgz(empathetic_files(small_empathetic()))
     fetch(ED, content)
     (tmp_path / ED.archive.name).unlink()
     assert fetch(ED, content) is None
@@ -205,7 +205,7 @@ def test_a_folder_of_the_user_is_not_replaced(fetch: Fetch, server: Server, tmp_
 def test_an_archive_with_another_checksum_is_refused(
     conversion: Conversion, server: Server, tmp_path: Path
 ) -> None:
-    server.files[conversion.archive.name] = pack_tar(empathetic_files(small_empathetic()))
+    server.files[conversion.archive.name] = as_tgz(empathetic_files(small_empathetic()))
     expected = f"the published archive has {conversion.archive.sha256}"
     with pytest.raises(DataError, match=expected):
         fetch_converted(conversion, tmp_path, server.address)
@@ -216,7 +216,7 @@ def test_an_archive_with_another_checksum_is_refused(
 
 
 def test_a_download_that_broke_off_resumes(fetch: Fetch, server: Server, tmp_path: Path) -> None:
-    content = pack_tar(empathetic_files(small_empathetic()))
+    content = as_tgz(empathetic_files(small_empathetic()))
     server.stops_after = 100
     with pytest.raises(DataError, match="again to resume"):
         fetch(ED, content)
@@ -250,7 +250,7 @@ def test_unsafe_paths_of_a_tar_are_refused(
     name: str, problem: str, fetch: Fetch, tmp_path: Path
 ) -> None:
     files = empathetic_files(small_empathetic()) | {name: b"x"}
-    assert problem in refuse(fetch, ED, pack_tar(files), tmp_path)
+    assert problem in refuse(fetch, ED, as_tgz(files), tmp_path)
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE])
@@ -264,8 +264,8 @@ def test_links_and_devices_of_a_tar_are_refused(kind: bytes, fetch: Fetch, tmp_p
 
 
 def test_bombs_are_refused(server: Server, tmp_path: Path) -> None:
-    long_line = pack_tar({TRAIN: bytes(2**25)})
-    unwanted = pack_tar({"other.csv": bytes(2**25)})
+    long_line = as_tgz({TRAIN: bytes(2**25)})
+    unwanted = as_tgz({"other.csv": bytes(2**25)})
     packed = pack_zip({"MULTIWOZ2 2/valListFile.json": "\n" * 2**25})
     for conversion, content, problem in (
         (ED, long_line, r"unpacks to more than|is longer than"),
@@ -280,7 +280,7 @@ def test_bombs_are_refused(server: Server, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("length", [0, 10, 200, -200, -1])
 def test_a_truncated_tar_is_refused(length: int, fetch: Fetch, tmp_path: Path) -> None:
-    content = pack_tar(empathetic_files(small_empathetic()))
+    content = as_tgz(empathetic_files(small_empathetic()))
     assert "cannot be read (" in refuse(fetch, ED, content[:length], tmp_path)
 
 
@@ -316,7 +316,7 @@ def test_other_contents_of_empathetic_dialogues_are_refused(
     files = empathetic_files(dialogues)
     changed = files[TRAIN].decode().replace(old, new).encode(errors="surrogateescape")
     assert changed != files[TRAIN]
-    message = refuse(fetch, ED, pack_tar(files | {TRAIN: changed}), tmp_path)
+    message = refuse(fetch, ED, as_tgz(files | {TRAIN: changed}), tmp_path)
     assert problem in message
     assert "(train.csv)" in message
 
@@ -365,7 +365,7 @@ def test_the_command_shows_licences_first_and_writes_the_files(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     contents = {
-        "empathetic": (empathetic, pack_tar(empathetic_files(small_empathetic()))),
+        "empathetic": (empathetic, as_tgz(empathetic_files(small_empathetic()))),
         "multiwoz": (multiwoz, pack_zip(multiwoz_files(tiny_woz))),
     }
     licences = {"empathetic": "CC BY-NC 4.0", "multiwoz": "CC BY 4.0"}
