@@ -9,7 +9,10 @@ from small_models import Loader
 from tasktransfer.core.specs import FAMILIES, Family
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "family",
+    [pytest.param(f, marks=[pytest.mark.slow] * (f == "encoder_decoder")) for f in FAMILIES],
+)
 def test_dropout_moves_a_loss_as_much_as_the_plain_paths(load: Loader, family: Family) -> None:
     """Single samples differ, but mean and spread of the loss over many samples agree."""
     means, spreads, draws = [], [], 300

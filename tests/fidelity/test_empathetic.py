@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import sacrebleu
 
+from tasktransfer.datasets.dataset import Release
 from tasktransfer.designs.empathetic.human import compute_table5, read_figure5, read_published
 from tasktransfer.designs.empathetic.sources.cards import EMOTION, EMOTION_CUT, LABELS
 from tasktransfer.designs.empathetic.sources.dialogues import (
@@ -42,9 +43,13 @@ def test_dialogues_utterances_and_splits(corpus: list[EmpatheticDialogue]) -> No
     assert [sum(d.split == split for d in corpus) for split in SPLITS] == [19_541, 2_769, 2_546]
 
 
+@pytest.fixture(scope="module")
+def release() -> Release:
+    return EMPATHETIC_DIALOGUES.reader.open(DATA, False)
+
+
 @real
-def test_pairs() -> None:
-    release = EMPATHETIC_DIALOGUES.reader.open(DATA, False)
+def test_pairs(release: Release) -> None:
     counts = {t: [len(list(release.instances(t, s))) for s in SPLITS] for t in release.tasks}
     assert counts["next_utterance"] == [64_663, 9_305, 8_423] == counts["emotion_of_context"]
     assert counts["listener_reply"] == [40_270, 5_736, 5_257]
@@ -79,8 +84,7 @@ def test_situations_that_name_their_emotion(corpus: list[EmpatheticDialogue]) ->
 
 
 @real
-def test_shared_situations_are_in_no_split_of_the_classifiers() -> None:
-    release = EMPATHETIC_DIALOGUES.reader.open(DATA, False)
+def test_shared_situations_are_in_no_split_of_the_classifiers(release: Release) -> None:
     texts = {
         s: {i.context.strip().lower() for i in release.instances("emotion", s)} for s in SPLITS
     }

@@ -13,6 +13,7 @@ from torch import nn
 from transformers import RobertaConfig, RobertaModel
 
 from tasktransfer.core.nodes import Merge, Start
+from tasktransfer.datasets.dataset import Release
 from tasktransfer.designs.panel import leaks
 from tasktransfer.designs.panel.published import (
     find_deviating_averages,
@@ -70,8 +71,12 @@ def test_one_checkpoint_is_not_the_mean_of_ten_seeds() -> None:
 
 
 @pytest.fixture(scope="module")
-def rated() -> Mapping[str, list[Instance]]:
-    release = REAL.open(SHARED, False)
+def release() -> Release:
+    return REAL.open(SHARED, False)
+
+
+@pytest.fixture(scope="module")
+def rated(release: Release) -> Mapping[str, list[Instance]]:
     return {name: list(release.instances(name, "test")) for name in AT_HAND}
 
 
@@ -147,27 +152,37 @@ KEPT = {
     "TopicalChat": {"all": (2 * 539, 506 + 528)},
     "labeller": {"train": (7_641, 7_345), "dev": (1_028, 1_002), "test": (1_142, 1_107)},
 }
+LARGE = ("DailyDialog", "Empathetic", "labeller")
+"""Corpora with thousands of dialogues."""
+
+
+@pytest.fixture(scope="module")
+def found(rated: Mapping[str, list[Instance]]) -> leaks.Leaks:
+    ten = {name: items for name, items in rated.items() if name != "Reddit_DSTC7"}
+    return leaks.Leaks(ten, 6)
 
 
 @real
-def test_dialogues_left_by_the_leak_filter(rated: Mapping[str, list[Instance]]) -> None:
-    ten = {name: items for name, items in rated.items() if name != "Reddit_DSTC7"}
-    found = leaks.Leaks(ten, 6)
+@pytest.mark.parametrize(
+    "corpus",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in LARGE)) for name in KEPT],
+)
+def test_dialogues_left_by_the_leak_filter(
+    found: leaks.Leaks, release: Release, corpus: str
+) -> None:
     assert len(found.every) == 8_704
-    release = REAL.open(SHARED, False)
-    for corpus, wanted in KEPT.items():
-        splits = {split: list(release.instances(corpus, split)) for split in SPLITS}
-        kept, counts = found.filter_corpus(splits)
-        told = {split: (counts[split]["dialogues"], counts[split]["kept"]) for split in SPLITS}
-        told["all"] = tuple(map(sum, zip(*told.values(), strict=True)))
-        assert {name: told[name] for name in wanted} == wanted
-        said = {
-            text
-            for some in kept.values()
-            for texts in leaks.collect_utterances(some).values()
-            for text in texts
-        }
-        assert not said & found.every
+    splits = {split: list(release.instances(corpus, split)) for split in SPLITS}
+    kept, counts = found.filter_corpus(splits)
+    told = {split: (counts[split]["dialogues"], counts[split]["kept"]) for split in SPLITS}
+    told["all"] = tuple(map(sum, zip(*told.values(), strict=True)))
+    assert {name: told[name] for name in KEPT[corpus]} == KEPT[corpus]
+    said = {
+        text
+        for some in kept.values()
+        for texts in leaks.collect_utterances(some).values()
+        for text in texts
+    }
+    assert not said & found.every
 
 
 # --- statistics ---------------------------------------------------------------------------------

@@ -25,7 +25,8 @@ from tasktransfer.training.run import train_stage
 INSTANCES = 24
 PAIRS = [(task.dataset, task.name) for task in PAPER_TASKS]
 FIRST_OF_KIND = {task.kind: task.name for task in reversed(PAPER_TASKS)}.values()
-"""Tasks whose trainings are not slow tests."""
+QUICK = {(FAMILIES[n % len(FAMILIES)], task) for n, task in enumerate(sorted(FIRST_OF_KIND))}
+"""Families and tasks whose trainings are not slow tests: each kind of task with one family."""
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,7 @@ def instances(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     return found
 
 
-@pytest.fixture(scope="module", params=FAMILIES)
+@pytest.fixture(scope="module")
 def encoded(
     request: pytest.FixtureRequest,
     instances: dict[str, Path],
@@ -63,11 +64,13 @@ def encoded(
 
 
 @pytest.mark.parametrize(
-    ("dataset", "task"),
+    ("encoded", "dataset", "task"),
     [
-        pytest.param(d, t, id=f"{d}-{t}", marks=[pytest.mark.slow] * (t not in FIRST_OF_KIND))
+        pytest.param(f, d, t, id=f"{f}-{d}-{t}", marks=[pytest.mark.slow] * ((f, t) not in QUICK))
+        for f in FAMILIES
         for d, t in PAIRS
     ],
+    indirect=["encoded"],
 )
 def test_every_task_trains_and_scores_with_every_family(
     encoded: tuple[Family, Path, dict[str, Path]], dataset: str, task: str, tmp_path: Path

@@ -57,9 +57,21 @@ def sixty(split: EncodedSplit) -> list[int]:
     return [example % len(split) for example in range(60)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("double", [False, True], ids=["float32", "float64"])
+@pytest.mark.parametrize(
+    ("double", "family", "kind"),
+    [
+        pytest.param(
+            double,
+            family,
+            kind,
+            id=f"{'float64' if double else 'float32'}-{family}-{kind}",
+            marks=[pytest.mark.slow] * (not double and kind != "multiple_choice"),
+        )
+        for double in (False, True)
+        for family in FAMILIES
+        for kind in KINDS
+    ],
+)
 def test_one_update_has_the_gradient_of_the_plain_padded_batch(
     load: Loader, family: Family, kind: str, double: bool
 ) -> None:

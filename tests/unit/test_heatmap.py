@@ -72,6 +72,12 @@ def study(
     )
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Frames:
+    """Return a study with every planned run."""
+    return study(tmp_path_factory.mktemp("whole"), set())
+
+
 def figure_of(results: Frames) -> Figure:
     figure = plot_heatmap(results, "DailyDialog")
     assert figure is not None
@@ -115,8 +121,8 @@ def legend(figure: Figure) -> list[str]:
     return [text.get_text() for text in figure.legends[0].get_texts()]
 
 
-def test_cells_hold_the_baseline_and_the_improvement(tmp_path: Path) -> None:
-    figure = figure_of(study(tmp_path, set()))
+def test_cells_hold_the_baseline_and_the_improvement(whole: Frames) -> None:
+    figure = figure_of(whole)
     bert, t5 = panels(figure)
     assert [label.get_text() for label in bert.get_xticklabels()] == ["ER", "DNLI", "TC"]
     assert [label.get_text() for label in bert.get_yticklabels()] == ["ER", "DNLI", "TC"]
@@ -132,8 +138,8 @@ def test_cells_hold_the_baseline_and_the_improvement(tmp_path: Path) -> None:
     assert t5.get_ylabel().startswith("t5")
 
 
-def test_colours_say_the_sign_and_the_diagonal_is_neutral(tmp_path: Path) -> None:
-    bert = panels(figure_of(study(tmp_path, set())))[0]
+def test_colours_say_the_sign_and_the_diagonal_is_neutral(whole: Frames) -> None:
+    bert = panels(figure_of(whole))[0]
     cells = next(found for found in bert.collections if found.get_label() == "cells")
     faces = dict(zip(cells_of(bert, "cells"), cells.get_facecolor(), strict=True))
     red, _, blue, _ = faces[0, 1]
@@ -165,11 +171,10 @@ def test_missing_cells_are_hatched_never_zero(tmp_path: Path) -> None:
     ]
 
 
-def test_cells_that_survive_are_framed_and_the_legend_says_so(tmp_path: Path) -> None:
-    results = study(tmp_path, set())
-    cells = results["cells"]
+def test_cells_that_survive_are_framed_and_the_legend_says_so(whole: Frames) -> None:
+    cells = whole["cells"]
     survives = (cells["source"] == TASKS[0]) & (cells["model"] == "bert")
-    figure = figure_of(with_cells(results, q=survives.map({True: 0.01, False: 0.6}),
+    figure = figure_of(with_cells(whole, q=survives.map({True: 0.01, False: 0.6}),
                                   significant=survives))  # fmt: skip
     bert, t5 = panels(figure)
     assert sorted(cells_of(bert, "significant")) == [(0, 1), (0, 2)]
@@ -201,27 +206,25 @@ def test_a_cell_that_lost_its_other_seeds_is_of_one_training(tmp_path: Path) -> 
     assert legend(figure)[1:3] == [SURVIVES_LABEL, ONE_TRAINING_LABEL]
 
 
-def test_cells_that_left_a_race_are_hatched_in_their_own_way(tmp_path: Path) -> None:
-    results = study(tmp_path, set())
-    cells = results["cells"]
+def test_cells_that_left_a_race_are_hatched_in_their_own_way(whole: Frames) -> None:
+    cells = whole["cells"]
     left = (cells["source"] == TASKS[1]) & (cells["model"] == "bert")
     why = cells["no_interval"].astype(object).where(~left, NO_INTERVAL)
-    results = with_cells(results, no_interval=why, n_seeds=cells["n_seeds"].where(~left, 1))
+    results = with_cells(whole, no_interval=why, n_seeds=cells["n_seeds"].where(~left, 1))
     figure = figure_of(results)
     bert, t5 = panels(figure)
     assert cells_of(bert, "hatched lightly") == [(1, 0), (1, 2)]
     assert cells_of(t5, "hatched lightly") == cells_of(bert, "one training") == []
     assert all(grid(bert)[1])  # their numbers are still there
     assert LEFT_LABEL in legend(figure)
-    assert LEFT_LABEL not in legend(figure_of(study(tmp_path / "whole", set())))
+    assert LEFT_LABEL not in legend(figure_of(whole))
     [dataset] = payload(results, "")["datasets"]
     marks = Counter(cell["mark"] for cell in dataset["cells"] if cell["state"] == "transfer")
     assert marks["left-race"] == 2
     assert flaws(figure) == []
 
 
-def test_targets_whose_baseline_has_not_learned_are_dotted(tmp_path: Path) -> None:
-    results = study(tmp_path, set())
+def test_targets_whose_baseline_has_not_learned_are_dotted(whole: Frames) -> None:
     states = {"bert": {TASKS[1]: "not better", TASKS[2]: "learned"}, "t5": {}}
     references = pd.DataFrame(
         [
@@ -230,13 +233,13 @@ def test_targets_whose_baseline_has_not_learned_are_dotted(tmp_path: Path) -> No
             for target, state in of_model.items()
         ]
     )
-    figure = figure_of(results.replace({"references": references}))
+    figure = figure_of(whole.replace({"references": references}))
     bert, t5 = panels(figure)
     assert cells_of(bert, "dotted") == [(0, 1), (1, 1), (2, 1)]
     assert cells_of(t5, "dotted") == []
     assert all(all(row) for row in grid(bert))  # their numbers are still there
     assert UNLEARNED_LABEL in legend(figure)
-    assert UNLEARNED_LABEL not in legend(figure_of(results))
+    assert UNLEARNED_LABEL not in legend(figure_of(whole))
     assert flaws(figure) == []
 
 
@@ -297,11 +300,10 @@ def test_colours_end_at_100_per_cent_and_cells_beyond_are_marked(tmp_path: Path)
     assert flaws(figure) == []
 
 
-def test_a_figure_without_frames_says_why(tmp_path: Path) -> None:
-    results = study(tmp_path, set())
-    none = figure_of(with_cells(results, q=0.6, significant=False))
+def test_a_figure_without_frames_says_why(whole: Frames) -> None:
+    none = figure_of(with_cells(whole, q=0.6, significant=False))
     assert legend(none)[1] == "no cell survives false-discovery control (q ≤ 0.05)"
-    untested = figure_of(with_cells(results, q=np.nan, significant=False))
+    untested = figure_of(with_cells(whole, q=np.nan, significant=False))
     assert legend(untested) == ["diagonal: baseline score", "no cell was tested"]
     assert not any(cells_of(axes, "significant") for axes in untested.axes)
 
@@ -368,7 +370,7 @@ def test_limits_of_improvements_are_robust_in_small_studies(
     assert compute_improvement_limit(np.array(improvements)) == limit
 
 
-def test_multi_source_bars_beside_their_singles(tmp_path: Path) -> None:
+def test_multi_source_bars_beside_their_singles(tmp_path: Path, whole: Frames) -> None:
     sources = tuple(sorted((TASKS[0], TASKS[1])))
     several: list[Run] = [
         ("DailyDialog", model, "multitask", sources, TASKS[2], seed)
@@ -385,11 +387,10 @@ def test_multi_source_bars_beside_their_singles(tmp_path: Path) -> None:
     assert [bool(patch.get_hatch()) for patch in t5.patches] == [True, True]
     assert "missing" in [text.get_text() for text in figure.legends[0].get_texts()]
     assert [label.get_text() for label in t5.get_xticklabels()] == ["TC\nfrom DNLI + ER"]
-    assert plot_multi_source_bars(study(tmp_path / "none", set()), "DailyDialog") is None
+    assert plot_multi_source_bars(whole, "DailyDialog") is None
 
 
-def test_scores_of_prompted_models_appear_once(tmp_path: Path) -> None:
-    results = study(tmp_path, set())
+def test_scores_of_prompted_models_appear_once(whole: Frames) -> None:
     asked = build_frame(
         [
             ("DailyDialog", "smol", shots, target, value, *[np.nan] * 2, 2, 1.0, 1, 1, 1, 9, 9,
@@ -399,7 +400,7 @@ def test_scores_of_prompted_models_appear_once(tmp_path: Path) -> None:
         ],
         PROMPTED,
     )  # fmt: skip
-    figure = plot_heatmap(results.replace({"prompted": asked}), "DailyDialog")
+    figure = plot_heatmap(whole.replace({"prompted": asked}), "DailyDialog")
     assert figure is not None
     (table,) = [axes for axes in figure.axes if axes.get_title(loc="left") == TITLE]
     labels = [text.get_text() for text in table.get_yticklabels()]
@@ -408,16 +409,15 @@ def test_scores_of_prompted_models_appear_once(tmp_path: Path) -> None:
     assert (texts.count("11.0"), texts.count("22.0")) == (2, 2)
     assert [text.get_text() for text in table.texts] == ["11.0"] * 2 + ["22.0"] * 2
     assert flaws(figure) == []
-    part = select_dataset(results.replace({"prompted": asked}), "Friends")
+    part = select_dataset(whole.replace({"prompted": asked}), "Friends")
     assert part["prompted"].empty
-    plain = plot_heatmap(results, "DailyDialog")
+    plain = plot_heatmap(whole, "DailyDialog")
     assert plain is not None
     assert len(plain.axes) == len(figure.axes) - 1
 
 
-def test_effects_are_points_and_faded_unless_their_interval_excludes_zero(tmp_path: Path) -> None:
-    results = study(tmp_path, set())
-    rows = results["cells"].sort_values(["model", "source", "target"], ignore_index=True)
+def test_effects_are_points_and_faded_unless_their_interval_excludes_zero(whole: Frames) -> None:
+    rows = whole["cells"].sort_values(["model", "source", "target"], ignore_index=True)
     one_seed = rows.index == 2
     rows = rows.assign(
         low=np.where(rows.index % 2, 0.5, -30.0),
@@ -425,7 +425,7 @@ def test_effects_are_points_and_faded_unless_their_interval_excludes_zero(tmp_pa
         n_seeds=np.where(one_seed, 1, rows["n_seeds"]),
     )
     rows.loc[one_seed, "low"] = 0.5  # the interval of one seed is over dialogues alone
-    figure = plot_effects(results.replace({"cells": rows}), "DailyDialog")
+    figure = plot_effects(whole.replace({"cells": rows}), "DailyDialog")
     assert figure is not None
     bert, _ = panels(figure)
     assert grid(bert)[0] == ["40.5", "+10.0", "+10.0"]
@@ -436,7 +436,7 @@ def test_effects_are_points_and_faded_unless_their_interval_excludes_zero(tmp_pa
         if text.get_weight() == "bold"
         and int(text.get_position()[0]) != int(text.get_position()[1])
     }
-    shorts = {task: name for task, name in results.metadata.shorts.items() if name in names}
+    shorts = {task: name for task, name in whole.metadata.shorts.items() if name in names}
     certain = rows[(rows["model"] == "bert") & (rows.index % 2 == 1)]
     assert bold == {
         (shorts[source], shorts[target])

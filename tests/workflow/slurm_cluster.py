@@ -110,9 +110,6 @@ class Cluster:
         lines = self.call("squeue", "--noheader", "--format=%i|%j|%T|%N", *chosen).splitlines()
         return {line.split("|")[0]: line.split("|")[1] for line in lines}
 
-    def node_of(self, job: str) -> str:
-        return self.call("squeue", "--noheader", f"--jobs={job}", "--format=%N")
-
     def state_of(self, node: str) -> str:
         """Return the node's state: idle, mixed, drained, down ..."""
         return self.call("sinfo", "--noheader", f"--nodes={node}", "--format=%T")

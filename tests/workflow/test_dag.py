@@ -46,7 +46,9 @@ def test_adding_a_seed_runs_its_trainings_only(study: Sandbox) -> None:
     assert all("seed1-" in line for line in trained(study))
 
 
-@pytest.mark.parametrize("keys", [{"algorithms": []}, {"pairs": []}])
+@pytest.mark.parametrize(
+    "keys", [{"algorithms": []}, pytest.param({"pairs": []}, marks=pytest.mark.slow)]
+)
 def test_baselines_alone_are_a_study(keys: dict[str, list[str]], tmp_path: Path) -> None:
     study = sandbox(tmp_path)
     study.write(**keys)
@@ -68,12 +70,14 @@ def test_adding_a_task_runs_its_baseline_and_its_pairs_only(study: Sandbox) -> N
     assert most <= 2
 
 
+@pytest.mark.slow
 def test_adding_a_model_runs_its_trainings_only(study: Sandbox) -> None:
     study.write(models=[MODEL, OTHER])
     assert study.run() == {"baseline": 2, "multitask": 1, "finetune": 4, "collect": 1}
     assert all("/tiny-gpt/" in line for line in trained(study))
 
 
+@pytest.mark.slow
 def test_adding_a_source_pair_runs_its_trainings_only(tmp_path: Path) -> None:
     def studied(*pairs: tuple[str, str]) -> dict[str, Any]:
         named = [{"source": source, "target": target} for source, target in pairs]
@@ -91,6 +95,7 @@ def test_adding_a_source_pair_runs_its_trainings_only(tmp_path: Path) -> None:
     assert len(records(made)) == 6 + 3
 
 
+@pytest.mark.slow
 def test_adding_a_dataset_runs_its_trainings_only(study: Sandbox) -> None:
     friends = {"tasks": ["question_answering"]}
     study.write(datasets=SMALL["datasets"] | {"Friends": friends}, algorithms=["baseline"])
@@ -124,7 +129,7 @@ def test_kept_checkpoints_stay(study: Sandbox) -> None:
         assert len([p for p in study.paths(kind, "checkpoint") if "seed9" in str(p)]) == count
 
 
-@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("kept", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_a_pretraining_shared_by_targets_is_kept_for_a_later_one(
     tmp_path: Path, kept: bool
 ) -> None:

@@ -13,6 +13,10 @@ from pathlib import Path
 import pytest
 from dag_study import ROOT, A, B, C, Sandbox, records, touch_later
 
+of_each_kind = pytest.mark.parametrize(
+    "kind", [pytest.param("baseline", marks=pytest.mark.slow), "finetune"]
+)
+
 
 def test_comments_and_documents_start_nothing(study: Sandbox) -> None:
     """Every source file of the checkout gets a comment and is newer than all results."""
@@ -34,7 +38,7 @@ def test_comments_and_documents_start_nothing(study: Sandbox) -> None:
     assert records(study) == before
 
 
-@pytest.mark.parametrize("kind", ["baseline", "finetune"])
+@of_each_kind
 def test_a_deleted_record_is_made_again_and_nothing_else(study: Sandbox, kind: str) -> None:
     record = next(p for p in study.paths(kind, "metrics.json") if "+" not in p.parents[1].name)
     record.unlink()
@@ -42,7 +46,7 @@ def test_a_deleted_record_is_made_again_and_nothing_else(study: Sandbox, kind: s
     assert record.exists()
 
 
-@pytest.mark.parametrize("kind", ["baseline", "finetune"])
+@of_each_kind
 def test_a_damaged_record_is_trained_again_and_never_complete(study: Sandbox, kind: str) -> None:
     record = next(p for p in study.paths(kind, "metrics.json") if "+" not in p.parents[1].name)
     content, ahead = record.read_text(), time.time() + 1000

@@ -12,13 +12,13 @@ from hostile_configs import MEBIBYTES, SECONDS, Case, cases
 from tasktransfer.datasets.multiwoz.tiny_world import generate
 
 ROOT = Path(__file__).resolve().parents[2]
+QUICK = ("results", "null as a key")
 NAMES = (
-    "results",
+    *QUICK,
     "checkpoints.keep",
     "few_shot.draws",
     "evaluation.decoding.groups",
     "too many snapshots",
-    "null as a key",
 )
 CASES = [next(case for case in cases() if name in case.name) for name in NAMES]
 MEASURED = """
@@ -33,7 +33,13 @@ A process inherits the peak memory of its parent, and the test process may have 
 """
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=case.name, marks=[] if name in QUICK else [pytest.mark.slow])
+        for name, case in zip(NAMES, CASES, strict=True)
+    ],
+)
 def test_a_dry_run_refuses_it(case: Case, tmp_path: Path) -> None:
     generate(tmp_path / "world", dialogues=24)
     (tmp_path / "study.yaml").write_text(case.text)

@@ -1,11 +1,16 @@
-"""A design from outside the package, run end to end by Snakemake."""
+"""A design from outside the package: its tables by Snakemake, and its nodes by commands.
+
+Its nodes are computed in this process. Only a slow test has Snakemake compute them, because each of
+its jobs imports torch.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
+import shutil
 import sys
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +19,8 @@ import pytest
 import yaml
 from forked_snakemake import run_snakemake
 
+from empathetic_study import make
+from tasktransfer.cli import main
 from tasktransfer.designs import open_study
 from tasktransfer.results.common_frames import RESOURCES, build_common_columns
 from tasktransfer.results.records import read_record
@@ -42,43 +49,56 @@ ENVIRONMENT = {
 }
 
 
-def call(folder: Path, *words: str) -> str:
-    """Run a command that must succeed, and return its output."""
-    if words[0] == "snakemake":
-        done = run_snakemake(words[1:], folder, ENVIRONMENT)
-    else:
-        done = subprocess.run(
-            [sys.executable, "-m", *words],
-            cwd=folder,
-            env=ENVIRONMENT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+def snakemake(folder: Path, *words: str) -> str:
+    """Run Snakemake, which must succeed, and return its output."""
+    words = (
+        *(*words, "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"),
+        *("--workflow-profile", str(ROOT / "profiles" / "default")),
+        *("--max-jobs-per-timespan", "100/1s"),
+        *("--configfile", "study.yaml"),
+    )
+    done = run_snakemake(words, folder, ENVIRONMENT)
     logs = "\n".join(log.read_text()[-1500:] for log in (folder / "results").rglob("*.log"))
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:] + logs[-6000:]
     return done.stdout + done.stderr
 
 
-def snakemake_words(*words: str) -> tuple[str, ...]:
-    return (
-        *("snakemake", *words, "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"),
-        *("--workflow-profile", str(ROOT / "profiles" / "default")),
-        *("--max-jobs-per-timespan", "100/1s"),
-        *("--configfile", "study.yaml"),
-    )
+def tell(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """Run a command on the study, which must succeed, and return its standard output."""
+    assert main([*words, "--config", "study.yaml"]) == 0, words
+    return capsys.readouterr().out
 
 
-def snakemake(folder: Path, *words: str) -> str:
-    return call(folder, *snakemake_words(*words))
+def list_records(folder: Path) -> dict[Path, int]:
+    """Return path of a record → time of its last change."""
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("results/*/**/metrics.json")}
 
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("toy")
     (folder / "study.yaml").write_text(yaml.safe_dump(STUDY))
+    with chdir(folder):
+        opened = open_study("study.yaml")
+        make(opened)
+        for stage in opened.plan.stages:  # as Snakemake leaves them
+            shutil.rmtree(Path(opened.folder(stage), "checkpoint"))
+    before = list_records(folder)
     snakemake(folder, "all")
+    assert len(before) == 8 and list_records(folder) == before
     return folder
+
+
+@pytest.mark.slow
+def test_snakemake_computes_every_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("study.yaml").write_text(yaml.safe_dump(STUDY))
+    snakemake(tmp_path, "all")
+    opened = open_study("study.yaml")
+    for node in opened.plan.nodes:
+        assert read_record(Path(opened.record(node)))["node"]["digest"] == node.digest
+    assert Path("results/figures/spearman.png").exists()
+    assert Path("results/report.html").exists()
 
 
 def test_every_node_left_its_record(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,6 +144,7 @@ def test_nothing_is_done_twice(study: Path) -> None:
     assert "Nothing to be done" in snakemake(study, "all")
 
 
+@pytest.mark.slow
 def test_a_damaged_evaluation_is_made_again(study: Path) -> None:
     record = next((study / "results/evaluations").rglob("metrics.json"))
     whole = json.loads(record.read_text())
@@ -134,27 +155,31 @@ def test_a_damaged_evaluation_is_made_again(study: Path) -> None:
     assert record.with_name("metrics.json.damaged-1").exists()
 
 
-def test_commands_walk_its_nodes(study: Path) -> None:
-    seen = json.loads(call(study, "tasktransfer", "plan", "--config", "study.yaml", "--json"))
+def test_commands_walk_its_nodes(
+    study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(study)
+    seen = json.loads(tell(capsys, "plan", "--json"))
     assert seen["runs"]["by_method"] == {"frozen": 1, "fit": 1}
     others = [{"kind": kind, "total": n, "done": n, "left": 0} for kind, n in OTHERS]
     assert seen["others"] == others
-    status = call(study, "tasktransfer", "status", "--config", "study.yaml")
+    status = tell(capsys, "status")
     assert "2 of 2 trainings done" in status
     assert "1 of 1 fits, 1 of 1 derived data, 4 of 4 evaluations" in status
-    gc = call(study, "tasktransfer", "gc", "--config", "study.yaml", "--records")
-    assert "nothing to remove" in gc
-    record = next((study / "results/evaluations").rglob("metrics.json"))
-    told = call(study, "tasktransfer", "explain", record.parent.name, "--config", "study.yaml")
+    assert "nothing to remove" in tell(capsys, "gc", "--records")
+    record = next(Path("results/evaluations").rglob("metrics.json"))
+    told = tell(capsys, "explain", record.parent.name)
     assert "spearman" in told
-    assert f"snakemake {record.relative_to(study)} --cores 1 --configfile study.yaml" in told
+    assert f"snakemake {record} --cores 1 --configfile study.yaml" in told
 
 
-def test_another_lab_takes_every_node(study: Path) -> None:
-    options = ("--config", "study.yaml", "--set", "results=merged")
-    seen = call(study, "tasktransfer", "merge", "results", *options, "--json")
+def test_another_lab_takes_every_node(
+    study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(study)
+    seen = tell(capsys, "merge", "results", "--set", "results=merged", "--json")
     assert json.loads(seen)["counts"]["taken"] == 8
-    assert "4 of 4 evaluations" in call(study, "tasktransfer", "status", *options)
+    assert "4 of 4 evaluations" in tell(capsys, "status", "--set", "results=merged")
 
 
 def test_a_limit_keeps_each_prediction_with_its_instance(
