@@ -47,9 +47,28 @@ def shared() -> Path:
     return SHARED
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_fsync() -> Iterator[None]:
+    """Leave out fsync, since no file of a test has to survive a power cut."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _datasets_of_one_file() -> Iterator[None]:
     """Remove datasets that studies added to the process, for the sake of other test files."""
+    yield from restore_datasets()
+
+
+@pytest.fixture
+def datasets_of_one_test() -> Iterator[None]:
+    """Remove datasets that a test added to the process."""
+    yield from restore_datasets()
+
+
+def restore_datasets() -> Iterator[None]:
+    """Remove the datasets that were added while a fixture was in use."""
     from tasktransfer.datasets import DATASETS  # noqa: PLC0415
 
     before = dict(DATASETS)
@@ -81,3 +100,9 @@ def load(models_folder: Path) -> Loader:
     from small_models import loader  # noqa: PLC0415
 
     return loader(models_folder)
+
+
+@pytest.fixture
+def small(load: Loader, models_folder: Path) -> Path:
+    """Return the folder of small models, which ``load`` fills."""
+    return models_folder

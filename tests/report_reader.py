@@ -24,7 +24,6 @@ CUT = """const beyond = (one) => one.getBoundingClientRect().right > arguments[0
     return [...document.querySelectorAll('table, figure img, dl, p')].filter(beyond)
         .map((one) => one.id || one.textContent.slice(0, 60))"""
 """Script that returns the elements of a page beyond a width."""
-OPEN_ALL = "for (const one of document.querySelectorAll('details')) one.open = true;"
 AXE = Path(sys.prefix, "axe-core", "axe.min.js")
 DARK = [{"name": "prefers-color-scheme", "value": "dark"}]
 INSIDE = "return document.documentElement.scrollWidth <= window.innerWidth"

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
-from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -144,12 +143,10 @@ def finish_all(
     wanted: Callable[[Run], bool] = lambda run: True,
 ) -> None:
     """Finish every planned run that is selected."""
-    # Nothing here has to survive a power cut, and waiting for the disk takes most of the time.
-    with mock.patch("os.fsync"):
-        for run in transfer_runs(study.plan):
-            if wanted(run):
-                task = get_task(run.about["dataset"], run.about["target"])
-                finish(study, run, dev=dev(run), test=test(run), answers=answers(run, task))
+    for run in transfer_runs(study.plan):
+        if wanted(run):
+            task = get_task(run.about["dataset"], run.about["target"])
+            finish(study, run, dev=dev(run), test=test(run), answers=answers(run, task))
 
 
 def refresh_digest(predictions: Path) -> None:

@@ -142,8 +142,6 @@ def predictions_folder(record: Path) -> None:
     record.with_name(ROWS).mkdir()
 
 
-DEV_SCORE = "training__selections__0__dev_score"
-
 KINDS: dict[str, tuple[Damage, str]] = {
     "truncated": (truncated, "not valid JSON"),
     "empty": (empty, "not valid JSON"),

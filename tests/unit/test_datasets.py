@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,12 +28,7 @@ PAPER = ROOT / "workflow" / "presets" / "paper.yaml"
 SOURCE = ROOT / "src" / "tasktransfer"
 
 
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    before = dict(DATASETS)
-    yield
-    DATASETS.clear()
-    DATASETS.update(before)
+pytestmark = pytest.mark.usefixtures("datasets_of_one_test")
 
 
 # --- adding -------------------------------------------------------------------------------------

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tasktransfer.core.specs import ModelSpec
-from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import load_config
 from tasktransfer.designs.empathetic.config import EmpatheticConfig
 from tasktransfer.designs.empathetic.plan import plan
@@ -20,12 +18,7 @@ from tasktransfer.results.revisions import Revisions, find_revisions
 PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
 
 
-@pytest.fixture(autouse=True)
-def forgets_datasets() -> Iterator[None]:
-    before = dict(DATASETS)
-    yield
-    DATASETS.clear()
-    DATASETS.update(before)
+pytestmark = pytest.mark.usefixtures("datasets_of_one_test")
 
 
 def planned(preset: str, **changes: Any) -> tuple[EmpatheticConfig, Any]:

@@ -42,7 +42,6 @@ from transformers import (
     GPT2LMHeadModel,
 )
 
-from small_models import Loader
 from tasktransfer.core.nodes import Start
 from tasktransfer.core.specs import FAMILIES, Family, Selection, Training
 from tasktransfer.datasets import get_task
@@ -68,12 +67,6 @@ LEFT = {
     },
 }
 """What a checkpoint holds: nothing of the model's own weights."""
-
-
-@pytest.fixture
-def small(load: Loader, models_folder: Path) -> Path:
-    """Write a small checkpoint, and return its folder."""
-    return models_folder
 
 
 # --- as peft does it ----------------------------------------------------------------------------

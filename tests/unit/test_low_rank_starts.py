@@ -28,7 +28,6 @@ from peft import (
 from safetensors.torch import load_file
 from transformers import AutoModel
 
-from small_models import Loader
 from tasktransfer.core.nodes import Evaluation, Outcome, Start
 from tasktransfer.core.specs import AdapterStart, Family
 from tasktransfer.errors import ModelError
@@ -39,13 +38,6 @@ from tasktransfer.models.representation import compute_representations
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_record_rows, select_task_rows
 from tasktransfer.training.hardware import Hardware
-
-
-@pytest.fixture
-def small(load: Loader, models_folder: Path) -> Path:
-    """Write a small checkpoint, and return its folder."""
-    return models_folder
-
 
 # --- one adapter after another ------------------------------------------------------------------
 

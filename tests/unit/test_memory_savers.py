@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from small_models import Loader, small_stage
+from small_models import small_stage
 from tasktransfer.core.specs import FAMILIES, Family, LowRank, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError, ModelError
@@ -24,12 +24,6 @@ from tasktransfer.training.run import train_stage
 TASK = "emotion_recognition"
 TRAINING = Training(epochs=2, batch_size=2, learning_rate=3e-3, precision="float32", dropout=0.2)
 TWICE = replace(TRAINING, gradient_checkpointing=True)
-
-
-@pytest.fixture
-def small(load: Loader, models_folder: Path) -> Path:
-    """Write a small checkpoint, and return its folder."""
-    return models_folder
 
 
 def losses(small: Path, family: Family, training: Training, out: Path) -> list[float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from tasktransfer.config import generate_schema
 from tasktransfer.core.nodes import Data
 from tasktransfer.core.plan import Plan
 from tasktransfer.core.specs import ModelSpec
-from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import load_config
 from tasktransfer.designs.panel.config import PanelConfig
 from tasktransfer.designs.panel.plan import plan
@@ -27,12 +25,7 @@ from tasktransfer.results.revisions import Revisions
 PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
 
 
-@pytest.fixture(autouse=True)
-def forgets_datasets() -> Iterator[None]:
-    before = dict(DATASETS)
-    yield
-    DATASETS.clear()
-    DATASETS.update(before)
+pytestmark = pytest.mark.usefixtures("datasets_of_one_test")
 
 
 def planned(preset: str, **changes: Any) -> tuple[PanelConfig, Plan]:

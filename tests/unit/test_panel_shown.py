@@ -222,9 +222,6 @@ def own_less_others(*, value: float, p: float, low: float, high: float) -> pd.Da
     return build_frame(rows, EXPERTS)
 
 
-ABOVE_AND_BELOW = {"single": (20.0, 0.01, 5.0, 35.0), "cosine-last": (-9.0, 0.02, -15.0, -3.0)}
-
-
 def planted() -> dict[str, pd.DataFrame]:
     """Return frames in which the panel is above single on one set and below the cosine.
 

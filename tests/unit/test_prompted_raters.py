@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from empathetic_study import make
 from language_server import Server, serving
 from tasktransfer.cli import main
 from tasktransfer.core.ancestors import add_ancestors
-from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs.commands import read_frames, write_collected, write_statistics
 from tasktransfer.designs.outputs import list_outputs
@@ -119,14 +118,6 @@ def test_both_templates_show_context_response_criterion_and_scale() -> None:
     for prompt in judge.prompts:
         for text in ("Hi there.", "Hello!", "Maintains Context", "from 1 (worst) to 3 (best)"):
             assert text in prompt
-
-
-@pytest.fixture(scope="module", autouse=True)
-def forgets_datasets() -> Iterator[None]:
-    before = dict(DATASETS)
-    yield
-    DATASETS.clear()
-    DATASETS.update(before)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from small_models import Loader, small_stage
+from small_models import small_stage
 from tasktransfer.core.nodes import Stage, Start, merge_selections
 from tasktransfer.core.specs import FAMILIES, Family, Selection, Training
 from tasktransfer.errors import ModelError
@@ -38,12 +38,6 @@ from tasktransfer.training.run import train_stage
 EMOTIONS, NLI = "emotion_recognition", "dialogue_nli"
 TRAINING = Training(epochs=2, batch_size=2, learning_rate=1e-3, precision="float32")
 STILL = replace(TRAINING, learning_rate=1e-12, epochs=1)
-
-
-@pytest.fixture
-def small(load: Loader, models_folder: Path) -> Path:
-    """Write a small checkpoint, and return its folder."""
-    return models_folder
 
 
 def train(small: Path, stage: Stage, out: Path, starts: tuple[str, ...] = (), **job: Any) -> Record:
