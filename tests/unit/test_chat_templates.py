@@ -216,6 +216,7 @@ def test_the_date_is_not_todays() -> None:
             "{% for a in range(9**5) %}{% for b in range(9**5) %}{% endfor %}{% endfor %}",
             "does not end within",
             id="endless",
+            marks=pytest.mark.slow,
         ),
         pytest.param("{{ 'a' * 10**9 }}", "cannot render a prompt: MemoryError", id="large"),
     ],
