@@ -55,9 +55,9 @@ from benchmarks.own_data_methods import (
 )
 from tasktransfer.core.references import CONTRASTIVE, FROZEN
 from tasktransfer.data.cache import MANIFEST, prepare, read_instances
+from tasktransfer.data.samples import select_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import open_study
-from tasktransfer.encoding.encoded import select_instances
 from tasktransfer.evaluation.embedded import join_parts
 from tasktransfer.files import replace_file
 from tasktransfer.stats.clustered import compute_percentile_interval

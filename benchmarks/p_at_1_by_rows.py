@@ -18,9 +18,9 @@ import torch
 from torch.nn import functional
 from transformers import AutoModel, AutoTokenizer
 
+from tasktransfer.data.samples import select_indices
 from tasktransfer.designs.empathetic.sources.cards import REPLY
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES
-from tasktransfer.encoding.encoded import select_indices
 from tasktransfer.metrics.retrieval import p_at_1, select_block_rows
 from tasktransfer.models.dual_encoder import pool_mean
 

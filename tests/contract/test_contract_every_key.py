@@ -44,6 +44,8 @@ ELSEWHERE = {
     "datasets.*.revision": _HUB,
     "datasets.*.splits.*": _HUB,
     "design": "contract/test_contract_choices.py::test_other_test_scores_change_no_choice",
+    "learning_curve": "unit/test_learning_curve.py"
+    "::test_fine_tuning_is_in_the_curve_if_its_samples_were_trained",
     "models[].adapter.*": _ADAPTERS,
     "models[].reads": "unit/test_panel_twin.py"
     "::test_a_classifier_reads_the_first_token_and_not_the_pooler",

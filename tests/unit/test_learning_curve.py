@@ -17,13 +17,21 @@ from test_find_errors import STUDY, WORDS
 
 from study_records import write_records
 from tasktransfer import cli
-from tasktransfer.data.cache import prepare
+from tasktransfer.core.samples import FRACTIONS, NEXT
+from tasktransfer.data.cache import prepare, read_instances
+from tasktransfer.data.recipes import Ingredients
+from tasktransfer.data.samples import (
+    derive_sampled_dialogues,
+    select_dialogues,
+    select_instances,
+)
 from tasktransfer.designs import open_study
-from tasktransfer.jobs.learning_curve import describe_curve, select_dialogues
+from tasktransfer.designs.transfer.runs import SAMPLES, is_sample, transfer_runs
+from tasktransfer.jobs.learning_curve import describe_curve
 from tasktransfer.stats.bootstrap import Trainings
 from tasktransfer.stats.cells import Cell
 from tasktransfer.stats.draws import make_instance_units
-from tasktransfer.stats.learning_curve import FRACTIONS, NEXT, compute_curve
+from tasktransfer.stats.learning_curve import compute_curve
 
 UNITS = make_instance_units(200)
 
@@ -101,9 +109,9 @@ def test_the_sentence_says_what_more_labels_are_likely_to_give() -> None:
     ]
 
 
-def test_the_command_writes_the_table_and_the_report_shows_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def folder_of_tickets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write a study of 120 dialogues with prepared instances, and change to its folder."""
     monkeypatch.chdir(tmp_path)
     names, chance = list(WORDS), np.random.default_rng(0)
     rows = []
@@ -114,9 +122,16 @@ def test_the_command_writes_the_table_and_the_report_shows_it(
     Path("tickets.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     datasets = json.loads(json.dumps(STUDY["datasets"]))
     del datasets["Tickets"]["tasks"]["mood"]
-    Path("study.yaml").write_text(yaml.safe_dump({**STUDY, "datasets": datasets, "seeds": 2}))
+    limited = {"seeds": 2, "training": {"epochs": 1, "limit_train": 60}}
+    Path("study.yaml").write_text(yaml.safe_dump({**STUDY, "datasets": datasets, **limited}))
     study = open_study("study.yaml")
     prepare("Tickets", study.get_release("Tickets"), False, study.instances("Tickets"))
+    return tmp_path
+
+
+def test_the_command_writes_the_table_and_the_report_shows_it(
+    folder_of_tickets: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main(["learning-curve", "study.yaml", "--seeds", "3", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     frame = pd.read_parquet("results/tables/learning_curve.parquet")
@@ -127,10 +142,74 @@ def test_the_command_writes_the_table_and_the_report_shows_it(
     assert cli.main(["learning-curve", "study.yaml", "--task", "intent"]) == 0
     assert "Labelling about as many again" in capsys.readouterr().out
     assert len(pd.read_parquet("results/tables/learning_curve.parquet")) == 5, "replaced"
-    alone = {key: value for key, value in STUDY.items() if key != "references"}
-    Path("study.yaml").write_text(yaml.safe_dump({**alone, "datasets": datasets, "seeds": 2}))
+    config = yaml.safe_load(Path("study.yaml").read_text())
+    del config["references"]
+    Path("study.yaml").write_text(yaml.safe_dump(config))
     write_records(open_study("study.yaml"))
     for command in ("collect", "statistics", "figures", "report"):
         assert cli.main([command, "study.yaml"]) == 0, capsys.readouterr().err
     assert Path("results/figures/learning_curve.png").exists()
     assert "Scores by number of training dialogues" in Path("results/report.html").read_text()
+
+
+def test_fine_tuning_trains_on_the_samples_that_references_are_fitted_on(
+    folder_of_tickets: Path,
+) -> None:
+    config = yaml.safe_load(Path("study.yaml").read_text())
+    without = open_study("study.yaml").plan
+    Path("curve.yaml").write_text(yaml.safe_dump({**config, "learning_curve": True}))
+    study = open_study("curve.yaml")
+    assert {node.digest for node in without.nodes} < {node.digest for node in study.plan.nodes}
+    samples = [run for run in study.plan.runs if is_sample(run)]
+    assert len(samples) == 2 * 3
+    assert not set(samples) & set(transfer_runs(study.plan))
+    train = read_instances(study.instances("Tickets"), "intent", "train")
+    dialogues = sorted({instance.dialogue_id for instance in train})
+    for run in samples:
+        (stage,) = run.stages
+        assert stage.data.settings["limit_train"] == 60 and stage.seed == run.seed
+        ingredients = Ingredients(
+            (Path(study.instances("Tickets")),), (), (), ("intent",), stage.data.settings
+        )
+        derived = derive_sampled_dialogues(ingredients)
+        limited = select_instances(train, 60)
+        ids = sorted({instance.dialogue_id for instance in limited})
+        assert len(ids) == 60 < len(dialogues)
+        kept = select_dialogues(ids, stage.data.settings["fraction"], run.seed)
+        assert {one.dialogue_id for one in derived["intent", "train"]} == kept
+        test = read_instances(study.instances("Tickets"), "intent", "test")
+        assert derived["intent", "test"] == test
+
+
+def test_fine_tuning_is_in_the_curve_if_its_samples_were_trained(
+    folder_of_tickets: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["learning-curve", "study.yaml", "--seeds", "2"]) == 0
+    assert "set learning_curve: true in the config" in capsys.readouterr().out
+    config = yaml.safe_load(Path("study.yaml").read_text())
+    Path("curve.yaml").write_text(
+        yaml.safe_dump({**config, "learning_curve": True, "baseline_seeds": 3})
+    )
+    study = open_study("curve.yaml")
+    assert cli.main(["learning-curve", "curve.yaml", "--seeds", "2"]) == 0
+    told = capsys.readouterr().out
+    assert "bert: 2 of 2 seeds of fine-tuning are not in the curve" in told
+    accuracy = {**SAMPLES, "baseline": 1.0}
+    write_records(study, lambda run: 0.4 + 0.5 * accuracy[run.method])
+    assert cli.main(["learning-curve", "curve.yaml", "--seeds", "2", "--json"]) == 0
+    rows = pd.DataFrame(json.loads(capsys.readouterr().out))
+    tuned = rows[rows["method"] == "fine_tuning"]
+    assert tuned["fraction"].tolist() == [*FRACTIONS, NEXT]
+    assert tuned["n_seeds"].tolist() == [2, 2, 2, 2, 0]
+    assert tuned["score"].is_monotonic_increasing
+    assert tuned["dialogues"].tolist() == [15, 30, 45, 60, 120]
+    sample = next(run for run in study.plan.runs if is_sample(run))
+    Path(study.record(sample.stages[0])).unlink()
+    assert cli.main(["learning-curve", "curve.yaml", "--seeds", "2"]) == 0
+    assert "bert: 1 of 2 seeds of fine-tuning are not in the curve" in capsys.readouterr().out
+    for command in ("collect", "statistics", "figures", "report"):
+        assert cli.main([command, "curve.yaml"]) == 0, capsys.readouterr().err
+    assert "fine-tuning" in Path("results/figures/learning_curve.md").read_text()
+    assert cli.main(["explain", "learning_curve", "fine_tuning", "0.25", "curve.yaml"]) == 0
+    told = capsys.readouterr().out
+    assert "baseline_25_percent" in told and "baseline_50_percent" not in told

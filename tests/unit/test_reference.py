@@ -10,13 +10,13 @@ import pytest
 from tasktransfer import metrics
 from tasktransfer.core.specs import Training
 from tasktransfer.data.cache import prepare, read_instances, read_manifest
+from tasktransfer.data.samples import select_indices
 from tasktransfer.datasets import get_task
 from tasktransfer.datasets.tiny_world import generate
 from tasktransfer.designs.transfer import reference as making
 from tasktransfer.designs.transfer.frames import FRAMES
 from tasktransfer.designs.transfer.reference import compute_reference_rows
 from tasktransfer.designs.transfer.tables import reference
-from tasktransfer.encoding.encoded import select_indices
 from tasktransfer.errors import RecordError
 from tasktransfer.evaluation.reference import WITHOUT_MODEL
 from tasktransfer.results.frame_files import read_brought_frame

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tasktransfer.core.references import REFERENCES
+from tasktransfer.core.specs import ModelSpec
 
 FINE_TUNING, ADAPTER, TRANSFER, PROMPTED = "fine_tuning", "adapter", "transfer", "prompted"
 
@@ -21,6 +22,12 @@ trains the model for few updates and without a head. Fine-tuning trains it with 
 adds settings and parts to it, and transfer trains it several times. A prompted model is usually
 many times larger, which makes each prediction expensive.
 """
+
+
+def name_training(model: ModelSpec) -> str:
+    """Return the method of a model's trainings: fine-tuning of all weights or of an adapter."""
+    is_adapted = model.adapter is not None or model.adapter_reduction is not None
+    return ADAPTER if is_adapted else FINE_TUNING
 
 
 def format_method(method: str) -> str:

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tasktransfer.core.samples import SAMPLED
 from tasktransfer.data.cache import read_instances
 from tasktransfer.data.permuted import derive_permuted_answers
+from tasktransfer.data.samples import derive_sampled_dialogues
 from tasktransfer.errors import ConfigError
 from tasktransfer.tasks.card import SPLITS, Instance
 
@@ -87,6 +89,7 @@ def _add_prefix(instance: Instance, words: str) -> Instance:
 RECIPES: dict[str, Recipe] = {
     "prepend_labels": prepend_labels,
     "permuted_answers": derive_permuted_answers,
+    SAMPLED: derive_sampled_dialogues,
 }
 
 

@@ -14,12 +14,13 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from tasktransfer.data.prepared import find_instances_folder, has_generated_dialogues
+from tasktransfer.data.samples import select_indices
 from tasktransfer.errors import DataError
 from tasktransfer.files import compute_sha256, json_text
 from tasktransfer.layers.ragged import (
@@ -30,8 +31,6 @@ from tasktransfer.layers.ragged import (
     compute_starts,
     index_spans,
 )
-
-T = TypeVar("T")
 
 IGNORED = -100
 """Label that losses ignore, for an answer lost by truncation."""
@@ -182,19 +181,6 @@ class EncodedSplit:
                 if example in self.answers
             },
         )
-
-
-def select_indices(count: int, limit: int | None) -> Longs:
-    """Return the indices of the instances within a limit, in the split's order.
-
-    They are the first of a fixed shuffle of ``count`` instances.
-    """
-    return np.sort(np.random.default_rng(0).permutation(count)[:limit])
-
-
-def select_instances(instances: Sequence[T], limit: int | None) -> list[T]:
-    """Return the instances within a limit, which all trainings with this limit use."""
-    return [instances[number] for number in select_indices(len(instances), limit)]
 
 
 def write_split(

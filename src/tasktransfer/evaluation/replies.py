@@ -24,7 +24,8 @@ import torch
 
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes import Evaluation, Outcome, Pool
-from tasktransfer.encoding.encoded import EncodedSplit, read_split, select_indices
+from tasktransfer.data.samples import select_indices
+from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.evaluation.decoding import search_diverse_beams
 from tasktransfer.evaluation.outcome import Places, load_judged

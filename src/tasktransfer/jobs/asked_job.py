@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 from tasktransfer import metrics
 from tasktransfer.core.nodes import Evaluation, Outcome
 from tasktransfer.data.cache import read_instances
+from tasktransfer.data.samples import select_instances
 from tasktransfer.datasets import get_task
-from tasktransfer.encoding.encoded import select_instances
 from tasktransfer.errors import ConfigError, EndpointError, escape_line
 from tasktransfer.evaluation.prompting.probes import get_answers_folder
 from tasktransfer.jobs import inputs

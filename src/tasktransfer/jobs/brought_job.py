@@ -10,8 +10,8 @@ import numpy as np
 from tasktransfer.config.places import expand_path
 from tasktransfer.core.nodes import Evaluation
 from tasktransfer.data.brought import read_ratings, read_replies
+from tasktransfer.data.samples import select_instances
 from tasktransfer.datasets.file_digests import compute_files_digest
-from tasktransfer.encoding.encoded import select_instances
 from tasktransfer.errors import DataError
 from tasktransfer.evaluation.numbers import compute_measures
 from tasktransfer.jobs.recorded_job import Made

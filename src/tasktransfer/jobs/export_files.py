@@ -18,9 +18,9 @@ from tasktransfer.core.references import (
     STRENGTH,
 )
 from tasktransfer.data.cache import read_instances
+from tasktransfer.data.samples import select_instances
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.declared.inputs import find_scope
-from tasktransfer.encoding.encoded import select_instances
 from tasktransfer.errors import ConfigError
 from tasktransfer.jobs import inputs
 from tasktransfer.jobs.export_candidates import ExportCandidate

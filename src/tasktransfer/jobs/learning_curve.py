@@ -1,9 +1,9 @@
-"""Learning curves of references: scores on nested samples of the training dialogues."""
+"""Learning curves: scores on nested samples of the training dialogues."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from functools import partial
 from itertools import product
@@ -14,7 +14,7 @@ import numpy as np
 
 from tasktransfer import metrics
 from tasktransfer.core.fidelity import Scoring
-from tasktransfer.core.nodes import Fit
+from tasktransfer.core.nodes import Data, Fit
 from tasktransfer.core.references import (
     LIMIT_TEST,
     LIMIT_TRAIN,
@@ -23,22 +23,21 @@ from tasktransfer.core.references import (
     REFERENCES,
     SCORING,
     SPLIT,
-    TFIDF,
 )
+from tasktransfer.core.samples import FRACTIONS, NEXT
 from tasktransfer.data.cache import MANIFEST, read_instances
+from tasktransfer.data.samples import select_dialogues, select_instances
 from tasktransfer.datasets import get_task
-from tasktransfer.encoding.encoded import select_instances
-from tasktransfer.errors import ConfigError, DataError, RecordError
+from tasktransfer.errors import DataError, RecordError
 from tasktransfer.evaluation.reference import Answers, Embed, Reference
 from tasktransfer.files.progress import show_progress
 from tasktransfer.jobs import inputs
-from tasktransfer.jobs.export_candidates import choose_task
 from tasktransfer.jobs.needs import get_fit_model
 from tasktransfer.jobs.reference_job import create_predictor
 from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.results.study import Study
 from tasktransfer.stats.cells import NO_SEED, Scored, gather_cells, score_tallies
-from tasktransfer.stats.learning_curve import FRACTIONS, NEXT, compute_curve
+from tasktransfer.stats.learning_curve import compute_curve
 from tasktransfer.tasks.card import Instance, Task
 
 CurveRow = tuple[Any, ...]
@@ -47,22 +46,23 @@ dialogues, number of instances, and the numbers of a ``CurvePoint``."""
 
 
 def compute_learning_curves(
-    study: Study, task: str | None, seeds: int, no_model: str
+    study: Study, dataset: str, name: str, seeds: int, no_model: str
 ) -> list[CurveRow]:
     """Compute the learning curve of each reference of a study, except the most frequent label.
 
     Args:
         study: a study whose dialogues are prepared.
-        task: as in ``choose_task``.
+        dataset, name: the task.
         seeds: number of samples of each size.
         no_model: name of the model of references that read none.
 
+    Returns:
+        The rows; none if no reference learns from dialogues.
+
     Raises:
-        ConfigError: the study has no such task, or no reference that learns.
         DataError: scikit-learn is not installed, or there are too few training dialogues.
         RecordError: the dialogues are not prepared.
     """
-    dataset, name = choose_task(study, task)
     fits = {
         (fit.learner, str(fit.settings.get(MODEL))): fit  # one for all seeds
         for fit in study.plan.fits
@@ -72,11 +72,6 @@ def compute_learning_curves(
         and SPLIT not in fit.settings
     }
     learning = [fit for fit in fits.values() if fit.learner != MOST_FREQUENT]
-    if not learning:
-        raise ConfigError(
-            f"{study.config_file}: None of the references learns from dialogues. Add {TFIDF} "
-            "to references."
-        )
     rows: list[CurveRow] = []
     for fit in show_progress(learning, "learning curves"):
         model = get_fit_model(study, fit).name if MODEL in fit.settings else no_model
@@ -88,20 +83,30 @@ def compute_learning_curves(
 
 
 def _compute_curve(study: Study, fit: Fit, task: Task, seeds: int) -> Iterator[CurveRow]:
-    folder = inputs.cache(study, fit.data)
-    if not (folder / MANIFEST).exists():
-        raise RecordError(
-            f"{folder}: The dialogues are not prepared. Run the study with `tasktransfer run`."
-        )
-    limits = {"train": fit.settings.get(LIMIT_TRAIN), "test": fit.settings.get(LIMIT_TEST)}
     train, test = (
-        select_instances(read_instances(folder, task.name, split), limit)
-        for split, limit in limits.items()
+        read_limited(study, fit.data, task.name, split, fit.settings.get(limit))
+        for split, limit in (("train", LIMIT_TRAIN), ("test", LIMIT_TEST))
     )
     predict = create_predictor(study, fit, _embed_once)
     yield from score_samples(
         task, predict, train, test, seeds, fit.settings.get(SCORING, "default")
     )
+
+
+def read_limited(
+    study: Study, data: Data, task: str, split: str, limit: int | None
+) -> list[Instance]:
+    """Return a task's instances of a split within a limit.
+
+    Raises:
+        RecordError: the dialogues are not prepared.
+    """
+    folder = inputs.cache(study, data)
+    if not (folder / MANIFEST).exists():
+        raise RecordError(
+            f"{folder}: The dialogues are not prepared. Run the study with `tasktransfer run`."
+        )
+    return select_instances(read_instances(folder, task, split), limit)
 
 
 def score_samples(
@@ -117,12 +122,7 @@ def score_samples(
     Raises:
         DataError: there are fewer than four training dialogues.
     """
-    dialogues = sorted({instance.dialogue_id for instance in train})
-    if len(dialogues) < 1 / FRACTIONS[0]:
-        raise DataError(
-            f"{task.name}: {len(dialogues)} training dialogues are too few for a learning "
-            "curve. Provide more dialogues."
-        )
+    dialogues = list_dialogues(task.name, train)
     score = partial(_score, task, test, scoring)
     scored = [((f"{1.0}",), NO_SEED, score(predict(task, train, test, 0)))]  # first: all texts
     sizes: dict[float, list[int]] = {1.0: [len(train)]}
@@ -131,18 +131,42 @@ def score_samples(
         sample = [instance for instance in train if instance.dialogue_id in names]
         sizes.setdefault(fraction, []).append(len(sample))
         scored.append(((f"{fraction}",), seed, score(predict(task, sample, test, seed))))
+    yield from build_points(scored, len(dialogues), sizes)
+
+
+def list_dialogues(task: str, train: Sequence[Instance]) -> list[str]:
+    """Return the ids of the training dialogues, sorted.
+
+    Raises:
+        DataError: there are fewer than four.
+    """
+    dialogues = sorted({instance.dialogue_id for instance in train})
+    if len(dialogues) < 1 / FRACTIONS[0]:
+        raise DataError(
+            f"{task}: {len(dialogues)} training dialogues are too few for a learning "
+            "curve. Provide more dialogues."
+        )
+    return dialogues
+
+
+def build_points(
+    scored: Iterable[tuple[tuple[str], int, Scored]],
+    dialogues: int,
+    sizes: Mapping[float, Sequence[int]],
+) -> Iterator[CurveRow]:
+    """Yield fraction, dialogues, instances and ``CurvePoint`` of each point.
+
+    Args:
+        scored: fraction as text, seed and score of each training on a sample.
+        dialogues: number of all training dialogues.
+        sizes: fraction → numbers of training instances of its samples.
+    """
     cells = {float(key): cell for (key,), cell in gather_cells(scored).items()}
     for point in compute_curve(cells):
         numbers = astuple(point)
-        count = round(point.fraction * len(dialogues))
-        instances = round(fmean(sizes.get(point.fraction, [point.fraction * len(train)])))
-        yield (numbers[0], count, instances, *numbers[1:])
-
-
-def select_dialogues(dialogues: Sequence[str], fraction: float, seed: int) -> set[str]:
-    """Return a sample of dialogues; smaller fractions with the same seed are part of it."""
-    order = np.random.default_rng(seed).permutation(len(dialogues))
-    return {dialogues[n] for n in order[: round(fraction * len(dialogues))]}
+        count = round(point.fraction * dialogues)
+        instances = fmean(sizes.get(point.fraction, [point.fraction * fmean(sizes[1.0])]))
+        yield (numbers[0], count, round(instances), *numbers[1:])
 
 
 def _score(task: Task, test: Sequence[Instance], scoring: Scoring, predictions: Answers) -> Scored:

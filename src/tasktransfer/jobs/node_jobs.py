@@ -15,9 +15,9 @@ from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Stage, Start
 from tasktransfer.core.references import REFERENCES
 from tasktransfer.data.cache import read_instances, write_release
 from tasktransfer.data.recipes import Ingredients, Judge, Rank, find_recipe
+from tasktransfer.data.samples import select_indices
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.datasets.dataset import Release
-from tasktransfer.encoding.encoded import select_indices
 from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.numbers import compute_expected_values, compute_measures
 from tasktransfer.files.progress import show_progress

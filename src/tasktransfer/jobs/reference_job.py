@@ -23,8 +23,8 @@ from tasktransfer.core.references import (
     TUNING,
 )
 from tasktransfer.data.cache import read_instances
+from tasktransfer.data.samples import select_instances
 from tasktransfer.datasets import get_task
-from tasktransfer.encoding.encoded import select_instances
 from tasktransfer.evaluation.numbers import compute_measures
 from tasktransfer.evaluation.reference import Embed, Reference, choose_predictor
 from tasktransfer.files import replace_file

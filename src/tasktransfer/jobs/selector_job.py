@@ -12,8 +12,8 @@ import numpy as np
 from tasktransfer.core.nodes import Data, Fit, Start
 from tasktransfer.core.specs import Training
 from tasktransfer.data.cache import read_instances, read_manifest
+from tasktransfer.data.samples import select_instances
 from tasktransfer.datasets import as_seen_from, get_task, resolve_task
-from tasktransfer.encoding.encoded import select_instances
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.files.progress import show_progress

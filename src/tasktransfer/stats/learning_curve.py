@@ -15,12 +15,9 @@ from math import inf, nan
 
 import numpy as np
 
+from tasktransfer.core.samples import FRACTIONS, NEXT
 from tasktransfer.stats.bootstrap import Trainings, compute_confidence, compute_mean_confidence
 from tasktransfer.stats.cells import Cell
-
-FRACTIONS = (0.25, 0.5, 0.75, 1.0)
-NEXT = 2.0
-"""Fraction of the training dialogues after as many are labelled again."""
 
 
 @dataclass(frozen=True, slots=True)

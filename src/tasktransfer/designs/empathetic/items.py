@@ -8,10 +8,10 @@ from typing import Any
 
 from tasktransfer.data.cache import read_instances
 from tasktransfer.data.prepared import require_prepared
+from tasktransfer.data.samples import select_instances
 from tasktransfer.designs.empathetic.config import get_config
 from tasktransfer.designs.empathetic.plan import plan_items
 from tasktransfer.designs.empathetic.sources.cards import ED, REPLY, TURN
-from tasktransfer.encoding.encoded import select_instances
 from tasktransfer.results.study import Study
 
 

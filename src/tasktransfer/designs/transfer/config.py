@@ -188,6 +188,11 @@ class TransferConfig(CommonConfig):
         "baseline has a higher dev score than all references; the choice is made once, in "
         "tables/learned_targets.json",
     )
+    learning_curve: bool = Field(
+        default=False,
+        description="also train the targets' baselines on 25, 50 and 75 % of the training "
+        "dialogues, with each seed, so that tasktransfer learning-curve has fine-tuning",
+    )
     baseline_seeds: Seeds | None = Field(
         default=None,
         description=(
@@ -335,7 +340,7 @@ class TransferConfig(CommonConfig):
         content["controls"] = self.planned_controls
         del content["references"]  # came later, and changes no other node
         added_later = ("pairs", "sources", "targets", "allow_leaks", "racing", "baseline_seeds")
-        for key in (*added_later, "controls", "selectors", "check_baselines"):
+        for key in (*added_later, "controls", "selectors", "check_baselines", "learning_curve"):
             if not content[key]:
                 del content[key]
         if set(content["checkpoints"]["keep"]) == set(STAGE_KINDS):  # all; one kind was added later

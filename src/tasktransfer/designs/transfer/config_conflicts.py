@@ -42,6 +42,10 @@ def find_contradictions(parts: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _find_race_problems(parts, algorithms)
     if parts.get("check_baselines"):
         yield from _find_check_problems(parts, algorithms)
+    if parts.get("learning_curve") and not trains:
+        yield Problem(
+            "learning_curve", "has no effect if no model is trained: remove it, or train a model"
+        )
     if parts.get("baseline_seeds"):
         yield from _find_missing_baseline_seeds(parts["baseline_seeds"], parts.get("seeds", ()))
     if "training" in parts:

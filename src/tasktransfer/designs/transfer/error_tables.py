@@ -10,9 +10,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tasktransfer.core.lazy import LazyPackage
+from tasktransfer.core.methods import METHODS
 from tasktransfer.core.references import REFERENCES
 from tasktransfer.core.runs import Run
-from tasktransfer.designs.transfer.runs import BASELINE, is_reference
+from tasktransfer.core.samples import NEXT
+from tasktransfer.designs.transfer.runs import BASELINE, SAMPLES, is_reference
 from tasktransfer.present.columns import (
     Column,
     Head,
@@ -30,7 +32,7 @@ else:
 
 
 def _name_method(name: str) -> str:
-    return REFERENCES.get(name, name)
+    return METHODS.get(name, name)
 
 
 def _is_source_run(row: Mapping[str, Any], run: Run) -> bool:
@@ -40,6 +42,20 @@ def _is_source_run(row: Mapping[str, Any], run: Run) -> bool:
     if is_reference(run):
         return bool(run.about["reference"] == row["method"])
     return bool(run.method == BASELINE == row["method"] and run.about["target"] == row["target"])
+
+
+def _is_on_curve(row: Mapping[str, Any], run: Run) -> bool:
+    """Return whether a row of a learning curve is computed from a run.
+
+    A forecast is computed from all fractions, and the score of a fraction from its own runs.
+    """
+    if row["method"] in REFERENCES:
+        return _is_source_run(row, run)
+    names = (run.about.get("dataset"), run.model, run.about.get("target"))
+    if names != (row["dataset"], row["model"], row["target"]):
+        return False
+    fraction = 1.0 if run.method == BASELINE else SAMPLES.get(run.method)
+    return fraction is not None and float(row["fraction"]) in (fraction, NEXT)
 
 
 def _format_fraction(fraction: str) -> str:
@@ -138,5 +154,5 @@ CURVE_TABLE = Table(
     "that stays as it was, and one that falls again by as many points as it last fell.",
     nothing="has no learning curve. `tasktransfer learning-curve` computes it",
     certain=False,
-    runs=_is_source_run,
+    runs=_is_on_curve,
 )

@@ -1,15 +1,38 @@
-"""The frame ``learning_curve``, which the command of this name computes from the dialogues."""
+"""The frame ``learning_curve``, which the command of this name computes.
+
+The references are fitted again on samples of the dialogues. Fine-tuning has the runs that the
+study's key ``learning_curve`` adds, whose records are read.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 
+from tasktransfer.core.methods import name_training
+from tasktransfer.core.references import TFIDF
+from tasktransfer.core.runs import Run
+from tasktransfer.core.samples import FRACTIONS
+from tasktransfer.designs.transfer.collect.collect import scored as get_stage
 from tasktransfer.designs.transfer.collect.method_columns import LEARNING_CURVE
-from tasktransfer.designs.transfer.runs import NO_MODEL
-from tasktransfer.jobs.learning_curve import compute_learning_curves, describe_curve
+from tasktransfer.designs.transfer.config import get_transfer_config
+from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, SAMPLES
+from tasktransfer.designs.transfer.statistics.references import score_task_rows
+from tasktransfer.errors import ConfigError
+from tasktransfer.jobs.export_candidates import choose_task
+from tasktransfer.jobs.learning_curve import (
+    CurveRow,
+    build_points,
+    compute_learning_curves,
+    describe_curve,
+    list_dialogues,
+    read_limited,
+)
+from tasktransfer.results.collect import Collected, gather
 from tasktransfer.results.frame_files import read_brought_frame
 from tasktransfer.results.frames import Frame
 from tasktransfer.results.store import build_frame, build_schema, write_arrow
@@ -23,19 +46,103 @@ def write_learning_curve(
 ) -> tuple[pd.DataFrame, list[str]]:
     """Compute the learning curves of a task, and add them to the study's tables.
 
+    Args:
+        study: a study whose dialogues are prepared.
+        task: as in ``choose_task``.
+        seeds: number of samples of each size for references.
+
     Returns:
-        The rows of the task, and one sentence per method.
+        The rows of the task, and one sentence per method or missing method.
 
     Raises:
-        ConfigError, DataError, RecordError: as ``compute_learning_curves``.
+        ConfigError: the study has no such task, or no method that learns from dialogues.
+        DataError, RecordError: as ``compute_learning_curves``.
     """
-    rows = compute_learning_curves(study, task, seeds, NO_MODEL)
+    dataset, name = choose_task(study, task)
+    rows = compute_learning_curves(study, dataset, name, seeds, NO_MODEL)
+    trained, notes = compute_training_curves(study, dataset, name)
+    rows += trained
+    if not rows:
+        raise ConfigError(
+            f"{study.config_file}: None of the references learns from dialogues. Add {TFIDF} "
+            "to references." + "".join(f" {note}" for note in notes)
+        )
     frame, path = build_frame(rows, LEARNING_CURVE), Path(study.tables, FILE)
     earlier = read_brought_frame(path, Frame("learning_curve", LEARNING_CURVE, None))
-    dataset, _, name, *_ = rows[0]
     others = earlier[(earlier["dataset"] != dataset) | (earlier["target"] != name)]
     path.parent.mkdir(parents=True, exist_ok=True)
     both = build_frame([*others.itertuples(index=False, name=None), *rows], LEARNING_CURVE)
     schema = build_schema(LEARNING_CURVE)
     write_arrow(path, pa.Table.from_pandas(both, schema=schema, preserve_index=False), None)
-    return frame, describe_curve(rows)
+    return frame, [*describe_curve(rows), *notes]
+
+
+def compute_training_curves(
+    study: Study, dataset: str, task: str
+) -> tuple[list[CurveRow], list[str]]:
+    """Compute the learning curve of the baselines of each model from their records.
+
+    Returns:
+        The rows, and one sentence per model whose curve is missing.
+
+    Raises:
+        DataError: there are too few training dialogues.
+        RecordError: the dialogues are not prepared, or records are damaged.
+    """
+    config = get_transfer_config(study)
+    wanted = [run for run in study.plan.runs if _is_wanted(run, dataset, task)]
+    if not config.learning_curve:
+        note = (
+            "The curve has no fine-tuning: set learning_curve: true in the config, and run the "
+            "study."
+        )
+        return [], [note] if wanted else []
+    collected = gather(study, wanted)
+    rows: list[CurveRow] = []
+    notes = []
+    for model in dict.fromkeys(run.model for run in wanted):
+        planned = _group_by_seed(run for run in wanted if run.model == model)
+        found = _group_by_seed(run for run in collected.runs if run.model == model)
+        complete = {seed: runs for seed, runs in found.items() if len(runs) == len(planned[seed])}
+        if complete:
+            rows += _build_curve(collected, dataset, task, complete)
+        if len(complete) < len(planned):
+            notes.append(
+                f"{model}: {len(planned) - len(complete)} of {len(planned)} seeds of fine-tuning "
+                "are not in the curve, because trainings are missing. Run the study with "
+                "`tasktransfer run`."
+            )
+    return rows, notes
+
+
+def _is_wanted(run: Run, dataset: str, task: str) -> bool:
+    about = run.about
+    is_trained = run.method == BASELINE or run.method in SAMPLES
+    return is_trained and (about["dataset"], about["target"]) == (dataset, task)
+
+
+def _group_by_seed(runs: Iterator[Run]) -> dict[int, dict[float, Run]]:
+    """Return seed → fraction → run, for seeds with samples."""
+    groups: dict[int, dict[float, Run]] = defaultdict(dict)
+    for run in runs:
+        groups[run.seed][SAMPLES.get(run.method, 1.0)] = run
+    return {seed: runs for seed, runs in groups.items() if len(runs) > 1}
+
+
+def _build_curve(
+    collected: Collected, dataset: str, task: str, seeds: dict[int, dict[float, Run]]
+) -> Iterator[CurveRow]:
+    """Yield the rows of a model's learning curve."""
+    scored, sizes = [], defaultdict(list)
+    for fraction in FRACTIONS:
+        for seed, runs in seeds.items():
+            run = runs[fraction]
+            stage = get_stage(run)
+            rows = collected.rows(stage)
+            scored.append(((f"{fraction}",), seed, score_task_rows(collected, run, rows, task)))
+            sizes[fraction].append(collected.record(stage)["sizes"][task]["train"])
+    study, limit = collected.study, stage.training.limit_train
+    train = read_limited(study, stage.data, task, "train", limit)
+    names = (dataset, stage.model.name, task, name_training(stage.model))
+    for point in build_points(scored, len(list_dialogues(task, train)), sizes):
+        yield (*names, *point)

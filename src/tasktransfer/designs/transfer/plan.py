@@ -37,7 +37,8 @@ from tasktransfer.designs.transfer.pairs import build_short_names, homes, is_for
 from tasktransfer.designs.transfer.prompted import plan_prompted_runs
 from tasktransfer.designs.transfer.racing import Race
 from tasktransfer.designs.transfer.references import plan_reference_runs
-from tasktransfer.designs.transfer.runs import BASELINE, RunName, make_run
+from tasktransfer.designs.transfer.runs import BASELINE, SAMPLES, RunName, make_run
+from tasktransfer.designs.transfer.samples import build_sample_steps, list_sample_runs
 from tasktransfer.designs.transfer.selection import MultiSource
 from tasktransfer.designs.transfer.stage_names import derive_stage_kind, format_stage_label
 from tasktransfer.errors import ConfigError
@@ -81,6 +82,10 @@ def build(
         if config.rules == "challenge":
             refuse_forbidden(config, wanted)
         builder.add(_run(builder, given, wanted))
+    if config.learning_curve:
+        models = [model.name for model in config.trained_models]
+        for wanted in list_sample_runs(config.datasets, models, config.seeds):
+            builder.add(_run(builder, given, wanted))
     for run in _plan_selector_runs(config, builder, given, learned):
         builder.add(run)
     for run in plan_prompted_runs(config, given.data, given.models):
@@ -245,6 +250,8 @@ def _run(builder: PlanBuilder, given: _Given, wanted: RunName) -> Run:
         return make_run(wanted, _plan_across_datasets(builder, given, wanted))
     if algorithm in CONTROLS:
         method = build_control_steps(algorithm, sources, target, Usual(data, training, seed))
+    elif algorithm in SAMPLES:
+        method = build_sample_steps(algorithm, target, Usual(data, training, seed))
     else:
         method = steps(algorithm, sources, target)
     stages = given.stages(builder, method, dataset, model, seed)

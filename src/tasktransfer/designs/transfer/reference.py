@@ -15,9 +15,9 @@ from tasktransfer.core.fidelity import Scoring
 from tasktransfer.core.references import MOST_FREQUENT, TFIDF
 from tasktransfer.core.specs import Training
 from tasktransfer.data.cache import read_instances, read_manifest
+from tasktransfer.data.samples import select_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect.method_columns import REFERENCE
-from tasktransfer.encoding.encoded import select_instances
 from tasktransfer.evaluation.reference import BY_FREQUENCY, WITHOUT_MODEL
 from tasktransfer.files.progress import show_progress
 from tasktransfer.results.frames import list_names

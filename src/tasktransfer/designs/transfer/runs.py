@@ -1,8 +1,9 @@
 """Runs of a transfer study.
 
-A run (``core.runs``) combines a method (an algorithm, a control, a selector, a prompted model or a
-reference) with a model and a seed. ``about`` has ``dataset``, ``sources`` (an empty tuple for a
-baseline) and ``target``. The run's last stage is evaluated on the target's test set.
+A run (``core.runs``) combines a method (an algorithm, a control, a selector, a prompted model, a
+reference, or a baseline on a sample) with a model and a seed. ``about`` has ``dataset``,
+``sources`` (an empty tuple for a baseline) and ``target``. The run's last stage is evaluated on the
+target's test set.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 from tasktransfer.core.nodes import Outcome, Stage, Start
 from tasktransfer.core.plan import Plan
 from tasktransfer.core.runs import Run
+from tasktransfer.core.samples import FRACTIONS
 from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.selection.nodes import is_selection_run
 
@@ -24,6 +26,11 @@ PROMPTED = "prompted"
 REFERENCE, NO_MODEL = "reference", "no model"
 """Method of runs of references, and their model if they read no embeddings. ``about`` also has
 ``reference``; ``target`` is empty, because one fit predicts all tasks of a dataset."""
+
+SAMPLES: Mapping[str, float] = {
+    f"baseline_{100 * fraction:.0f}_percent": fraction for fraction in FRACTIONS if fraction < 1
+}
+"""Method of runs of baselines on a sample of the training dialogues → the sample's fraction."""
 
 CHECK = "reference on dev"
 """Method of runs of references that predict the dev split, for ``check_baselines``."""
@@ -69,16 +76,21 @@ def is_check(run: Run) -> bool:
     return run.method == CHECK
 
 
+def is_sample(run: Run) -> bool:
+    """Return whether the run is a baseline on a sample of the training dialogues."""
+    return run.method in SAMPLES
+
+
 def is_transfer(run: Run) -> bool:
     """Return whether the run is a baseline or uses a transfer algorithm."""
-    others = (is_control, is_selection_run, is_prompted, is_reference, is_check)
+    others = (is_control, is_selection_run, is_prompted, is_reference, is_check, is_sample)
     return not any(is_other(run) for is_other in others)
 
 
 def transfer_runs(plan: Plan) -> tuple[Run, ...]:
     """Return the plan's baselines and transfer runs.
 
-    Controls, selectors, prompted models and references are left out.
+    Controls, selectors, prompted models, references and samples are left out.
     """
     return tuple(run for run in plan.runs if is_transfer(run))
 

@@ -40,7 +40,10 @@ def plan(config: TransferConfig, revisions: Revisions) -> Plan:
     if config.multi_source.mode != "auto" or not config.trained_models:
         return build(config, revisions)
     single_source = build(config, revisions)
-    read = build(config.model_copy(update={"controls": (), "prompted": ()}), revisions)
+    read = build(
+        config.model_copy(update={"controls": (), "prompted": (), "learning_curve": False}),
+        revisions,
+    )
     picked = read_selection(config)
     like = _plan_multi_source_examples(config, revisions)
     chosen_by_split = config.multi_source.choose_by in SPLITS_THAT_CHOOSE
@@ -62,7 +65,7 @@ def _plan_race(
     """
     race = read_race(config.racing, config.seeds, config.results)
     assert race is not None
-    racing = config.model_copy(update={"selectors": ()})
+    racing = config.model_copy(update={"selectors": (), "learning_curve": False})
     rounds = range(1, min(len(race.kept) + 2, len(race.seeds)))
     choices = [
         Choice(

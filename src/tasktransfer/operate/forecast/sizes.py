@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.core.nodes import Data, Stage
+from tasktransfer.core.samples import FRACTION, SAMPLED
 from tasktransfer.core.specs import Family
 from tasktransfer.datasets import DATASETS
 from tasktransfer.files import json_text
@@ -59,16 +60,15 @@ class Sizes:
             limit: largest number of instances; limits in a recipe's settings count too.
         """
         whole = self._volume(data.name, model, task, split)
-        limits = [known for known in (limit, _find_recipe_limit(data, split)) if known is not None]
-        if not limits or min(limits) >= whole.instances:
+        count = _apply_limits(whole.instances, data, split, limit)
+        if count == whole.instances:
             return whole
-        share = min(limits) / whole.instances
-        return Volume(min(limits), round(whole.units * share), round(whole.tokens * share))
+        share = count / whole.instances
+        return Volume(count, round(whole.units * share), round(whole.tokens * share))
 
     def instances(self, data: Data, task: str, split: str, limit: int | None = None) -> int:
         """Return the number of instances in a split of some data, at most ``limit``."""
-        limits = [known for known in (limit, _find_recipe_limit(data, split)) if known is not None]
-        return min([self._count_instances(data.name, task, split), *limits])
+        return _apply_limits(self._count_instances(data.name, task, split), data, split, limit)
 
     def basis(self, dataset: str, model: str) -> str:
         """Return the source of the sizes as text, naming tasks whose size is assumed."""
@@ -153,6 +153,15 @@ def estimate_truncated_mean(mean: float, longest: int) -> float:
     below = 1 - math.exp(-x) * (1 + x + x * x / 2)
     above = math.exp(-x) * (1 + x)
     return mean * below + longest * above
+
+
+def _apply_limits(count: int, data: Data, split: str, limit: int | None) -> int:
+    """Return how many of a split's instances remain within a limit and by the data's recipe."""
+    limits = [known for known in (limit, _find_recipe_limit(data, split)) if known is not None]
+    limited = min([count, *limits])
+    if data.recipe == SAMPLED and split == "train":
+        return round(float(data.settings[FRACTION]) * limited)
+    return limited
 
 
 def _find_recipe_limit(data: Data, split: str) -> int | None:

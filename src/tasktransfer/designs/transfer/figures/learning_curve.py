@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tasktransfer.core.references import REFERENCES
+from tasktransfer.core.methods import METHODS
 from tasktransfer.designs.transfer.runs import NO_MODEL
 from tasktransfer.present.kit.panels import (
     create_panels,
@@ -44,7 +44,7 @@ def plot_learning_curve(frames: Frames) -> Figure | None:
         panel.set_ylabel("score", fontsize=9)
     entries = [
         make_line_entry(
-            REFERENCES[method] if model == NO_MODEL else f"{REFERENCES[method]}, {model}",
+            METHODS[method] if model == NO_MODEL else f"{METHODS[method]}, {model}",
             get_series_look(rank),
         )
         for rank, (method, model) in enumerate(methods)

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.core.ancestors import add_ancestors
-from tasktransfer.core.methods import ADAPTER, FINE_TUNING, METHODS, PROMPTED, TRANSFER
+from tasktransfer.core.methods import METHODS, PROMPTED, TRANSFER, name_training
 from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.references import FROZEN, NEAREST, STRENGTH
 from tasktransfer.core.runs import Run
@@ -232,9 +232,7 @@ def _list_baselines(frames: Frames) -> Iterator[Method]:
             runs.setdefault((about["dataset"], run.model, about["target"]), []).append(run)
     for (dataset, model, task), baseline in frames.share(score_baselines).items():
         of_target = runs[dataset, model, task]
-        spec = get_stage(of_target[0]).model
-        is_adapted = spec.adapter is not None or spec.adapter_reduction is not None
-        name = ADAPTER if is_adapted else FINE_TUNING
+        name = name_training(get_stage(of_target[0]).model)
         cost = _compute_training_cost(collected, of_target)
         yield Method((dataset, task), name, model, None, baseline.cell, cost)
 
