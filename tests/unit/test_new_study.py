@@ -26,6 +26,7 @@ from tasktransfer.cli.new_study import (
     name_models,
 )
 from tasktransfer.core.references import CONTRASTIVE, REFERENCES
+from tasktransfer.datasets.declared.check import check_files
 from tasktransfer.designs import load_config, open_study
 from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.errors import ConfigError
@@ -188,7 +189,7 @@ def test_contrastive_fine_tuning_needs_an_encoder_that_is_not_tiny(
     tmp_path: Path, content: dict[str, Any], is_tuned: bool
 ) -> None:
     (tmp_path / "config.json").write_text(json.dumps(content))
-    wish = StudyRequest((), "intent", ("tiny", str(tmp_path)), 1.0, tmp_path, "Own")
+    wish = StudyRequest("intent", ("tiny", str(tmp_path)), 1.0, tmp_path, "Own")
     assert list_references(wish) == [n for n in REFERENCES if is_tuned or n != CONTRASTIVE]
 
 
@@ -265,3 +266,65 @@ def test_more_hours_give_sources_before_larger_samples(
     config = write_for(500.0, tmp_path, monkeypatch)
     assert "pretrain_finetune" in config["algorithms"]
     assert len(config["datasets"]) == 3
+
+
+@pytest.fixture
+def edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write dialogues whose field `urgency` is edited into a task `hurry`, and return the YAML."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.jsonl").write_text(lines([dialogue("a", number) for number in range(40)]))
+    checked = check_files([Path("own.jsonl")], "Own", None)
+    document = yaml.safe_load(checked.text)
+    tasks = document["datasets"]["Own"]["tasks"]
+    tasks["hurry"] = {**tasks.pop("urgency"), "keeps": "start", "description": "is it urgent?"}
+    document["datasets"]["Own"]["shares"] = {"test": 0.25, "dev": 0.2}
+    path = tmp_path / "own.yaml"
+    path.write_text(yaml.safe_dump(document))
+    return path
+
+
+def test_a_study_is_built_from_an_edited_declaration(
+    edited: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(new_study, "_forecast", lambda *_: 0.1)
+    words = ["--label", "hurry", "--model", "tiny", "--hours", "1", "--out", "study"]
+    assert main(["init", "--dataset", "own.yaml", *words]) == 0, capsys.readouterr().err
+    own = yaml.safe_load(Path("study/config.yaml").read_text())["datasets"]["Own"]
+    assert own["files"] == {"train": "../own.jsonl"}
+    assert own["shares"] == {"test": 0.25, "dev": 0.2}
+    assert own["tasks"]["hurry"]["description"] == "is it urgent?"
+    assert own["tasks"]["hurry"]["keeps"] == "start"
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "message"),
+    [
+        ({}, ["--file", "own.jsonl"], "--file: The option cannot be combined with --dataset"),
+        ({"study": "x"}, [], "Expected one dataset under the key datasets, and no other key"),
+        ({"datasets": {"Friends": {}}}, [], "own.yaml"),
+        ({"datasets": {"Own": {"files": "gone.jsonl"}}}, [], "datasets.Own.tasks"),
+    ],
+)
+def test_wrong_declarations_are_refused_with_their_key(
+    edited: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: dict[str, Any],
+    words: list[str],
+    message: str,
+) -> None:
+    edited.write_text(yaml.safe_dump({**yaml.safe_load(edited.read_text()), **change}))
+    options = ["--label", "hurry", "--model", "tiny", "--hours", "1", "--out", "study"]
+    assert main(["init", "--dataset", "own.yaml", *options, *words]) in (2, 3)
+    assert message in capsys.readouterr().err
+    assert not Path("study").exists()
+
+
+def test_an_edited_declaration_is_tested_on_its_dialogues(
+    edited: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = yaml.safe_load(edited.read_text())
+    document["datasets"]["Own"]["tasks"]["hurry"]["label"] = "gone"
+    edited.write_text(yaml.safe_dump(document))
+    options = ["--label", "hurry", "--model", "tiny", "--hours", "1", "--out", "study"]
+    assert main(["init", "--dataset", "own.yaml", *options]) == 3
+    assert "own.jsonl:1, gone: " in capsys.readouterr().err

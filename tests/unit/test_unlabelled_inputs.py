@@ -84,3 +84,21 @@ def test_the_label_of_a_task_gives_the_scope(
 ) -> None:
     section = TaskSection(kind=kind, label=label)
     assert find_scope(section, DialogueSection.model_validate(dialogue)) == scope
+
+
+def test_empty_turns_are_refused_with_an_option_of_predict_or_skipped(tmp_path: Path) -> None:
+    file = tmp_path / "new.jsonl"
+    rows = [ROWS[0], {"name": "c", "turns": [{"said": " "}, {"said": "so"}]}]
+    rows.append({"name": "d", "turns": [{"said": ""}]})
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    with pytest.raises(DataError, match=r":2, turns\[0\]\.said: The text is empty") as found:
+        read(file, "dialogue", TURNS)
+    assert "or add --skip-empty to skip it" in str(found.value)
+    assert "dialogue.skip" not in str(found.value)
+    notes: list[str] = []
+    inputs = list(open_inputs(file, "dialogue", TURNS, {}, notes, skip_empty=True))
+    assert [each.context for each in inputs] == ["me: hi bye", "so"]
+    assert notes == [
+        f"{file}: 2 turns without text are skipped",
+        f"{file}:3: 1 dialogues from here have no text and no prediction",
+    ]

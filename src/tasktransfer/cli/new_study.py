@@ -77,7 +77,6 @@ class StudyRequest:
     """A request for a study of your own dialogues.
 
     Attributes:
-        files: files with dialogues.
         label: name of the target's field or task.
         models: folder or hub name of each model, or tiny.
         hours: time budget in hours on this machine.
@@ -88,7 +87,6 @@ class StudyRequest:
         cores: number of CPU cores, None for all.
     """
 
-    files: tuple[Path, ...]
     label: str
     models: tuple[str, ...]
     hours: float
@@ -210,9 +208,13 @@ def _build_config(
     references: Sequence[str],
 ) -> dict[str, Any]:
     """Return the config of a study, with paths relative to its folder."""
+    by_split = declared["files"]
+    if not isinstance(by_split, Mapping):  # a declaration that is written by hand
+        by_split = {"train": by_split}
     files = {
         split: [_make_relative(request.folder, Path(path)) for path in _as_list(some)]
-        for split, some in declared["files"].items()
+        for split, some in by_split.items()
+        if some is not None
     }
     own = {**declared, "files": {s: f[0] if len(f) == 1 else f for s, f in files.items()}}
     own["tasks"] = dict(declared["tasks"])

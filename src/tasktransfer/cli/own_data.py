@@ -23,6 +23,7 @@ from tasktransfer.files import json_text
 
 if TYPE_CHECKING:
     from tasktransfer.datasets.declared.check import Checked
+    from tasktransfer.datasets.declared.lengths import Lengths
 
 SKIP_MISSING = (
     "skip rows and turns without a label (missing: skip) instead of reporting them as errors"
@@ -135,6 +136,11 @@ def add_commands(commands: Any) -> None:
     command = add_command(commands, "init", create_study, config=False)
     what = "read dialogues from these files, one per split or one for all (default: ask)"
     command.add_argument("--file", metavar="FILE", nargs="+", type=Path, help=what)
+    what = (
+        "read the dataset that this file declares instead of --file: the output of `data check`, "
+        "as you edited it"
+    )
+    add_option(command, "--dataset", "YAML", what, type=Path)
     add_option(command, "--label", "FIELD", "predict this label field (default: ask)")
     what = "train this model: a folder, a name on the Hub, or tiny (default: ask)"
     add_repeated(command, "--model", "MODEL", what)
@@ -163,16 +169,9 @@ def add_commands(commands: Any) -> None:
 
 def create_study(args: argparse.Namespace) -> None:
     """Create a study that finds the best source task for a label of your own dialogues."""
-    import yaml
-
     from tasktransfer.cli.new_study import StudyRequest, find_release, write_study
-    from tasktransfer.datasets.declared.check import check_files
 
-    files = args.file or [Path(_request_answer("--file", "File with your dialogues"))]
-    name = _choose_dataset_name(args.name, files)
-    checked = check_files(files, name, None, skip_missing=args.skip_missing)
-    _refuse_problems(checked)
-    declared = yaml.safe_load(checked.text)["datasets"][name]
+    name, declared, notes, lengths = _read_dataset(args)
     labels = ", ".join(declared["tasks"])
     label = args.label or _request_answer("--label", f"Label to predict ({labels})")
     models = args.model or [_request_answer("--model", "Model: a folder, a hub name, or tiny")]
@@ -181,11 +180,11 @@ def create_study(args: argparse.Namespace) -> None:
     )
     release = args.release or find_release()
     request = StudyRequest(
-        *(tuple(files), label, tuple(models), hours, args.out, name),
+        *(label, tuple(models), hours, args.out, name),
         *(args.family, release, args.cores),
     )
-    written = write_study(request, declared, checked.lengths)
-    for note in (*checked.notes, *written.notes):
+    written = write_study(request, declared, lengths)
+    for note in (*notes, *written.notes):
         print_note(note)
     if release is None and written.sources:
         print(
@@ -206,6 +205,43 @@ def create_study(args: argparse.Namespace) -> None:
     )
     here = "" if args.out == Path() else f"cd {args.out} && "
     print(f"run it: {here}tasktransfer run; results/report.html begins with the answer")
+
+
+def _read_dataset(
+    args: argparse.Namespace,
+) -> tuple[str, dict[str, Any], list[str], Lengths]:
+    """Return name, declaration, notes and lengths of the dataset of a new study.
+
+    Raises:
+        ConfigError: the declaration has an error, or options contradict each other.
+        DataError: the files have problems.
+    """
+    import yaml
+
+    from tasktransfer.datasets.declared.check import check_files
+    from tasktransfer.datasets.declared.edited import read_declaration, survey_declaration
+
+    if args.dataset is not None:
+        stray = {
+            "--file": args.file,
+            "--name": args.name,
+            "--skip-missing": args.skip_missing,
+        }
+        for option, value in stray.items():
+            if value:
+                raise ConfigError(
+                    f"{option}: The option cannot be combined with --dataset. Write the value into "
+                    f"{args.dataset}."
+                )
+        edited = read_declaration(args.dataset)
+        name = _choose_dataset_name(edited.name, [])
+        return name, edited.section, *survey_declaration(edited)
+    files = args.file or [Path(_request_answer("--file", "File with your dialogues"))]
+    name = _choose_dataset_name(args.name, files)
+    checked = check_files(files, name, None, skip_missing=args.skip_missing)
+    _refuse_problems(checked)
+    declared = yaml.safe_load(checked.text)["datasets"][name]
+    return name, declared, checked.notes, checked.lengths
 
 
 def _request_answer(name: str, question: str) -> str:

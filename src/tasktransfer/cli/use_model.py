@@ -8,6 +8,7 @@ from typing import Any
 
 from tasktransfer.cli.options import (
     add_command,
+    add_flag,
     add_number,
     add_option,
     add_out_option,
@@ -17,6 +18,7 @@ from tasktransfer.cli.options import (
 )
 
 TRAIN_ON = ("train", "train+dev")
+SKIP_EMPTY = "skip turns without text instead of reporting them as errors"
 
 
 def add_commands(commands: Any) -> None:
@@ -75,6 +77,7 @@ def add_commands(commands: Any) -> None:
     add_option(command, "--min-probability", "P", what, type=parse_probability, default=0.0)
     what = "predict N inputs at a time (default: %(default)s)"
     add_number(command, "--batch-size", what, default=32)
+    add_flag(command, "--skip-empty", SKIP_EMPTY)
 
 
 def parse_probability(text: str) -> float:
@@ -110,5 +113,7 @@ def predict_labels(args: argparse.Namespace) -> None:
     """Predict the labels of a file of dialogues with an exported model."""
     from tasktransfer.jobs.predict_job import PredictionRequest, predict_file
 
-    request = PredictionRequest(args.top_k, args.min_probability, args.batch_size)
+    request = PredictionRequest(
+        args.top_k, args.min_probability, args.batch_size, skip_empty=args.skip_empty
+    )
     predict_file(args.folder, args.file, args.out, request)

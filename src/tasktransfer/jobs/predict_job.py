@@ -26,11 +26,12 @@ MOST_NOTES = 5
 
 @dataclass(frozen=True, slots=True)
 class PredictionRequest:
-    """Options of a prediction, as in ``Predictor.predict``."""
+    """Options of a prediction, as in ``Predictor.predict`` and ``open_inputs``."""
 
     top_k: int = 0
     min_probability: float = 0.0
     batch_size: int = 32
+    skip_empty: bool = False
 
 
 def predict_file(folder: Path, file: Path, out: Path | None, request: PredictionRequest) -> None:
@@ -64,7 +65,9 @@ def predict_file(folder: Path, file: Path, out: Path | None, request: Prediction
             f"{folder}: The model also reads {', '.join(missing)}, but their fields are "
             "unknown. Use tasktransfer.load_model, and pass objects with these fields."
         )
-    inputs = open_inputs(file, of.scope, of.dialogue, of.fields, notes)
+    inputs = open_inputs(
+        *(file, of.scope, of.dialogue, of.fields, notes), skip_empty=request.skip_empty
+    )
     with ExitStack() as stack:
         stream: TextIO = sys.stdout
         if out is not None:

@@ -21,11 +21,20 @@ from tasktransfer.datasets.declared.row_fields import (
 from tasktransfer.datasets.declared.section import DialogueName, DialogueSection
 from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.declared.turn_order import sort_keys
+from tasktransfer.errors import DataError
 from tasktransfer.files.fields import Location
 
 LINE = re.compile(r"([^:\n]{1,40}): +(\S.*)")
 """``speaker: text``, one line of a transcript in a cell."""
 EMPTY = "remove the turn, give its text, or set dialogue.skip: empty to skip it"
+
+
+class EmptyTurnError(DataError):
+    """A turn has no text; its location and problem allow another remedy."""
+
+    def __init__(self, location: Location, problem: str) -> None:
+        super().__init__(str(location.error(problem, EMPTY)))
+        self.location, self.problem = location, problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +294,7 @@ def _read_texts(
             problem = (
                 "the text is empty" if isinstance(text, str) else "found None, expected a text"
             )
-            raise at.error(problem, EMPTY)
+            raise EmptyTurnError(at, problem)
         if not isinstance(text, str):
             raise at.error(f"found {show_value(text)}, expected a text", _find_remedy(text))
         named = speaker if section.speaker or len(section.texts) < 2 else get_last_key(field)

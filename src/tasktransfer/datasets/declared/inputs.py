@@ -8,7 +8,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, Turn, read_dialogues
+from tasktransfer.datasets.declared.dialogues import (
+    DeclaredDialogue,
+    EmptyTurnError,
+    Turn,
+    read_dialogues,
+)
 from tasktransfer.datasets.declared.files import DataFile, check_file
 from tasktransfer.datasets.declared.row_fields import ITEMS, get_value
 from tasktransfer.datasets.declared.rows import read_rows
@@ -19,6 +24,8 @@ from tasktransfer.errors import DataError
 TRIED, GUESSED_FROM = 20, 500
 """Maximum numbers of rows on which the fields of the training files are tried, and from which the
 fields of another file are guessed."""
+
+SKIP_EMPTY = "remove the turn, give its text, or add --skip-empty to skip it"
 
 Scope = Literal["dialogue", "turn", "last_turn"]
 
@@ -55,6 +62,8 @@ def open_inputs(
     stored: Mapping[str, Any] | None,
     fields: Mapping[str, str],
     notes: list[str],
+    *,
+    skip_empty: bool = False,
 ) -> Iterator[Input]:
     """Yield the inputs of a file in its order. Memory does not grow with the file.
 
@@ -63,20 +72,36 @@ def open_inputs(
             if it is None, the fields are guessed.
         fields: field of the query → path of its text.
         notes: list to which notes on the file are added.
+        skip_empty: whether turns without text are skipped instead of an error.
 
     Raises:
         DataError: the file, a row or a dialogue cannot be read. Names file, line and remedy.
     """
     file = check_file(path, "the command line")
     section = _choose_section(file, stored, notes)
-    empty, first = 0, ""
-    for dialogue in read_dialogues(read_rows(file, notes), section, path.name.partition(".")[0]):
+    if skip_empty:
+        section = section.model_copy(update={"skip": "empty"})
+    empty, skipped, first = 0, 0, ""
+    for dialogue in _read_with_remedy(file, section, notes):
+        skipped += len(dialogue.empty)
         if not dialogue.turns:
             empty, first = empty + 1, first or dialogue.location.place
             continue
         yield from _list_inputs(dialogue, scope, fields)
+    if skipped:
+        notes.append(f"{path}: {skipped:,} turns without text are skipped")
     if empty:
         notes.append(f"{first}: {empty:,} dialogues from here have no text and no prediction")
+
+
+def _read_with_remedy(
+    file: DataFile, section: DialogueSection, notes: list[str]
+) -> Iterator[DeclaredDialogue]:
+    """Yield the dialogues of a file. The error of an empty turn names an option of ``predict``."""
+    try:
+        yield from read_dialogues(read_rows(file, notes), section, file.path.name.partition(".")[0])
+    except EmptyTurnError as error:
+        raise error.location.error(error.problem, SKIP_EMPTY) from None
 
 
 def _choose_section(

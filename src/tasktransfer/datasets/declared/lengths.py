@@ -34,7 +34,7 @@ class Lengths:
         """Declare what tasks keep of truncated dialogues, and return notes about them.
 
         If many dialogues are truncated, labels of whole dialogues keep both ends, because such a
-        label may be about either end.
+        label may be about either end. Tasks that declare what they keep stay as they are.
 
         Args:
             tasks: task → its section. Sections are replaced, not changed.
@@ -49,7 +49,11 @@ class Lengths:
             f"{len(long):,} dialogues ({100 * fraction:.0f} %) are longer than {limit:,} tokens "
             f"and are truncated: {listed}"
         ]
-        chosen = [name for name, task in tasks.items() if task["kind"] in OF_DIALOGUES]
+        chosen = [
+            name
+            for name, task in tasks.items()
+            if task["kind"] in OF_DIALOGUES and "keeps" not in task
+        ]
         if fraction <= MOST_TRUNCATED or not chosen:
             return notes
         for name in chosen:

@@ -1,0 +1,74 @@
+"""A declaration that a user has edited: it is read from a file and tested on its dialogues."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from tasktransfer.config import yaml_file
+from tasktransfer.core.validation import Problem, list_problems, show
+from tasktransfer.datasets.declared.lengths import Lengths
+from tasktransfer.datasets.declared.section import Declaration
+from tasktransfer.datasets.declared.source import open_source
+from tasktransfer.datasets.declared.survey import TOKENS_A_WORD, get_survey
+from tasktransfer.errors import ConfigError
+
+
+class Edited(NamedTuple):
+    """The only dataset of a file: its name, its section as it is written, and its declaration."""
+
+    name: str
+    section: dict[str, Any]
+    declaration: Declaration
+
+
+def read_declaration(path: Path) -> Edited:
+    """Read the declaration of a dataset in the form that ``data check`` prints.
+
+    Raises:
+        ConfigError: the file cannot be read, does not have one dataset with files, or a key of the
+            dataset is wrong. Names file, line, key and remedy.
+    """
+    document = yaml_file.read(path)
+    if document.problems:
+        raise document.error(document.problems)
+    value = document.value
+    datasets = value.get("datasets") if isinstance(value, dict) else None
+    if not isinstance(datasets, dict) or len(datasets) != 1 or len(value) != 1:
+        raise ConfigError(
+            f"{path}: Expected one dataset under the key datasets, and no other key. Write the "
+            f"output of `tasktransfer data check FILE` to {path}, and edit it there."
+        )
+    ((name, section),) = datasets.items()
+    key = f"datasets.{name}"
+    try:
+        declaration = Declaration.model_validate(section)
+    except ValidationError as error:
+        problems = list_problems(error, section, Declaration.model_json_schema, key)
+        raise document.error(problems) from None
+    if declaration.files is None:
+        remedy = "give its files, or write the config of a study by hand"
+        found = Problem(f"{key}.hub", f"found {show(declaration.hub)}, expected files: {remedy}")
+        raise document.error([found])
+    return Edited(str(name), section, declaration)
+
+
+def survey_declaration(edited: Edited) -> tuple[list[str], Lengths]:
+    """Read all dialogues and answers of a declaration as a study does.
+
+    Returns:
+        Notes for the user, and the estimated lengths of the dialogues.
+
+    Raises:
+        DataError: a file, a row or an answer cannot be read; names file, line, value and remedy.
+    """
+    source = open_source(edited.declaration, f"datasets.{edited.name}")
+    survey = get_survey(edited.declaration, source, edited.name, "", None)
+    lengths = Lengths()
+    for split in source.splits:
+        for dialogue in source.dialogues(split):
+            words = len(dialogue.context.split())
+            lengths.add(round(words * TOKENS_A_WORD), dialogue.location.place)
+    return survey.told, lengths
