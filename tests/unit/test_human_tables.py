@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,6 +14,7 @@ import yaml
 from tasktransfer.designs import load_config
 from tasktransfer.designs.empathetic import human_frames
 from tasktransfer.designs.empathetic.frames import FRAMES
+from tasktransfer.designs.empathetic.human import read_ratings
 from tasktransfer.designs.empathetic.shown import TABLES, build_analysis
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.present.tables import PrintedTable, build_printed_table
@@ -86,8 +88,25 @@ def test_ratings_and_choices_are_printed(tmp_path: Path) -> None:
          "neither": 1}
     ]  # fmt: skip
     assert print_table("human_ratings", frames)[0] == (
-        "Gold", "16", "2.62 ± 0.34", "2.81 ± 0.33", "5.00 ± 0.00",
+        "Gold", "16", "2.62 ± 0.34 [1.67, 3.79]", "2.81 ± 0.33 [2.03, 3.66]", "5.00 ± 0.00",
     )  # fmt: skip
+
+
+def test_intervals_of_ratings_resample_contexts_as_a_whole(tmp_path: Path) -> None:
+    """Ten raters who agree on each context give no more evidence on the contexts than one."""
+    file = tmp_path / "ratings.csv"
+    head = "model,instance,rater,empathy,relevance,fluency"
+    ends = []
+    for raters in (1, 10):
+        lines = [f"A,{c},{r},{1 + c % 5},3,5" for c in range(15) for r in range(raters)]
+        file.write_text("".join(f"{line}\n" for line in (head, *lines)))
+        (rated,) = read_ratings(file)
+        ends.append(rated.interval["empathy"])
+        assert 1 < ends[-1][0] < rated.mean["empathy"] == 3 < ends[-1][1] < 5
+        assert math.isnan(rated.interval["fluency"][0])
+    assert ends[0] == pytest.approx(ends[1])
+    width = (ends[1][1] - ends[1][0]) / 2
+    assert width > 2 * 1.96 * rated.error["empathy"]
 
 
 def test_agreement_has_an_interval_over_contexts(tmp_path: Path) -> None:

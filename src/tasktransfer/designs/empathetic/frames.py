@@ -155,6 +155,12 @@ HUMAN_RATINGS: Columns = (
     ("empathy_sem", NUMBER, "standard error of empathy, for independent ratings"),
     ("relevance_sem", NUMBER, "standard error of relevance, for independent ratings"),
     ("fluency_sem", NUMBER, "standard error of fluency, for independent ratings"),
+    ("empathy_low", NUMBER, "lower end of the 95 % interval of empathy over contexts"),
+    ("relevance_low", NUMBER, "lower end for relevance"),
+    ("fluency_low", NUMBER, "lower end for fluency"),
+    ("empathy_high", NUMBER, "upper end for empathy"),
+    ("relevance_high", NUMBER, "upper end for relevance"),
+    ("fluency_high", NUMBER, "upper end for fluency"),
 )
 HUMAN_CHOICES: Columns = (
     ("model", TEXT, "compared system, the first of the pair in alphabetical order"),

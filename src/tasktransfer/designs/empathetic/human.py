@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tasktransfer.errors import DataError
@@ -23,11 +24,18 @@ from tasktransfer.files import replace_file
 from tasktransfer.files.data_files import read_csv_rows
 from tasktransfer.files.locations import format_location
 from tasktransfer.present.csv_text import to_csv
+from tasktransfer.stats.bootstrap import Trainings, compute_mean_confidence
+from tasktransfer.stats.cells import NO_SEED
+from tasktransfer.stats.draws import compute_jackknife_scores, make_dialogue_units
 
 RATINGS = ("model", "instance", "rater", "empathy", "relevance", "fluency")
 CHOICES = ("first", "second", "instance", "rater", "choice")
 ANSWERS = ("first", "second", "equal", "neither")
 ASKED = RATINGS[3:]
+LOWEST, HIGHEST = 1.0, 5.0
+"""Ends of the scale of ratings."""
+TINY = 1e-9
+"""Largest spread of means, without one context in turn, that is due to rounding."""
 GOLD = "Gold"
 EMOTION_MODELS = ("multi", "pre1", "pre3", "pre5", "Ens-tran", "Ens-dm+")
 """Models with emotion or topic context, by their names after ``ret-`` or ``gen-`` in Figure 5.
@@ -38,12 +46,17 @@ Multitask is included, because only then do Table 5's means come out.
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """Mean and standard error of a model's ratings, per question."""
+    """Mean, standard error and interval of a model's ratings, per question.
+
+    ``error`` treats ratings as independent, as the paper does. ``interval`` has the ends of the
+    95 % interval of the mean over contexts, each resampled with all its ratings; NaN if unknown.
+    """
 
     model: str
     ratings: int
     mean: Mapping[str, float]
     error: Mapping[str, float]
+    interval: Mapping[str, tuple[float, float]]
 
 
 def read_ratings(file: Path) -> list[Rated]:
@@ -53,6 +66,7 @@ def read_ratings(file: Path) -> list[Rated]:
         DataError: a line is invalid; the message has file, line, value and remedy.
     """
     by_model: dict[str, list[tuple[int, ...]]] = {}
+    contexts: dict[str, list[str]] = {}
     for line, row in _read_lines(file, RATINGS):
         for name, value in zip(ASKED, row[3:], strict=True):
             if value not in {"1", "2", "3", "4", "5"}:
@@ -61,18 +75,23 @@ def read_ratings(file: Path) -> list[Rated]:
                     "Write a number from 1 to 5."
                 )
         by_model.setdefault(row[0], []).append(tuple(map(int, row[3:])))
-    return [_summarise_ratings(model, rows) for model, rows in by_model.items()]
+        contexts.setdefault(row[0], []).append(row[1])
+    return [_summarise_ratings(model, rows, contexts[model]) for model, rows in by_model.items()]
 
 
-def _summarise_ratings(model: str, rows: Sequence[tuple[int, ...]]) -> Rated:
+def _summarise_ratings(
+    model: str, rows: Sequence[tuple[int, ...]], contexts: Sequence[str]
+) -> Rated:
     columns = list(zip(*rows, strict=True))
     means = [sum(column) / len(column) for column in columns]
     errors = [_compute_standard_error(column) for column in columns]
+    intervals = [_compute_interval(column, contexts) for column in columns]
     return Rated(
         model,
         len(rows),
         dict(zip(ASKED, means, strict=True)),
         dict(zip(ASKED, errors, strict=True)),
+        dict(zip(ASKED, intervals, strict=True)),
     )
 
 
@@ -81,6 +100,23 @@ def _compute_standard_error(values: Sequence[int]) -> float:
     if count < 2:
         return math.nan
     return math.sqrt(sum((v - mean) ** 2 for v in values) / (count - 1) / count)
+
+
+def _compute_interval(values: Sequence[int], contexts: Sequence[str]) -> tuple[float, float]:
+    """Return the ends of the 95 % interval of the mean over contexts.
+
+    Contexts are left out in turn with all their ratings. Both ends are NaN for one context, and if
+    the mean is the same whichever context is left out.
+    """
+    units = make_dialogue_units(contexts)
+    tally = units.sum_tally(np.array([(value, 1) for value in values], np.float64))
+    resampled = compute_jackknife_scores(tally, lambda sums: sums[..., 0] / sums[..., 1])
+    if units.count < 2 or np.ptp(resampled) < TINY:
+        return math.nan, math.nan
+    mean = np.array([sum(values) / len(values)])
+    trainings = Trainings((NO_SEED,), mean, resampled[None])
+    sure = compute_mean_confidence(trainings, units, least=LOWEST, most=HIGHEST)
+    return sure.low, sure.high
 
 
 def read_choices(file: Path) -> pd.DataFrame:
@@ -172,13 +208,15 @@ def compute_table5(ratios: pd.DataFrame) -> dict[str, float]:
 
 
 def as_rows(rated: Sequence[Rated]) -> list[dict[str, Any]]:
-    """Return means and standard errors as rows of Table 3."""
+    """Return means, standard errors and intervals as rows of Table 3."""
     return [
         {
             "model": model.model,
             "ratings": model.ratings,
             **{name: model.mean[name] for name in ASKED},
             **{f"{name}_sem": model.error[name] for name in ASKED},
+            **{f"{name}_low": model.interval[name][0] for name in ASKED},
+            **{f"{name}_high": model.interval[name][1] for name in ASKED},
         }
         for model in rated
     ]

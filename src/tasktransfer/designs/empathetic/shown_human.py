@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tasktransfer.designs.empathetic.frames import has_choices, has_judgements, has_ratings
 from tasktransfer.present.columns import (
@@ -14,6 +14,7 @@ from tasktransfer.present.columns import (
     make_text_column,
 )
 from tasktransfer.present.declared import FlatTable, Table
+from tasktransfer.present.numbers import is_missing
 from tasktransfer.results.frames import Frames
 
 if TYPE_CHECKING:
@@ -23,10 +24,14 @@ SCALES = ("empathy", "relevance", "fluency")
 
 
 def make_rating_column(key: str) -> Column:
-    """Return the column of a mean with its standard error, as printed in the paper."""
-    return Column(
-        Head(key.capitalize(), "number"), lambda row: f"{row[key]:.2f} ± {row[f'{key}_sem']:.2f}"
-    )
+    """Return the column of a mean with its standard error, and its interval over contexts."""
+
+    def show(row: Mapping[str, Any]) -> str:
+        low, high = row[f"{key}_low"], row[f"{key}_high"]
+        ends = "" if is_missing(low) else f" [{low:.2f}, {high:.2f}]"
+        return f"{row[key]:.2f} ± {row[f'{key}_sem']:.2f}{ends}"
+
+    return Column(Head(key.capitalize(), "number"), show)
 
 
 def _list_agreement_notes(frames: Frames, frame: pd.DataFrame) -> Sequence[str]:
@@ -51,8 +56,9 @@ HUMAN_TABLES = (
         ),
         keys=("model",),
         notes=lambda frames, frame: [
-            "Means with standard errors, as in Table 3 of the paper. The standard errors treat "
-            "ratings as independent."
+            "Means with standard errors (±), as in Table 3 of the paper, which treat ratings as "
+            "independent. The 95 % intervals in brackets resample contexts, each with all its "
+            "ratings; they do not cover the choice of raters."
         ],
         planned=has_ratings,
         runs=lambda row, run: False,
