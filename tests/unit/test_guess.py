@@ -204,3 +204,24 @@ def test_a_field_with_the_names_of_splits_is_not_a_label(tmp_path: Path) -> None
     assert "mood:" in checked.text
     assert "split:" not in checked.text
     assert any("split names the split of each row" in note for note in checked.notes)
+
+
+def test_several_labels_in_one_text_are_noted(tmp_path: Path) -> None:
+    tags = ("late", "late|rude", "rude", "cold|late")
+    content = as_csv([{"text": said(n, 0), "tags": tags[n % 4]} for n in range(40)])
+    checked = check(tmp_path, "own.csv", content)
+    assert not checked.problems
+    assert any(
+        note.startswith("tags: values like 'cold|late' may be several labels with '|' between them")
+        for note in checked.notes
+    )
+    assert "kind: dialogue_classification" in checked.text
+    single = as_csv([{"text": said(n, 0), "tags": ("a|b", "c|d")[n % 2]} for n in range(40)])
+    assert not [note for note in check(tmp_path, "own.csv", single).notes if "several" in note]
+
+
+def test_a_label_with_one_value_is_named(tmp_path: Path) -> None:
+    content = as_csv([{"text": said(n, 0), "topic": "billing"} for n in range(12)])
+    (problem,) = check(tmp_path, "own.csv", content).problems
+    assert "no field looks like a label (topic: the value is the same in every row)" in problem
+    assert "`tasktransfer init --dataset`" in problem

@@ -40,6 +40,7 @@ from tasktransfer.datasets.guess.check_text import (
     Counts,
     Target,
     describe_difference,
+    explain_missing_label,
     format_declaration,
     join_names,
     list_first_problems,
@@ -142,10 +143,7 @@ class _Check:
             declaration = None
             problem = error.errors()[0]["msg"]
             if not guessed.tasks:
-                problem = (
-                    "no field looks like a label; declare a task by hand, with its kind and its "
-                    f"label (fields: {', '.join(rows[train][0].values)})"
-                )
+                problem = explain_missing_label([row.values for row in rows[train]])
             self.problems.append(f"{train}: {problem}")
         if declaration is not None:
             declaration = self._add_scope(section, declaration)

@@ -9,6 +9,7 @@ from itertools import zip_longest
 from typing import Any
 
 from tasktransfer.config.yaml_text import format_comment, write_yaml
+from tasktransfer.datasets.guess.columns import collect_columns
 from tasktransfer.datasets.guess.declaration import Guess
 
 SHOWN = 20
@@ -87,6 +88,21 @@ def describe_difference(answer: Sequence[Target], earlier: Sequence[Target]) -> 
 def join_names(names: Sequence[str]) -> str:
     """Return the first names, separated by commas, and how many more there are."""
     return ", ".join(list_first_problems(names, ""))
+
+
+def explain_missing_label(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the problem of a file in which no field looks like a label, and its remedy."""
+    columns = collect_columns(rows)
+    constant = [
+        name
+        for name, values in columns.items()
+        if len(values) == len(rows) > 1 and len({repr(value) for value in values}) == 1
+    ]
+    also = f" ({join_names(constant)}: the value is the same in every row)" if constant else ""
+    return (
+        f"no field looks like a label{also}; declare a task in a YAML file, with its kind and its "
+        f"label (fields: {', '.join(rows[0])}), for `tasktransfer init --dataset`"
+    )
 
 
 def list_first_problems(problems: Sequence[str], what: str = "in the same file") -> list[str]:

@@ -77,7 +77,9 @@ def fit_dialogue(rows: Sequence[SourceRow], location: str) -> DialogueFit:
         )
         raise DataError(
             f"{location}: No field looks like the text of a dialogue (found "
-            f"{fields[:500] or 'no field'}).{rename} Write dialogue: {{text: FIELD}} yourself."
+            f"{fields[:500] or 'no field'}).{rename} Write the "
+            "declaration into a YAML file yourself, with dialogue: {turns: LIST, text: FIELD} or "
+            "dialogue: {text: FIELD}, and give it to `tasktransfer init --dataset`."
         )
     if not best.dialogues:
         raise best.error or DataError(f"{location}: No row has a text. Check its fields.")

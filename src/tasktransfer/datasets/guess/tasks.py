@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,6 +27,8 @@ from tasktransfer.datasets.guess.names import is_id
 from tasktransfer.datasets.guess.order import TIME_WORDS, is_order
 
 ANSWERS = ("answer", "answers", "gold")
+SEPARATORS = ("|", ";")
+"""Characters between the labels of a text that has several (``multi_label``)."""
 ANNOTATORS = frozenset({"annotator", "annotators", "worker", "rater", "coder"})
 """Words in the names of fields that name the annotator of the labels."""
 LABEL_NAMES = frozenset(
@@ -137,7 +140,8 @@ def _propose(key: str, path: str, values: Sequence[Any], kind: str) -> Iterator[
     if is_other or (is_id(get_last_key(key)) and not words & LABEL_NAMES):
         return
     if are_labels(values):
-        yield TaskGuess(key, ({"kind": kind, "label": path},), values)
+        note = _note_joined_labels(key, values)
+        yield TaskGuess(key, ({"kind": kind, "label": path},), values, note)
     elif are_lists_of_labels(values):
         lists = [value for value in values if value]
         several = {"kind": "multi_label", "label": path}
@@ -145,6 +149,23 @@ def _propose(key: str, path: str, values: Sequence[Any], kind: str) -> Iterator[
             yield TaskGuess(key, ({"kind": kind, "label": path}, several), values)
         else:
             yield TaskGuess(key, (several,), values)
+
+
+def _note_joined_labels(key: str, values: Sequence[Any]) -> str:
+    """Return a note if values look like several labels in one text; empty if they do not.
+
+    They do if a part of a value, between separators, occurs in another value, too.
+    """
+    texts = {value.strip() for value in values if isinstance(value, str)}
+    for separator in SEPARATORS:
+        parts = Counter(part.strip() for text in texts for part in text.split(separator))
+        joined = sorted(text for text in texts if separator in text)
+        if joined and any(parts[part.strip()] > 1 for part in joined[0].split(separator)):
+            return (
+                f"{key}: values like {joined[0]!r} may be several labels with {separator!r} "
+                "between them; if they are, set kind: multi_label"
+            )
+    return ""
 
 
 def are_splits(values: Sequence[Any]) -> bool:
