@@ -270,13 +270,13 @@ def test_more_hours_give_sources_before_larger_samples(
 
 @pytest.fixture
 def edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write dialogues whose field `urgency` is edited into a task `hurry`, and return the YAML."""
+    """Write dialogues whose label `intent` is edited into a task `hurry`, and return the YAML."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.jsonl").write_text(lines([dialogue("a", number) for number in range(40)]))
     checked = check_files([Path("own.jsonl")], "Own", None)
     document = yaml.safe_load(checked.text)
     tasks = document["datasets"]["Own"]["tasks"]
-    tasks["hurry"] = {**tasks.pop("urgency"), "keeps": "start", "description": "is it urgent?"}
+    tasks["hurry"] = {**tasks.pop("intent"), "keeps": "start", "description": "is it urgent?"}
     document["datasets"]["Own"]["shares"] = {"test": 0.25, "dev": 0.2}
     path = tmp_path / "own.yaml"
     path.write_text(yaml.safe_dump(document))
