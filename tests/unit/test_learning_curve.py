@@ -210,6 +210,9 @@ def test_fine_tuning_is_in_the_curve_if_its_samples_were_trained(
     for command in ("collect", "statistics", "figures", "report"):
         assert cli.main([command, "curve.yaml"]) == 0, capsys.readouterr().err
     assert "fine-tuning" in Path("results/figures/learning_curve.md").read_text()
-    assert cli.main(["explain", "learning_curve", "fine_tuning", "0.25", "curve.yaml"]) == 0
+    assert (
+        cli.main(["explain", "learning_curve", "fine_tuning", "0.25", "--config", "curve.yaml"])
+        == 0
+    )
     told = capsys.readouterr().out
     assert "baseline_25_percent" in told and "baseline_50_percent" not in told

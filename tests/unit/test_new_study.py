@@ -327,4 +327,4 @@ def test_an_edited_declaration_is_tested_on_its_dialogues(
     edited.write_text(yaml.safe_dump(document))
     options = ["--label", "hurry", "--model", "tiny", "--hours", "1", "--out", "study"]
     assert main(["init", "--dataset", "own.yaml", *options]) == 3
-    assert "own.jsonl:1, gone: " in capsys.readouterr().err
+    assert "own.jsonl:1: The field gone of task hurry is missing" in capsys.readouterr().err
