@@ -286,7 +286,7 @@ def edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_study_is_built_from_an_edited_declaration(
     edited: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(new_study, "_forecast", lambda *_: 0.1)
+    monkeypatch.setattr(new_study, "_forecast_hours", lambda *_: 0.1)
     words = ["--label", "hurry", "--model", "tiny", "--hours", "1", "--out", "study"]
     assert main(["init", "--dataset", "own.yaml", *words]) == 0, capsys.readouterr().err
     own = yaml.safe_load(Path("study/config.yaml").read_text())["datasets"]["Own"]
