@@ -33,22 +33,22 @@ from tasktransfer.designs import open_study
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "workflow"))
-from fake_record import fake_record  # noqa: E402
+from fake_record import write_fake  # noqa: E402
 
 STAND_IN = ROOT / "tests" / "workflow" / "fake_tasktransfer"
 
 TRAINING = """#!/bin/sh
 # A training that takes no time, or a second once {slow} is there. The rest: the tests' script.
 [ "$1" = train ] || exec bash {others} "$@"
-save=no
 while [ $# -gt 0 ]; do
-    case "$1" in --out) out="$2"; shift ;; --save-checkpoint) save=yes ;; esac
+    case "$1" in --node) node="$2"; shift ;; esac
     shift
 done
-mkdir -p "$out"
-[ "$save" = no ] || mkdir -p "$out/checkpoint"
+log="$(readlink /proc/$$/fd/1)"  # the log is in the stage's folder
+out="${{log%/*}}"
+[ ! -e "{records}/$node.checkpoint" ] || mkdir -p "$out/checkpoint"
 : > "$out/rows.parquet"
-cp "{records}/${{out##*-}}" "$out/metrics.json"
+cp "{records}/$node" "$out/metrics.json"
 [ ! -e {slow} ] || sleep 1
 """
 
@@ -145,12 +145,10 @@ def with_records(folder: Path) -> Path:
 
     With invalid records, the trainings would not count as finished.
     """
-    records = folder / "records"
-    records.mkdir(exist_ok=True)
     with contextlib.chdir(folder):
-        stages = open_study("study.yaml").plan.stages
-    for stage in stages:
-        (records / stage.digest[:12]).write_text(fake_record(stage))
+        study = open_study("study.yaml")
+    for stage in study.plan.stages:
+        write_fake(study, stage, folder / "records")
     return folder
 
 
@@ -236,12 +234,15 @@ def trivial_jobs(folder: Path) -> Iterator[Row]:
 
 def programs_alone(folder: Path, jobs: int) -> float:
     """Return the seconds of this many script jobs alone, extrapolated from a tenth of them."""
-    words = [str(folder / "bin" / "tasktransfer"), "train", "--save-checkpoint", "--out"]
+    words = [str(folder / "bin" / "tasktransfer"), "train", "--node"]
     count = max(1, jobs // 10)
-    records = [file.name for file in (folder / "records").iterdir()]
+    records = [file.name for file in (folder / "records").iterdir() if not file.suffix]
+    for name in records[:count]:
+        (folder / "alone" / name).mkdir(parents=True, exist_ok=True)
     began = time.perf_counter()
     for name in records[:count]:
-        subprocess.run([*words, str(folder / "alone" / f"seed0-{name}")], check=True)
+        with (folder / "alone" / name / "train.log").open("w") as log:
+            subprocess.run([*words, name], stdout=log, check=True)
     return (time.perf_counter() - began) * jobs / count
 
 

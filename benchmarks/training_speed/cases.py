@@ -108,8 +108,8 @@ def volume_for(updates: int, available: int, evaluate: int | None) -> Volume:
 class Work(TypedDict):
     """Request to a measuring process, as JSON. Folders are absolute paths.
 
-    ``warm_up``, ``measured``: ``Volume`` as dicts. ``stages``: stage of each, from
-    ``Stage.to_json``. ``toolkit``: folder of TLiDB, or None.
+    ``warm_up``, ``measured``: ``Volume`` as dicts. ``limits``: overrides of the config for each.
+    ``nodes``: digest of each one's stage. ``toolkit``: folder of TLiDB, or None.
     """
 
     contestant: Contestant
@@ -124,7 +124,9 @@ class Work(TypedDict):
     threads: int
     warm_up: dict[str, Any]
     measured: dict[str, Any]
-    stages: dict[str, dict[str, Any]]
+    limits: dict[str, dict[str, Any]]
+    nodes: dict[str, str]
+    few_sample: bool
 
 
 class Measured(TypedDict):

@@ -16,11 +16,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-from typing import Any, cast
+from typing import Any
 
 from benchmarks.training_speed import flops
 from benchmarks.training_speed.cases import (
@@ -33,9 +33,9 @@ from benchmarks.training_speed.cases import (
     Work,
     volume_for,
 )
-from benchmarks.training_speed.inputs import Inputs, as_dict, evaluated
+from benchmarks.training_speed.inputs import Inputs, as_dict, evaluated, limit_training
 from tasktransfer import __version__
-from tasktransfer.core.node_json import to_json
+from tasktransfer.core.nodes import SHORT
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import TrainingError
 
@@ -179,6 +179,7 @@ def _run(inputs: Inputs, turn: Turn, volume: Volume, options: Options) -> dict[s
         TrainingError: it failed, or took longer than ``options.timeout`` seconds.
     """
     warm_up = Volume(min(options.warm_up * BATCH, volume.instances), 1, WARM_UP_EVALUATED)
+    volumes = {"warm_up": warm_up, "measured": volume}
     with tempfile.TemporaryDirectory(prefix="tasktransfer-bench-") as scratch:
         work = Work(
             contestant=turn.contestant,
@@ -193,21 +194,16 @@ def _run(inputs: Inputs, turn: Turn, volume: Volume, options: Options) -> dict[s
             threads=options.threads,
             warm_up=as_dict(warm_up),
             measured=as_dict(volume),
-            stages={
-                "warm_up": _stage(inputs, turn, warm_up),
-                "measured": _stage(inputs, turn, volume),
+            limits={part: limit_training(value) for part, value in volumes.items()},
+            nodes={
+                part: inputs.stage(turn.case, value).digest[:SHORT]
+                for part, value in volumes.items()
             },
+            few_sample=inputs.few_sample,
         )
         file = Path(scratch) / "work.json"
         file.write_text(json.dumps(work))
         return _measure(file, turn, options)
-
-
-def _stage(inputs: Inputs, turn: Turn, volume: Volume) -> dict[str, Any]:
-    stage = inputs.stage(turn.case, volume)
-    if turn.contestant == "tasktransfer_float32":
-        stage = replace(stage, training=replace(stage.training, precision="float32"))
-    return cast(dict[str, Any], to_json(stage))
 
 
 def _measure(file: Path, turn: Turn, options: Options) -> dict[str, Any]:

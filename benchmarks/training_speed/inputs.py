@@ -65,17 +65,22 @@ class Inputs:
 
     def stage(self, case: Case, volume: Volume) -> Stage:
         """Return the planned baseline of a case's task, limited to the volume's instances."""
-        limits = {
-            "epochs": volume.epochs,
-            "limit_train": volume.instances,
-            "limit_dev": volume.evaluate,
-            "limit_test": volume.evaluate,
-        }
-        study = open_study(self.config, {"training": limits})
+        study = open_study(self.config, limit_training(volume))
         for stage in study.plan.stages:
             if stage.train_tasks == (case.task,) and stage.model.family == case.family:
                 return stage
         raise DataError(f"{self.config}: the plan has no baseline of {case.name}; a bug")
+
+
+def limit_training(volume: Volume) -> dict[str, dict[str, int]]:
+    """Return the overrides of a config that limit its trainings to a volume."""
+    limits = {
+        "epochs": volume.epochs,
+        "limit_train": volume.instances,
+        "limit_dev": volume.evaluate,
+        "limit_test": volume.evaluate,
+    }
+    return {"training": limits}
 
 
 def prepare(source: Source, cases: Sequence[Case]) -> Inputs:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.training_speed.cases import BATCH, Measured, Work
-from tasktransfer.core.node_json import from_json
 from tasktransfer.core.nodes import Stage
-from tasktransfer.datasets import get_card_digests
-from tasktransfer.designs import load_config
+from tasktransfer.designs import open_study
 from tasktransfer.results.state import RECORD
 from tasktransfer.training.attempt import train_if_needed
 from tasktransfer.training.job import Job
@@ -54,8 +53,11 @@ def run(work: Work, started: float) -> Measured:
 
 def _train(work: Work, part: str) -> dict[str, Any]:
     """Train like ``tasktransfer train``, and return the record."""
-    config = load_config(work["config"])
-    stage = from_json(Stage, work["stages"][part], part, get_card_digests)
+    study = open_study(work["config"], work["limits"][part])
+    stage = study.node(work["nodes"][part])
+    assert isinstance(stage, Stage)
+    if work["contestant"] == "tasktransfer_float32":
+        stage = replace(stage, training=replace(stage.training, precision="float32"))
     out = Path(work["scratch"]) / part
     job = Job(
         stage=stage,
@@ -65,8 +67,8 @@ def _train(work: Work, part: str) -> dict[str, Any]:
         out=out,
         save_checkpoint=False,
         threads=work["threads"],
-        study=config.study,
-        config_digest=config.digest,
+        study=study.config.study,
+        config_digest=study.config.digest,
     )
     train_if_needed(job)
     record: dict[str, Any] = json.loads((out / RECORD).read_bytes())

@@ -7,8 +7,8 @@ and like a workflow's training. It uses one thread, as the workflow does.
 from __future__ import annotations
 
 import argparse
-import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -22,8 +22,9 @@ from benchmarks.training_speed.__main__ import MINILM, RELEASE
 from benchmarks.training_speed.cases import Case, volume_for
 from benchmarks.training_speed.compare import environment, tail
 from benchmarks.training_speed.first_update import VARIABLE
-from benchmarks.training_speed.inputs import Inputs, Source, prepare
-from tasktransfer.core.node_json import to_json
+from benchmarks.training_speed.inputs import Inputs, Source, limit_training, prepare
+from tasktransfer.core.nodes import SHORT, Stage
+from tasktransfer.designs import open_study
 from tasktransfer.errors import TrainingError
 from tasktransfer.training.host import WORKFLOW
 
@@ -46,7 +47,7 @@ def main() -> None:
     inputs = prepare(Source(chosen.data, weights, "small", chosen.work), [CASE])
     with tempfile.TemporaryDirectory(prefix="start-up-") as scratch:
         folder = Path(scratch)
-        command = _command(inputs, folder / "out")
+        command = _command(inputs, folder)
         alone = [_seconds(command, folder) for _ in range(chosen.repeats)]
         os.environ[WORKFLOW] = str(os.getpid())  # from now on this is a workflow
         first, *later = [_seconds(command, folder) for _ in range(chosen.repeats + 1)]
@@ -57,13 +58,22 @@ def main() -> None:
         print(f"| {name} | {' | '.join(cells)} |")
 
 
-def _command(inputs: Inputs, out: Path) -> list[str]:
+def _command(inputs: Inputs, folder: Path) -> list[str]:
+    """Return the command that trains for one update, with token ids in a results folder."""
     few = volume_for(1, len(inputs.split(CASE, "train").ids), EVALUATED)
-    stage = json.dumps(to_json(inputs.stage(CASE, few)))
-    command = [sys.executable, "-m", "tasktransfer", "train", "--config", str(inputs.config)]
-    command += ["--set", f"plugins=[{PLUGIN}]", "--stage", stage, "--out", str(out)]
-    command += ["--encoded", str(inputs.encoded[CASE.family].resolve())]
-    return [*command, "--base", str(inputs.models[CASE.family].resolve()), "--threads", "1"]
+    digest = inputs.stage(CASE, few).digest[:SHORT]
+    options = {
+        "plugins": [str(PLUGIN)],
+        "results": str(folder / "out"),
+        "checkpoints": {"keep": []},
+        **limit_training(few),
+    }
+    study = open_study(inputs.config, options)
+    stage = study.node(digest)
+    assert isinstance(stage, Stage)
+    shutil.copytree(inputs.encoded[CASE.family], study.encoded(stage.data, stage.model.name))
+    command = [sys.executable, "-m", "tasktransfer", "train", *shlex.split(study.arguments())]
+    return [*command, "--node", digest, "--threads", "1"]
 
 
 def _seconds(command: Sequence[str], folder: Path) -> tuple[float, float]:
@@ -86,7 +96,7 @@ def _seconds(command: Sequence[str], folder: Path) -> tuple[float, float]:
         raise TrainingError(tail(done.stderr))
     first = float(noted.read_text())
     noted.unlink()
-    shutil.rmtree(folder / "out")
+    shutil.rmtree(folder / "out" / "stages")
     return first - began, ended - began
 
 

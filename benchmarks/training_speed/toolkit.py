@@ -100,7 +100,7 @@ def run(work: Work, started: float) -> Measured:
 def _open(work: Work) -> Any:
     """Import and patch the toolkit, and return the options from its parser."""
     parse_args = import_toolkit(Path(str(work["toolkit"])))
-    few = ["--few_shot_percent", "0.1"] if _few_sample(work) else []
+    few = ["--few_shot_percent", "0.1"] if work["few_sample"] else []
     sys.argv = [
         "run_experiment.py", "--model_config", NAMES[work["family"]], "--seed", str(SEED),
         "--data_dir", work["release"], "--log_and_model_dir", work["scratch"], "--do_train",
@@ -122,10 +122,6 @@ def import_toolkit(folder: Path) -> Any:
     from tlidb.examples.argparser import parse_args  # type: ignore[import-not-found]
 
     return parse_args
-
-
-def _few_sample(work: Work) -> bool:
-    return bool(work["stages"]["measured"]["data"]["settings"]["few_sample"])
 
 
 def load_locally(family: Family, folder: str) -> None:

@@ -12,7 +12,6 @@ import json
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -24,8 +23,7 @@ from benchmarks.training_speed.compare import environment, machine, tail
 from benchmarks.training_speed.inputs import Source, prepare
 from tasktransfer.config import TINY_WORLD
 from tasktransfer.core.digests import compute_digest
-from tasktransfer.core.node_json import to_json
-from tasktransfer.core.nodes import Stage
+from tasktransfer.core.nodes import SHORT, Stage
 from tasktransfer.core.specs import FAMILIES
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import open_study
@@ -154,19 +152,14 @@ def _train(study: Study, stage: Stage, threads: int) -> float:
     """Return the seconds from the start of ``tasktransfer train`` to its end."""
     out = Path(study.folder(stage))
     shutil.rmtree(out, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix="tasktransfer-bench-") as scratch:
-        file = Path(scratch) / "stage.json"
-        file.write_text(json.dumps(to_json(stage)))
-        command = [
-            sys.executable, "-m", "tasktransfer", "train", "--config", study.config_file,
-            "--stage", f"@{file}", "--encoded", study.encoded(stage.data, stage.model.name),
-            "--base", study.base_model(stage.model.name), "--out", str(out),
-            "--threads", str(threads),
-        ]  # fmt: skip
-        began = time.monotonic()
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, env=environment(threads)
-        )
+    command = [
+        sys.executable, "-m", "tasktransfer", "train", "--config", study.config_file,
+        "--node", stage.digest[:SHORT], "--threads", str(threads),
+    ]  # fmt: skip
+    began = time.monotonic()
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=environment(threads)
+    )
     if done.returncode or not (out / RECORD).exists():
         raise TrainingError(f"{stage.label}: {tail(done.stderr)}")
     return time.monotonic() - began

@@ -20,7 +20,6 @@ import pytest
 
 from releases import tiny_release
 from tasktransfer import cli
-from tasktransfer.core.node_json import to_json
 from tasktransfer.designs import open_study
 
 SECONDS, MEBIBYTES = 10.0, 300
@@ -138,9 +137,7 @@ def cases(base: Path) -> list[Case]:
         arguments += ["--policy", "named", "--runs", "runs.yaml"]
         files = {"study.yaml": CHALLENGE, "runs.yaml": CONFIGS[name]}
         add(f"runs: {name}", files, arguments, "runs.yaml")
-    trained = ["train", *study, "--encoded", "e", "--base", "s", "--out", "out"]
     for name, text in JSONS.items():
-        add(f"--stage: {name}", {"s.json": text}, [*trained, "--stage", "@s.json"], "--stage")
         release: dict[str, str | bytes] = {"bad/TLiDB_Friends.json": text}
         release["study.yaml"] = STUDY.replace(": release", ": bad")
         for file in (base / "whole/release/TLiDB_Friends").glob("*.txt"):
@@ -149,20 +146,10 @@ def cases(base: Path) -> list[Case]:
         add(f"release: {name}", release, prepared, "bad/TLiDB_Friends.json")
         files = {"results/tables/selection.json": text, "study.yaml": AUTO}
         add(f"selection: {name}", files, ["plan", *study], "selection.json")
-    add("--stage: endless", {}, [*trained, "--stage", "@/dev/zero"], "--stage")
     add("config: endless", {}, ["validate", "--config", "/dev/zero"], "/dev/zero")
     os.chdir(base / "whole")
     Path("study.yaml").write_text(STUDY)
     opened = open_study("study.yaml")
-    stage = nested = to_json(opened.plan.stages[0])
-    for _ in range(200):
-        nested = {**stage, "starts": [{"stage": nested}]}
-    add(
-        "--stage: a chain",
-        {"s.json": json.dumps(nested)},
-        [*trained, "--stage", "@s.json"],
-        "--stage",
-    )
     for name, text in JSONS.items():
         files = {opened.record(opened.plan.stages[0]): text}
         add(f"record: {name}", files, ["collect", *study, "--complete"], "metrics.json")

@@ -77,7 +77,6 @@ COMMANDS = {
     ),
     "licences": "pack --out pack.parquet --provenance odd.txt",
     "submission": "score odd.zip --data .",
-    "stage": "train --stage @odd.json --encoded . --base . --out out",
     "matrix": "regret --matrix odd.csv",
     "judgements": "judgements --ratings odd.csv --out out",
     "dialogues in CSV": "data check odd.csv",

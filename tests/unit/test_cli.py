@@ -14,7 +14,6 @@ from finished_stages import finish
 from tasktransfer import cli
 from tasktransfer.cli.groups import GROUPS
 from tasktransfer.cli.parsers import list_command_summaries
-from tasktransfer.core import node_json
 from tasktransfer.designs import open_study
 from tasktransfer.training import device
 from tasktransfer.training.job import Job
@@ -121,49 +120,47 @@ def told(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> Job:
     return jobs[0]
 
 
-def test_train_tells_the_trainer_everything(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_train_tells_the_trainer_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     study = open_study(DEMO)
     stage = next(s for s in study.plan.stages if s.kind == "finetune")
-    (tmp_path / "stage.json").write_text(json.dumps(node_json.to_json(stage)))
-    where = ["--encoded", "enc", "--base", "tiny", "--out", "out", "--config", DEMO]
-    arguments = ["--stage", "@stage.json", "--start", "parent", *where]
+    arguments = ["--config", DEMO, "--node", stage.digest[:12]]
     job = told(monkeypatch, [*arguments, "--threads", "2"])
-    assert (job.stage.digest, job.stage.path) == (stage.digest, stage.path)
-    assert (job.encoded, job.out) == (Path("enc"), Path("out"))
-    assert (job.base, job.revision, job.starts) == ("tiny", None, ("parent",))
+    assert (job.stage, job.stage.path) == (stage, stage.path)
+    assert str(job.encoded) == study.encoded(stage.data, stage.model.name)
+    assert str(job.out) == study.folder(stage)
+    assert (job.base, job.revision) == (study.base_model(stage.model.name), None)
+    assert job.starts == tuple(study.start(start) for start in stage.starts)
+    assert len(job.starts) == 1
     assert (job.save_checkpoint, job.threads, job.study) == (False, 2, "demo")
-    assert (job.config_digest, job.facts) == (study.config.digest, {"rules": "free"})
-    kept = told(monkeypatch, [*arguments, "--save-checkpoint", "--revision", "main"])
-    assert (kept.save_checkpoint, kept.revision) == (True, "main")
-
-
-@pytest.mark.parametrize("starts", [[], ["one", "two"]])
-def test_a_stage_gets_a_folder_for_each_start(
-    starts: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    stage = next(s for s in open_study(DEMO).plan.stages if s.kind == "finetune")
-    Path("stage.json").write_text(json.dumps(node_json.to_json(stage)))
-    where = ["--encoded", "e", "--base", "b", "--out", "o", "--config", DEMO]
-    given = [word for folder in starts for word in ("--start", folder)]
-    assert cli.main(["train", "--stage", "@stage.json", *where, *given]) == 2
-    said = capsys.readouterr().err
-    assert (
-        f"--start: The option names {len(starts)} folders, but the stage starts from 1 other"
-        in said
+    assert (job.config_digest, job.facts, job.plain) == (
+        study.config.digest,
+        {"rules": "free"},
+        False,
     )
+    kept = told(monkeypatch, [*arguments, "--plain", "--set", "checkpoints.keep=all"])
+    assert (kept.save_checkpoint, kept.plain) == (True, True)
 
 
-@pytest.mark.parametrize("stage", ["{", "@nowhere.json", "{}", "[]"])
-def test_a_stage_that_is_none(stage: str, capsys: pytest.CaptureFixture[str]) -> None:
-    where = ["--encoded", "e", "--base", "b", "--out", "o", "--config", DEMO]
-    assert cli.main(["train", "--stage", stage, *where]) == 2
-    assert "--stage" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("command", "kind", "message"),
+    [
+        ("train", None, "the digest 0123456789ab"),
+        ("fit", "stage", "expected a node of kind fit, found stage"),
+        ("evaluate", "stage", "expected a node of kind evaluation, found stage"),
+        ("derive", "stage", "expected a node of kind data, found stage"),
+    ],
+)
+def test_a_node_of_another_kind_is_refused(
+    command: str, kind: str | None, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    digest = open_study(DEMO).plan.stages[0].digest[:12] if kind else "0123456789ab"
+    assert cli.main([command, "--config", DEMO, "--node", digest]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_a_training_starts_without_heavy_imports() -> None:
     """torch is imported after the device is leased, and no other heavy package before."""
+    digest = open_study(DEMO).plan.stages[0].digest[:12]
     code = (
         "import sys\n"
         "from tasktransfer import cli\n"
@@ -172,11 +169,8 @@ def test_a_training_starts_without_heavy_imports() -> None:
         "    heavy = {'torch', 'pandas', 'pyarrow', 'numpy', 'transformers'} & set(sys.modules)\n"
         "    print(sorted(heavy)); sys.exit()\n"
         "device.list_devices = pool\n"
-        f"cli.main(['train', '--stage', '@stage.json', '--encoded', 'e', '--base', 'b',"
-        f" '--out', 'o', '--config', {DEMO!r}])\n"
+        f"cli.main(['train', '--config', {DEMO!r}, '--node', {digest!r}])\n"
     )
-    stage = open_study(DEMO).plan.stages[0]
-    Path("stage.json").write_text(json.dumps(node_json.to_json(stage)))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

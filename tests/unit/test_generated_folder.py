@@ -15,7 +15,6 @@ from record_factory import Run, constructed, make_record, single_source_runs
 from shown_results import printed, write_all_tables
 from small_models import make_model
 from tasktransfer.cli import main
-from tasktransfer.core.node_json import to_json
 from tasktransfer.data.cache import prepare, read_instances
 from tasktransfer.data.prepared import name_instances_folder
 from tasktransfer.datasets import DATASETS
@@ -88,11 +87,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     made = Trained(open_study(config), options)
     made.run(f"encode --dataset {DATASET} --model bert --out", made.encoded)
     for stage in made.study.plan.stages:
-        (base / "stage.json").write_text(json.dumps(to_json(stage)))
-        words = ["--stage", f"@{base}/stage.json", "--out", made.study.folder(stage)]
-        words += ["--encoded", made.encoded, "--base", made.study.base_model("bert")]
-        words += [word for start in stage.starts for word in ("--start", made.study.start(start))]
-        made.run("train --save-checkpoint --threads 1", *words)
+        made.run("train --threads 1 --node", stage.digest[:12])
     return made
 
 

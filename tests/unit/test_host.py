@@ -216,7 +216,7 @@ def test_what_imports_torch_many_times_is_asked_of_the_host(
 ) -> None:
     """Within a workflow none of them imports it by itself."""
     options = {
-        "train": ["--stage", "{}", "--encoded", "x", "--base", "x", "--out", "x"],
+        "train": ["--node", "0" * 12],
         "evaluate": ["--node", "0" * 12],
         "encode": ["--dataset", "x", "--model", "x", "--out", "x"],
         "tiny-model": ["--model", "x", "--out", "x"],

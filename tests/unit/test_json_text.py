@@ -9,12 +9,7 @@ from typing import Any
 import pytest
 
 from releases import load_release, tiny_release
-from tasktransfer import cli
-from tasktransfer.core.node_json import from_json, to_json
-from tasktransfer.core.nodes import Stage
-from tasktransfer.datasets import get_card_digests
-from tasktransfer.designs import open_study
-from tasktransfer.errors import ConfigError, DataError, RecordError
+from tasktransfer.errors import DataError, RecordError
 from tasktransfer.files import json_text
 from tasktransfer.results.records import read_record
 
@@ -80,73 +75,3 @@ def test_a_useless_release(tmp_path: Path, text: Any, part: str) -> None:
     path.write_text(written)
     with pytest.raises(DataError, match=part):
         load_release(tmp_path, "Friends")
-
-
-def stage_json() -> dict[str, Any]:
-    finetune = next(s for s in open_study(DEMO).plan.stages if s.kind == "finetune")
-    told: dict[str, Any] = to_json(finetune)
-    return told
-
-
-def _nested(levels: int) -> dict[str, Any]:
-    stage = stage_json()
-    for _ in range(levels):
-        stage = {**stage, "starts": [{"stage": stage}]}
-    return stage
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "part"),
-    [
-        ("seed", "x", "seed: Input should be a valid integer, found 'x'"),
-        ("seed", True, "seed: Input should be a valid integer"),
-        ("seed", -1, "seed: found -1, which is too small"),
-        ("data", {"revision": "r"}, "data.name: Field required"),
-        ("train_tasks", [], "train_tasks: is empty"),
-        ("model", {}, "model.name: Field required"),
-        ("training", {"epochs": 0}, "training.epochs: found 0, which is too small"),
-        ("training", {"epoch": 1}, "training.epoch: Unexpected keyword argument"),
-        ("starts", {}, "starts: Input should be a valid array"),
-        ("starts", [{"stage": {}}], "starts.0.stage.kind: Field required"),
-        (
-            "sampler",
-            "evenly",
-            "sampler: Input should be 'task_batches', 'uniform', 'mixed', 'together'",
-        ),
-        ("nonsense", 1, "nonsense: Unexpected keyword argument"),
-    ],
-)
-def test_a_stage_that_cannot_be(key: str, value: Any, part: str) -> None:
-    with pytest.raises(ConfigError, match="--stage: This is not a stage") as caught:
-        from_json(Stage, {**stage_json(), key: value}, "--stage")
-    assert part in str(caught.value)
-
-
-def test_a_stage_is_read_as_it_was_written() -> None:
-    for stage in open_study(DEMO).plan.stages[::7]:
-        assert (
-            from_json(Stage, json.loads(json.dumps(to_json(stage))), "--stage", get_card_digests)
-            == stage
-        )
-    with pytest.raises(ConfigError, match="more than 40 levels"):
-        from_json(Stage, _nested(30), "--stage")
-
-
-@pytest.mark.parametrize(
-    ("option", "text"),
-    [("--stage", DEEP[:60_000]), ("--stage", DIGITS), ("--stage", "[1]"), ("--stage", "null")],
-)
-def test_a_training_gets_its_arguments(
-    option: str, text: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    where = ["--encoded", "e", "--base", "b", "--out", str(tmp_path / "o"), "--config", DEMO]
-    assert cli.main(["train", option, text, *where]) == 2
-    assert capsys.readouterr().err.startswith(f"error: {option}: ")
-
-
-def test_a_training_gets_as_many_folders_as_it_starts_from(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    words = ["--stage", json.dumps(stage_json()), "--base", "b", "--encoded", "e"]
-    assert cli.main(["train", *words, "--out", str(tmp_path / "o"), "--config", DEMO]) == 2
-    assert "--start: The option names 0 folders" in capsys.readouterr().err

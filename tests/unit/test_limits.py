@@ -91,7 +91,6 @@ def test_files_that_may_not_grow(tmp_path: Path) -> None:
         "encode --dataset Friends --model m --out {}/below",
         "leaderboard . --data . --out {}",
         "pilot --out {}",
-        "train --stage {{}} --encoded e --start s --out {}",
     ],
 )
 def test_out_must_not_be_a_file(

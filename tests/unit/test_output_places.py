@@ -23,7 +23,6 @@ WRITERS = {
     "data fetch": "feta --mirror http://127.0.0.1:9 --accept-licences --out",
     "tiny-model": "--model m --out",
     "encode": "--dataset Friends --model m --out",
-    "train": "--stage {{}} --encoded e --base b --out",
     "demo": "--dry-run --folder",
     "init": "--file t.jsonl --label l --model tiny --hours 1 --out",
     "pilot": "--out",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from fake_record import fake_record
+from fake_record import write_fake
 from forked_snakemake import run_snakemake
 
 from tasktransfer.designs import open_study
@@ -40,10 +40,9 @@ class Sandbox:
     def write(self, **keys: Any) -> None:
         (self.folder / "study.yaml").write_text(yaml.safe_dump(SMALL | keys))
         with chdir(self.folder), suppress(TaskTransferError):
-            for stage in open_study("study.yaml").plan.stages:
-                made = self.folder / "made" / stage.digest[:12]
-                made.parent.mkdir(exist_ok=True)
-                made.write_text(fake_record(stage))
+            study = open_study("study.yaml")
+            for stage in study.plan.stages:
+                write_fake(study, stage, self.folder / "made")
 
     def call(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         words = [

@@ -1,8 +1,8 @@
 """The record that the fake ``tasktransfer`` writes for a stage, with empty rows.
 
 ``Sandbox.write`` prepares a study's records in advance, since a Python process per training takes
-longer than the training. For other stages, the fake command calls ``python fake_record.py STAGE
-OUT``.
+longer than the training. For other stages, the fake command calls ``python fake_record.py FOLDER``
+with the options of ``train``.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from constructed_records import constructed_record, result
-from tasktransfer.core.node_json import from_json
-from tasktransfer.core.nodes import Stage
-from tasktransfer.datasets import get_card_digests
+from tasktransfer import cli
+from tasktransfer.cli.options import find_node, open_design
+from tasktransfer.core.nodes import SHORT, Stage
 from tasktransfer.results.schema import RowsFile
+from tasktransfer.results.study import Study
 
 
 def fake_record(stage: Stage) -> str:
@@ -30,6 +31,17 @@ def fake_record(stage: Stage) -> str:
     return json.dumps(constructed_record(stage, test=test, synthetic=True, rows=rows))
 
 
+def write_fake(study: Study, stage: Stage, folder: Path) -> None:
+    """Write a stage's record under its digest, and a mark if the stage has a checkpoint."""
+    folder.mkdir(exist_ok=True)
+    name = stage.digest[:SHORT]
+    if study.makes_checkpoint(stage.kind):
+        (folder / f"{name}.checkpoint").touch()
+    (folder / name).write_text(fake_record(stage))
+
+
 if __name__ == "__main__":
-    stage = from_json(Stage, json.loads(sys.argv[1]), "STAGE", get_card_digests)
-    Path(sys.argv[2], "metrics.json").write_text(fake_record(stage))
+    folder, *options = sys.argv[1:]
+    chosen = cli.parse(["train", *options])
+    study, _ = open_design(chosen)
+    write_fake(study, find_node(study, chosen.node, Stage), Path(folder))

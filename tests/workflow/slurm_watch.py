@@ -40,9 +40,12 @@ def trainings(cluster: Cluster, folder: Path) -> list[Training]:
 
 def _training(pid: int, folder: Path) -> Training | None:
     words, environment = command_of(pid), environment_of(pid)
-    if "train" not in words or "--out" not in words or "SLURM_JOB_ID" not in environment:
+    if "train" not in words or "--node" not in words or "SLURM_JOB_ID" not in environment:
         return None
-    stage = folder / words[words.index("--out") + 1]
+    node = words[words.index("--node") + 1]
+    stage = next(folder.glob(f"*/stages/**/*-{node}"), None)
+    if stage is None:
+        return None
     claim = {}
     with suppress(OSError, ValueError):
         claim = json.loads((stage / ".claim").read_text())

@@ -1,11 +1,9 @@
 # Outputs, params and resources of the jobs.
 
-import shlex
 import tempfile
 from pathlib import Path
 
-from tasktransfer.core.digests import to_canonical_json, compute_digest
-from tasktransfer.core.node_json import to_json
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.operate.forecast.estimate import Estimates
 
 
@@ -13,21 +11,6 @@ from tasktransfer.operate.forecast.estimate import Estimates
 # job's output already identifies its content, so new locations or names of studies repeat no run.
 def study_options(wildcards, input):
     return OPENED_BY
-
-
-def train_options(wildcards, input, output):
-    study, stage = latest(), node_of(wildcards)
-    words = ["--stage", to_canonical_json(to_json(stage))]
-    words += ["--encoded", study.encoded(stage.data, stage.model.name)]
-    words += ["--base", study.base_model(stage.model.name)]
-    for start in (start for start in stage.starts if start.stage):
-        words += ["--start", study.start(start)]
-    beside = study.beside(stage.model.name)
-    words += ["--beside", beside] if beside else []
-    revision = study.base_revision(stage)
-    words += ["--revision", revision] if revision else []
-    words += ["--save-checkpoint"] if "checkpoint" in output.keys() else []
-    return f"{OPENED_BY} {shlex.join([*words, '--out', study.folder(stage)])}"
 
 
 def encode_options(wildcards):
@@ -40,7 +23,7 @@ def collected_for(wildcards):
     """Return a digest of the study and its runs. Tables contain both, so a change rebuilds them."""
     study = latest()
     runs = [
-        [run.method, run.model, run.seed, to_json(run.about)] for run in study.plan.runs
+        [run.method, run.model, run.seed, dict(run.about)] for run in study.plan.runs
     ]
     return compute_digest(
         [OUTPUTS.version, study.config.digest, runs, records(wildcards)]

@@ -30,7 +30,7 @@ for kind in DESIGN.kinds:
             **asked_of_batch_system(),
             gpu=1,
         params:
-            options=train_options,
+            options=node_options,
         message:
             f"{kind} {{wildcards.name}}, seed {{wildcards.seed}}"
         shell:

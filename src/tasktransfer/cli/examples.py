@@ -34,10 +34,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "encode": (
         "tasktransfer encode study.yaml --dataset Friends --model tiny-bert --out encoded/Friends",
     ),
-    "train": (
-        "tasktransfer train study.yaml --stage @stage.json --encoded encoded/Friends "
-        "--base bert-base-uncased --out stages/first",
-    ),
+    "train": ("tasktransfer train study.yaml --node 320e35dcb3e7",),
     "derive": ("tasktransfer derive study.yaml --node 320e35dcb3e7",),
     "fit": ("tasktransfer fit study.yaml --node 320e35dcb3e7 --threads 2",),
     "evaluate": ("tasktransfer evaluate study.yaml --node 320e35dcb3e7",),

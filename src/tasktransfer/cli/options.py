@@ -204,16 +204,6 @@ def parse_overrides(args: argparse.Namespace) -> dict[str, Any]:
     return from_options(args.set)
 
 
-def read_json(option: str, text: str) -> Any:
-    """Read JSON text, or the JSON file named by ``@file``."""
-    try:
-        return json_text.read(Path(text[1:])) if text.startswith("@") else json_text.loads(text)
-    except (OSError, ValueError) as error:
-        raise ConfigError(
-            f"{option}: The value is not valid JSON ({error}). Pass JSON text or @file."
-        ) from error
-
-
 def find_node(study: Study, digest: str, kind: type[Any]) -> Any:
     """Return the study's node with a digest.
 

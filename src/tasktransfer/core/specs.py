@@ -52,7 +52,7 @@ SERVED = "served:"
 """Prefix of the weights' name of a model that an endpoint serves."""
 
 REFUSE_UNKNOWN = {"extra": "forbid"}
-"""Pydantic config for nodes in JSON (``node_json``): an unknown key is an error."""
+"""Pydantic config of specs that are read from JSON: an unknown key is an error."""
 
 
 def list_plain_fields(value: Any) -> dict[str, Any]:

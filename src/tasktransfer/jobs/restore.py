@@ -12,10 +12,10 @@ from tasktransfer.core.nodes import Stage, Start
 from tasktransfer.errors import DataError
 from tasktransfer.jobs import inputs
 from tasktransfer.jobs.recorded_job import Brought
+from tasktransfer.jobs.train_job import build_job
 from tasktransfer.results.rounds import check_round, get_round_folder
 from tasktransfer.results.study import Study
 from tasktransfer.training.attempt import train_if_needed
-from tasktransfer.training.job import Job
 
 FOLDER = "exports"
 
@@ -36,23 +36,12 @@ def restore_checkpoint(study: Study, start: Start, design: Brought, threads: int
     out = Path(study.config.results, FOLDER, stage.path)
     folder = get_round_folder(str(out), start.at, start.selected_on)
     if not Path(folder).is_dir():
-        encoded = find_encoded(study, stage)
-        parents = (each for each in stage.starts if each.stage is not None)
-        job = Job(
-            stage=stage,
-            encoded=encoded,
-            base=study.base_model(stage.model.name),
-            revision=study.base_revision(stage),
-            starts=tuple(restore_checkpoint(study, each, design, threads) for each in parents),
-            out=out,
-            save_checkpoint=True,
-            threads=threads,
-            study=study.config.study,
-            config_digest=study.config.digest,
-            facts=design.facts(study.config),
-            stand_ins=design.stand_ins(study.config),
-            beside=study.beside(stage.model.name),
-        )
+        find_encoded(study, stage)
+
+        def restore_start(parent: Start) -> str:
+            return restore_checkpoint(study, parent, design, threads)
+
+        job = build_job(study, stage, design, threads, restore_start, out=out)
         train_if_needed(job)
     return check_round(folder, stage.digest)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes.identity import (
@@ -15,7 +15,6 @@ from tasktransfer.core.nodes.identity import (
     find_texts,
     list_references,
 )
-from tasktransfer.core.specs import REFUSE_UNKNOWN
 from tasktransfer.core.versions import LIBRARY_VERSION, select_raised
 
 if TYPE_CHECKING:
@@ -34,17 +33,15 @@ class Data:
         uses: nodes that the recipe reads: data, fits, and the stages of trained models.
         cards: task → digest of its card, for all tasks of the dataset. A node that reads the data
             has the digests of its own tasks in its identity. Derived data have those of the tasks
-            in their settings. They are not part of the JSON (``node_json``).
+            in their settings.
     """
-
-    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
 
     name: str
     revision: str
     settings: Settings = field(default_factory=dict, hash=False)
     recipe: str = ""
     uses: tuple[Node, ...] = ()
-    cards: Mapping[str, str] = field(default_factory=dict, hash=False, metadata={"told": False})
+    cards: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @cached_property
     def identity(self) -> dict[str, Any]:

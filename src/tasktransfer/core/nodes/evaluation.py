@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes.data import Data
@@ -16,7 +16,7 @@ from tasktransfer.core.nodes.identity import (
     list_references,
 )
 from tasktransfer.core.nodes.stage import Stage, Start, list_stages
-from tasktransfer.core.specs import REFUSE_UNKNOWN, ModelSpec
+from tasktransfer.core.specs import ModelSpec
 from tasktransfer.core.versions import LIBRARY_VERSION, select_raised
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ class Fit:
         on: model whose representations are the features, None to use the instances' texts.
         reads: other fits from whose numbers it is computed, and stages whose best rounds it reads.
     """
-
-    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
 
     learner: str
     data: Data
@@ -101,8 +99,6 @@ class Outcome:
         model: base model that is evaluated as released.
     """
 
-    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
-
     starts: tuple[Start, ...]
     combine: Literal["mean", "route"] | None = None
     domains: tuple[str, ...] = ()
@@ -139,8 +135,6 @@ class Outcome:
 class Pool:
     """Training instances of a task, whose gold answers are candidates to choose from."""
 
-    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
-
     data: Data
     task: str
 
@@ -152,8 +146,6 @@ class Evaluation:
     Attributes:
         pools: pools of candidate answers.
     """
-
-    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
 
     of: Outcome | Fit
     data: Data

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes.data import Data
 from tasktransfer.core.nodes.identity import SHORT, drop_empty
 from tasktransfer.core.specs import (
-    REFUSE_UNKNOWN,
     AdapterStart,
     ModelSpec,
     Sampler,
@@ -40,8 +39,6 @@ class Start:
         into: names of the parts in the new model, empty for the same names.
         merged: element-wise merge of several starts that have the same parts.
     """
-
-    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
 
     stage: Stage | None
     at: Round = "best"
@@ -109,8 +106,6 @@ class Stage:
             several.
         recipe: version of the training code, the latest of its tasks' versions.
     """
-
-    __pydantic_config__: ClassVar = REFUSE_UNKNOWN
 
     kind: str
     label: str

@@ -1,0 +1,67 @@
+"""Training of one stage of a study. The device is leased before torch is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tasktransfer.core.nodes import Stage, Start
+from tasktransfer.results.study import Study
+from tasktransfer.training.attempt import train_if_needed
+from tasktransfer.training.job import Job
+
+if TYPE_CHECKING:  # imports pyarrow
+    from tasktransfer.jobs.recorded_job import Brought
+
+
+def train(
+    study: Study, stage: Stage, design: Brought, threads: int, *, plain: bool = False
+) -> None:
+    """Train a stage, and write its record and its checkpoint if the study uses it.
+
+    Args:
+        plain: True for the reference of the fast paths (``Job.plain``).
+
+    Raises:
+        TaskTransferError: an error of ``training.attempt.train_if_needed``.
+    """
+    train_if_needed(build_job(study, stage, design, threads, study.start, plain=plain))
+
+
+def build_job(
+    study: Study,
+    stage: Stage,
+    design: Brought,
+    threads: int,
+    start_folder: Callable[[Start], str],
+    *,
+    out: Path | None = None,
+    plain: bool = False,
+) -> Job:
+    """Return the job that trains a stage.
+
+    Args:
+        start_folder: a function that returns the folder of a start that is another stage.
+        out: folder in place of the stage's own. A job with this folder always saves a checkpoint.
+        plain: True for the reference of the fast paths (``Job.plain``).
+    """
+    config, model = study.config, stage.model.name
+    return Job(
+        stage=stage,
+        encoded=Path(study.encoded(stage.data, model)),
+        base=study.base_model(model),
+        revision=study.base_revision(stage),
+        starts=tuple(start_folder(start) for start in stage.starts if start.stage is not None),
+        out=out or Path(study.folder(stage)),
+        save_checkpoint=out is not None or study.makes_checkpoint(stage.kind),
+        threads=threads,
+        study=config.study,
+        config_digest=config.digest,
+        facts=design.facts(config),
+        stand_ins=design.stand_ins(config),
+        plain=plain,
+        beside=study.beside(model),
+        tracking=config.tracking if out is None else None,
+        tracking_folder=str(Path(config.results) / "tracking"),
+    )
