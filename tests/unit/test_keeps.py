@@ -14,7 +14,7 @@ import yaml
 from tasktransfer.core.specs import Family
 from tasktransfer.datasets import get_task
 from tasktransfer.datasets.declared.check import check_files
-from tasktransfer.datasets.declared.section import TaskSection
+from tasktransfer.datasets.declared.task_section import TaskSection
 from tasktransfer.encoding.encode import MOST_CUT, list_warnings
 from tasktransfer.encoding.encoder_examples import encoder_examples
 from tasktransfer.encoding.middle import keep_both_ends

@@ -18,13 +18,8 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.panel import leaks, pairs, ratings, selection
 from tasktransfer.designs.panel.sources import tiny
 from tasktransfer.designs.panel.sources.cards import TINY_RATED
-from tasktransfer.designs.panel.sources.dataset import (
-    FITS,
-    FITS_NOT,
-    PANEL_TINY,
-    TINY_WORLD,
-    make_instance,
-)
+from tasktransfer.designs.panel.sources.dataset import PANEL_TINY, TINY_WORLD
+from tasktransfer.designs.panel.sources.pair_instances import FITS, FITS_NOT, make_instance
 from tasktransfer.designs.panel.sources.rated import read_rated
 from tasktransfer.designs.panel.sources.texts import join_utterances, normalise_text, split_context
 from tasktransfer.errors import DataError

@@ -24,7 +24,8 @@ from tasktransfer.core.nodes import Data, Evaluation, Outcome
 from tasktransfer.core.specs import ModelSpec, Reads, Training
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.panel.sources.cards import make_pair_task
-from tasktransfer.designs.panel.sources.dataset import FITS, PANEL_TINY, make_instance
+from tasktransfer.designs.panel.sources.dataset import PANEL_TINY
+from tasktransfer.designs.panel.sources.pair_instances import FITS, make_instance
 from tasktransfer.encoding.encode import encode_instances, list_warnings
 from tasktransfer.encoding.encoded import read_split
 from tasktransfer.encoding.encoder_examples import encoder_examples

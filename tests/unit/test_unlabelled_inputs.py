@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tasktransfer.datasets.declared.inputs import Input, Scope, find_scope, open_inputs
-from tasktransfer.datasets.declared.section import DialogueSection, TaskSection
+from tasktransfer.datasets.declared.section import DialogueSection
+from tasktransfer.datasets.declared.task_section import TaskSection
 from tasktransfer.errors import DataError
 
 TURNS = {"turns": "turns", "text": "said", "speaker": "who", "id": "name"}

@@ -11,8 +11,8 @@ from typing import Any
 from tasktransfer.datasets.declared import cells
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, Turn, format_row
 from tasktransfer.datasets.declared.row_fields import ITEMS, get_items, get_value, show_value
-from tasktransfer.datasets.declared.section import TaskSection
 from tasktransfer.datasets.declared.spellings import Spellings, ValueForms, normalise_label
+from tasktransfer.datasets.declared.task_section import TaskSection
 from tasktransfer.files.fields import Location
 from tasktransfer.tasks.card import Instance
 

@@ -17,8 +17,9 @@ from tasktransfer.datasets.declared.dialogues import (
 from tasktransfer.datasets.declared.files import DataFile, check_file
 from tasktransfer.datasets.declared.row_fields import ITEMS, get_value
 from tasktransfer.datasets.declared.rows import read_rows
-from tasktransfer.datasets.declared.section import DialogueSection, TaskSection
+from tasktransfer.datasets.declared.section import DialogueSection
 from tasktransfer.datasets.declared.source_row import SourceRow
+from tasktransfer.datasets.declared.task_section import TaskSection
 from tasktransfer.errors import DataError
 
 TRIED, GUESSED_FROM = 20, 500

@@ -13,7 +13,7 @@ from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, Tu
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
 from tasktransfer.datasets.declared.draws import compute_number
-from tasktransfer.datasets.declared.section import Declaration, TaskSection
+from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import Source, open_source
 from tasktransfer.datasets.declared.survey import (
     TOKENS_A_WORD,
@@ -24,6 +24,7 @@ from tasktransfer.datasets.declared.survey import (
     read_memo,
     select_dialogues,
 )
+from tasktransfer.datasets.declared.task_section import TaskSection
 from tasktransfer.datasets.file_digests import combine_digests
 from tasktransfer.errors import DataError
 from tasktransfer.files.fields import Location

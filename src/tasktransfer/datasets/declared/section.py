@@ -8,9 +8,9 @@ per item of the list ``messages``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from tasktransfer.config.fields import (
     DISTINCT,
@@ -24,43 +24,8 @@ from tasktransfer.config.fields import (
     Title,
 )
 from tasktransfer.config.places import check_home_expansion, check_path_length
-from tasktransfer.core.validation import describe_unknown, refuse, show
-from tasktransfer.tasks.card import TaskKind
-
-FieldPath = Annotated[
-    str,
-    Text(r"[^\s\[\].][^\[\].]*(\[\])*(\.[^\[\].]+(\[\])*)*", "write keys as key.key or list[].key"),
-]
-TaskKey = Annotated[str, Text(r"[A-Za-z0-9][A-Za-z0-9_]{0,99}", "use letters, digits and '_'")]
-
-ALIASES: dict[str, TaskKind] = {
-    "relations": "multi_label",
-    "question_answering": "span",
-    "free_text": "reply",
-}
-"""Aliases of task kinds."""
-KINDS = tuple(kind for kind in get_args(TaskKind) if kind != "open_labels")
-"""Kinds that a declaration can use: all kinds on which models are trained."""
-
-METRICS: Mapping[str, tuple[str, ...]] = {
-    "utterance_classification": ("accuracy", "micro_f1", "macro_f1", "weighted_f1"),
-    "dialogue_classification": ("accuracy", "micro_f1", "macro_f1", "weighted_f1"),
-    "multi_label": ("micro_multilabel_f1", "macro_multilabel_f1", "weighted_multilabel_f1"),
-    "multi_output": ("accuracy",),
-    "multiple_choice": ("accuracy",),
-    "span": ("exact_match", "macro_token_f1", "micro_token_f1"),
-    "reply": ("bleu", "bleu2", "rouge_l", "meteor"),
-    "rating": ("closeness",),
-}
-"""Kind → its possible metrics."""
-USUAL_METRICS: Mapping[str, tuple[str, ...]] = {
-    "utterance_classification": ("micro_f1", "macro_f1"),
-    "dialogue_classification": ("micro_f1", "macro_f1"),
-    "multi_label": ("micro_multilabel_f1",),
-    "span": ("exact_match", "macro_token_f1"),
-    "reply": ("bleu",),
-}
-"""Kind → its default metrics. The default of other kinds is all of METRICS."""
+from tasktransfer.core.validation import refuse, show
+from tasktransfer.datasets.declared.task_section import FieldPath, TaskKey, TaskSection
 
 
 def _as_tuple(value: Any) -> Any:
@@ -219,132 +184,6 @@ class FewSampleSection(Section):
         if (self.instances is None) == (self.share is None):
             raise ValueError("Both instances and share are set. Remove one of them.")
         return self
-
-
-class TaskSection(Section):
-    """A task of a declared dataset."""
-
-    kind: Annotated[
-        TaskKind,
-        BeforeValidator(
-            lambda kind: ALIASES.get(kind, kind) if isinstance(kind, str) else kind,
-            json_schema_input_type=Literal[(*KINDS, *ALIASES)],
-        ),
-    ] = Field(description=f"kind of task: one of {', '.join((*KINDS, *ALIASES))}")
-    label: FieldPath | None = Field(
-        default=None,
-        description=(
-            "field with the gold answer: a label, a list of labels, the text of an answer, the "
-            "number or text of the correct option, a rating, or the text to generate"
-        ),
-    )
-    labels: Annotated[tuple[str, ...], LIST, Field(min_length=2), DISTINCT] | None = Field(
-        default=None, description="list of all labels; null to use those of the training split"
-    )
-    metrics: Annotated[tuple[str, ...], LIST, Field(min_length=1), DISTINCT] | None = Field(
-        default=None, description="metrics of the task; the score is their mean"
-    )
-    question: FieldPath | None = Field(
-        default=None, description="field with the question about the dialogue"
-    )
-    options: FieldPath | None = Field(
-        default=None, description="field with the list of options (for multiple_choice)"
-    )
-    scale: Annotated[tuple[float, float], LIST] | None = Field(
-        default=None, description="lowest and highest rating, such as [1, 5] (for rating)"
-    )
-    outputs: dict[TaskKey, FieldPath] | None = Field(
-        default=None,
-        description=(
-            "traits that are predicted, each with the field of its answer (for multi_output)"
-        ),
-    )
-    fields: dict[TaskKey, FieldPath] = Field(
-        default={},
-        description=(
-            "fields whose texts `query` or `prompt` can insert, each under a name that is "
-            "written as {name} there"
-        ),
-    )
-    query: str | None = Field(
-        default=None,
-        description=(
-            "input that an encoder reads in addition to the dialogue, such as '{head} ; {tail}'"
-        ),
-    )
-    prompt: str | None = Field(
-        default=None, description="input that a text-to-text model reads after the dialogue"
-    )
-    unanswerable: Title | None = Field(
-        default=None,
-        description="answer that is used for rows without an answer (for question_answering)",
-    )
-    missing: Literal["refuse", "skip"] | None = Field(
-        default=None,
-        description=(
-            "refuse: report items without an answer as errors; skip: leave them out; null: skip "
-            "turns, because often only some are annotated, and refuse all others"
-        ),
-    )
-    missing_values: Annotated[tuple[str, ...], LIST, Field(min_length=1), DISTINCT] | None = Field(
-        default=None,
-        description=(
-            "texts that mean a missing answer, such as 'nan'; null, NaN and blanks always do"
-        ),
-    )
-    keeps: Literal["start", "end", "both"] | None = Field(
-        default=None,
-        description=(
-            "part of a dialogue that is kept if it is too long for a model: its start, its end, "
-            "or both without the middle; null for its end"
-        ),
-    )
-    short: TaskKey | None = Field(
-        default=None, description="short name of the task in figures; null for the task's key"
-    )
-    description: Title | None = Field(
-        default=None, description="description of the task in one sentence"
-    )
-
-    @field_validator("kind")
-    @classmethod
-    def _can_be_declared(cls, kind: TaskKind) -> TaskKind:
-        if kind not in KINDS:
-            raise ValueError(describe_unknown("kind of task", kind, (*KINDS, *ALIASES)))
-        return kind
-
-    @model_validator(mode="after")
-    def _check_kind(self) -> Self:
-        problems = []
-        if self.label is None and self.kind not in ("multi_output", "reply"):
-            problems.append((".label", "is missing: name the field with the gold answer"))
-        wanted = {"options": "multiple_choice", "scale": "rating", "outputs": "multi_output"}
-        for key, kind in wanted.items():
-            if (getattr(self, key) is None) == (self.kind == kind):
-                what = "is missing" if self.kind == kind else "cannot be used"
-                why = "need it" if self.kind == kind else "have it, and no others; remove it"
-                problems.append((f".{key}", f"{what}: tasks of kind {kind} {why}"))
-        if self.unanswerable is not None and self.kind != "span":
-            problems.append((".unanswerable", "cannot be used: only kind span has it; remove it"))
-        if self.labels is not None and self.kind in ("span", "reply", "multiple_choice", "rating"):
-            problems.append((".labels", f"cannot be used: {self.kind} has no labels; remove it"))
-        if self.keeps is not None and self.kind in ("utterance_classification", "reply"):
-            message = f"cannot be used: {self.kind} is about the last turn of its input; remove it"
-            problems.append((".keeps", message))
-        if self.keeps == "both" and self.kind == "span":
-            message = "cannot be both: an answer is one piece of the dialogue; set start or end"
-            problems.append((".keeps", message))
-        for index, name in enumerate(self.metrics or ()):
-            if name not in METRICS[self.kind]:
-                message = describe_unknown(f"metric of {self.kind}", name, METRICS[self.kind])
-                problems.append((f".metrics[{index}]", message))
-        refuse(problems)
-        return self
-
-    @property
-    def measures(self) -> tuple[str, ...]:
-        """The metrics of the task: those of the declaration, or the default ones."""
-        return self.metrics or USUAL_METRICS.get(self.kind, METRICS[self.kind])
 
 
 class FilesSection(Section):

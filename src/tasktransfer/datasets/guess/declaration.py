@@ -19,8 +19,9 @@ from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
 from tasktransfer.datasets.declared.preview import format_dialogue
 from tasktransfer.datasets.declared.row_fields import ITEMS
-from tasktransfer.datasets.declared.section import DialogueSection, TaskSection
+from tasktransfer.datasets.declared.section import DialogueSection
 from tasktransfer.datasets.declared.source_row import SourceRow
+from tasktransfer.datasets.declared.task_section import TaskSection
 from tasktransfer.datasets.guess.cell_texts import decode_cells
 from tasktransfer.datasets.guess.columns import (
     MOST,

@@ -10,7 +10,6 @@ from tasktransfer.data.cache import read_instances
 from tasktransfer.data.prepared import require_prepared
 from tasktransfer.data.samples import select_instances
 from tasktransfer.designs.empathetic.config import get_config
-from tasktransfer.designs.empathetic.plan import plan_items
 from tasktransfer.designs.empathetic.sources.cards import ED, REPLY, TURN
 from tasktransfer.results.study import Study
 
@@ -21,7 +20,7 @@ def list_items(study: Study) -> Iterator[dict[str, Any]]:
     Raises:
         DataError: the dialogues are not prepared yet.
     """
-    _, settings = plan_items(get_config(study))
+    _, settings = get_config(study).replied_items
     cache = require_prepared(Path(study.instances(ED)), study.config_file)
     instances = read_instances(cache, REPLY.name, "test")
     for instance in select_instances(instances, settings.get("limit")):

@@ -1,12 +1,21 @@
-"""Names and groups of the study's methods."""
+"""Names and groups of the study's methods and of their trainings."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
+from tasktransfer.core.nodes import Start
+from tasktransfer.core.steps import Step
 from tasktransfer.datasets.dailydialog.cards import TOPIC_CLASSIFICATION
-from tasktransfer.designs.empathetic.sources.cards import NEWSGROUP, NEWSGROUPS
+from tasktransfer.designs.empathetic.sources.cards import (
+    DAILY_NEXT,
+    EMOTION,
+    NEWSGROUP,
+    NEWSGROUPS,
+    PAIR,
+    TAG,
+)
 from tasktransfer.tasks.card import Task
 
 TOPIC_TASKS: Mapping[str, Task] = {"DailyDialog": TOPIC_CLASSIFICATION, NEWSGROUPS: NEWSGROUP}
@@ -79,3 +88,25 @@ def is_ensemble(method: str) -> bool:
 def is_supervised(method: str) -> bool:
     """Return whether the method uses emotion or topic labels."""
     return method == "multitask" or get_group(method) == "external classifier"
+
+
+def name_training(step: Step, starts: tuple[Start, ...]) -> tuple[str, str]:
+    """Return kind and label of a training.
+
+    They depend on the step only, so that identical trainings have the same name.
+    """
+    if step.train_tasks[0] in (DAILY_NEXT.name, PAIR.name):
+        return "pretrained", step.train_tasks[0]
+    if step.train_tasks[0] in (EMOTION.name, TAG.name):
+        return "classifier", step.train_tasks[0]
+    if "projection" in step.trains:
+        others = [start for start in starts if start.parts]
+        what = others[0].stage.label if others and others[0].stage else "as_released"
+        return "ensemble", f"with_{what}"
+    if len(step.train_tasks) > 1:
+        return "multitask", "replies_and_emotion"
+    if step.data is not None and step.data.recipe:
+        settings = step.data.settings
+        return "prepend", f"{settings['task']}-{settings['k']}"
+    again = any(start.stage is not None and start.stage.kind == "base" for start in starts)
+    return "base", "replies_again" if again else "replies"

@@ -13,14 +13,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Rounds, Selection
 from tasktransfer.core.steps import From, Step
 from tasktransfer.datasets import get_recipe, make_data
-from tasktransfer.designs.empathetic.config import (
-    EmotionsConfig,
-    EmpatheticConfig,
-    GenerationConfig,
-    Setting,
-    SettingConfig,
-    TopicsConfig,
-)
+from tasktransfer.designs.empathetic.config import EmpatheticConfig, Setting
 from tasktransfer.designs.empathetic.methods import (
     BROUGHT,
     CONTROLS_OF_ENSEMBLES,
@@ -29,6 +22,7 @@ from tasktransfer.designs.empathetic.methods import (
     TOPIC_TASKS,
     UNTRAINED,
     is_ensemble,
+    name_training,
     parse_prepend,
 )
 from tasktransfer.designs.empathetic.sources.cards import (
@@ -45,6 +39,12 @@ from tasktransfer.designs.empathetic.sources.cards import (
     TAG,
     TAGS,
 )
+from tasktransfer.designs.empathetic.training_sections import (
+    EmotionsConfig,
+    GenerationConfig,
+    SettingConfig,
+    TopicsConfig,
+)
 from tasktransfer.results.revisions import Revisions
 
 KINDS = ("pretrained", "base", "multitask", "prepend", "ensemble", "classifier")
@@ -59,7 +59,7 @@ POOL_TASKS = {ED: NEXT.name, DAILY: DAILY_NEXT.name, PAIRS: PAIR.name}
 
 def plan(config: EmpatheticConfig, revisions: Revisions) -> Plan:
     """Plan every method of both settings for every seed; identical trainings run once."""
-    builder = PlanBuilder(_name_of, get_recipe)
+    builder = PlanBuilder(name_training, get_recipe)
     for seed in config.seeds:
         study = _Seed(config, revisions, builder, seed)
         for setting in config.settings:
@@ -67,28 +67,6 @@ def plan(config: EmpatheticConfig, revisions: Revisions) -> Plan:
         study.add_classifiers()
         study.add_brought(revisions)
     return builder.plan()
-
-
-def _name_of(step: Step, starts: tuple[Start, ...]) -> tuple[str, str]:
-    """Return kind and label of a training.
-
-    They depend on the step only, so that identical trainings have the same name.
-    """
-    if step.train_tasks[0] in (DAILY_NEXT.name, PAIR.name):
-        return "pretrained", step.train_tasks[0]
-    if step.train_tasks[0] in (EMOTION.name, TAG.name):
-        return "classifier", step.train_tasks[0]
-    if "projection" in step.trains:
-        others = [start for start in starts if start.parts]
-        what = others[0].stage.label if others and others[0].stage else "as_released"
-        return "ensemble", f"with_{what}"
-    if len(step.train_tasks) > 1:
-        return "multitask", "replies_and_emotion"
-    if step.data is not None and step.data.recipe:
-        settings = step.data.settings
-        return "prepend", f"{settings['task']}-{settings['k']}"
-    again = any(start.stage is not None and start.stage.kind == "base" for start in starts)
-    return "base", "replies_again" if again else "replies"
 
 
 class _Seed:
@@ -371,7 +349,7 @@ class _Seed:
 
     def add_brought(self, revisions: Revisions) -> None:
         """Add the user's own repliers, which are evaluated once and compared with every seed."""
-        setting, settings = plan_items(self.config)
+        setting, settings = self.config.replied_items
         for name, revision in revisions.brought.items():
             told = {**settings, "brought": {"name": name, "revision": revision}}
             judged = Evaluation(Outcome(()), self.data[ED], REPLY.name, ("bleu",), settings=told)
@@ -408,20 +386,6 @@ class _Seed:
             self.builder.add(
                 Run("classifier-tuned", stage.model.name, seed, about, outcome, judged)
             )
-
-
-def plan_items(config: EmpatheticConfig) -> tuple[Setting, dict[str, Any]]:
-    """Return the setting and the items in which a user's own replier is compared with Base.
-
-    They are those of generated replies. In a study without generation, they are those of replies
-    that are retrieved from the first pool.
-    """
-    evaluation = config.evaluation
-    if config.generation is not None:
-        limit = evaluation.limit_generated or evaluation.limit
-        return "generation", {"limit": limit} if limit else {}
-    limited = {"limit": evaluation.limit} if evaluation.limit else {}
-    return "retrieval", {**limited, **({"pool": evaluation.pools[0]} if evaluation.pools else {})}
 
 
 def _build_fasttext_settings(section: EmotionsConfig | TopicsConfig) -> dict[str, Any]:

@@ -7,12 +7,11 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from tasktransfer.config import CommonConfig, EndpointConfig, TrainingConfig, WholeData, fields
+from tasktransfer.config import CommonConfig, EndpointConfig, WholeData, fields
 from tasktransfer.config.brought import Brought, find_used_names
-from tasktransfer.config.fields import DISTINCT, LIST, NOT_EMPTY, NUMBER, Count, ModelName, Section
+from tasktransfer.config.fields import DISTINCT, LIST, NOT_EMPTY, Count, Section
 from tasktransfer.config.models import check_unique_names
-from tasktransfer.config.training import FIDELITY_OF_FETA, OF_FETA
-from tasktransfer.core.specs import Decays, Training
+from tasktransfer.core.specs import Training
 from tasktransfer.core.validation import Problem, describe_unknown, refuse
 from tasktransfer.designs.panel.models_section import (
     PanelModel,
@@ -28,6 +27,17 @@ from tasktransfer.designs.panel.sources.cards import (
     TINY_DOMAINS,
     list_rated_sets,
 )
+from tasktransfer.designs.panel.training_sections import (
+    INHERITED,
+    ExpertsConfig,
+    JointConfig,
+    LabellerConfig,
+    PairsConfig,
+    PanelTraining,
+    Rate,
+    StageConfig,
+    TwinConfig,
+)
 from tasktransfer.results.study import Study
 
 Method = Literal["panel", "collection", "single", "panel-mean", "panel-max", "panel-min", "twin"]
@@ -37,17 +47,8 @@ METHODS: tuple[Method, ...] = (
 """Default methods, which are the paper's; ``twin`` is ours."""
 Control = Literal["untrained", "leaky", "exchanged", "embeddings"]
 Persona = Literal["none", "original", "revised"]
-Perturbation = Literal[
-    "drop", "shuffle", "repeat", "random_utterance", "context_copy", "mask_and_fill"
-]
-PERTURBATIONS: tuple[Perturbation, ...] = (
-    "drop", "shuffle", "repeat", "random_utterance", "context_copy", "mask_and_fill",
-)  # fmt: skip
-Perturbations = Annotated[tuple[Perturbation, ...], LIST, Field(min_length=1), DISTINCT]
 DrawnBy = Literal["contexts", "items"]
-Rate = Annotated[float, Field(gt=0, le=1), NUMBER]
 Percent = Annotated[int, Field(ge=1, le=90)]
-Share = Annotated[float, Field(ge=0.5, le=1), NUMBER]
 
 
 class LeaksConfig(Section):
@@ -75,168 +76,6 @@ class PanelData(WholeData):
         default=LeaksConfig(),
         description="settings of the filter that leaves out dialogues shared with rated sets",
     )
-
-
-class PanelTraining(TrainingConfig):
-    """Default hyperparameters of every training (section VI-C); sections may override them."""
-
-    without_effect: ClassVar[Mapping[str, str]] = {
-        "loss_on": "remove it, because no decoder is trained",
-        "fidelity.repetition_penalty": "remove it, because nothing is generated",
-        "fidelity.selection_metrics": "remove it, because accuracy or Spearman's correlation "
-        "selects the best round",
-        **dict.fromkeys(FIDELITY_OF_FETA, OF_FETA),
-    }
-    later: ClassVar[tuple[str, ...]] = tuple(
-        key for key in TrainingConfig.later if key != "weight_decay"
-    )
-    decays: ClassVar[Decays] = "all"
-
-    learning_rate: Rate | None = Field(
-        default=None,
-        description="learning rate of AdamW for sections that set none; null for the paper's value",
-    )
-    batch_size: fields.BatchSize = Field(
-        default=32, description="number of instances per training step"
-    )
-    weight_decay: Annotated[float, Field(ge=0, le=1), NUMBER] = Field(
-        default=0.01,
-        description="weight decay of AdamW; the paper gives none, so the default is that of torch",
-    )
-
-
-INHERITED = "learning rate; null for that of training, or the paper's"
-
-
-class StageConfig(Section):
-    """Hyperparameters of one kind of training."""
-
-    paper_rate: ClassVar[float]
-    """The learning rate if neither the section nor training gives one."""
-
-    learning_rate: Rate | None = Field(default=None, description=INHERITED)
-    epochs: fields.Epochs = Field(description="maximum number of passes over the training pairs")
-    round_updates: Count | None = Field(
-        description="number of updates per round; null for one epoch"
-    )
-    patience: Count | None = Field(
-        description="number of rounds without improvement after which training stops"
-    )
-    batch_size: fields.BatchSize | None = Field(
-        default=None,
-        description="number of instances per training step; null for the value of training",
-    )
-
-
-class LabellerConfig(StageConfig):
-    """The model that labels pairs, as a substitute for DEB."""
-
-    paper_rate: ClassVar[float] = 3e-5  # ours: DEB was trained by others
-
-    epochs: fields.Epochs = Field(
-        default=2, description="maximum number of passes over the training pairs"
-    )
-    round_updates: Count | None = Field(
-        default=None, description="number of updates per round; null for one epoch"
-    )
-    patience: Count | None = Field(
-        default=None, description="number of rounds without improvement after which training stops"
-    )
-    model: ModelName = Field(description="name of an encoder in models")
-    limit_train: Count | None = Field(default=None, description="maximum number of training pairs")
-    limit_dev: Count | None = Field(default=None, description="maximum number of dev pairs")
-    two_towers: bool = Field(
-        default=False,
-        description=(
-            "encode contexts and responses with two separate encoders, as the method twin does, "
-            "instead of one encoder for both texts"
-        ),
-    )
-
-
-class JointConfig(StageConfig):
-    """Training on all domains together, and of models without adapters (section VI-C)."""
-
-    paper_rate: ClassVar[float] = 5e-6
-
-    epochs: fields.Epochs = Field(
-        default=3, description="maximum number of passes over the training pairs"
-    )
-    round_updates: Count | None = Field(
-        default=2000, description="number of updates per round; null for one epoch"
-    )
-    patience: Count | None = Field(
-        default=10, description="number of rounds without improvement after which training stops"
-    )
-    sampler: Literal["uniform", "mixed"] = Field(
-        default="mixed",
-        description=(
-            "sampling of domains: uniform, each batch comes from one domain; mixed, the domain "
-            "is sampled for each pair"
-        ),
-    )
-
-
-class ExpertsConfig(StageConfig):
-    """Training of each domain's adapter and classifier, with a frozen encoder."""
-
-    paper_rate: ClassVar[float] = 1e-5
-
-    epochs: fields.Epochs = Field(
-        default=10, description="maximum number of passes over the training pairs"
-    )
-    round_updates: Count | None = Field(
-        default=1024, description="number of updates per round; null for one epoch"
-    )
-    patience: Count | None = Field(
-        default=3, description="number of rounds without improvement after which training stops"
-    )
-
-
-class TwinConfig(StageConfig):
-    """Training of two encoder towers on pairs of all domains with labels by construction.
-
-    This method is ours, not the paper's.
-    """
-
-    paper_rate: ClassVar[float] = 2e-5  # Sentence-BERT's
-
-    epochs: Count = Field(default=1, description="maximum number of passes over the training pairs")
-    round_updates: Count | None = Field(
-        default=None, description="number of updates per round; null for one epoch"
-    )
-    patience: Count | None = Field(
-        default=None, description="number of rounds without improvement after which training stops"
-    )
-    perturbations: Perturbations = Field(
-        default=("random_utterance",), description="perturbations that create unfitting responses"
-    )
-
-
-class PairsConfig(Section):
-    """The training pairs of each domain (section V)."""
-
-    train: Count = Field(default=400_000, description="number of training pairs per domain")
-    dev: Count = Field(default=40_000, description="number of validation pairs per domain")
-    candidates_per_pair: Annotated[float, Field(ge=1, le=100), NUMBER] = Field(
-        default=3.0,
-        description="number of candidate pairs that are built and labelled for each requested pair",
-    )
-    labels: Literal["labeller", "given", "made"] = Field(
-        default="labeller",
-        description=(
-            "source of the labels: labeller (the model in the section labeller), given "
-            "(probabilities/<domain>.jsonl in the release) or made (the construction of the pair)"
-        ),
-    )
-    min_probability: Share = Field(
-        default=0.9, description="minimum probability of a label; pairs below it are dropped"
-    )
-    perturbations: Perturbations = Field(
-        default=PERTURBATIONS,
-        description="perturbations that create unfitting responses, used in turn",
-    )
-    seed: fields.Seed = Field(default=0, description="seed of the perturbations")
 
 
 class FewShotConfig(Section):

@@ -14,9 +14,10 @@ from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Reads, Selection
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import make_data
-from tasktransfer.designs.panel.config import PanelConfig, StageConfig
+from tasktransfer.designs.panel.config import PanelConfig
 from tasktransfer.designs.panel.names import REDDIT_SET
 from tasktransfer.designs.panel.sources import cards
+from tasktransfer.designs.panel.training_sections import StageConfig
 from tasktransfer.results.revisions import Revisions
 
 RECIPES = LEAKS, PAIRS, FEW, CHOICES, TOGETHER = (

@@ -13,7 +13,7 @@ from pathlib import Path
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.data.recipes import Ingredients, Split
 from tasktransfer.designs.panel.ratings import read_rated_items
-from tasktransfer.designs.panel.sources.dataset import FITS
+from tasktransfer.designs.panel.sources.pair_instances import FITS
 from tasktransfer.designs.panel.sources.texts import normalise_text, split_context
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance

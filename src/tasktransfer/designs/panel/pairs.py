@@ -21,7 +21,8 @@ from typing import Any
 from tasktransfer.data.cache import read_instances
 from tasktransfer.data.recipes import Ingredients, Split
 from tasktransfer.data.word_noise import drop_words, repeat_words, replace_words, shuffle_words
-from tasktransfer.designs.panel.sources.dataset import CONTEXT, FITS, FITS_NOT, make_instance
+from tasktransfer.designs.panel.sources.dataset import CONTEXT
+from tasktransfer.designs.panel.sources.pair_instances import FITS, FITS_NOT, make_instance
 from tasktransfer.designs.panel.sources.texts import split_context
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance

@@ -13,10 +13,11 @@ from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import get_recipe, get_task
-from tasktransfer.designs.panel.config import PanelConfig, StageConfig
+from tasktransfer.designs.panel.config import PanelConfig
 from tasktransfer.designs.panel.inputs import CHOICES, FEW, LEAKS, Inputs, make_selection
 from tasktransfer.designs.panel.names import BROUGHT, EMBEDDINGS, EXCHANGED, PROMPTED
 from tasktransfer.designs.panel.sources import cards
+from tasktransfer.designs.panel.training_sections import StageConfig
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.tasks.asking import compute_wording_digest, get_wordings
 

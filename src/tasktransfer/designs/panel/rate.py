@@ -15,7 +15,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.designs.panel import inputs
 from tasktransfer.designs.panel.config import get_config
 from tasktransfer.designs.panel.pairs import build_pairs
-from tasktransfer.designs.panel.sources.dataset import FITS, make_instance, read_pair
+from tasktransfer.designs.panel.sources.pair_instances import FITS, make_instance, read_pair
 from tasktransfer.designs.panel.sources.texts import split_context
 from tasktransfer.errors import ConfigError, DataError, ModelError
 from tasktransfer.files import replace_file

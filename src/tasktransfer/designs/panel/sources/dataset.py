@@ -6,12 +6,10 @@ of them; the config determines which ones a study needs.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from tasktransfer.datasets.dailydialog_pp import FITTING, read_contexts
 from tasktransfer.datasets.dataset import (
     Dataset,
     Reader,
@@ -45,11 +43,16 @@ from tasktransfer.designs.panel.sources.corpora import (
     as_said,
     make_folder_corpus,
 )
+from tasktransfer.designs.panel.sources.labeller_pairs import (
+    OWN_LABELS,
+    PLUS,
+    read_own_labels,
+    read_plus_pairs,
+)
+from tasktransfer.designs.panel.sources.pair_instances import FITS, make_instance, read_pair
 from tasktransfer.designs.panel.sources.rated import SOURCES, Item, make_lines_source, read_rated
-from tasktransfer.designs.panel.sources.texts import join_utterances
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import read_json_lines
-from tasktransfer.files.fields import Location, Table, get_text, get_texts
 from tasktransfer.tasks.card import SPLITS, Instance
 
 CONTEXT = 4
@@ -59,30 +62,9 @@ LEAST_DIALOGUES = 2
 
 Unfitting responses to one dialogue are sampled from another.
 """
-FITS, FITS_NOT = "1", "0"
-PLUS = tuple(f"dailydialog_pp/{name}.jsonl" for name in ("data_positives", "dev", "test"))
-OWN_LABELS = tuple(f"labeller/{split}.jsonl" for split in SPLITS)
 SYNTHETIC = "synthetic.json"
 GENERATED, PROBABILITIES = "generated", "probabilities"
 """Folders of a user's further responses, and of labels for pairs, with one file per domain."""
-
-
-def make_instance(
-    task: str,
-    name: str,
-    group: str,
-    context: Sequence[str],
-    response: str,
-    target: str,
-    **told: str,
-) -> Instance:
-    """Return a pair of context and response.
-
-    ``told`` holds facts that no template names, so no model reads them.
-    """
-    text, turns = join_utterances(context)
-    query = {"response": response, **{key: value for key, value in told.items() if value}}
-    return Instance(name, group, task, text, len(text), query, (), (target,), (), turns)
 
 
 # --- files of a release -------------------------------------------------------------------------
@@ -199,7 +181,7 @@ class _World:
             for index, item in enumerate(read_rated(self.rated[task], files)):
                 yield "test", _convert_item(task, index, item)
         elif task == self.labeller:
-            read = _read_own_labels if self.labels == OWN_LABELS else _read_plus_pairs
+            read = read_own_labels if self.labels == OWN_LABELS else read_plus_pairs
             yield from read(files, notes)
         elif task == self.given:
             yield from (
@@ -288,86 +270,6 @@ def _read_probabilities(task: str, domain: str, files: Files) -> Iterator[Instan
             raise location.error(told, "give a number from 0 to 1")
         target = f"{float(str(probability)):.12g}"
         yield make_instance(task, f"{domain}-{line}", domain, context, response, target)
-
-
-def read_pair(row: Table, location: Location) -> tuple[tuple[str, ...], str]:
-    """Return context and response of a line in a user's file.
-
-    Raises:
-        DataError: either is missing, empty, or not text.
-    """
-    context = tuple(text.strip() for text in get_texts(row, "context", location))
-    response = get_text(row, "response", location).strip()
-    if not context or not all(context):
-        problem = "the context contains an empty utterance" if context else "the context is empty"
-        raise location.at("context").error(problem, "write its utterances as a list of texts")
-    if not response:
-        raise location.at("response").error(
-            "the response is empty", "write the response, or remove the line"
-        )
-    return context, response
-
-
-# --- the labeller's pairs -----------------------------------------------------------------------
-
-
-def _read_plus_pairs(files: Files, notes: list[str]) -> Iterator[tuple[str, Instance]]:
-    """Yield the pairs of DailyDialog++.
-
-    Its training split has only positive responses. An equal number of negative ones is added: half
-    are responses to other contexts, half are the context's own responses with shuffled words.
-    """
-    places = {split: files[name] for split, name in zip(SPLITS, PLUS, strict=True)}
-    read, shared = read_contexts(places)
-    notes += shared
-    train = read["train"]
-    chance = random.Random("labeller")
-    for number, context in enumerate(train):
-        for index, text in enumerate(context.responses[FITTING]):
-            name = f"{context.group}#{index}"
-            yield (
-                "train",
-                make_instance(LABELLER, name, context.group, context.said, text.strip(), FITS),
-            )
-            other = train[(number + chance.randrange(1, len(train))) % len(train)]
-            wrong = chance.choice(other.responses[FITTING]).strip()
-            if index % 2:
-                wrong = _shuffle_words(text.strip(), chance)
-            name = f"{name}-"
-            yield (
-                "train",
-                make_instance(LABELLER, name, context.group, context.said, wrong, FITS_NOT),
-            )
-    for split in ("dev", "test"):
-        for context in read[split]:
-            for kind, texts in context.responses.items():
-                target = FITS if kind == FITTING else FITS_NOT
-                for index, text in enumerate(texts):
-                    if text.strip():
-                        name, response = f"{context.group}#{kind[0]}{index}", text.strip()
-                        yield (
-                            split,
-                            make_instance(
-                                LABELLER, name, context.group, context.said, response, target
-                            ),
-                        )
-
-
-def _shuffle_words(text: str, chance: random.Random) -> str:
-    words = text.split()
-    chance.shuffle(words)
-    return " ".join(words)
-
-
-def _read_own_labels(files: Files, notes: list[str]) -> Iterator[tuple[str, Instance]]:
-    task = name_shared_task(LABELLER, TINY)
-    for split, name in zip(SPLITS, OWN_LABELS, strict=True):
-        for line, row, location in read_json_lines(files[name]):
-            context, response = read_pair(row, location)
-            target, group = str(row.get("label")), f"labels-{split}-{line}"
-            if target not in (FITS, FITS_NOT):
-                raise location.at("label").error(f"{target!r:.60} is not a label", "write 0 or 1")
-            yield split, make_instance(task, group, group, context, response, target)
 
 
 # --- the two datasets ---------------------------------------------------------------------------

@@ -1,0 +1,230 @@
+"""Config sections of models and of how they are trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from tasktransfer.config import BUILT, TINY, ArchitectureConfig, ModelConfig, TrainingConfig
+from tasktransfer.config.fields import (
+    DISTINCT,
+    LIST,
+    NOT_EMPTY,
+    NUMBER,
+    BatchSize,
+    Checkpoint,
+    Count,
+    Epochs,
+    ModelName,
+    Section,
+)
+from tasktransfer.config.training import FIDELITY_OF_FETA, OF_FETA
+from tasktransfer.core.specs import FAMILIES, Family
+
+
+class EmpatheticModel(ModelConfig):
+    """A model that is built from an architecture, or loaded from a checkpoint."""
+
+    families: ClassVar[tuple[Family, ...]] = (*FAMILIES, "dual_encoder")
+    may_be_built: ClassVar[bool] = True
+
+    family: Family = Field(
+        description="model family: encoder, decoder, encoder_decoder or dual_encoder"
+    )
+    checkpoint: Checkpoint = Field(
+        description=(
+            "checkpoint: 'tiny' (built in), a local folder (./path), a name on the Hugging Face "
+            "hub, or 'built' for a new model with the given architecture"
+        )
+    )
+    architecture: ArchitectureConfig | None = Field(
+        default=None, description="architecture of the model; required if checkpoint is 'built'"
+    )
+    second_encoder: ModelName | None = Field(
+        default=None,
+        description="name of another model in models, whose encoder is added to this model",
+    )
+
+    @field_validator("second_encoder")
+    @classmethod
+    def _refuse_adapter_with_second_encoder(
+        cls, second_encoder: str | None, info: ValidationInfo
+    ) -> str | None:
+        if second_encoder is not None and info.data.get("adapter") is not None:
+            raise ValueError(
+                "A model with an adapter is saved without its second encoder. Remove adapter "
+                "or second_encoder."
+            )
+        return second_encoder
+
+    @field_validator("checkpoint")
+    @classmethod
+    def _check_family(cls, checkpoint: str, info: ValidationInfo) -> str:
+        family = info.data.get("family")
+        if checkpoint == TINY and family == "dual_encoder":
+            raise ValueError(
+                f"There is no tiny model of family {family}. Build one with checkpoint: built."
+            )
+        if checkpoint == BUILT and family in ("encoder", "decoder"):
+            raise ValueError(
+                f"A model of family {family} cannot be built. Choose dual_encoder or "
+                "encoder_decoder, or name a checkpoint."
+            )
+        return checkpoint
+
+    @field_validator("architecture")
+    @classmethod
+    def _check_architecture(
+        cls, architecture: ArchitectureConfig | None, info: ValidationInfo
+    ) -> ArchitectureConfig | None:
+        checkpoint, longest = info.data.get("checkpoint"), info.data.get("max_length", 0)
+        if architecture is not None and architecture.positions < longest:
+            raise ValueError(
+                f"positions ({architecture.positions}) is smaller than max_length "
+                f"({longest}). Raise positions."
+            )
+        if checkpoint is not None and (checkpoint == BUILT) != (architecture is not None):
+            wanted = (
+                "Add an architecture."
+                if architecture is None
+                else "Remove it, or write checkpoint: built."
+            )
+            raise ValueError(
+                "An architecture requires checkpoint: built, but the checkpoint is "
+                f"{checkpoint!r}. {wanted}"
+            )
+        return architecture
+
+    @property
+    def built(self) -> ArchitectureConfig | None:
+        return self.architecture
+
+    @property
+    def second(self) -> str | None:
+        return self.second_encoder
+
+
+class EmpatheticTraining(TrainingConfig):
+    """Default hyperparameters of every training of the study; sections may override them."""
+
+    without_effect: ClassVar[Mapping[str, str]] = {
+        "limit_test": "set evaluation.limit, evaluation.limit_generated or evaluation.limit_pool",
+        "task_weighting": "remove it, because no training mixes batches of several tasks",
+        "loss_on": "remove it, because no decoder is trained",
+        "fidelity.weighting_when_finetuning": "remove it, because no fine-tuning follows a "
+        "training on several tasks",
+        "fidelity.repetition_penalty": "remove it, because evaluation.decoding sets the decoding",
+        **dict.fromkeys(FIDELITY_OF_FETA, OF_FETA),
+    }
+
+    epochs: Epochs = Field(default=10, description="number of passes over the training set")
+    patience: Count | None = Field(
+        default=None,
+        description=(
+            "number of epochs without improvement after which training stops; null to disable "
+            "early stopping"
+        ),
+    )
+    optimiser: Literal["adam", "adamax"] = Field(
+        default="adamax", description="optimizer: Adam, or Adamax as in the paper's code"
+    )
+    cosine_scale: Annotated[float, Field(gt=0, le=1000), NUMBER] | None = Field(
+        default=None,
+        description=(
+            "for retrieval models: factor by which the cosine similarity of a reply is "
+            "multiplied; null to score with the dot product, as in the paper"
+        ),
+    )
+
+    later: ClassVar[tuple[str, ...]] = (*TrainingConfig.later, "patience")
+
+    @field_validator("optimiser")
+    @classmethod
+    def _check_optimiser_bits(cls, optimiser: str, info: ValidationInfo) -> str:
+        if optimiser == "adamax" and info.data.get("optimiser_bits") == 8:
+            raise ValueError(
+                "'adamax' needs optimizer states with 32 bits. Set optimiser to adam, or "
+                "optimiser_bits to 32."
+            )
+        return optimiser
+
+
+class Overrides(Section):
+    """Hyperparameters that override the section training; null to keep its values."""
+
+    learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] | None = Field(
+        default=None, description="learning rate"
+    )
+    batch_size: BatchSize | None = Field(
+        default=None, description="number of instances per training step"
+    )
+    epochs: Epochs | None = Field(
+        default=None, description="number of passes over the training set"
+    )
+    limit_train: Count | None = Field(
+        default=None, description="maximum number of training instances"
+    )
+    limit_dev: Count | None = Field(default=None, description="maximum number of dev instances")
+
+
+class SettingConfig(Overrides):
+    """Methods and model of a setting: retrieval or generation."""
+
+    model: ModelName = Field(description="name of the model to train, as listed in models")
+    ensemble: ModelName | None = Field(
+        default=None,
+        description="name of the same model with the classifier as second_encoder, for ensembles",
+    )
+    methods: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
+        description="methods to train; docs/empathetic.md describes each"
+    )
+
+
+class GenerationConfig(SettingConfig):
+    """Methods and models of generation."""
+
+    large_model: ModelName | None = Field(
+        default=None,
+        description="name of the larger generator, which has one layer more than the others",
+    )
+
+
+class ClassifierConfig(Overrides):
+    """The encoder that is trained on emotions, for ensembles."""
+
+    model: ModelName = Field(description="name of an encoder in models")
+
+
+class PretrainingConfig(Overrides):
+    """Training on other replies before the study's own dialogues."""
+
+    dataset: Literal["DailyDialogReplies", "ReplyPairs"] = Field(
+        default="DailyDialogReplies", description="dataset whose replies the model is trained on"
+    )
+    retrieval: bool = Field(
+        default=True, description="false to use the released retrieval model without fine-tuning"
+    )
+
+
+class EmotionsConfig(Section):
+    """The fastText classifier of emotions, whose labels EmoPrepend prepends."""
+
+    learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] = Field(
+        default=0.5, description="initial learning rate of fastText, which decays to 0"
+    )
+    epochs: Epochs = Field(default=5, description="number of passes over the situations")
+
+
+class TopicsConfig(Section):
+    """The fastText classifier of topics, and its training texts."""
+
+    learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] = Field(
+        default=0.1, description="initial learning rate of fastText, which decays to 0"
+    )
+    epochs: Epochs = Field(default=25, description="number of passes over the texts")
+    dataset: Literal["DailyDialog", "Newsgroups"] = Field(
+        default="DailyDialog",
+        description="dataset with topic labels: 20 Newsgroups, or DailyDialog as a substitute",
+    )
