@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tasktransfer.cli import main
-from tasktransfer.designs.empathetic.human import read_choices, read_ratings, sum_up
+from tasktransfer.designs.empathetic.human import read_choices, read_ratings
+from tasktransfer.designs.empathetic.judgement_files import write_summary
 from tasktransfer.errors import DataError
 
 
@@ -34,7 +35,7 @@ def test_choices_become_ratios(tmp_path: Path) -> None:
     ratios = read_choices(file)
     assert (ratios.loc["A", "B"], ratios.loc["B", "A"]) == (math.inf, 0.0)
     assert math.isnan(ratios.loc["A", "C"]) and math.isnan(ratios.loc["A", "A"])
-    sum_up(None, file, tmp_path / "out")
+    write_summary(None, file, tmp_path / "out")
     assert (tmp_path / "out" / "choices.csv").read_text().splitlines()[1] == "A,,inf,"
     file.write_text("first,second,instance,rater,choice\nA,B,1,r,both\n")
     with pytest.raises(DataError, match=r":2: 'both' is not a choice\. Write first, second"):
@@ -56,4 +57,4 @@ def test_judgements_are_summed_up_by_a_command(tmp_path: Path) -> None:
         "ratings.csv", "choices.csv", "choices.png", "choices.pdf",
     }  # fmt: skip
     with pytest.raises(DataError, match=r"none\.csv: The file is missing"):
-        sum_up(tmp_path / "none.csv", None, out)
+        write_summary(tmp_path / "none.csv", None, out)

@@ -28,13 +28,13 @@ def add_commands(commands: Any) -> None:
 
 def summarise_judgements(args: argparse.Namespace) -> None:
     """Summarise human ratings and pairwise choices of replies (Table 3, Figure 5)."""
-    from tasktransfer.designs.empathetic.human import sum_up
+    from tasktransfer.designs.empathetic.judgement_files import write_summary
 
     if args.ratings is None and args.choices is None:
         raise ConfigError(
             "--ratings, --choices: Neither option is given. Add at least one of them."
         )
-    files = sum_up(args.ratings, args.choices, args.out)
+    files = write_summary(args.ratings, args.choices, args.out)
     for file in files:
         print(file)
     if args.out / "agreement.csv" not in files:

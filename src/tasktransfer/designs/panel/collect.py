@@ -13,10 +13,15 @@ from tasktransfer.core.nodes import Data, Evaluation, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_instances
 from tasktransfer.designs.panel import inputs, prompted
-from tasktransfer.designs.panel import plan as plans
 from tasktransfer.designs.panel.config import get_config
 from tasktransfer.designs.panel.frames import CORPORA, ITEMS, PAIRS
-from tasktransfer.designs.panel.names import BROUGHT, PROMPTED
+from tasktransfer.designs.panel.names import (
+    BROUGHT,
+    PROMPTED,
+    SELECTION_ADAPTER,
+    SELECTION_COSINE,
+    SELECTION_DIRECT,
+)
 from tasktransfer.designs.panel.ratings import DRAWN
 from tasktransfer.designs.panel.sources.texts import normalise_text
 from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT, stand_ins
@@ -124,10 +129,10 @@ def make_choices(frames: Frames) -> Iterator[Values]:
 
 
 def _make_choice_rows(collected: Collected, run: Run) -> Iterator[Values]:
-    if run.method in (plans.SELECTION_DIRECT, plans.SELECTION_COSINE):
+    if run.method in (SELECTION_DIRECT, SELECTION_COSINE):
         rows = collected.rows(run.evaluations[0])
         groups, values = rows["cluster"].to_pylist(), rows["predicted_value"].to_pylist()
-    elif run.method == plans.SELECTION_ADAPTER:
+    elif run.method == SELECTION_ADAPTER:
         table = collected.rows(run.results_in[0])
         groups = table["cluster"].to_pylist()
         values = [float(answer[0]) for answer in table["prediction"].to_pylist()]

@@ -6,6 +6,9 @@ from collections.abc import Iterable
 
 from tasktransfer.designs.panel.sources.cards import RATED, TINY_RATED
 
+SELECTION_DIRECT, SELECTION_ADAPTER = "selection-direct", "selection-adapter"
+SELECTION_COSINE = "selection-cosine"
+"""Methods of response selection."""
 FANS = ("panel", "collection")
 """Methods with one model per domain."""
 EXCHANGED = "-exchanged"

@@ -15,7 +15,15 @@ from tasktransfer.core.steps import Step
 from tasktransfer.datasets import get_recipe, get_task
 from tasktransfer.designs.panel.config import PanelConfig
 from tasktransfer.designs.panel.inputs import CHOICES, FEW, LEAKS, Inputs, make_selection
-from tasktransfer.designs.panel.names import BROUGHT, EMBEDDINGS, EXCHANGED, PROMPTED
+from tasktransfer.designs.panel.names import (
+    BROUGHT,
+    EMBEDDINGS,
+    EXCHANGED,
+    PROMPTED,
+    SELECTION_ADAPTER,
+    SELECTION_COSINE,
+    SELECTION_DIRECT,
+)
 from tasktransfer.designs.panel.sources import cards
 from tasktransfer.designs.panel.training_sections import StageConfig
 from tasktransfer.results.revisions import Revisions
@@ -26,8 +34,6 @@ UNTRAINED, LEAKY = "untrained", "leaky"
 COSINES = {"cosine-last": "last", "cosine-whole": "whole", "cosine-max": "most"}
 """Untrained controls → part of the context that is compared with the response."""
 MERGED: dict[str, Merge] = {"panel-mean": "mean", "panel-max": "max", "panel-min": "min"}
-SELECTION_DIRECT, SELECTION_ADAPTER = "selection-direct", "selection-adapter"
-SELECTION_COSINE = "selection-cosine"
 ONE_MODEL = ("single", "twin")
 """Methods of one model that is trained on all pairs."""
 FEW_METHODS = ("panel-mean", "single")

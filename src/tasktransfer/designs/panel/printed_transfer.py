@@ -12,6 +12,9 @@ from tasktransfer.designs.panel import published as paper
 from tasktransfer.designs.panel.names import (
     FEW_NAMES,
     PERSONAS,
+    SELECTION_ADAPTER,
+    SELECTION_COSINE,
+    SELECTION_DIRECT,
     find_start,
     get_paper_name,
     group_sets,
@@ -26,8 +29,7 @@ from tasktransfer.present.published import (
 from tasktransfer.present.published_columns import PUBLISHED as COLUMN
 from tasktransfer.results.frames import Frames
 
-SELECTIONS = {"selection-direct": "PoE-direct", "selection-adapter": "PoE-adapter"}
-SELECTION_COSINE = "selection-cosine"
+SELECTIONS = {SELECTION_DIRECT: "PoE-direct", SELECTION_ADAPTER: "PoE-adapter"}
 CANDIDATES, CONTEXTS = 20, 7512
 """Numbers of candidates and of contexts in Table VII."""
 ALL_ITEMS, HELD_OUT = "all items", "held-out items"

@@ -284,8 +284,6 @@ TINY_WORLD = _World(
     {name: make_lines_source(name).file for name in TINY_RATED},
     OWN_LABELS,
 )
-SOURCE_FILES = REAL.rated_files | TINY_WORLD.rated_files
-"""Rated set → the file that contains it."""
 
 
 def _build_reader(world: _World) -> Reader:

@@ -245,6 +245,11 @@ SOURCES: dict[str, Source] = {
 }
 
 
+def get_file(name: str) -> str:
+    """Return the file of a release that contains a rated set."""
+    return (SOURCES.get(name) or make_lines_source(name)).file
+
+
 def read_rated(of: RatedSet, files: Files) -> list[Item]:
     """Read all items of a set.
 
