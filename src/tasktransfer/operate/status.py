@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tasktransfer.config import TINY
 from tasktransfer.core.nodes import Evaluation, Fit, Node, Stage
@@ -47,6 +46,7 @@ from tasktransfer.results.state import (
     HISTORY,
     JOB_LOG,
     LOG,
+    Event,
     Unfinished,
     read_history,
     read_last_error,
@@ -65,7 +65,7 @@ class Begun:
 
     node: Node
     state: Unfinished
-    events: list[dict[str, Any]]
+    events: list[Event]
 
 
 class Watcher:

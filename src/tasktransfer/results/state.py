@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, cast
 
 from tasktransfer.files import json_text, locks
 
@@ -57,17 +57,43 @@ DONE, DAMAGED, WAITING = "done", "damaged", "waiting"
 State = Literal["running", "failed", "interrupted", "waiting"]
 
 
+class Claim(TypedDict, total=False):
+    """Process that computes a node. ``started``: ISO 8601 in UTC. The job adds the other facts."""
+
+    pid: int
+    host: str
+    started: str
+    label: str
+    device: str
+
+
+class Event(TypedDict, total=False):
+    """A line of a node's history.
+
+    ``event``: started, interrupted, failed, finished, merged or set aside. ``time``: ISO 8601 in
+    UTC. ``call``: call of the workflow. ``cause``, ``error``: kind and text of an error.
+    """
+
+    event: str
+    time: str
+    pid: int
+    host: str
+    call: str | None
+    digest: str
+    cause: str
+    error: str
+
+
 @dataclass(frozen=True, slots=True)
 class Unfinished:
     """State of an unfinished node.
 
-    ``error``: last line of a failed node's error. ``claim``: process that computes a running node
-    ("pid", "host", "started" in ISO 8601 and UTC), and facts that the job added.
+    ``error``: last line of a failed node's error. ``claim``: process that computes a running node.
     """
 
     state: State
     error: str | None = None
-    claim: dict[str, Any] | None = None
+    claim: Claim | None = None
 
 
 @contextmanager
@@ -111,7 +137,7 @@ def _describe_claim(path: Path) -> str:
     )
 
 
-def _process() -> dict[str, Any]:
+def _process() -> Claim:
     return {"pid": os.getpid(), "host": platform.node()}
 
 
@@ -128,7 +154,7 @@ def record_event(folder: Path, event: str, **facts: Any) -> None:
         stream.write(line)
 
 
-def read_history(folder: Path) -> list[dict[str, Any]]:
+def read_history(folder: Path) -> list[Event]:
     """Return the events of a node, oldest first, without lines truncated by a crash."""
     events = []
     try:
@@ -140,16 +166,16 @@ def read_history(folder: Path) -> list[dict[str, Any]]:
             events.append(json_text.loads(line))
         except ValueError:
             continue
-    return [event for event in events if isinstance(event, dict)]
+    return [cast(Event, event) for event in events if isinstance(event, dict)]
 
 
-def read_claim(folder: Path) -> dict[str, Any]:
+def read_claim(folder: Path) -> Claim:
     """Return the entries of the last process that claimed a folder; empty if there was none."""
     try:
         value = json_text.loads((folder / CLAIM).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return value if isinstance(value, dict) else {}
+    return cast(Claim, value) if isinstance(value, dict) else {}
 
 
 def read_unfinished_state(folder: Path) -> Unfinished:

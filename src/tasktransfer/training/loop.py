@@ -35,7 +35,12 @@ from tasktransfer.training.gradients import set_gradients, set_gradients_of_two
 from tasktransfer.training.half_weights import HalfWeights
 from tasktransfer.training.optimisers import make_optimiser
 from tasktransfer.training.progress import Progress
-from tasktransfer.training.resume import Snapshots, get_random_state, restore_random_state
+from tasktransfer.training.resume import (
+    Snapshots,
+    TrainingState,
+    get_random_state,
+    restore_random_state,
+)
 from tasktransfer.training.samplers import Schedule, Update
 from tasktransfer.training.schedules import Scheduler, make_scheduler
 from tasktransfer.training.selection import (
@@ -310,22 +315,21 @@ def _collect_state(
     optimiser: torch.optim.Optimizer,
     scheduler: Scheduler | None,
     trained: Trained,
-) -> dict[str, Any]:
-    """Return all state on which the next round depends.
-
-    The order of the data follows from seed and epoch.
-    """
+) -> TrainingState:
+    """Return the state after a round. The order of the data follows from seed and epoch."""
     bare = [replace(best, weights={}) for best in trained.best]
     # Weights of the last round, or shared by several selections, are written once.
     rounds = {best.round: best.weights for best in trained.best if best.round != trained.last}
-    return {
+    state: TrainingState = {
         "weights": copy_moving(model.module),
         "optimiser": optimiser.state_dict(),
-        **({} if scheduler is None else {"scheduler": scheduler.state_dict()}),
         "random": get_random_state(),
         "history": asdict(replace(trained, best=bare)),
         "best_weights": rounds,
     }
+    if scheduler is not None:
+        state["scheduler"] = scheduler.state_dict()
+    return state
 
 
 def _restore_state(

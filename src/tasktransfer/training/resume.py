@@ -10,11 +10,11 @@ import os
 import pickle
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 import torch
 
@@ -57,6 +57,28 @@ def read_least_seconds() -> float:
     return seconds
 
 
+class RandomState(TypedDict):
+    """State of torch's random generators on the CPU and every CUDA device."""
+
+    cpu: torch.Tensor
+    cuda: list[torch.Tensor]
+
+
+class TrainingState(TypedDict):
+    """All state on which the next round of a training depends.
+
+    ``history``: the training so far, without weights. ``best_weights``: round → weights of the
+    best rounds other than the last one.
+    """
+
+    weights: Mapping[str, torch.Tensor]
+    optimiser: Mapping[str, Any]
+    scheduler: NotRequired[Mapping[str, Any]]
+    random: RandomState
+    history: Mapping[str, Any]
+    best_weights: Mapping[int, Mapping[str, torch.Tensor]]
+
+
 @dataclass(slots=True)
 class Snapshots:
     """The storage of one training's state.
@@ -76,7 +98,7 @@ class Snapshots:
     say: Callable[[str], None]
     share: float = SHARE
     least: float = LEAST_SECONDS
-    refused: Callable[[dict[str, Any]], str] = lambda state: ""
+    refused: Callable[[TrainingState], str] = lambda state: ""
     _cost: float = 0.0
     _last: float = field(default_factory=time.perf_counter)
 
@@ -84,7 +106,7 @@ class Snapshots:
     def file(self) -> Path:
         return self.stage_folder / RESUME / FILE
 
-    def read(self) -> dict[str, Any] | None:
+    def read(self) -> TrainingState | None:
         """Return the last stored state; None if there is none or it cannot be used."""
         if not self.file.exists():
             return None
@@ -98,12 +120,13 @@ class Snapshots:
             problem = "The file is from another stage, device or version"
             self.say(f"{self.file}: {problem}, so the training starts over.")
             return None
-        if reason := self.refused(kept):
+        state = cast(TrainingState, kept)
+        if reason := self.refused(state):
             self.say(f"{self.file}: {reason}, so the training starts over.")
             return None
-        return kept
+        return state
 
-    def keep(self, state: Callable[[], dict[str, Any]]) -> None:
+    def keep(self, state: Callable[[], TrainingState]) -> None:
         """Write the state after a round.
 
         It is not written within ``least`` seconds of the last one, or if writing would take more
@@ -131,13 +154,13 @@ class Snapshots:
         shutil.rmtree(self.file.parent, ignore_errors=True)
 
 
-def get_random_state() -> dict[str, Any]:
+def get_random_state() -> RandomState:
     """Return the state of torch's random generators on the CPU and every CUDA device."""
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
     return {"cpu": torch.get_rng_state(), "cuda": cuda}
 
 
-def restore_random_state(state: dict[str, Any]) -> None:
+def restore_random_state(state: RandomState) -> None:
     """Restore a state from ``get_random_state``."""
     torch.set_rng_state(state["cpu"])
     if state["cuda"]:

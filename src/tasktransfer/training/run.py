@@ -14,7 +14,6 @@ from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -51,7 +50,7 @@ from tasktransfer.training.record import (
     count_trainable_parameters,
     split_sizes,
 )
-from tasktransfer.training.resume import Snapshots, read_least_seconds
+from tasktransfer.training.resume import Snapshots, TrainingState, read_least_seconds
 from tasktransfer.training.samplers import Schedule
 from tasktransfer.training.setup import Setup
 from tasktransfer.training.starts import list_tasks, load_start
@@ -252,7 +251,7 @@ def _remove_rounds_after(folder: Path, last: int) -> None:
         shutil.rmtree(folder / ROUNDS / str(number), ignore_errors=True)
 
 
-def _describe_missing_rounds(job: Job, state: Mapping[str, Any]) -> str:
+def _describe_missing_rounds(job: Job, state: TrainingState) -> str:
     """Return why a training cannot resume from a state: missing checkpoints of earlier rounds."""
     if not job.keeps_rounds:
         return ""

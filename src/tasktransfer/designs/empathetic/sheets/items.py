@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import Literal, TypedDict
 
 from tasktransfer.designs.empathetic.replies import AnsweredContext
 
@@ -32,6 +32,21 @@ CHECKS = 4
 or 4 in a billion times (ratings)."""
 
 
+class Meaning(TypedDict, total=False):
+    """What an item of a sheet stands for: an entry of the key, which a rater does not see.
+
+    ``models`` (ratings) or ``first`` and ``second`` (pairs): models that wrote the replies.
+    ``instance``: ID of the context. ``check``: question → answer of an attention check, which has
+    no other key.
+    """
+
+    models: list[str]
+    first: str
+    second: str
+    instance: str
+    check: dict[str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """An item of a sheet.
@@ -46,7 +61,7 @@ class Item:
     id: str
     utterances: tuple[str, ...]
     replies: tuple[str, ...]
-    meaning: dict[str, Any]
+    meaning: Meaning
 
 
 def list_questions(kind: Kind) -> tuple[dict[str, str], dict[str, str]]:
@@ -65,7 +80,7 @@ def make_items(
         models: dict[str, list[str]] = {}
         for model, reply in context.replies.items():
             models.setdefault(reply, []).append(model)
-        groups: list[tuple[tuple[str, ...], dict[str, Any]]]
+        groups: list[tuple[tuple[str, ...], Meaning]]
         if kind == "ratings":
             groups = [((reply,), {"models": names}) for reply, names in models.items()]
         else:
@@ -83,7 +98,7 @@ def _list_pairs(context: AnsweredContext) -> list[tuple[str, str]]:
 
 def _make_pair(
     context: AnsweredContext, pair: tuple[str, str], chance: random.Random
-) -> tuple[tuple[str, ...], dict[str, Any]]:
+) -> tuple[tuple[str, ...], Meaning]:
     first, second = chance.sample(pair, 2)
     replies = context.replies[first], context.replies[second]
     return replies, {"first": first, "second": second}

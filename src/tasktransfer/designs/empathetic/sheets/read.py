@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from tasktransfer.core.quantities import format_quantity
 from tasktransfer.designs.empathetic.human import CHOICES, RATINGS
-from tasktransfer.designs.empathetic.sheets.items import KINDS, list_questions
-from tasktransfer.designs.empathetic.sheets.write import SCHEMA
+from tasktransfer.designs.empathetic.sheets.items import KINDS, Meaning, list_questions
+from tasktransfer.designs.empathetic.sheets.write import SCHEMA, SheetKey
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 from tasktransfer.files.data_files import read_json_lines
@@ -49,7 +49,7 @@ class RaterAnswers:
         return f"{told}; dropped, because {checks} failed"
 
 
-def read_key(file: Path) -> dict[str, Any]:
+def read_key(file: Path) -> SheetKey:
     """Return the content of a key file.
 
     Raises:
@@ -64,15 +64,15 @@ def read_key(file: Path) -> dict[str, Any]:
         raise DataError(f"{file}: The file is not a key of rating sheets. {WHERE}.")
     if key["kind"] not in KINDS:
         raise DataError(f"{file}, kind: {key['kind']!r} is not a kind of sheets. {WHERE}.")
-    return key
+    return cast(SheetKey, key)
 
 
-def list_columns(key: dict[str, Any]) -> tuple[str, ...]:
+def list_columns(key: SheetKey) -> tuple[str, ...]:
     """Return the columns of the CSV file for a key's sheets."""
     return RATINGS if key["kind"] == "ratings" else CHOICES
 
 
-def read_answers(files: Sequence[Path], key: dict[str, Any]) -> list[RaterAnswers]:
+def read_answers(files: Sequence[Path], key: SheetKey) -> list[RaterAnswers]:
     """Return the answers of each rater in the order of the key; raters without a line are left out.
 
     Raises:
@@ -91,7 +91,7 @@ def read_answers(files: Sequence[Path], key: dict[str, Any]) -> list[RaterAnswer
     return [_sum_up(name, answers[name], key) for name in key["sheets"] if name in answers]
 
 
-def _read_place(row: Table, key: dict[str, Any], location: Location) -> tuple[str, str]:
+def _read_place(row: Table, key: SheetKey, location: Location) -> tuple[str, str]:
     """Return the sheet and the item of a line."""
     found = get_text(row, "key", location)
     if found != key["key"]:
@@ -105,7 +105,7 @@ def _read_place(row: Table, key: dict[str, Any], location: Location) -> tuple[st
     return sheet, item
 
 
-def _read_answer(row: Table, key: dict[str, Any], location: Location) -> dict[str, str]:
+def _read_answer(row: Table, key: SheetKey, location: Location) -> dict[str, str]:
     """Return question → answer."""
     questions, allowed = list_questions(key["kind"])
     answer = {name: str(get_member(row, name, location)) for name in questions}
@@ -116,7 +116,7 @@ def _read_answer(row: Table, key: dict[str, Any], location: Location) -> dict[st
     return answer
 
 
-def _sum_up(sheet: str, answers: dict[str, dict[str, str]], key: dict[str, Any]) -> RaterAnswers:
+def _sum_up(sheet: str, answers: dict[str, dict[str, str]], key: SheetKey) -> RaterAnswers:
     items, names = key["items"], key["sheets"][sheet]
     checks = {name: items[name]["check"] for name in names if "check" in items[name]}
     failed = sum(answers.get(name) != right for name, right in checks.items())
@@ -129,7 +129,7 @@ def _sum_up(sheet: str, answers: dict[str, dict[str, str]], key: dict[str, Any])
     return RaterAnswers(sheet, len(answers), len(names), failed, rows)
 
 
-def _list_rows(rater: str, item: dict[str, Any], answer: dict[str, str]) -> Iterator[Row]:
+def _list_rows(rater: str, item: Meaning, answer: dict[str, str]) -> Iterator[Row]:
     if "models" in item:
         for model in item["models"]:
             yield model, item["instance"], rater, *answer.values()

@@ -9,7 +9,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from markupsafe import Markup
 
@@ -19,6 +19,7 @@ from tasktransfer.designs.empathetic.sheets.items import (
     CHECKS,
     Item,
     Kind,
+    Meaning,
     assign_items,
     list_questions,
     make_checks,
@@ -34,6 +35,20 @@ SCHEMA = 1
 KEY = "key.json"
 
 
+class SheetKey(TypedDict):
+    """Content of ``key.json``: the items of each sheet by their IDs, and what they stand for.
+
+    ``key``: digest of the other entries, which every answer repeats.
+    """
+
+    schema: int
+    kind: Kind
+    seed: int
+    sheets: dict[str, list[str]]
+    items: dict[str, Meaning]
+    key: str
+
+
 @dataclass(frozen=True, slots=True)
 class Sheets:
     """Sheets for raters.
@@ -46,7 +61,7 @@ class Sheets:
 
     kind: Kind
     sheets: dict[str, list[Item]]
-    key: dict[str, Any]
+    key: SheetKey
 
 
 def plan_sheets(
@@ -87,15 +102,16 @@ def plan_sheets(
     digits = len(str(raters))
     sheets = {f"rater-{n:0{digits}}": sheet for n, sheet in enumerate(assigned, 1)}
     meanings = {item.id: item.meaning for sheet in assigned for item in sheet}
-    key: dict[str, Any] = {
+    key: SheetKey = {
         "schema": SCHEMA,
         "kind": kind,
         "seed": seed,
         "sheets": {name: [item.id for item in sheet] for name, sheet in sheets.items()},
         "items": dict(sorted(meanings.items())),
+        "key": "",
     }
-    key["key"] = compute_digest(key)[:12]
-    return Sheets(kind, sheets, key)
+    named = {name: value for name, value in key.items() if name != "key"}
+    return Sheets(kind, sheets, {**key, "key": compute_digest(named)[:12]})
 
 
 def write_sheets(sheets: Sheets, out: Path) -> list[Path]:
