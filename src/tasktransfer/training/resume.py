@@ -72,10 +72,10 @@ class TrainingState(TypedDict):
     """
 
     weights: Mapping[str, torch.Tensor]
-    optimiser: Mapping[str, Any]
-    scheduler: NotRequired[Mapping[str, Any]]
+    optimiser: dict[str, Any]
+    scheduler: NotRequired[dict[str, Any]]
     random: RandomState
-    history: Mapping[str, Any]
+    history: dict[str, Any]
     best_weights: Mapping[int, Mapping[str, torch.Tensor]]
 
 
