@@ -33,7 +33,7 @@ or 4 in a billion times (ratings)."""
 
 
 class Meaning(TypedDict, total=False):
-    """What an item of a sheet stands for: an entry of the key, which a rater does not see.
+    """Meaning of an item of a sheet: an entry of the key, which a rater does not see.
 
     ``models`` (ratings) or ``first`` and ``second`` (pairs): models that wrote the replies.
     ``instance``: ID of the context. ``check``: question → answer of an attention check, which has
