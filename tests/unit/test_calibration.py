@@ -76,6 +76,13 @@ def test_certain_inputs_are_fewer_and_more_often_right() -> None:
     assert rows[-1] == {"min_probability": 1.1, "coverage": 0.0, "accuracy": None}
 
 
+def test_percentages_have_one_decimal() -> None:
+    (row,) = compute_coverage(np.array([0.9, 0.8, 0.7]), np.array([True, True, False]), [0.0])
+    assert (row["coverage"], row["accuracy"]) == (100.0, 66.7)
+    (row,) = compute_coverage(np.array([0.9, 0.8, 0.7]), np.ones(3, bool), [0.75])
+    assert (row["coverage"], row["accuracy"]) == (66.7, 100.0)
+
+
 def test_the_bins_of_the_diagram_give_the_calibration_error() -> None:
     logits, golds = sample(700, 3.0)
     bins = compute_reliability(compute_confidence(logits, 1.0), logits.argmax(axis=1) == golds)

@@ -110,6 +110,13 @@ def test_fewer_than_two_dialogues_tell_nothing(ids: list[str]) -> None:
     assert np.isnan(draws.compute_jackknife_scores(tally, accuracy)).all()
 
 
+def test_two_dialogues_are_enough() -> None:
+    tally = np.array([[1.0, 1], [0, 1]])
+    weights = draws.sample_unit_weights("Friends", "question_answering", 2)
+    assert {*draws.resample_scores(tally, weights, accuracy)} == {0.0, 100.0}
+    assert np.isfinite(draws.compute_jackknife_scores(tally, accuracy)).all()
+
+
 def test_resampling_goes_through_the_official_score() -> None:
     """Macro-F1 of the resampled instances, not a mean of instance scores."""
     task = get_task("DailyDialog", "dialogue_nli")
