@@ -104,6 +104,26 @@ def test_turns_of_a_dialogue_are_never_in_two_folds() -> None:
     assert sorted(seen) == list(range(60)) and (probabilities == 0.5).all()
 
 
+def test_no_fold_has_all_dialogues_of_a_label() -> None:
+    """Two of 40 dialogues have the second label; sampled folds may put both into one."""
+    given = np.array([0] * 38 + [1] * 2)
+    clusters = [f"d{number}" for number in range(40)]
+
+    def predict(train: Any, asked: Any) -> Any:
+        known.append(len(set(given[train])))
+        return np.full((len(asked), 2), 0.5)
+
+    lacking = 0
+    for seed in range(20):
+        known: list[int] = []
+        crossfit_probabilities(clusters, 2, predict, seed=seed)
+        lacking += 1 in known
+        known.clear()
+        crossfit_probabilities(clusters, 2, predict, seed=seed, given=given)
+        assert known == [2] * 5
+    assert lacking > 0
+
+
 def test_a_label_error_exceeds_the_threshold_of_another_label() -> None:
     probabilities = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.2, 0.8], [0.95, 0.05]])
     given = np.array([0, 0, 1, 1, 1])

@@ -13,6 +13,7 @@ import pytest
 from finished_stages import HOST, MODEL, TASKS, finish, opened, write_checkpoint
 from tasktransfer import cli
 from tasktransfer.core.nodes import Stage
+from tasktransfer.core.samples import FRACTION, SAMPLED
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import open_study
 from tasktransfer.errors import TaskTransferError
@@ -85,6 +86,18 @@ def test_full_data_is_ten_times_the_few_samples() -> None:
     study = open_study(PAPER, {"data": {"few_sample": False}}, need_inputs=False)
     volume = Sizes(study).measure_split(stage_of(study, label="DNLI"), "dialogue_nli", "train")
     assert volume.instances == 5690
+
+
+def test_samples_of_dialogues_have_a_fraction_of_the_instances(paper: Study) -> None:
+    whole = paper.get_released_data("DailyDialog")
+    sampled = replace(whole, recipe=SAMPLED, settings={FRACTION: 0.25, "seed": 0})
+    sizes = Sizes(paper)
+    for split, factor in (("train", 0.25), ("dev", 1), ("test", 1)):
+        everything = sizes.read(whole, "bert-base", "dialogue_nli", split, 400)
+        part = sizes.read(sampled, "bert-base", "dialogue_nli", split, 400)
+        assert part.instances == factor * everything.instances
+        assert part.tokens == pytest.approx(factor * everything.tokens, rel=0.01)
+        assert sizes.instances(sampled, "dialogue_nli", split, 400) == part.instances
 
 
 def test_prepared_and_encoded_data_is_counted() -> None:

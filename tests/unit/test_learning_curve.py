@@ -90,6 +90,12 @@ def test_the_forecast_covers_the_truth_despite_noise() -> None:
     assert np.mean(covered) >= 0.9
 
 
+def test_a_gain_that_never_varies_has_no_interval() -> None:
+    """It is not certain: no test dialogue and no sample shows how it would vary."""
+    *_, whole, _ = compute_curve(build_cells([66, 66, 66, 66]))
+    assert whole.gain == 0 and math.isnan(whole.gain_low) and math.isnan(whole.gain_high)
+
+
 def test_the_forecast_stays_within_the_scale() -> None:
     *_, whole, forecast = compute_curve(build_cells([40, 60, 75, 95], noise=1.0))
     assert 0 <= forecast.low <= forecast.score <= forecast.high == 100

@@ -209,7 +209,8 @@ def _crossfit(study: Study, card: Task, instances: Sequence[Instance], fit: Fit 
         probabilities[:, columns] = raised / raised.sum(axis=1, keepdims=True)
         return probabilities
 
-    return crossfit_probabilities(clusters, len(card.labels), predict)
+    numbers = np.array([card.labels.index(instance.target[0]) for instance in instances])
+    return crossfit_probabilities(clusters, len(card.labels), predict, given=numbers)
 
 
 def _list_places(

@@ -27,6 +27,7 @@ def crossfit_probabilities(
     predict: Callable[[Labels, Labels], Floats],
     folds: int = FOLDS,
     seed: int = 0,
+    given: Labels | None = None,
 ) -> Floats:
     """Return the probabilities of each instance from a model of other dialogues.
 
@@ -35,14 +36,41 @@ def crossfit_probabilities(
         labels: number of labels.
         predict: function (training instances, instances to predict) → probabilities, (instances to
             predict, labels). Both are positions.
+        given: number of each instance's label, so that no fold has all dialogues of a label that
+            several dialogues have. None if folds are sampled without regard to labels.
     """
     names, places = np.unique(np.asarray(clusters, str), return_inverse=True)
-    fold = (np.random.default_rng(seed).permutation(len(names)) % folds)[places]
+    order = np.random.default_rng(seed).permutation(len(names))
+    fold = (order % folds)[places]
+    if given is not None and not _has_other_folds(fold, places, given):
+        fold = _spread_labels(order, places, given, folds)[places]
     probabilities = np.zeros((len(clusters), labels))
     for part in np.unique(fold):
         here = np.flatnonzero(fold == part)
         probabilities[here] = predict(np.flatnonzero(fold != part), here)
     return probabilities
+
+
+def _has_other_folds(fold: Labels, places: Labels, given: Labels) -> bool:
+    """Return whether each label with several dialogues is in several folds."""
+    return all(
+        len(np.unique(fold[given == label])) > 1 or len(np.unique(places[given == label])) == 1
+        for label in np.unique(given)
+    )
+
+
+def _spread_labels(order: Labels, places: Labels, given: Labels, folds: int) -> Labels:
+    """Return a fold per dialogue, with dialogues of one label in consecutive folds.
+
+    The label of a dialogue with several labels is the one that the fewest instances have.
+    """
+    counts = np.bincount(given)
+    rarest = np.full(len(order), -1)
+    for instance in np.argsort(-counts[given], kind="stable"):  # the rarest label last
+        rarest[places[instance]] = given[instance]
+    fold = np.empty(len(order), np.int64)
+    fold[np.lexsort((order, rarest))] = np.arange(len(order)) % folds
+    return fold
 
 
 def find_label_errors(probabilities: Floats, given: Labels) -> Flags:

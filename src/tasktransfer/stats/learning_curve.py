@@ -92,9 +92,14 @@ def _combine(
 
 
 def _compute_gain(cell: Cell, before: Cell | None) -> tuple[float, float, float]:
-    """Return the difference from another cell, with the ends of its 95 % interval."""
+    """Return the difference from another cell, with the ends of its 95 % interval.
+
+    A difference that is the same for all samples and dialogues has no interval.
+    """
     if before is None:
         return nan, nan, nan
     estimated = cell.subtract(before)
     sure = compute_confidence(estimated)
+    if sure.low == sure.high:
+        return estimated.delta, nan, nan
     return estimated.delta, sure.low, sure.high

@@ -145,7 +145,10 @@ def _read_inner_rows(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow
         for lists, location in find_lists(row.values, path.removesuffix(ITEMS), row.location):
             items = cells.as_items(lists)
             if items is None:
-                raise location.error(f"found {show_value(lists)}, expected a list of rows")
+                raise location.error(
+                    f"found {show_value(lists)}, expected a list of rows",
+                    "write the object with the dialogues to a file of its own",
+                )
             for item in items:
                 number += 1
                 inner = row.location.locate_item(number)
