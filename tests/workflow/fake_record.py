@@ -42,6 +42,6 @@ def write_fake(study: Study, stage: Stage, folder: Path) -> None:
 
 if __name__ == "__main__":
     folder, *options = sys.argv[1:]
-    chosen = cli.parse(["train", *options])
-    study, _ = open_design(chosen)
-    write_fake(study, find_node(study, chosen.node, Stage), Path(folder))
+    args = cli.parse_arguments(["train", *options])
+    study, _ = open_design(args)
+    write_fake(study, find_node(study, args.node, Stage), Path(folder))
