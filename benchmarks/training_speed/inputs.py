@@ -153,16 +153,14 @@ def _instances(study: Study) -> Path:
     from tasktransfer.data import cache
 
     if study.config.data.generated and not Path(study.tiny_world).exists():
-        from tasktransfer.datasets.tiny_world import generate_releases
+        from tasktransfer.datasets.tiny_world import generate
 
         made_from = study.config.data.tiny_world
-        generate_releases(
-            Path(study.tiny_world), seed=made_from.seed, dialogues=made_from.dialogues
-        )
+        generate(Path(study.tiny_world), seed=made_from.seed, dialogues=made_from.dialogues)
     folder = Path(study.instances(DATASET))
     if not (folder / "manifest.json").exists():
         _say(f"reading {study.release}")
-        cache.cache_dataset(DATASET, study.release, study.config.data.few_sample, folder)
+        cache.prepare(DATASET, study.release, study.config.data.few_sample, folder)
     return folder
 
 

@@ -78,9 +78,9 @@ def test_the_time_left_begins_with_the_forecast(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    left = TimeLeft(opened(), Forecast(0.25, 2, "cpu")).seconds(Progress())
+    left = TimeLeft(opened(), Forecast(0.25, 2, "cpu")).estimate_seconds(Progress())
     assert left == pytest.approx(900, abs=5)
-    assert TimeLeft(opened()).seconds(Progress()) is None
+    assert TimeLeft(opened()).estimate_seconds(Progress()) is None
 
 
 def test_no_time_is_named_after_the_estimate_has_run_out(
@@ -152,4 +152,4 @@ def test_options_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_one_study_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["run", "a.yaml", "--config", "b.yaml"]) == 2
-    assert "already names the study a.yaml" in capsys.readouterr().err
+    assert "names the study a.yaml" in capsys.readouterr().err

@@ -11,17 +11,13 @@ from tasktransfer.files.locations import format_location
 
 
 def read_dstc7_contexts(file: Path) -> dict[str, str]:
-    """Return instance → paragraph.
-
-    Raises:
-        DataError: the archive or the table cannot be read, or a column is missing.
-    """
+    """Return instance → its paragraph. Raises DataError as ``read_dstc7_table``."""
     rows = read_dstc7_table(file, "context", ("InstanceID", "Context"))
     return {row[0]: row[1] for row in rows}
 
 
 def read_dstc7_table(file: Path, name: str, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the given columns of each row, with empty texts for missing cells.
+    """Yield the given columns of each row; cells that a line does not have are empty.
 
     Raises:
         DataError: the archive or the table cannot be read, or a column is missing.
@@ -30,18 +26,14 @@ def read_dstc7_table(file: Path, name: str, columns: Sequence[str]) -> Iterator[
     if missing := [column for column in columns if column not in head]:
         raise DataError(
             f"{format_location(f'{file} ({name})', 1)}: The columns {', '.join(missing)} are "
-            f"missing from {', '.join(head)!r:.80}. Copy the archive again."
+            f"missing; found {', '.join(head)!r:.80}. Copy the archive again."
         )
     places = [head.index(column) for column in columns]
     return (tuple(row[at] if at < len(row) else "" for at in places) for row in rows)
 
 
 def read_dstc7_lines(file: Path, name: str) -> list[list[str]]:
-    """Return the rows of a table, the header first.
-
-    Raises:
-        DataError: the archive or the table cannot be read, or the table is empty.
-    """
+    """Return the rows of a table, the header first. Raises DataError as ``read_dstc7_table``."""
     text = decode_utf8(read_from_tar(file, f"dstc7-task2-{name}.tsv"), file)
     lines = [line.rstrip("\r").split("\t") for line in text.split("\n") if line.strip()]
     if not lines:

@@ -1,16 +1,16 @@
-"""The tiny world: synthetic releases in FETA's format, for training within seconds.
+"""A tiny synthetic world in the FETA release format, for training within seconds.
 
-Their short dialogues come from grammars with a planted structure that determines which source helps
-which target. There is one release for each dataset of the package with a generator. Other datasets
-change neither these releases nor the tiny models that are pre-trained on them. docs/tiny-world.md
-describes them. Importing this module is cheap, because only ``generate_releases`` generates data.
+Its short dialogues come from grammars with a planted structure that determines which source helps
+which target. It has the package's datasets that have a tiny part, and no others. Datasets from
+outside change neither the world nor the tiny models that are pre-trained on it.
+docs/tiny-world.md describes it. Importing this module is cheap: only ``generate`` generates data.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tasktransfer.datasets import PACKAGE_DATASETS
+from tasktransfer.datasets import PACKAGE
 from tasktransfer.datasets.dataset import Claim, Dataset, TinyPart
 from tasktransfer.datasets.feta.tiny_world.revision import (
     DEFAULT_DIALOGUES,
@@ -26,33 +26,26 @@ __all__ = [
     "DEFAULT_DIALOGUES",
     "GENERATOR_VERSION",
     "MINIMUM_DIALOGUES",
-    "generate_release",
-    "generate_releases",
+    "generate",
+    "generate_part",
     "name_revision",
 ]
 
 MAKER = Maker("tiny world", "tiny_world.json", "revision")
 
-PARTS: dict[str, TinyPart] = {
-    dataset.name: dataset.tiny for dataset in PACKAGE_DATASETS if dataset.tiny
-}
-"""Name of a dataset → its generator."""
+PARTS: dict[str, TinyPart] = {dataset.name: dataset.tiny for dataset in PACKAGE if dataset.tiny}
+"""Name of a dataset → its part of the world."""
 
 HELPFUL: tuple[Claim, ...] = tuple(claim for part in PARTS.values() for claim in part.helpful)
-"""Transfers with a planted positive score delta."""
+"""Transfers planted to help: the score delta is positive."""
 
 UNRELATED: tuple[Claim, ...] = tuple(claim for part in PARTS.values() for claim in part.unrelated)
-"""Transfers whose planted score delta is not positive."""
+"""Transfers planted not to help: the score delta is not positive."""
 
 
-def generate_release(dataset: Dataset, folder: Path, *, seed: int, dialogues: int) -> None:
-    """Write the generated release of one dataset outside the common data under ``folder``.
-
-    Raises:
-        ConfigError: the parameters are not valid.
-        DataError: the folder contains other files than a generated release.
-    """
-    assert dataset.tiny is not None, f"{dataset.name} has no generator"
+def generate_part(dataset: Dataset, folder: Path, *, seed: int, dialogues: int) -> None:
+    """Write a dataset with a part outside the common world under ``folder``, like ``generate``."""
+    assert dataset.tiny is not None, f"{dataset.name} has no tiny part"
     check_parameters(seed, dialogues)
     with replace_folder(folder, MAKER) as fresh:
         dataset.tiny.write(fresh, seed, dialogues)
@@ -64,10 +57,10 @@ def generate_release(dataset: Dataset, folder: Path, *, seed: int, dialogues: in
         write_json(fresh / MAKER.file, {"synthetic": True, "dataset": dataset.name, **identity})
 
 
-def generate_releases(folder: Path, *, seed: int = 0, dialogues: int = DEFAULT_DIALOGUES) -> None:
-    """Write the generated releases of all datasets under ``folder``.
+def generate(folder: Path, *, seed: int = 0, dialogues: int = DEFAULT_DIALOGUES) -> None:
+    """Write all datasets of the world under ``folder``, replacing only an older tiny world.
 
-    The folder appears only when it is complete. Older generated releases are replaced.
+    The folder appears only when it is complete: it is written under another name and renamed.
 
     Args:
         folder: output folder.
@@ -76,7 +69,7 @@ def generate_releases(folder: Path, *, seed: int = 0, dialogues: int = DEFAULT_D
 
     Raises:
         ConfigError: the parameters are not valid.
-        DataError: the folder contains other files than generated releases.
+        DataError: the folder holds anything other than a tiny world.
     """
     check_parameters(seed, dialogues)
     with replace_folder(folder, MAKER) as fresh:

@@ -40,7 +40,7 @@ def declare_datasets(document: Document) -> None:
             continue
         found.append(build_dataset(name, declaration, _find_cache_folder(document)))
     try:
-        datasets.replace_declared_datasets(found)
+        datasets.declare(found)
     except ConfigError as error:
         raise document.error([Problem("datasets", str(error))]) from None
 

@@ -85,7 +85,7 @@ def _add_entries(
                     f"{kind.__name__}. Replace or remove it."
                 )
     for dataset in getattr(module, "DATASETS", ()):
-        datasets.add_dataset(dataset)
+        datasets.add(dataset)
     for selector in getattr(module, "SELECTORS", ()):
         methods.add(selector)
     if "DESIGN" in names:

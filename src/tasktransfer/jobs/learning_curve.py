@@ -171,13 +171,13 @@ def build_points(
 
 def _score(task: Task, test: Sequence[Instance], scoring: Scoring, predictions: Answers) -> Scored:
     golds = [instance.target for instance in test]
-    tallies = metrics.tally_instances(
+    tallies = metrics.tally(
         task,
         metrics.encode_answers(predictions),
         metrics.encode_answers(golds),
         fidelity=scoring,
     )
-    finish = partial(metrics.compute_score_from_sums, task, fidelity=scoring)
+    finish = partial(metrics.score_of_sums, task, fidelity=scoring)
     clusters = [instance.dialogue_id for instance in test]
     return score_tallies(tallies, clusters, finish, MEASURES["score"])
 

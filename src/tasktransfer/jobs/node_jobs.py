@@ -21,13 +21,7 @@ from tasktransfer.datasets.dataset import Release
 from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.numbers import compute_expected_values, compute_measures
 from tasktransfer.files.progress import show_progress
-from tasktransfer.fits import (
-    JOINT_LEARNERS,
-    Learner,
-    get_learner,
-    rank_labels,
-    select_most_probable_labels,
-)
+from tasktransfer.fits import JOINT_LEARNERS, Learner, choose_answers, get_learner, rank_labels
 from tasktransfer.jobs import asked_job, brought_job, inputs, probe_job, reference_job, selector_job
 from tasktransfer.jobs.recorded_job import Brought, Made, recorded
 from tasktransfer.metrics.measures import convert_to_numbers
@@ -37,7 +31,7 @@ from tasktransfer.selection.selector import MEASUREMENTS, SELECTOR, find_selecto
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 
 if TYPE_CHECKING:  # imports torch
-    from tasktransfer.evaluation.outcome import EvaluationInputs
+    from tasktransfer.evaluation.outcome import Places
 
 ASKED_OF_THE_MODEL = ("p_at_1", "bleu", "perplexity")
 """First measures of evaluations that need more than the model's answers (``evaluation.replies``).
@@ -114,12 +108,10 @@ def fit(study: Study, node: Fit, design: Brought) -> None:
             (folder / name).mkdir(parents=True, exist_ok=True)
             classifier.save(folder / name)
             test = read["test"]
-            probable = classifier.predict_probabilities(
-                test, _compute_features(study, node, learner, test)
-            )
+            probable = classifier.probabilities(test, _compute_features(study, node, learner, test))
             golds, predicted = (
                 [instance.target for instance in test],
-                select_most_probable_labels(task, probable),
+                choose_answers(task, probable),
             )
             names = [*(metric.key for metric in task.metrics), "score"]
             measures = compute_measures(task, names, predicted, golds, [])
@@ -159,16 +151,16 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
             fitted = node.settings.get("fitted_on", node.task)  # a task with the same labels
             classifier = inputs.classifier(study, node.of, task, learner, fitted)
             features = _compute_features(study, node.of, learner, instances)
-            probable = classifier.predict_probabilities(instances, features)
+            probable = classifier.probabilities(instances, features)
             predictions, values = (
-                select_most_probable_labels(task, probable),
+                choose_answers(task, probable),
                 compute_expected_values(task, probable),
             )
         else:
             if "cosine" in node.settings:  # modules that need torch are imported on use
-                from tasktransfer.evaluation.cosine import predict_cosine_ratings  # noqa: PLC0415
+                from tasktransfer.evaluation.cosine import compute_cosines  # noqa: PLC0415
 
-                answered_rows = predict_cosine_ratings(
+                answered_rows = compute_cosines(
                     node, node.of, places(study, node, threads), instances
                 )
             else:
@@ -197,9 +189,9 @@ def _evaluate_prompted_model(study: Study, node: Evaluation, threads: int, made:
         made.computed(prompts.setup, threads)
 
 
-def places(study: Study, node: Evaluation, threads: int = 1) -> EvaluationInputs:
+def places(study: Study, node: Evaluation, threads: int = 1) -> Places:
     """Return the paths of an evaluation's inputs. Weights are checked when they are requested."""
-    from tasktransfer.evaluation.outcome import EvaluationInputs  # noqa: PLC0415  # imports torch
+    from tasktransfer.evaluation.outcome import Places  # noqa: PLC0415  # imports torch
 
     encoded = {
         (data, model): Path(study.encoded(data, model))
@@ -211,21 +203,19 @@ def places(study: Study, node: Evaluation, threads: int = 1) -> EvaluationInputs
         return inputs.weights(study, start)
 
     hardware = inputs.hardware(study, threads)
-    return EvaluationInputs(
-        encoded, weights, study.base_model, study.beside, study.revision, hardware
-    )
+    return Places(encoded, weights, study.base_model, study.beside, study.revision, hardware)
 
 
 def _evaluate_replies(
     study: Study, node: Evaluation, instances: Sequence[Instance], threads: int, made: Made
 ) -> None:
     """Evaluate replies that a model selects or generates."""
-    from tasktransfer.evaluation.replies import ReplyEvaluation, evaluate_replies  # noqa: PLC0415  # imports torch
+    from tasktransfer.evaluation.replies import Asked, evaluate_replies  # noqa: PLC0415  # imports torch
 
     assert isinstance(node.of, Outcome), "a fit has no replies"
     pools = {p: read_instances(inputs.cache(study, p.data), p.task, "train") for p in node.pools}
     cache = Path(study.config.results, "data", "embedded")
-    asked = ReplyEvaluation(node, node.of, places(study, node, threads), instances, pools, cache)
+    asked = Asked(node, node.of, places(study, node, threads), instances, pools, cache)
     judged_replies, setup = evaluate_replies(asked)
     columns = zip(
         judged_replies.instances,
@@ -282,7 +272,7 @@ def _collect_ingredients(
             card = get_task(node.data.name, task)
             classifier = inputs.classifier(study, node, card, learner)
             features = _compute_features(study, node, learner, instances)
-            return rank_labels(card, classifier.predict_probabilities(instances, features))
+            return rank_labels(card, classifier.probabilities(instances, features))
 
         return ranked_labels
 

@@ -81,5 +81,5 @@ def evaluate(
     predictions = setup.eval_budget.run(
         lambda tokens: predict(model, split, tokens, setup, progress), undo=lambda: None
     )
-    values = metrics.evaluate_predictions(task, predictions, split.targets, fidelity=fidelity)
-    return Evaluation(predictions, values, metrics.compute_task_score(task, values))
+    values = metrics.evaluate(task, predictions, split.targets, fidelity=fidelity)
+    return Evaluation(predictions, values, metrics.score(task, values))

@@ -214,7 +214,7 @@ def _choose(
             best.is_settled(number - 1),
         )
         best.scores.append(score)
-        if not settled and measure.is_better(score, than=best.score):
+        if not settled and measure.better(score, than=best.score):
             weights = weights or copy_moving(model.module)
             best.round, best.score, best.weights = number, score, weights
 

@@ -1,6 +1,6 @@
 """Prompt templates of DailyDialog's tasks for language models without fine-tuning, two per task.
 
-This project wrote them, because the paper does not prompt models.
+They are ours: the paper prompts no model.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from tasktransfer.core.validation import refuse, show
 from tasktransfer.datasets.declared.task_section import FieldPath, TaskKey, TaskSection
 
 
-def _wrap_single_text(value: Any) -> Any:
+def _as_tuple(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
@@ -43,7 +43,7 @@ Paths = Annotated[
     tuple[DataPath, ...],
     LIST,
     Field(min_length=1),
-    BeforeValidator(_wrap_single_text, json_schema_input_type=str | list[str]),
+    BeforeValidator(_as_tuple, json_schema_input_type=str | list[str]),
 ]
 
 
@@ -64,7 +64,7 @@ class DialogueName(Section):
 
 
 class DialogueSection(Section):
-    """Fields that contain the dialogue of a row.
+    """Fields that hold the dialogue of a row.
 
     Without ``turns`` a row is an utterance, and consecutive rows with the same ``id`` are a
     dialogue. Without ``turns`` and ``id`` a row is a dialogue of one turn.
@@ -118,7 +118,7 @@ class DialogueSection(Section):
     )
 
     @model_validator(mode="after")
-    def _check_text(self) -> Self:
+    def _has_text(self) -> Self:
         if self.turns is None and self.text is None:
             raise ValueError(
                 "The section has neither turns nor text. Name the field with the text of the "
@@ -127,19 +127,15 @@ class DialogueSection(Section):
         problems = []
         for key in ("speaker", "order"):
             if getattr(self, key) is not None and self.text is None:
-                problem = (
-                    "The key needs text, because turns that are texts have no fields. Set text."
-                )
-                problems.append((f".{key}", problem))
+                problems.append((f".{key}", "needs text: turns that are texts have no fields"))
         if self.order is not None and self.turns is None and self.id is None:
-            problem = "The key needs turns or id. Set one of them, or remove order."
-            problems.append((".order", problem))
+            problems.append((".order", "needs turns or id: a row is a whole dialogue without them"))
         refuse(problems)
         return self
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The fields with the text of a turn. Empty if turns are texts themselves."""
+        """The fields that hold what is said in a turn. Empty if turns are texts themselves."""
         return (self.text,) if isinstance(self.text, str) else self.text or ()
 
     @property
@@ -184,9 +180,9 @@ class FewSampleSection(Section):
     seed: Seed = Field(default=0, description="seed of the random sample")
 
     @model_validator(mode="after")
-    def _check_size(self) -> Self:
+    def _require_one_size(self) -> Self:
         if (self.instances is None) == (self.share is None):
-            raise ValueError("Exactly one of instances and share must be set. Set one of them.")
+            raise ValueError("Both instances and share are set. Remove one of them.")
         return self
 
 
@@ -269,16 +265,15 @@ class Declaration(Section):
     )
 
     @model_validator(mode="after")
-    def _check_source(self) -> Self:
+    def _require_one_source(self) -> Self:
         if (self.files is None) == (self.hub is None):
-            raise ValueError("Exactly one of files and hub must be set. Set one of them.")
+            raise ValueError(
+                "A dataset needs either files or hub, not both and not neither. Set one of them."
+            )
         if self.hub is None:
             stray = {"revision": self.revision, "config": self.config}
             refuse(
-                (
-                    f".{key}",
-                    f"{show(value)} affects only a dataset on the hub, not files. Remove the key.",
-                )
+                (f".{key}", f"found {show(value)}, which only a dataset on the hub has: remove it")
                 for key, value in stray.items()
                 if value is not None
             )
@@ -286,14 +281,14 @@ class Declaration(Section):
 
     @property
     def reading(self) -> dict[str, Any]:
-        """The keys, apart from files, that affect the instances of all tasks, without defaults."""
+        """The keys besides files that affect the instances of every task, without defaults."""
         return self.model_dump(include={"dialogue", "shares", "few_sample"}, exclude_defaults=True)
 
 
-SOURCE_KEYS = frozenset({"files", "hub"})
+KEYS = frozenset({"files", "hub"})
 """Keys that make a section of ``datasets`` a declaration."""
 
 
 def is_declaration(section: Any) -> bool:
     """Return whether a section under ``datasets`` declares a dataset instead of naming one."""
-    return isinstance(section, Mapping) and not SOURCE_KEYS.isdisjoint(section)
+    return isinstance(section, Mapping) and not KEYS.isdisjoint(section)

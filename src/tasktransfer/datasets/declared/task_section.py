@@ -16,16 +16,14 @@ FieldPath = Annotated[
     Text(r"[^\s\[\].][^\[\].]*(\[\])*(\.[^\[\].]+(\[\])*)*", "write keys as key.key or list[].key"),
 ]
 TaskKey = Annotated[str, Text(r"[A-Za-z0-9][A-Za-z0-9_]{0,99}", "use letters, digits and '_'")]
-
 ALIASES: dict[str, TaskKind] = {
     "relations": "multi_label",
     "question_answering": "span",
     "free_text": "reply",
 }
 """Aliases of task kinds."""
-DECLARED_KINDS = tuple(kind for kind in get_args(TaskKind) if kind != "open_labels")
+KINDS = tuple(kind for kind in get_args(TaskKind) if kind != "open_labels")
 """Kinds that a declaration can use: all kinds on which models are trained."""
-
 METRICS: Mapping[str, tuple[str, ...]] = {
     "utterance_classification": ("accuracy", "micro_f1", "macro_f1", "weighted_f1"),
     "dialogue_classification": ("accuracy", "micro_f1", "macro_f1", "weighted_f1"),
@@ -37,7 +35,7 @@ METRICS: Mapping[str, tuple[str, ...]] = {
     "rating": ("closeness",),
 }
 """Kind → its possible metrics."""
-DEFAULT_METRICS: Mapping[str, tuple[str, ...]] = {
+USUAL_METRICS: Mapping[str, tuple[str, ...]] = {
     "utterance_classification": ("micro_f1", "macro_f1"),
     "dialogue_classification": ("micro_f1", "macro_f1"),
     "multi_label": ("micro_multilabel_f1",),
@@ -54,9 +52,9 @@ class TaskSection(Section):
         TaskKind,
         BeforeValidator(
             lambda kind: ALIASES.get(kind, kind) if isinstance(kind, str) else kind,
-            json_schema_input_type=Literal[(*DECLARED_KINDS, *ALIASES)],
+            json_schema_input_type=Literal[(*KINDS, *ALIASES)],
         ),
-    ] = Field(description=f"kind of task: one of {', '.join((*DECLARED_KINDS, *ALIASES))}")
+    ] = Field(description=f"kind of task: one of {', '.join((*KINDS, *ALIASES))}")
     label: FieldPath | None = Field(
         default=None,
         description=(
@@ -134,37 +132,32 @@ class TaskSection(Section):
 
     @field_validator("kind")
     @classmethod
-    def _check_kind_name(cls, kind: TaskKind) -> TaskKind:
-        if kind not in DECLARED_KINDS:
-            raise ValueError(describe_unknown("kind of task", kind, (*DECLARED_KINDS, *ALIASES)))
+    def _can_be_declared(cls, kind: TaskKind) -> TaskKind:
+        if kind not in KINDS:
+            raise ValueError(describe_unknown("kind of task", kind, (*KINDS, *ALIASES)))
         return kind
 
     @model_validator(mode="after")
     def _check_kind(self) -> Self:
         problems = []
         if self.label is None and self.kind not in ("multi_output", "reply"):
-            problems.append((".label", "The key is missing. Name the field with the gold answer."))
-        kind_of_key = {"options": "multiple_choice", "scale": "rating", "outputs": "multi_output"}
-        for key, kind in kind_of_key.items():
+            problems.append((".label", "is missing: name the field with the gold answer"))
+        wanted = {"options": "multiple_choice", "scale": "rating", "outputs": "multi_output"}
+        for key, kind in wanted.items():
             if (getattr(self, key) is None) == (self.kind == kind):
-                problem = f"Only tasks of kind {kind} can use the key. Remove it."
-                if self.kind == kind:
-                    problem = f"The key is missing, but tasks of kind {kind} need it. Add it."
-                problems.append((f".{key}", problem))
+                what = "is missing" if self.kind == kind else "cannot be used"
+                why = "need it" if self.kind == kind else "have it, and no others; remove it"
+                problems.append((f".{key}", f"{what}: tasks of kind {kind} {why}"))
         if self.unanswerable is not None and self.kind != "span":
-            problem = "Only tasks of kind span can use the key. Remove it."
-            problems.append((".unanswerable", problem))
+            problems.append((".unanswerable", "cannot be used: only kind span has it; remove it"))
         if self.labels is not None and self.kind in ("span", "reply", "multiple_choice", "rating"):
-            problem = f"Tasks of kind {self.kind} have no labels. Remove the key."
-            problems.append((".labels", problem))
+            problems.append((".labels", f"cannot be used: {self.kind} has no labels; remove it"))
         if self.keeps is not None and self.kind in ("utterance_classification", "reply"):
-            problem = f"Tasks of kind {self.kind} always keep the end of the input. Remove the key."
-            problems.append((".keeps", problem))
+            message = f"cannot be used: {self.kind} is about the last turn of its input; remove it"
+            problems.append((".keeps", message))
         if self.keeps == "both" and self.kind == "span":
-            problem = (
-                "An answer is one piece of the dialogue, which both may cut. Set start or end."
-            )
-            problems.append((".keeps", problem))
+            message = "cannot be both: an answer is one piece of the dialogue; set start or end"
+            problems.append((".keeps", message))
         for index, name in enumerate(self.metrics or ()):
             if name not in METRICS[self.kind]:
                 message = describe_unknown(f"metric of {self.kind}", name, METRICS[self.kind])
@@ -175,4 +168,4 @@ class TaskSection(Section):
     @property
     def measures(self) -> tuple[str, ...]:
         """The metrics of the task: those of the declaration, or the default ones."""
-        return self.metrics or DEFAULT_METRICS.get(self.kind, METRICS[self.kind])
+        return self.metrics or USUAL_METRICS.get(self.kind, METRICS[self.kind])

@@ -14,33 +14,33 @@ from typing import Any
 from tasktransfer.errors import EndpointError
 from tasktransfer.evaluation.prompting.answers import (
     Answer,
-    parse_chat_response,
-    parse_completion_response,
-    parse_echo_response,
+    read_completion,
+    read_echo,
+    read_message,
 )
 from tasktransfer.evaluation.prompting.client import (
-    UNSUPPORTED_STATUSES,
+    LASTING,
     Client,
     RefusedError,
     UnreadableError,
 )
-from tasktransfer.evaluation.prompting.probes import CHAT, COMPLETIONS, Facts, GenerationMethod
+from tasktransfer.evaluation.prompting.probes import CHAT, COMPLETIONS, Facts, Way
 from tasktransfer.tasks.asking import Prompt
 
-KNOWN_COMPLETION = ("The capital of France is", " Paris")
+KNOWN = ("The capital of France is", " Paris")
 QUESTION = Prompt(("Answer with one word. What is the capital of France?\nAnswer:",))
-PROBE_TOKENS = 16
+FEW = 16
 """Token limit of a probe's answer."""
-REASONING_TOKENS = 2048
+THOUGHTS = 2048
 """Token limit for a model's thoughts if thinking_tokens is not set."""
 
 
 @dataclass(frozen=True)
-class EndpointProbe:
-    """A probe of the model with the name ``served`` at an endpoint.
+class Probe:
+    """A probe of the model that the endpoint serves as ``served``.
 
     Attributes:
-        chat: whether prompts are sent as a chat. None if the probe decides.
+        chat: whether prompts are sent as a chat; None if the endpoint decides.
         thinking_tokens: value from the config.
     """
 
@@ -49,120 +49,116 @@ class EndpointProbe:
     chat: bool | None
     thinking_tokens: int | None
 
-    def probe_scores(self, check_endpoint: Callable[[], Any]) -> Facts:
-        """Return whether the endpoint echoes a prompt with log-probabilities, with the evidence.
+    def probe_scores(self, find_way: Callable[[], Any]) -> Facts:
+        """Probe whether the endpoint echoes a prompt with its log-probabilities.
 
         Args:
-            check_endpoint: function that raises EndpointError if the endpoint does not answer.
+            find_way: function that raises EndpointError if the endpoint does not answer at all.
         """
         facts = self._try_echo()
         if not facts["offered"]:
-            check_endpoint()
+            find_way()
             facts = self._try_echo()
         return facts
 
     def _try_echo(self) -> Facts:
         try:
-            answer = self.client.request_answer(
+            answer = self.client.ask(
                 COMPLETIONS,
-                build_echo_body(self.served, *KNOWN_COMPLETION),
-                lambda content: parse_echo_response(content, *KNOWN_COMPLETION, whole=True),
-                retry_unreadable=False,
-                is_supported=False,
+                build_echo_body(self.served, *KNOWN),
+                lambda content: read_echo(content, *KNOWN, whole=True),
+                patient=False,
+                is_offered=False,
             )
         except RefusedError as error:
-            if error.status not in UNSUPPORTED_STATUSES:
+            if error.status not in LASTING:
                 raise error.as_endpoint_error() from error
             return {"offered": False, "saw": str(error)}
         except UnreadableError as error:
             return {"offered": False, "saw": str(error)}
-        return {"offered": True, "saw": f"{answer['total']:.4g} for {KNOWN_COMPLETION[1]!r}"}
+        return {"offered": True, "saw": f"{answer['total']:.4g} for {KNOWN[1]!r}"}
 
     def probe_generation(self) -> Facts:
-        """Return the method by which the endpoint generates answers, with the evidence."""
+        """Probe how the endpoint generates answers."""
         if self.chat is not None:
             try:
-                return self._probe_path(CHAT if self.chat else COMPLETIONS)
+                return self._try(CHAT if self.chat else COMPLETIONS)
             except RefusedError as error:
                 raise error.as_endpoint_error() from error
         try:
-            return self._probe_path(CHAT)
+            return self._try(CHAT)
         except RefusedError as error:
             refusal = error
         try:
-            completions = self._probe_path(COMPLETIONS)
+            other = self._try(COMPLETIONS)
         except RefusedError as error:
             raise EndpointError(
                 f"{refusal}. {error}. Check endpoint and served of this prompted model."
             ) from error
         try:
-            return self._probe_path(CHAT)
+            return self._try(CHAT)
         except RefusedError:
-            return completions
+            return other
 
-    def _probe_path(self, path: str) -> Facts:
-        """Return the method of generation at a path, without the parameters that are refused.
+    def _try(self, path: str) -> Facts:
+        """Probe a path, without the parameters that the endpoint says it refuses.
 
         Raises:
-            RefusedError: the path is not supported.
+            RefusedError: the path is not offered.
             EndpointError: the endpoint's answers cannot be read.
         """
-        method, allowed = GenerationMethod(path), self.thinking_tokens or 0
+        way, allowed = Way(path), self.thinking_tokens or 0
         while True:
             try:
-                answer = self._request_answer(method, PROBE_TOKENS + allowed)
+                answer = self._ask(way, FEW + allowed)
                 break
             except RefusedError as error:
-                simpler = _drop_refused_parameter(method, error.words)
+                simpler = _drop_refused_parameter(way, error.words)
                 if simpler is None:
-                    if error.status not in UNSUPPORTED_STATUSES:
+                    if error.status not in LASTING:
                         raise error.as_endpoint_error() from error
                     raise
-                method = simpler
+                way = simpler
         if "thoughts" in answer or "unread" in answer:
-            method = replace(method, thinks=True)
+            way = replace(way, thinks=True)
             if self.thinking_tokens is None:
-                allowed = REASONING_TOKENS
-                answer = self._request_answer(method, PROBE_TOKENS + allowed)
+                allowed = THOUGHTS
+                answer = self._ask(way, FEW + allowed)
         if "unread" in answer:
             raise EndpointError(
-                f"{self.client.url}: {self.served} returns no answer within {allowed:,} tokens for "
-                f"its reasoning ({answer['unread']}). Raise thinking_tokens of this prompted "
-                "model, or switch reasoning off at the server."
+                f"{self.client.url}: {self.served} returns no answer: {answer['unread']}. It "
+                f"was allowed {allowed:,} tokens for its reasoning. Raise thinking_tokens of "
+                "this prompted model, or switch reasoning off at the server."
             )
-        return {**method.as_facts(), "saw": self.client.hide_key(answer["text"])}
+        return {**way.as_facts(), "saw": self.client.hide(answer["text"])}
 
-    def _request_answer(self, method: GenerationMethod, most: int) -> Answer:
-        body = build_generation_body(self.served, method, QUESTION, most)
+    def _ask(self, way: Way, most: int) -> Answer:
+        body = build_generation_body(self.served, way, QUESTION, most)
         try:
-            return self.client.request_answer(
-                method.path, body, get_response_parser(method), is_supported=False
-            )
+            return self.client.ask(way.path, body, get_reader(way), is_offered=False)
         except UnreadableError as error:
-            raise EndpointError(f"{error}. Check the endpoint of this prompted model.") from error
+            raise EndpointError(str(error)) from error
 
 
-def _drop_refused_parameter(method: GenerationMethod, words: str) -> GenerationMethod | None:
-    """Return a method without the parameter that an endpoint refuses, None if it names none."""
-    if method.tokens_key == "max_tokens" and re.search("max_(completion_)?tokens", words):
-        return replace(method, tokens_key="max_completion_tokens")
-    if method.temperature and "temperature" in words:
-        return replace(method, temperature=False)
+def _drop_refused_parameter(way: Way, words: str) -> Way | None:
+    """Return a way without the parameter that an endpoint refuses; None if it names none."""
+    if way.tokens_key == "max_tokens" and re.search("max_(completion_)?tokens", words):
+        return replace(way, tokens_key="max_completion_tokens")
+    if way.temperature and "temperature" in words:
+        return replace(way, temperature=False)
     return None
 
 
-def get_response_parser(method: GenerationMethod) -> Callable[[Any], Answer]:
-    """Return the function that parses the responses to a method's requests."""
-    return parse_chat_response if method.path == CHAT else parse_completion_response
+def get_reader(way: Way) -> Callable[[Any], Answer]:
+    """Return the function that reads the answers of a way."""
+    return read_message if way.path == CHAT else read_completion
 
 
-def build_generation_body(
-    served: str, method: GenerationMethod, prompt: Prompt, most: int
-) -> dict[str, Any]:
+def build_generation_body(served: str, way: Way, prompt: Prompt, most: int) -> dict[str, Any]:
     """Return the request body for generating an answer of at most ``most`` tokens."""
-    text = {"messages": prompt.messages} if method.path == CHAT else {"prompt": prompt.text}
-    temperature = {"temperature": 0} if method.temperature else {}
-    return {"model": served, **temperature, **text, method.tokens_key: most}
+    text = {"messages": prompt.messages} if way.path == CHAT else {"prompt": prompt.text}
+    temperature = {"temperature": 0} if way.temperature else {}
+    return {"model": served, **temperature, **text, way.tokens_key: most}
 
 
 def build_echo_body(served: str, prompt: str, choice: str) -> dict[str, Any]:

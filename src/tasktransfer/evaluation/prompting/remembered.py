@@ -2,8 +2,7 @@
 
 A folder contains one file of JSON lines per process. Each line has the digest of a request and its
 answer. A line is written and flushed as soon as its answer arrives, so a process may be killed at
-any time: an incomplete last line is ignored, and its request is sent again. This module uses the
-standard library only.
+any time: an incomplete last line is ignored, and its request is sent again. Standard library only.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from tasktransfer.evaluation.prompting.answers import Answer
 from tasktransfer.files import json_text
 
 
-class AnswerCache:
-    """The cached answers in a folder, safe for several threads and processes."""
+class Remembered:
+    """The cached answers in a folder; safe for several threads and several processes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -29,21 +28,21 @@ class AnswerCache:
         self._lock = threading.Lock()
         for file in sorted(folder.glob("*.jsonl")):
             for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
-                self._store_line(line)
+                self._take(line)
 
-    def _store_line(self, line: str) -> None:
+    def _take(self, line: str) -> None:
         try:
             content = json_text.loads(line)
             self._answers[content["asked"]] = cast(Answer, dict(content["answer"]))
         except (ValueError, KeyError, TypeError):
-            return  # The line is incomplete, because its process was killed.
+            return  # cut off when its process was killed
 
     def get(self, digest: str) -> Answer | None:
-        """Return the answer to the request with a digest, or None if it is not cached."""
+        """Return the answer to a request; None if it is not cached."""
         return self._answers.get(digest)
 
     def put(self, digest: str, answer: Answer) -> None:
-        """Store the answer to the request with a digest."""
+        """Store an answer."""
         line = json.dumps({"asked": digest, "answer": answer})
         with self._lock:
             if self._file is None:
@@ -56,7 +55,7 @@ class AnswerCache:
             self._answers[digest] = answer
 
     def close(self) -> None:
-        """Close the file to which this process appends."""
+        """Close the file of this process."""
         if self._file is not None:
             self._file.close()
             self._file = None
