@@ -125,7 +125,7 @@ def fit_reference(folder: Path, document: Document, size: int, name: str) -> pd.
         if not Path(study.instances(dataset), MANIFEST).exists():
             prepare(dataset, release, few, study.instances(dataset))
         for fit in fits:
-            node_jobs.fit(study, fit, get_design(study.config))
+            node_jobs.fit_node(study, fit, get_design(study.config))
         records = [read_record(Path(study.record(fit))) for fit in fits]
     (target,) = fits[0].tasks
     about = {"dataset": dataset, "model": document["models"][0]["name"], "target": target}

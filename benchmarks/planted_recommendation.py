@@ -40,7 +40,7 @@ from tasktransfer.designs.transfer.statistics.methods import Cost, Method, build
 from tasktransfer.evaluation.reference import choose_predictor
 from tasktransfer.results.store import build_frame
 from tasktransfer.stats.cells import NO_SEED, Scored, gather_cells
-from tasktransfer.stats.draws import compute_jackknife_scores, make_dialogue_units
+from tasktransfer.stats.draws import build_dialogue_units, compute_jackknife_scores
 from tasktransfer.tasks.card import Instance, MetricSpec, Prompt, Task
 
 WORLDS, PERMUTATIONS = 20, 20
@@ -157,7 +157,7 @@ def compare(is_right: dict[str, npt.NDArray[np.bool_]]) -> pd.DataFrame:
     """
     methods = []
     for name, right in is_right.items():
-        units = make_dialogue_units([f"d{number:06}" for number in range(len(right))])
+        units = build_dialogue_units([f"d{number:06}" for number in range(len(right))])
         tally = np.stack([right, np.ones(len(right))], axis=1).astype(np.float64)
         resampled = compute_jackknife_scores(tally, lambda sums: 100 * sums[..., 0] / sums[..., 1])
         scored = Scored(float(100 * right.mean()), resampled, units, "logit")

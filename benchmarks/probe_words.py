@@ -21,7 +21,7 @@ from tasktransfer.designs.probes.facts import CONTROL, CORPORA, EVERY, Probe, na
 from tasktransfer.designs.probes.labels import label_instances
 from tasktransfer.encoding.word_tokenizer import keep_last_words
 from tasktransfer.fits.probes import Given, fit_probes
-from tasktransfer.jobs.probe_job import counted, limited
+from tasktransfer.jobs.probe_job import count_words, select_sample
 from tasktransfer.tasks.card import Instance
 
 READ = 100
@@ -59,13 +59,13 @@ def measured(
 ) -> dict[str, float]:
     """Return a probe's measures on counts of the last ``most`` words; None for all words."""
     splits: dict[str, Sequence[Instance]] = {**label_instances(probe, read)}
-    splits["train"] = limited(splits["train"], limit)
+    splits["train"] = select_sample(splits["train"], limit)
     rows = [*splits["train"], *splits["test"]]
     texts = list(dict.fromkeys(one.context for one in rows))
     place = {text: number for number, text in enumerate(texts)}
     learnt = {one.context for one in splits["train"]}
     cut = texts if most is None else [keep_last_words(text, most) for text in texts]
-    matrix = counted(cut, [text in learnt for text in texts])
+    matrix = count_words(cut, [text in learnt for text in texts])
 
     def features(instances: Sequence[Instance]) -> Any:
         return matrix[[place[one.context] for one in instances]]

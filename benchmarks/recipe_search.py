@@ -42,8 +42,8 @@ from tasktransfer.designs import load_config
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.encoding.encoded import read_split
 from tasktransfer.models.load import Loading, load_model
-from tasktransfer.models.parts import put_back
-from tasktransfer.training.evaluate import evaluate
+from tasktransfer.models.parts import load_trained_state
+from tasktransfer.training.evaluate import evaluate_split
 from tasktransfer.training.hardware import Hardware
 from tasktransfer.training.loop import train
 from tasktransfer.training.progress import Progress
@@ -230,11 +230,11 @@ def run_setting(
         seed=seed,
     )
     hardware = Hardware("float32", threads=1)
-    device = hardware.device()
+    device = hardware.prepare_device()
     began = time.process_time()
     loading = Loading(spec, training, folder, seed, device, begins=True)
     loaded = load_model(loading, str(model.resolve()), None, {task: card})
-    setup = hardware.setup(loaded, family, device)  # type: ignore[arg-type]
+    setup = hardware.choose_setup(loaded, family, device)  # type: ignore[arg-type]
     trained = train(
         *(loaded, stage, {task: card}, {task: splits["train"]}, {task: splits["dev"]}),
         setup,
@@ -242,8 +242,8 @@ def run_setting(
     )
     seconds = time.process_time() - began
     (best,) = trained.best
-    put_back(loaded.module, best.weights)
-    answers = evaluate(loaded, card, splits["dev"], setup, "default").predictions
+    load_trained_state(loaded.module, best.weights)
+    answers = evaluate_split(loaded, card, splits["dev"], setup, "default").predictions
     [(_, most)] = Counter(answers).most_common(1)
     [(frequent, _)] = Counter(tuple(t) for t in splits["train"].targets).most_common(1)
     constant = metrics.score(

@@ -21,7 +21,7 @@ from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import read_manifest, read_split
 from tasktransfer.models.load import Loading, load_model
-from tasktransfer.training.evaluate import evaluate
+from tasktransfer.training.evaluate import evaluate_split
 from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
@@ -56,7 +56,9 @@ def scores(chosen: argparse.Namespace, seed: int, plain: bool) -> tuple[float, f
         setup, Progress(1, "", io.StringIO()),
     )  # fmt: skip
     model.module.load_state_dict(trained.best[0].weights)
-    return trained.best[0].score, evaluate(model, task, splits["test"], setup, "default").score
+    return trained.best[0].score, evaluate_split(
+        model, task, splits["test"], setup, "default"
+    ).score
 
 
 def main() -> None:

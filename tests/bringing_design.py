@@ -85,8 +85,8 @@ def plan(config: BringingConfig, revisions: Revisions) -> Plan:
     halved = replace(data, settings={**few, "task": TASK}, recipe="every_second")
     fitted = Fit("frequent", halved, (TASK,))
     judged = Evaluation(fitted, data, TASK, ("squared_gap",))
-    builder.add(Run("frequent", config.models[0].name, 0, {"task": TASK}, fitted, (judged,)))
-    return builder.plan()
+    builder.add_run(Run("frequent", config.models[0].name, 0, {"task": TASK}, fitted, (judged,)))
+    return builder.build_plan()
 
 
 ANALYSIS = Analysis("How often is the most frequent label right?", answer=lambda frames: [])

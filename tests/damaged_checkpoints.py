@@ -70,7 +70,7 @@ CASES = [
     Bad(
         "prefix module.",
         "bert",
-        FIT + r".*missing from the file: embeddings.*begins with 'module\.'.*Save the wrapped",
+        FIT + r".*missing in the file: embeddings.*begins with 'module\.'.*Save the wrapped",
         with_weights(lambda w: {f"module.{n}": t for n, t in w.items()}),
     ),
     Bad(
@@ -108,7 +108,7 @@ CASES = [
     Bad(
         "a missing layer",
         "bert",
-        FIT + r".*missing from the file: encoder\.layer\.1.*more layers than the file",
+        FIT + r".*missing in the file: encoder\.layer\.1.*more layers than the file",
         with_weights(lambda w: {n: t for n, t in w.items() if ".layer.1." not in n}),
     ),
     Bad(
@@ -153,7 +153,7 @@ CASES = [
     Bad(
         "a foreign tensor",
         "bert",
-        FIT + r".*not in the model: .*intruder\.weight.*This architecture has no such",
+        FIT + r".*unknown to the model: .*intruder\.weight.*This architecture has no such",
         with_weights(lambda w: {**w, "intruder.weight": torch.ones(3)}),
     ),
     Bad(

@@ -18,7 +18,7 @@ from tasktransfer.designs.commands import write_collected, write_statistics
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.jobs import node_jobs
 from tasktransfer.results.study import Study
-from tasktransfer.training.build import build
+from tasktransfer.training.build import build_model_folder
 from tasktransfer.training.job import Job
 from tasktransfer.training.run import train_stage
 
@@ -33,9 +33,9 @@ def make(study: Study, nodes: Iterable[Node] | None = None) -> None:
     _prepare(study)
     for node in study.plan.nodes if nodes is None else nodes:
         if isinstance(node, Data):
-            node_jobs.derive(study, node, design)
+            node_jobs.derive_data(study, node, design)
         elif isinstance(node, Fit):
-            node_jobs.fit(study, node, design)
+            node_jobs.fit_node(study, node, design)
         elif isinstance(node, Stage):
             encoded = _encoded(study, node.data, node.model.name)
             train_stage(_job(study, node, encoded))
@@ -60,7 +60,7 @@ def _prepare(study: Study) -> None:
         if model.built is not None and not Path(folder).exists():
             texts = [Path(each) for each in study.texts_of_made(folder)]
             weights = study.revisions.models[model.name].weights
-            build(model.built, texts, Path(folder), weights, study.config.known_labels)
+            build_model_folder(model.built, texts, Path(folder), weights, study.config.known_labels)
         elif model.checkpoint == TINY and not Path(folder).exists():
             make_model(model.family, _training_texts(study), Path(folder))
 
@@ -105,4 +105,4 @@ def _evaluate(study: Study, node: Evaluation) -> None:
     for data in node.read:
         for model in node.model_names:
             _encoded(study, data, model)
-    node_jobs.evaluate(study, node, get_design(study.config), 1)
+    node_jobs.evaluate_node(study, node, get_design(study.config), 1)

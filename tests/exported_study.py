@@ -115,7 +115,7 @@ def finish_study(keep: bool = True) -> Study:
             model=spec.identity,
         )
     for fit in study.plan.fits:
-        node_jobs.fit(study, fit, design)
+        node_jobs.fit_node(study, fit, design)
     for stage in study.plan.stages:
         train_if_needed(_make_job(study, stage, keep))
     return study

@@ -37,7 +37,7 @@ def model_of(
     """
     backbone = backbone or _backbone(family, layers)
     use_fast_dropout(backbone)
-    attention.register()
+    attention.register_attention()
     backbone.set_attn_implementation(attention.NAME)
     tasks, longest = {task.name: task}, {task.name: LONGEST_ANSWER}
     model: Any

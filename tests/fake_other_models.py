@@ -19,7 +19,7 @@ from tasktransfer.core.specs import LowRank
 from tasktransfer.datasets import get_task
 from tasktransfer.datasets.multiwoz.cards import REPLY
 from tasktransfer.encoding.encoded import EncodedSplit
-from tasktransfer.models.built import make_two_encoders
+from tasktransfer.models.built import create_encoder_pair
 from tasktransfer.models.dual_encoder import DualEncoder
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.low_rank import add_adapter
@@ -79,7 +79,7 @@ def marian() -> Any:
 
 def dual_encoder() -> tuple[FamilyModel, EncodedSplit]:
     with META:
-        encoders = make_two_encoders(marian(), 0)
+        encoders = create_encoder_pair(marian(), 0)
     model = DualEncoder(
         *encoders, REPLIES, seed=0, pads=(0,), cosine_scale=None, fidelity=DEFAULT, device=META
     )

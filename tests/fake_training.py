@@ -25,9 +25,9 @@ from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.evaluation.judge import predict_answers
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.training import ahead, loop
-from tasktransfer.training.evaluate import predict
+from tasktransfer.training.evaluate import predict_instances
 from tasktransfer.training.hardware import Hardware
-from tasktransfer.training.in_batch import is_in_batch
+from tasktransfer.training.in_batch import uses_in_batch_loss
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.precision import Precision
 from tasktransfer.training.progress import Progress
@@ -123,8 +123,8 @@ def of_other_models() -> dict[str, dict[str, Any]]:
             try:
                 train(model, split, counts, updates=2)
                 counted = counts.summary()
-                if not is_in_batch(model, split):
-                    predict(model, split, EVAL_TOKENS, setup())
+                if not uses_in_batch_loss(model, split):
+                    predict_instances(model, split, EVAL_TOKENS, setup())
             except (RuntimeError, TypeError, ValueError, NotImplementedError) as problem:
                 error = f"{type(problem).__name__}: {problem}"
         seen[name] = {**counted, "error": error}
@@ -144,8 +144,8 @@ def of_evaluations() -> dict[str, dict[str, Any]]:
             mock.patch.object(torch.cuda, "get_device_properties", lambda device: memory),
         ):
             move(model)
-            device = Hardware().device()
-            setup = Hardware().setup(model, family, device)
+            device = Hardware().prepare_device()
+            setup = Hardware().choose_setup(model, family, device)
             predict_answers(model, split, setup)
         seen[family] = {
             "device": device.type,
@@ -196,7 +196,7 @@ def _tried(
         plant(model.module)
         try:
             train(model, split, counts)
-            predict(model, split, EVAL_TOKENS, setup())
+            predict_instances(model, split, EVAL_TOKENS, setup())
         except (RuntimeError, TypeError, ValueError) as error:
             return f"{type(error).__name__}: {error}", counts
     return None, counts

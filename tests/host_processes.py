@@ -41,7 +41,7 @@ CLIENT_PROGRAM = f"""
 import os, sys
 from tasktransfer.training import host
 threads, *arguments = sys.argv[1:]
-code = host.ask(arguments, int(threads), [sys.executable, "served.py"])
+code = host.run_in_host(arguments, int(threads), [sys.executable, "served.py"])
 sys.exit({BY_ITSELF} if code is None else code)
 """
 
@@ -74,7 +74,7 @@ def run(arguments):
             time.sleep(float(value))
     return 0
 
-host.serve(run, MODULES, int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+host.serve_clients(run, MODULES, int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
 """
 
 

@@ -51,19 +51,19 @@ def plan(config: RaceConfig, revisions: Revisions) -> Plan:
         """Add a source, or its targets with some learning rates, one run each."""
         first = Step((source,), Selection((source,)))
         made = [
-            list(builder.stages(steps, data, spec, training, seed).values())[-1]
+            list(builder.build_stages(steps, data, spec, training, seed).values())[-1]
             for steps in (
                 [[first, _target(training, rate)] for rate in rates] if rates else [[first]]
             )
         ]
         for stage in made:
             about = {"source": source}
-            builder.add(Run(stage.kind, spec.name, seed, about, Outcome((Start(stage),))))
+            builder.add_run(Run(stage.kind, spec.name, seed, about, Outcome((Start(stage),))))
         return made
 
     sources = [stage for source in SOURCES for stage in stages(source)]
     steps = [Step((SOURCES[0],), Selection((SOURCES[0],))), _target(training, RATES[0])]
-    like = tuple(builder.stages(steps, data, spec, training, 0).values())
+    like = tuple(builder.build_stages(steps, data, spec, training, 0).values())
     source, rate = (read_choice(config.results, name) for name in (SOURCE, RATE))
     choices = [Choice(SOURCE, tuple(sources), made=source is not None, like=like)]
     if source is not None:
@@ -72,7 +72,7 @@ def plan(config: RaceConfig, revisions: Revisions) -> Plan:
         if rate is not None:
             for seed in config.seeds:
                 stages(source, rate, seed=seed)
-    return builder.plan(choices)
+    return builder.build_plan(choices)
 
 
 def _target(training: Training, rate: float) -> Step:

@@ -66,7 +66,7 @@ def verdicts(
             transfer, shuffled = trained(kind.transfer), trained(kind.shuffled)
             names.append(kind)
             for place, other in enumerate((baseline, *of_target, shuffled)):
-                found = bootstrap.estimate(transfer, other, judge.units(test))
+                found = bootstrap.estimate_delta(transfer, other, judge.units(test))
                 over[place].append(found)
     sure = [bootstrap.compute_confidences(estimates) for estimates in over]
     q = [compute_q_values([one.p for one in some]) for some in sure]

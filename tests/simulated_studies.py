@@ -211,7 +211,7 @@ class Judge:
         self.regime, self.by_instance = regime, by_instance
 
     def __call__(self, study: Study) -> Estimate:
-        return bootstrap.estimate(
+        return bootstrap.estimate_delta(
             self.trained(study.test, study.transfer),
             self.trained(study.test, study.baseline),
             self.units(study.test),
@@ -220,7 +220,7 @@ class Judge:
 
     def units(self, test: Instances) -> Units:
         """Return the units that are resampled."""
-        return draws.make_instance_units(test.units.instances) if self.by_instance else test.units
+        return draws.build_instance_units(test.units.instances) if self.by_instance else test.units
 
     def trained(self, test: Instances, tallies: metrics.Sums) -> Trainings:
         """Return the scores of trainings, including those on resampled test sets."""
@@ -268,7 +268,7 @@ def heatmap(
             of_source = replace(test, reaction=test.spread(chance))
             own = regime if source < helpful else without
             transfer = judge.trained(test, trainings(own, of_source, True, chance))
-            estimates.append(bootstrap.estimate(transfer, baseline, judge.units(test)))
+            estimates.append(bootstrap.estimate_delta(transfer, baseline, judge.units(test)))
     p = np.array([sure.p for sure in bootstrap.compute_confidences(estimates)])
     return p.reshape(tasks, tasks - 1)
 

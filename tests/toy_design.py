@@ -77,14 +77,14 @@ def plan(config: ToyConfig, revisions: Revisions) -> Plan:
             told = replace(data, settings=settings, recipe="prepend_labels", uses=(fit,))
             first, second = frozen_body()
             steps = [first, Step(**{**vars(second), "data": told})]
-            stage = list(builder.stages(steps, data, spec, training, seed).values())[-1]
+            stage = list(builder.build_stages(steps, data, spec, training, seed).values())[-1]
             for method, of, on in (("frozen", Outcome((Start(stage),)), told), ("fit", fit, data)):
                 judged = Evaluation(of, on, SECOND, ("spearman", "micro_f1", "mean_gap"))
                 several = [judged]
                 if config.part is not None:
                     several.append(replace(judged, settings={"limit": config.part}))
-                builder.add(Run(method, spec.name, seed, {"task": SECOND}, of, tuple(several)))
-    return builder.plan()
+                builder.add_run(Run(method, spec.name, seed, {"task": SECOND}, of, tuple(several)))
+    return builder.build_plan()
 
 
 def build_study_metadata(collected: Collected) -> Metadata:

@@ -23,7 +23,7 @@ from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model
 from tasktransfer.tasks.card import Task
-from tasktransfer.training.evaluate import predict
+from tasktransfer.training.evaluate import predict_instances
 from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
@@ -52,7 +52,9 @@ def ours(
     with contextlib.suppress(EnoughError):
         train(model, stage, tasks, splits, dev, setup, log, keep_round=keep)
     predictions = {
-        task: predict(model, first_instances(read_split(encoded, task, "dev")), 4096, setup)
+        task: predict_instances(
+            model, first_instances(read_split(encoded, task, "dev")), 4096, setup
+        )
         for task in stage.train_tasks
     }
     return Side(log.losses, before, after, predictions), _epochs(stage, splits, count), heads

@@ -41,7 +41,7 @@ from benchmarks.training_speed.cases import BATCH, DATASET, SEED, Measured, Work
 from benchmarks.training_speed.clock import FirstUpdate, memory, timed
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import IGNORED, EncodedSplit, read_manifest, read_split
-from tasktransfer.models.family import pad
+from tasktransfer.models.family import pad_to_tensors
 from tasktransfer.tasks.card import Task
 
 PARTS = {"cpu": 3, "cuda": 1}
@@ -243,7 +243,7 @@ def _continued(
     model, device = trainer.model, trainer.args.device
     model.eval()
     rows = [np.array(prompt, np.int32) for prompt in prompts]
-    ids, mask = pad(rows, tokenizer.pad_token_id, device, left=True)
+    ids, mask = pad_to_tensors(rows, tokenizer.pad_token_id, device, left=True)
     with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, trainer.args.bf16):
         made = model.generate(input_ids=ids, attention_mask=mask, generation_config=decoding)
     texts: list[str] = tokenizer.batch_decode(made[:, ids.shape[1] :], skip_special_tokens=True)

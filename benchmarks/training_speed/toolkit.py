@@ -30,7 +30,7 @@ from benchmarks.training_speed.cases import BATCH, DATASET, SEED, Measured, Work
 from benchmarks.training_speed.clock import FirstUpdate, memory, timed, wait
 from tasktransfer.core.specs import Family, Training
 from tasktransfer.encoding.encoded import EncodedSplit, read_split
-from tasktransfer.training.samplers import make_task_batches
+from tasktransfer.training.samplers import build_task_batches
 
 NAMES = {"encoder": "bert", "decoder": "gpt2", "encoder_decoder": "t5"}
 """Family → name of its model config."""
@@ -177,7 +177,7 @@ def _rows(whole: Any, split: EncodedSplit) -> list[int]:
 
 def _order(task: str, split: EncodedSplit, rows: Sequence[int], epoch: int) -> list[int]:
     """Return an epoch's instances in this trainer's order."""
-    updates = make_task_batches({task: len(split)}, Training(batch_size=BATCH), SEED, epoch)
+    updates = build_task_batches({task: len(split)}, Training(batch_size=BATCH), SEED, epoch)
     return [rows[example] for (batch,) in updates for example in batch.examples]
 
 

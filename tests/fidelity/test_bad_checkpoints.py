@@ -60,7 +60,10 @@ def test_what_is_not_bad_passes(tmp_path: Path, capsys: pytest.CaptureFixture[st
     case = Bad("good", "bert", "")
     folder = write_checkpoint("bert", tmp_path / "model")
     assert main(["validate", "--config", study_of(folder, case)]) == 0
-    assert "pooler.dense: not in the checkpoint, initialised at random" in capsys.readouterr().err
+    assert (
+        "The checkpoint lacks pooler.dense, which is initialised at random"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_tokenizer_that_does_not_know_the_studys_words_is_refused(

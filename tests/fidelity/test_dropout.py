@@ -25,7 +25,9 @@ def test_dropout_moves_a_loss_as_much_as_the_plain_paths(load: Loader, family: F
             if isinstance(getattr(module, "dropout", None), float):
                 module.dropout = 0.3  # T5's attention has a rate and no module
         model.module.train()
-        losses = torch.tensor([float(model.loss(split, [0]).detach()) for _ in range(draws)])
+        losses = torch.tensor(
+            [float(model.compute_loss(split, [0]).detach()) for _ in range(draws)]
+        )
         means.append(losses.mean())
         spreads.append(losses.std())
     assert min(spreads) > 0

@@ -173,7 +173,7 @@ def test_an_architecture_loads_and_trains_an_epoch(
     assert trained[1] < trained[0] == 1
     told = " | ".join(notes)
     assert (
-        (f"{DRAWN[architecture]}: not in the checkpoint" in told)
+        (f"The checkpoint lacks {DRAWN[architecture]}" in told)
         if architecture in DRAWN
         else ("drawn" not in told)
     )

@@ -14,7 +14,7 @@ import torch
 import fake_cuda
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.training.precision import Precision
-from tasktransfer.training.token_budgets import BYTES_A_TOKEN, GPU_MOST
+from tasktransfer.training.token_budgets import BYTES_PER_TOKEN, MAX_GPU_TOKENS
 
 pytestmark = pytest.mark.slow
 
@@ -91,7 +91,7 @@ def test_token_budgets_know_what_a_token_needs(
 ) -> None:
     """For 12 layers of width 768, the budget covers the saved activations and a margin."""
     kept = asked["bytes_a_token"][family][precision] / (12 * 768)
-    assert 1.1 * kept < BYTES_A_TOKEN[family][precision] < 1.5 * kept
+    assert 1.1 * kept < BYTES_PER_TOKEN[family][precision] < 1.5 * kept
 
 
 def test_every_kind_of_task_trains_and_predicts_on_one_device(asked: dict[str, Any]) -> None:
@@ -102,7 +102,11 @@ def test_every_kind_of_task_trains_and_predicts_on_one_device(asked: dict[str, A
 def test_an_evaluation_runs_a_model_as_a_training_does(asked: dict[str, Any], family: str) -> None:
     """It uses bfloat16 if ``auto`` resolves to it, and as many tokens per batch as fit."""
     seen = asked["evaluations"][family]
-    assert (seen["device"], seen["precision"], seen["tokens"]) == ("cuda", "bfloat16", GPU_MOST[1])
+    assert (seen["device"], seen["precision"], seen["tokens"]) == (
+        "cuda",
+        "bfloat16",
+        MAX_GPU_TOKENS[1],
+    )
     assert seen["launches"] > 0 < seen["casts"]
 
 

@@ -228,7 +228,7 @@ class Held:
     def __init__(self, **parts: list[float]) -> None:
         self.module = nn.ParameterDict({name: torch.tensor(of) for name, of in parts.items()})
 
-    def parts(self) -> dict[str, dict[str, nn.Parameter]]:
+    def get_parts(self) -> dict[str, dict[str, nn.Parameter]]:
         return {f"adapter.{name}": {"up": weights} for name, weights in self.module.items()}
 
 

@@ -17,7 +17,7 @@ from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model
 from tasktransfer.results.records import read_record
 from tasktransfer.results.schema import Record
-from tasktransfer.training.evaluate import evaluate
+from tasktransfer.training.evaluate import evaluate_split
 from tasktransfer.training.job import Job
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.run import train_stage
@@ -72,12 +72,14 @@ def loaded(small: Path, stage: Stage, folder: Path, begins: bool = False) -> Fam
 def logits(model: FamilyModel, split: EncodedSplit) -> torch.Tensor:
     """Return the loss of each instance, which distinguishes models up to rounding."""
     with torch.no_grad():
-        return torch.stack([model.loss(split, [example]) for example in range(len(split))])
+        return torch.stack([model.compute_loss(split, [example]) for example in range(len(split))])
 
 
 def scored(model: FamilyModel, split: EncodedSplit) -> dict[str, float]:
     setup = Setup(torch.device("cpu"), TokenBudget(512, "training"), TokenBudget(512, "evaluation"))
-    return evaluate(model, get_task("DailyDialog", split.task), split, setup, "default").metrics
+    return evaluate_split(
+        model, get_task("DailyDialog", split.task), split, setup, "default"
+    ).metrics
 
 
 def get_split(

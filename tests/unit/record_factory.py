@@ -84,8 +84,8 @@ def make_plan(runs: Iterable[Run], stage_of: Mapping[str, Any] = AS_ALL) -> Plan
         lambda *_: stage_of.get("recipe", RECIPE_VERSION),
     )
     for run in runs:
-        builder.add(_planned(builder, run, **stage_of))
-    return builder.plan()
+        builder.add_run(_planned(builder, run, **stage_of))
+    return builder.build_plan()
 
 
 def _planned(
@@ -103,7 +103,7 @@ def _planned(
     ``weights``: None for those of a folder. ``recipe`` is the builder's.
     """
     dataset, model, algorithm, sources, target, seed = run
-    stages = builder.stages(
+    stages = builder.build_stages(
         steps(algorithm, sources, target),
         Data(dataset, revision, {"few_sample": few_sample}),
         ModelSpec(model, FAMILIES.get(model, "encoder"), weights or f"sha256:{model}", 512),

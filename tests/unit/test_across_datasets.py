@@ -200,13 +200,16 @@ def test_selectors_rank_sources_of_other_datasets() -> None:
     ("more", "message"),
     [
         ({"targets": ["Tickets/intnt"]}, "'Tickets/intnt' is not a task of the study"),
-        ({"targets": ["Tickets/*"], "pairs": [{"source": "*", "target": "*"}]}, "pairs: cannot be"),
+        (
+            {"targets": ["Tickets/*"], "pairs": [{"source": "*", "target": "*"}]},
+            "pairs: The key cannot be",
+        ),
         ({"pairs": "all", "algorithms": ["multitask"]}, "multitask trains source and target tog"),
         (
             {"pairs": "all", "multi_source": {"mode": "auto"}},
-            "multi_source.mode: found 'auto', but some pairs combine two datasets",
+            "multi_source.mode: The value is 'auto', but some pairs combine two datasets",
         ),
-        ({"targets": ["Tickets/intent"], "sources": ["Tickets/intent"]}, "leave no source"),
+        ({"targets": ["Tickets/intent"], "sources": ["Tickets/intent"]}, "No target has a source"),
         ({"rules": "challenge", "pairs": "all"}, "Friends"),
     ],
 )

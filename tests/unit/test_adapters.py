@@ -47,10 +47,10 @@ def test_without_a_task_the_encoder_is_what_it_was() -> None:
 
 def test_an_adapter_is_two_bottlenecks_a_layer() -> None:
     bank = AdapterBank(small_bert(layers=3), ("first", "second"), 4, seed=0)
-    (first, second) = bank.parts().values()
+    (first, second) = bank.get_parts().values()
     per_bottleneck = 16 * 4 + 4 + 4 * 16 + 16
     assert sum(p.numel() for p in first.values()) == 3 * 2 * per_bottleneck
-    assert [*bank.parts()] == ["adapter.first", "adapter.second"]
+    assert [*bank.get_parts()] == ["adapter.first", "adapter.second"]
     for one, other in zip(first.values(), second.values(), strict=True):
         assert torch.equal(one, other)  # one start for all, so that means are meaningful
 
@@ -68,7 +68,7 @@ def test_threads_do_not_see_each_others_task() -> None:
     model = small_bert()
     bank = AdapterBank(model, ("first", "second"), 4, seed=0)
     with torch.no_grad():
-        for parameter in bank.parts()["adapter.second"].values():
+        for parameter in bank.get_parts()["adapter.second"].values():
             parameter.add_(0.5)
     alone = {task: states(model, bank, task) for task in ("first", "second")}
     with ThreadPoolExecutor(4) as pool:
@@ -85,11 +85,11 @@ def test_saved_adapters_come_back_for_the_tasks_in_common(tmp_path: Path) -> Non
             parameter.add_(1.0)
     bank.save(tmp_path)
     other = AdapterBank(small_bert(), ("second", "third"), 4, seed=0)
-    fresh = {n: p.clone() for n, p in other.parts()["adapter.third"].items()}
+    fresh = {n: p.clone() for n, p in other.get_parts()["adapter.third"].items()}
     other.load(tmp_path)
-    for name, parameter in other.parts()["adapter.second"].items():
-        assert torch.equal(parameter, bank.parts()["adapter.second"][name])
-    for name, parameter in other.parts()["adapter.third"].items():
+    for name, parameter in other.get_parts()["adapter.second"].items():
+        assert torch.equal(parameter, bank.get_parts()["adapter.second"][name])
+    for name, parameter in other.get_parts()["adapter.third"].items():
         assert torch.equal(parameter, fresh[name])
 
 
@@ -97,9 +97,7 @@ def test_saved_adapters_come_back_for_the_tasks_in_common(tmp_path: Path) -> Non
 def test_adapters_of_another_size_are_refused(tmp_path: Path, reduction: int, layers: int) -> None:
     AdapterBank(small_bert(), ("first",), 4, seed=0).save(tmp_path)
     other = AdapterBank(small_bert(layers), ("first",), reduction, seed=0)
-    with pytest.raises(
-        ModelError, match=f"{ADAPTERS_FILE}: The shape of first.*same encoder and reduction"
-    ):
+    with pytest.raises(ModelError, match=f"{ADAPTERS_FILE}: first.*same encoder and reduction"):
         other.load(tmp_path)
 
 

@@ -16,7 +16,7 @@ from tasktransfer.designs.transfer.statistics.agreement import agreement, agreem
 from tasktransfer.results.frames import list_names
 from tasktransfer.results.store import build_frame
 from tasktransfer.stats import correlation
-from tasktransfer.stats.correlation import correlate
+from tasktransfer.stats.correlation import compute_matrix_correlation
 from tasktransfer.stats.resampling import Floats
 
 
@@ -28,7 +28,7 @@ def test_three_tasks_by_hand() -> None:
     # Off the diagonal 1 2 3 4 5 6 against 2 1 3 4 6 5: 1 - 6 * 4 / (6 * 35).
     a = square([[9, 1, 2], [3, 9, 4], [5, 6, 9]])
     b = square([[-9, 2, 1], [3, -9, 4], [6, 5, -9]])
-    found = correlate(a, b)
+    found = compute_matrix_correlation(a, b)
     assert found.n_pairs == 6
     assert found.value == pytest.approx(1 - 24 / 210)
     assert math.isnan(found.low)  # three tasks are too few
@@ -54,20 +54,20 @@ def test_cells_that_one_lacks_are_left_out() -> None:
     a = square([[0, 4, 11, 1], [7, 0, 2, 9], [12, 5, 0, 3], [6, 10, 8, 0]])
     b = 2 * a
     b[0, 1], b[2, 3] = np.nan, np.nan
-    found = correlate(a, b)
+    found = compute_matrix_correlation(a, b)
     assert (found.n_pairs, found.value, found.high) == (10, 1.0, 1.0)
     assert found.p == pytest.approx(1 / 24)
     with_hole = a.copy()
     with_hole[3, 0] = np.nan
-    assert correlate(with_hole, b).n_pairs == 9
+    assert compute_matrix_correlation(with_hole, b).n_pairs == 9
 
 
 def test_one_side_constant_or_too_few_cells_cannot_be_told() -> None:
     a = square([[0, 1, 2], [3, 0, 4], [5, 6, 0]])
-    assert math.isnan(correlate(a, np.ones((3, 3))).value)
+    assert math.isnan(compute_matrix_correlation(a, np.ones((3, 3))).value)
     two = np.full((3, 3), np.nan)
     two[0, 1], two[1, 2] = 1, 2
-    found = correlate(a, two)
+    found = compute_matrix_correlation(a, two)
     assert found.n_pairs == 2
     assert math.isnan(found.value)
     assert math.isnan(found.p)
@@ -84,7 +84,7 @@ def test_p_is_uniform_where_nothing_agrees(tasks: int, monkeypatch: pytest.Monke
         rows, columns = random.normal(size=(tasks, 1)), random.normal(size=(1, tasks))
         return rows + columns + random.normal(size=(tasks, tasks))
 
-    p = np.array([correlate(drawn(), drawn()).p for _ in range(300)])
+    p = np.array([compute_matrix_correlation(drawn(), drawn()).p for _ in range(300)])
     assert np.mean(p <= 0.05) <= 0.085
     assert 0.44 <= p.mean() <= 0.56
     assert 0.2 <= np.mean(p <= 0.25) <= 0.32
@@ -98,7 +98,7 @@ def test_interval_holds_the_truth(monkeypatch: pytest.MonkeyPatch) -> None:
     held = []
     for _ in range(100):
         a = random.normal(size=(9, 9))
-        found = correlate(a, 0.8 * a + 0.6 * random.normal(size=(9, 9)))
+        found = compute_matrix_correlation(a, 0.8 * a + 0.6 * random.normal(size=(9, 9)))
         assert found.low <= found.value <= found.high
         held.append(found.low <= truth <= found.high)
     assert np.mean(held) >= 0.93

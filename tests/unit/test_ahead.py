@@ -7,8 +7,8 @@ import torch
 
 from small_models import Loader
 from tasktransfer.core.specs import FAMILIES, Family
-from tasktransfer.models.staging import put
-from tasktransfer.training.ahead import Ahead
+from tasktransfer.models.staging import copy_to_device
+from tasktransfer.training.ahead import UpdatePreparer
 from tasktransfer.training.samplers import Batch
 
 TASK = "dialogue_nli"
@@ -20,21 +20,21 @@ def test_what_was_prepared_before_gives_the_same_loss(load: Loader, family: Fami
     """A thread prepares the next update, and repeats it if the number of tokens is lowered."""
     model, split = load(family, "DailyDialog", TASK)
     updates = [(Batch(TASK, (0, 1)),), (Batch(TASK, (1, 0, 1)),)]
-    with Ahead(model, {TASK: split}, updates, CUDA) as ahead:
+    with UpdatePreparer(model, {TASK: split}, updates, CUDA) as ahead:
         for number, tokens in ((0, 4096), (1, 4096), (1, 8)):
             (made,) = ahead.get_update(number, tokens)
             examples = [example for one in made for example in one.examples]
             assert sorted(examples) == sorted(updates[number][0].examples)
             assert len(made) == (len(examples) if tokens == 8 else 1)
             for one in made:
-                prepared = model.loss(split, one.examples, one.inputs)
-                assert torch.equal(prepared, model.loss(split, one.examples))
+                prepared = model.compute_loss(split, one.examples, one.inputs)
+                assert torch.equal(prepared, model.compute_loss(split, one.examples))
 
 
 def test_an_error_of_the_thread_is_raised_where_its_update_is_requested(load: Loader) -> None:
     model, split = load("encoder", "DailyDialog", TASK)
     updates = [(Batch(TASK, (0,)),), (Batch(TASK, (10_000,)),)]
-    with Ahead(model, {TASK: split}, updates, CUDA) as ahead:
+    with UpdatePreparer(model, {TASK: split}, updates, CUDA) as ahead:
         ahead.get_update(0, 100)
         with pytest.raises(IndexError):
             ahead.get_update(1, 100)
@@ -42,7 +42,7 @@ def test_an_error_of_the_thread_is_raised_where_its_update_is_requested(load: Lo
 
 def test_a_cpu_prepares_nothing_ahead(load: Loader) -> None:
     model, split = load("encoder", "DailyDialog", TASK)
-    with Ahead(model, {TASK: split}, [(Batch(TASK, (0,)),)], torch.device("cpu")) as ahead:
+    with UpdatePreparer(model, {TASK: split}, [(Batch(TASK, (0,)),)], torch.device("cpu")) as ahead:
         assert ahead.get_update(0, 100)[0][0].inputs is None
 
 
@@ -56,6 +56,6 @@ def test_arrays_arrive_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: self)
     monkeypatch.setattr(torch.Tensor, "to", lambda self, *_, **__: self)
-    there = put(made, CUDA)
+    there = copy_to_device(made, CUDA)
     for name, array in made.items():
         assert torch.equal(there[name], torch.from_numpy(array))

@@ -53,7 +53,7 @@ def test_columns_have_meanings(results: tt.Results) -> None:
 
 
 def test_what_is_not_there_is_refused(results: tt.Results, tmp_path: Path) -> None:
-    with pytest.raises(KeyError, match="did you mean 'scores'"):
+    with pytest.raises(KeyError, match="Did you mean 'scores'"):
         results["score"]
     with pytest.raises(RecordError, match="no tables of a study"):
         tt.load_results(tmp_path / "nowhere")

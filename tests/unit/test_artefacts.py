@@ -215,8 +215,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Study:
     generate(Path(study.tiny_world), seed=0, dialogues=120)
     prepare("DailyDialog", study.tiny_world, True, study.instances("DailyDialog"))
     design = get_design(study.config)
-    node_jobs.fit(study, study.plan.fits[0], design)
-    node_jobs.derive(study, study.plan.derived[0], design)
+    node_jobs.fit_node(study, study.plan.fits[0], design)
+    node_jobs.derive_data(study, study.plan.derived[0], design)
     return study
 
 
@@ -248,14 +248,14 @@ def test_a_fit_that_was_changed_makes_no_data_and_no_scores(
     evaluation = next(e for e in study.plan.evaluations if isinstance(e.of, Fit))
     Path(study.record(data)).unlink()
     for job in (
-        lambda: node_jobs.derive(study, data, get_design(study.config)),
-        lambda: node_jobs.evaluate(study, evaluation, get_design(study.config), 1),
+        lambda: node_jobs.derive_data(study, data, get_design(study.config)),
+        lambda: node_jobs.evaluate_node(study, evaluation, get_design(study.config), 1),
     ):
         with pytest.raises(TaskTransferError, match=f"{file}: .*{said}.*with snakemake"):
             job()
     # Its own job repeats it.
-    node_jobs.fit(study, fit, get_design(study.config))
-    node_jobs.derive(study, data, get_design(study.config))
+    node_jobs.fit_node(study, fit, get_design(study.config))
+    node_jobs.derive_data(study, data, get_design(study.config))
     assert find_problem(Path(study.folder(fit)), read(study, fit)["artefacts"], every=True) is None
 
 
@@ -273,13 +273,13 @@ def test_a_fasttext_models_rows_are_its_records(tmp_path: Path, study: Study) ->
     folder = Path(study.folder(fit), card.name)
     learner.fit(card, instances, None, {"epoch": 1}, 0).save(folder)
     with pytest.raises(RecordError, match=r"classifier\.(safetensors|json): "):
-        inputs.classifier(study, fit, card, learner)
+        inputs.load_fit_classifier(study, fit, card, learner)
 
 
 def test_derived_tables_are_those_of_their_recipe(study: Study) -> None:
     data = study.plan.derived[0]
     task = study.tasks(data)[0]
-    folder = inputs.cache(study, data)
+    folder = inputs.get_cache(study, data)
     train, dev = (folder / f"{task}-{split}.arrow" for split in ("train", "dev"))
     content = train.read_bytes()
     shutil.copy(dev, train)
@@ -290,7 +290,7 @@ def test_derived_tables_are_those_of_their_recipe(study: Study) -> None:
     manifest["synthetic"] = False
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
     with pytest.raises(RecordError, match=r"manifest\.json: .*in the record"):
-        inputs.cache(study, data)
+        inputs.get_cache(study, data)
 
 
 def test_parts_that_the_record_does_not_name_are_not_looked_at(kept: Path) -> None:

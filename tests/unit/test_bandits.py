@@ -12,13 +12,13 @@ import pytest
 import torch
 
 from small_models import Loader, small_stage
-from tasktransfer.core.bandits import RULES, Bandit, Rule, ucb1
+from tasktransfer.core.bandits import RULES, Bandit, Rule, choose_ucb1_arm
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError
 from tasktransfer.training.ahead import split_micro_batches
-from tasktransfer.training.gradients import set_gradients, set_gradients_of_two
+from tasktransfer.training.gradients import set_gradients, set_pair_gradients
 from tasktransfer.training.loop import Trained, train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
@@ -49,9 +49,9 @@ def played(of: Bandit, rewards: tuple[float, ...], turns: int) -> list[list[floa
     seen = []
     for _ in range(turns):
         seen.append(of.probabilities)
-        target, source = of.choose()
+        target, source = of.choose_source()
         assert target == TARGET
-        of.learn(source, rewards[of.sources.index(source)])
+        of.add_reward(source, rewards[of.sources.index(source)])
     return seen
 
 
@@ -84,7 +84,7 @@ def test_ucb1_is_its_formula() -> None:
         pulls[arm] += 1
     assert (found.rewards, found.pulls) == (pytest.approx(means), pulls)
     assert pulls[0] > 1.5 * pulls[1] > 0
-    assert ucb1([0.5, 0.9, 0.1], [3, 0, 0]) == 1  # each once first
+    assert choose_ucb1_arm([0.5, 0.9, 0.1], [3, 0, 0]) == 1  # each once first
 
 
 def test_the_reward_is_the_cosine_of_two_gradients_and_the_update_their_sum(load: Loader) -> None:
@@ -98,7 +98,7 @@ def test_the_reward_is_the_cosine_of_two_gradients_and_the_update_their_sum(load
         set_gradients(model, moving, splits, (batch,), parts, SETUP)
         alone.append(torch.cat([p.grad.flatten() for p in moving if p.grad is not None]))
     made = split_micro_batches(model, splits, pair, 256)
-    _, cosine = set_gradients_of_two(model, moving, splits, pair, made, SETUP)
+    _, cosine = set_pair_gradients(model, moving, splits, pair, made, SETUP)
     wanted = torch.nn.functional.cosine_similarity(*alone, dim=0)
     assert float(cosine) == pytest.approx(float(wanted), abs=1e-4)
     total = torch.cat([p.grad.flatten() for p in moving if p.grad is not None])

@@ -187,15 +187,18 @@ def test_a_damaged_choice_is_named(tmp_path: Path) -> None:
 
 def test_an_unset_key_is_not_part_of_the_digest(tmp_path: Path) -> None:
     without = parse(ask(tmp_path, check_baselines=False))
-    assert "check_baselines" not in json.dumps(without.content(), default=str)
-    assert parse(ask(tmp_path)).content()["check_baselines"] is True
+    assert "check_baselines" not in json.dumps(without.build_digest_content(), default=str)
+    assert parse(ask(tmp_path)).build_digest_content()["check_baselines"] is True
 
 
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
-        ({"references": []}, "compares baselines with references, but there are none"),
-        ({"algorithms": ["baseline"], "targets": None, "sources": None}, "has no effect on"),
+        ({"references": []}, "compares baselines with references, but the study has none"),
+        (
+            {"algorithms": ["baseline"], "targets": None, "sources": None},
+            "The study trains baselines only",
+        ),
         ({"multi_source": {"mode": "auto"}}, "cannot be combined with multi_source"),
     ],
 )

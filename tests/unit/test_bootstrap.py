@@ -28,9 +28,9 @@ from tasktransfer.stats.bootstrap import (
     compute_confidence,
     compute_confidences,
     compute_mean_confidence,
-    estimate,
+    estimate_delta,
 )
-from tasktransfer.stats.draws import Units, make_instance_units
+from tasktransfer.stats.draws import Units, build_instance_units
 from tasktransfer.stats.false_discovery import compute_q_values
 
 T_1, T_4 = 12.706204736432095, 2.7764451051977934
@@ -50,8 +50,8 @@ def deltas(values: Sequence[float], drawn: Any = None, instances: int = 0) -> Es
     """Return deltas of runs that exceed their baselines, which are all 0, by these values."""
     nothing = None if drawn is None else np.zeros_like(np.array(drawn))
     baseline = runs([0.0] * len(values), nothing)
-    return estimate(
-        runs(values, drawn), baseline, make_instance_units(instances) if instances else None
+    return estimate_delta(
+        runs(values, drawn), baseline, build_instance_units(instances) if instances else None
     )
 
 
@@ -66,11 +66,11 @@ def test_seeds_alone_are_a_t_test() -> None:
 
 def test_a_run_and_the_baseline_of_its_seed_are_paired() -> None:
     transfer, baseline = [50.0, 54.0, 61.0], [48.0, 51.0, 60.0]
-    paired = estimate(runs(transfer), runs(baseline))
+    paired = estimate_delta(runs(transfer), runs(baseline))
     assert paired.standard_error == pytest.approx(np.std([2.0, 3.0, 1.0], ddof=1) / 3**0.5)
     # The order in which seeds stand does not matter.
     turned = Trainings((2, 1, 0), np.array(baseline[::-1]))
-    assert estimate(runs(transfer), turned) == paired
+    assert estimate_delta(runs(transfer), turned) == paired
 
 
 def test_a_method_that_equals_its_baseline_differs_by_nothing_whichever_runs_are_missing() -> None:
@@ -78,20 +78,20 @@ def test_a_method_that_equals_its_baseline_differs_by_nothing_whichever_runs_are
     chance = np.random.default_rng(2)
     scores = [31.0, 12.0, 48.0, 52.0, 45.0]
     drawn = np.array(scores)[:, None] + chance.standard_normal((5, 200))
-    units = make_instance_units(40)
-    found = estimate(runs(scores[:2], drawn[:2]), runs(scores, drawn), units)
+    units = build_instance_units(40)
+    found = estimate_delta(runs(scores[:2], drawn[:2]), runs(scores, drawn), units)
     sure = compute_confidence(found)
     assert (found.delta, found.seeds) == (0.0, 2)
     assert sure.p > 0.99
     # The other way round nothing changes but the sign.
-    turned = estimate(runs(scores, drawn), runs(scores[:2], drawn[:2]), units)
+    turned = estimate_delta(runs(scores, drawn), runs(scores[:2], drawn[:2]), units)
     assert turned == found
 
 
 def test_without_a_shared_seed_there_is_no_difference() -> None:
-    for drawn, units in ((None, None), ([[1.0, 3.0], [2.0, 5.0]], make_instance_units(9))):
+    for drawn, units in ((None, None), ([[1.0, 3.0], [2.0, 5.0]], build_instance_units(9))):
         for more in (False, True):
-            found = estimate(
+            found = estimate_delta(
                 runs([50.0, 54.0], drawn),
                 runs([80.0, 84.0], drawn, first=7),
                 units,
@@ -105,13 +105,13 @@ def test_without_a_shared_seed_there_is_no_difference() -> None:
 
 def test_baselines_count_beside_the_shared_seeds_only_where_they_were_trained_for_it() -> None:
     transfer, baseline = runs([10.0, 14.0]), runs([1.0, 2.0, 3.0, 4.0, 5.0])
-    assert estimate(transfer, baseline) == estimate(transfer, runs([1.0, 2.0]))
+    assert estimate_delta(transfer, baseline) == estimate_delta(transfer, runs([1.0, 2.0]))
 
 
 def test_more_baselines_than_runs() -> None:
     """Two runs and five baselines, two of them with equal seeds: computed by hand."""
     transfer, baseline = runs([10.0, 14.0]), runs([1.0, 2.0, 3.0, 4.0, 5.0])
-    found = estimate(transfer, baseline, more_baselines=True)
+    found = estimate_delta(transfer, baseline, more_baselines=True)
     assert found.delta == 12 - 3
     # Pairs: 10/2 - 1/5 and 14/2 - 2/5, whose variance is 1.8^2 / 2. Others: 3/25 of 2.5.
     assert found.parts == (pytest.approx((2 * 1.8**2 / 2, 1.0)), pytest.approx((0.3, 4.0)))
@@ -119,7 +119,7 @@ def test_more_baselines_than_runs() -> None:
 
 
 def test_one_run_and_many_baselines_are_one_seed() -> None:
-    found = estimate(runs([9.0]), runs([1.0, 2.0, 3.0]), more_baselines=True)
+    found = estimate_delta(runs([9.0]), runs([1.0, 2.0, 3.0]), more_baselines=True)
     assert found.seeds == 1
     assert math.isnan(compute_confidence(found).low)
 
@@ -134,7 +134,7 @@ def test_the_variance_of_unequal_seeds_is_right(pairing: float) -> None:
         for _ in range(2)
     )
     found = [
-        estimate(runs(a[:4]), runs(b), more_baselines=True)
+        estimate_delta(runs(a[:4]), runs(b), more_baselines=True)
         for a, b in zip(transfer, baseline, strict=True)
     ]
     errors = np.mean([one.standard_error**2 for one in found]) ** 0.5
@@ -170,7 +170,7 @@ def test_one_seed_speaks_of_its_test_set_alone() -> None:
 def test_degrees_of_freedom_count_dialogues() -> None:
     units = Units(np.repeat(np.arange(4), 25), "dialogue")
     drawn = np.array([[1.0, 3.0]])
-    found = estimate(runs([2.0], drawn), runs([0.0], 0 * drawn), units)
+    found = estimate_delta(runs([2.0], drawn), runs([0.0], 0 * drawn), units)
     assert found.parts == ((2.0, 3.0),)
 
 
@@ -338,7 +338,7 @@ def test_the_interval_of_a_correlation_is_of_fishers_z() -> None:
 
 
 def test_a_mean_at_the_end_of_its_scale_has_the_plain_interval() -> None:
-    units = make_instance_units(9)
+    units = build_instance_units(9)
     sure = compute_mean_confidence(runs([100.0, 100.0], np.full((2, 9), 100.0)), units)
     assert math.isnan(sure.low)
     below = compute_mean_confidence(runs([0.0, 0.0]), None)

@@ -182,8 +182,8 @@ def test_missing_items_are_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("brought", "told"),
     [
-        ([{"name": "panel", "file": "a"}], "'panel' is a method of the study: give another name"),
-        ([{"name": "a", "file": "a"}, {"name": "a", "file": "b"}], "already the name of another"),
+        ([{"name": "panel", "file": "a"}], "'panel' is the name of a method of the study"),
+        ([{"name": "a", "file": "a"}, {"name": "a", "file": "b"}], "Another entry has the name"),
         (
             [{"name": "a", "file": "nothing.jsonl"}],
             "nothing.jsonl: The file does not exist. Run `taskt",

@@ -26,7 +26,7 @@ from tasktransfer.stats.cells import (
     score_rank_correlation,
     score_tallies,
 )
-from tasktransfer.stats.draws import make_dialogue_units, sample_unit_weights
+from tasktransfer.stats.draws import build_dialogue_units, sample_unit_weights
 from tasktransfer.stats.false_discovery import compute_q_values
 
 DIALOGUES = [f"d{place}" for place in range(40)]
@@ -146,7 +146,7 @@ def test_one_cluster_has_no_interval() -> None:
     found = row(build_cell_table(told, ["method"], {}), "new")
     assert found["value"] == 62.5
     assert found[["low", "high", "p"]].isna().all()
-    units = make_dialogue_units(["c"] * 4)
+    units = build_dialogue_units(["c"] * 4)
     weights = sample_unit_weights("panel", "s", 1)[:, units.of_instance]
     alone = score_rank_correlation(np.arange(4.0), np.arange(4.0), units, weights)
     assert alone.score == 100
@@ -177,7 +177,7 @@ def test_a_share_stays_within_its_ends_and_a_correlation_within_its_own() -> Non
     share = row(build_cell_table(studied({"new": 0.97}), ["method"], {}), "new")
     assert 0 < share["low"] < share["value"] < share["high"] < 100
     chance = np.random.default_rng(1)
-    gold, units = np.arange(40.0), make_dialogue_units(DIALOGUES)
+    gold, units = np.arange(40.0), build_dialogue_units(DIALOGUES)
     weights = sample_unit_weights("s", "t", 40)
     runs = [
         (
@@ -224,7 +224,7 @@ def test_a_mean_of_cells_is_of_their_shared_seeds_and_smallest_test_set() -> Non
     chance = np.random.default_rng(2)
     told = {}
     for name, count, seeds in (("large", 40, (0, 1, 2)), ("small", 12, (2, 1))):
-        gold, units = np.arange(float(count)), make_dialogue_units(DIALOGUES[:count])
+        gold, units = np.arange(float(count)), build_dialogue_units(DIALOGUES[:count])
         weights = sample_unit_weights("s", name, count)
         told |= gather_cells(
             (

@@ -216,16 +216,19 @@ def test_named_runs(form: str, study: Study, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({QA: None}, [f"{QA}: is missing"]),
-        ({QA: {"algorithm": "baseline"}}, [f"{QA}.algorithm: unknown transfer algorithm"]),
-        ({QA: {"sources": ["dialogue_nli"]}}, ["unknown task of Friends 'dialogue_nli'"]),
-        ({QA: {"sources": []}}, [f"{QA}.sources: found [], expected 1 or more items"]),
+        ({QA: None}, [f"{QA}: The task is missing"]),
+        ({QA: {"algorithm": "baseline"}}, [f"{QA}.algorithm: The transfer algorithm"]),
+        ({QA: {"sources": ["dialogue_nli"]}}, ["The task 'dialogue_nli' of Friends is unknown"]),
+        (
+            {QA: {"sources": []}},
+            [f"{QA}.sources: The value is [], but it must be a list of 1 or more items"],
+        ),
         ({QA: {"sources": [RE, RE]}}, [f"{QA}.sources"]),
-        ({QA: {"sources": RE}}, [f":24: {QA}.sources: found '{RE}'"]),
-        ({QA: {"seed": 1.5}}, [f":23: {QA}.seed: found 1.5"]),
-        ({QA: {"seed": 2**32}}, [f"{QA}.seed: found 4294967296"]),
-        ({"questions": {}}, ["questions: unknown task"]),
-        ({QA: {"seed": -1}, RE: {"sed": 1}}, [f"{QA}.seed", "did you mean 'seed'", "2 problems"]),
+        ({QA: {"sources": RE}}, [f":24: {QA}.sources: The value is '{RE}'"]),
+        ({QA: {"seed": 1.5}}, [f":23: {QA}.seed: The value is 1.5"]),
+        ({QA: {"seed": 2**32}}, [f"{QA}.seed: The value is 4294967296"]),
+        ({"questions": {}}, ["questions: The task 'questions' is unknown"]),
+        ({QA: {"seed": -1}, RE: {"sed": 1}}, [f"{QA}.seed", "Did you mean 'seed'", "2 problems"]),
     ],
 )
 def test_wrong_files_of_named_runs(
@@ -263,10 +266,10 @@ def test_named_runs_that_the_study_does_not_have(study: Study, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("policy", "told"),
     [
-        ("best_dev", "did you mean 'best-dev'"),
+        ("best_dev", "Did you mean 'best-dev'"),
         ("best-test", "Choose one of best-dev, fixed:pretrain_finetune"),
         ("fixed:baseline", "is not a policy"),
-        ("fixed:multitsk", "did you mean 'fixed:multitask'"),
+        ("fixed:multitsk", "Did you mean 'fixed:multitask'"),
         ("named", "--runs FILE"),
         ("", "is not a policy"),
     ],
@@ -351,7 +354,7 @@ def test_a_free_study_cannot_be_submitted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wish", "told"),
     [
-        (Wish("friends", "tiny-bert"), "did you mean 'Friends'"),
+        (Wish("friends", "tiny-bert"), "Did you mean 'Friends'"),
         (Wish("DailyDialog", "tiny-bert"), "'DailyDialog' is not a dataset of this study"),
         (Wish("Friends", "bert"), "has no model 'bert'. Name one of tiny-bert"),
     ],

@@ -38,13 +38,13 @@ FORBIDDEN: list[tuple[str, str, dict[str, Any], list[str]]] = [
         "full data",
         "few-sample data",
         changed("data", to={"few_sample": False}),
-        ["data.few_sample: found false", "set it to true", "cannot be submitted"],
+        ["data.few_sample: The value is false", "Set it to true", "cannot be submitted"],
     ),
     (
         "a part of the test set",
         "whole test set",
         changed("training", to={"limit_test": 100}),
-        ["training.limit_test: found 100", "remove it"],
+        ["training.limit_test: The value is 100", "Remove it"],
     ),
     (
         "a source from the other dataset",
@@ -88,7 +88,7 @@ FORBIDDEN: list[tuple[str, str, dict[str, Any], list[str]]] = [
         "a target among its own sources",
         "no target among its own sources",
         changed("multi_source", to=named("dialogue_nli", "emotion_recognition", "dialogue_nli")),
-        ["multi_source.named[0].sources[1]: 'dialogue_nli' is its own source", "remove it"],
+        ["multi_source.named[0].sources[1]: 'dialogue_nli' is its own source", "Remove it"],
     ),
     (
         "a pair of a task with itself",
@@ -108,7 +108,7 @@ def test_what_the_rules_forbid_is_refused_with_rule_and_key(
     with pytest.raises(ConfigError) as caught:
         parse({**study, "rules": "challenge"})
     message = str(caught.value)
-    assert f"against the challenge's rule {rule!r}: {MEANING[rule]}" in message
+    assert f"against the challenge's rule {rule!r} ({MEANING[rule]})" in message
     for text in told:
         assert text in message
     keys = [line.split(": ")[1] for line in message.splitlines() if line.startswith("  study.yaml")]
@@ -123,7 +123,7 @@ def test_what_is_wrong_besides_is_told_too() -> None:
     study = changed("models", 0, "family", to="encodr") | {"data": {"few_sample": False}}
     with pytest.raises(ConfigError) as caught:
         parse({**study, "rules": "challenge"})
-    assert "did you mean 'encoder'" in str(caught.value)
+    assert "Did you mean 'encoder'" in str(caught.value)
     assert "data.few_sample" in str(caught.value)
 
 

@@ -99,7 +99,7 @@ def test_a_wrong_config_exits_with_its_code(capsys: pytest.CaptureFixture[str]) 
     assert cli.main(["validate", "--config", DEMO, "--set", "training.epochs=0"]) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ")
-    assert "training.epochs: found 0" in error
+    assert "training.epochs: The value is 0" in error
     assert cli.main(["validate", "--config", DEMO]) == 0
 
 

@@ -62,7 +62,7 @@ def test_nothing_changes_without_files_from_the_future(study: Study) -> None:
 def test_files_of_somebody_else_are_reported(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     record = study.record(study.plan.stages[0])
     date(record, YEAR)
-    monkeypatch.setattr(clock_skew, "_date", lambda path, now: False)
+    monkeypatch.setattr(clock_skew, "_set_time", lambda path, now: False)
     note = date_future_files_now(study)
     assert note is not None and f"dates of 1 files cannot be changed, for example {record}" in note
     assert "Run touch on these files" in note

@@ -67,12 +67,12 @@ def test_all_problems_are_told_at_once_with_their_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("study: a\nstudy: b\n", "study: duplicate key, on lines 1 and 2"),
+        ("study: a\nstudy: b\n", "study: The key is on the lines 1 and 2"),
         ("study: [a\n", "not valid YAML"),
-        ("study: a\n\tseeds: 1\n", ":2: not valid YAML"),
-        ("a: &a [*a]\n", "YAML is not valid"),
+        ("study: a\n\tseeds: 1\n", ":2: This is not valid YAML"),
+        ("a: &a [*a]\n", "contains itself"),
         ("study: 2020-99-99\n", "cannot be read"),
-        ("", "expected a mapping"),
+        ("", "must be a mapping"),
     ],
 )
 def test_yaml_itself(tmp_path: Path, text: str, part: str) -> None:
@@ -156,9 +156,9 @@ NO_PAIR = {"DailyDialog": {"tasks": ["emotion_recognition", "dialogue_nli"], "pa
 def test_a_study_of_baselines_alone_is_a_study(study: Any) -> None:
     config = parse(study)
     assert config.planned_algorithms == ("baseline",)
-    assert config.content()["algorithms"] == ("baseline",)
+    assert config.build_digest_content()["algorithms"] == ("baseline",)
     jsonschema.validate(study, json.loads(SCHEMA.read_text()))
-    assert "racing: has no effect on baselines alone" in refusal(
+    assert "racing: The study trains baselines only" in refusal(
         {**study, "seeds": 4, "racing": {"seeds": [2, 4], "keep": [0.5]}}
     )
 
@@ -166,13 +166,19 @@ def test_a_study_of_baselines_alone_is_a_study(study: Any) -> None:
 @pytest.mark.parametrize(
     ("study", "told"),
     [
-        ({**ONE_TASK, "algorithms": "all"}, "datasets.DailyDialog: has no pair of a source"),
-        ({**SMALL, "pairs": [], "algorithms": ["multitask"]}, "pairs: is empty, but transfer"),
-        ({**SMALL, "sources": [], "algorithms": "all"}, "sources: is empty, but transfer"),
-        ({**SMALL, "targets": []}, "targets: leave no source beside a target"),
-        ({**SMALL, "datasets": {**SMALL["datasets"], **NO_PAIR}}, "datasets.DailyDialog: has no"),
-        (changed("models", to=[]), "models: names no model, and nothing is prompted"),
-        (changed("models", to=GONE), "models: names no model, and nothing is prompted"),
+        ({**ONE_TASK, "algorithms": "all"}, "datasets.DailyDialog: The dataset has no pair"),
+        (
+            {**SMALL, "pairs": [], "algorithms": ["multitask"]},
+            "pairs: The list is empty, but transfer",
+        ),
+        ({**SMALL, "sources": [], "algorithms": "all"}, "sources: The list is empty, but transfer"),
+        ({**SMALL, "targets": []}, "targets: No target has a source"),
+        (
+            {**SMALL, "datasets": {**SMALL["datasets"], **NO_PAIR}},
+            "datasets.DailyDialog: The dataset has no",
+        ),
+        (changed("models", to=[]), "models: The study names no model"),
+        (changed("models", to=GONE), "models: The study names no model"),
     ],
 )
 def test_algorithms_without_a_source_and_studies_without_a_model_are_refused(
@@ -196,7 +202,7 @@ def test_overrides_replace_values_and_are_checked(tmp_path: Path) -> None:
     study = load_config(path, from_texts({"seeds": ["3", "4"], "training": {"epochs": "2"}}))
     assert study.seeds == (3, 4)
     assert study.get_training_hyperparameters("Friends").epochs == 2
-    with pytest.raises(ConfigError, match=r"training\.epochs: found 0"):
+    with pytest.raises(ConfigError, match=r"training\.epochs: The value is 0"):
         load_config(path, {"training": {"epochs": 0}})
 
 
@@ -248,7 +254,7 @@ def test_problems_of_all_kinds_are_told_at_once() -> None:
         "seeds": [0, 0],
     }
     told = refusal(study)
-    assert "8 problems in study.yaml" in told
+    assert "study.yaml has 8 problems" in told
     for key in (
         "modles", "datasets.DailyDialog.tasks[1]", "models[1].max_length", "multi_source.mode",
         "training.epochs.Freinds", "training.dropout", "seeds[1]",

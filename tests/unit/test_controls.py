@@ -135,8 +135,8 @@ def test_controls_are_of_targets_only() -> None:
 def test_without_controls_nothing_changes() -> None:
     with_controls, without = study(), study(controls=[])
     assert transfer_runs(build(with_controls)) == build(without).runs
-    assert "controls" not in without.content()
-    assert "baseline_seeds" not in without.content()
+    assert "controls" not in without.build_digest_content()
+    assert "baseline_seeds" not in without.build_digest_content()
     assert with_controls.digest != without.digest
 
 

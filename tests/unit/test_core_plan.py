@@ -26,26 +26,28 @@ def on(task: str, start: Step | Begin | list[Begin] | str | None = "previous") -
 def planned(methods: dict[str, list[Step]]) -> Plan:
     builder = PlanBuilder(named)
     for name, steps in methods.items():
-        stages = builder.stages(steps, DATA, MODEL, TRAINING, seed=0)
-        builder.add(Run(name, MODEL.name, 0, {}, Outcome((Start(stages[steps[-1]]),))))
-    return builder.plan()
+        stages = builder.build_stages(steps, DATA, MODEL, TRAINING, seed=0)
+        builder.add_run(Run(name, MODEL.name, 0, {}, Outcome((Start(stages[steps[-1]]),))))
+    return builder.build_plan()
 
 
 def test_a_step_starts_from_the_one_before_unless_it_says_another() -> None:
     joint = on("a")
     builder = PlanBuilder(named)
     fan = [joint, on("b", joint), on("c", joint), on("d"), on("e", None)]
-    a, b, c, d, e = builder.stages(fan, DATA, MODEL, TRAINING, 0).values()
+    a, b, c, d, e = builder.build_stages(fan, DATA, MODEL, TRAINING, 0).values()
     assert [stage.parents for stage in (a, b, c, d, e)] == [(), (a,), (a,), (c,), ()]
 
 
 def test_what_is_taken_of_each_start_is_kept_in_order() -> None:
     first, second = on("a"), Step(("b",), Selection(("b",), keep="every"), start=None)
     both = on("c", [From(second, 3, ("head",), ("other",)), From(first, merged="mean")])
-    a, b, c = PlanBuilder(named).stages([first, second, both], DATA, MODEL, TRAINING, 0).values()
+    a, b, c = (
+        PlanBuilder(named).build_stages([first, second, both], DATA, MODEL, TRAINING, 0).values()
+    )
     assert c.starts == (Start(b, 3, ("head",), ("other",)), Start(a, merged="mean"))
     again = on("c", Start(a))  # a stage of a method that was planned before
-    (stage,) = PlanBuilder(named).stages([again], DATA, MODEL, TRAINING, 0).values()
+    (stage,) = PlanBuilder(named).build_stages([again], DATA, MODEL, TRAINING, 0).values()
     assert stage.parents == (a,)
 
 
@@ -59,7 +61,7 @@ def test_tasks_are_sets_and_a_step_may_have_its_own_data_model_and_training() ->
         model=replace(MODEL, name="n"),
         training=Training(epochs=1),
     )
-    (stage,) = PlanBuilder(named).stages([step], DATA, MODEL, TRAINING, 3).values()
+    (stage,) = PlanBuilder(named).build_stages([step], DATA, MODEL, TRAINING, 3).values()
     assert (stage.train_tasks, stage.select_on, stage.tested) == (
         ("a", "b"),
         ("c", "d"),
@@ -94,11 +96,11 @@ def test_nodes_come_after_what_they_use() -> None:
     labels = Fit("fasttext", DATA, ("a",))
     derived = Data("Talk", "r1", {}, "prepend_labels", (labels,))
     steps = [on("a"), on("b")]
-    *_, last = builder.stages(steps, derived, MODEL, TRAINING, 0).values()
+    *_, last = builder.build_stages(steps, derived, MODEL, TRAINING, 0).values()
     outcome = Outcome((Start(last),))
     evaluation = Evaluation(outcome, DATA, "b", ("accuracy",))
-    builder.add(Run("method", "m", 0, {}, outcome, (evaluation,)))
-    plan = builder.plan()
+    builder.add_run(Run("method", "m", 0, {}, outcome, (evaluation,)))
+    plan = builder.build_plan()
     place = {node.digest: index for index, node in enumerate(plan.nodes)}
     for node in plan.nodes:
         assert all(place[used.digest] < place[node.digest] for used in node.uses)
@@ -108,22 +110,22 @@ def test_nodes_come_after_what_they_use() -> None:
 
 def test_a_stage_that_no_run_needs_is_not_planned() -> None:
     builder = PlanBuilder(named)
-    first, _ = builder.stages([on("a"), on("b")], DATA, MODEL, TRAINING, 0).values()
-    builder.add(Run("method", "m", 0, {}, Outcome((Start(first),))))
-    assert builder.plan().nodes == (first,)
+    first, _ = builder.build_stages([on("a"), on("b")], DATA, MODEL, TRAINING, 0).values()
+    builder.add_run(Run("method", "m", 0, {}, Outcome((Start(first),))))
+    assert builder.build_plan().nodes == (first,)
 
 
 def test_runs_are_counted_by_method_and_variant() -> None:
     run = planned({"method": [on("a")]}).runs[0]
     plan = Plan((run, replace(run, seed=1), replace(run, variant="several sources")), ())
-    assert plan.counts() == {"method": 2, "method, several sources": 1}
+    assert plan.count_runs() == {"method": 2, "method, several sources": 1}
 
 
 def test_an_outcome_of_several_stages_is_not_a_method_of_one_of_them() -> None:
     builder = PlanBuilder(named)
     stages: list[Stage] = []
     for task in "ab":
-        stages += builder.stages([on(task)], DATA, MODEL, TRAINING, 0).values()
-    builder.add(Run("mean", "m", 0, {}, Outcome(tuple(map(Start, stages)), "mean")))
-    plan = builder.plan()
+        stages += builder.build_stages([on(task)], DATA, MODEL, TRAINING, 0).values()
+    builder.add_run(Run("mean", "m", 0, {}, Outcome(tuple(map(Start, stages)), "mean")))
+    plan = builder.build_plan()
     assert plan.groups == ("(first)",)

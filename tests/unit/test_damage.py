@@ -152,11 +152,11 @@ KINDS: dict[str, tuple[Damage, str]] = {
     "no object": (lambda record: record.write_text("[1]"), "a record, which is a JSON object"),
     "NaN": (
         edited(training__selections__0__dev_score=float("nan")),
-        "training.selections[0].dev_score: found nan",
+        "training.selections[0].dev_score: The value is nan",
     ),
     "infinite": (
         edited(training__selections__0__dev_score=float("inf")),
-        "training.selections[0].dev_score: found inf",
+        "training.selections[0].dev_score: The value is inf",
     ),
     "another run": (another_run, "node.digest: "),
     "other hyperparameters": (another_seed_trained_differently, "node.digest: "),

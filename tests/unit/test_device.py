@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from tasktransfer.errors import ConfigError
-from tasktransfer.training.device import BATCH_JOB_VARIABLES, lease, list_devices
+from tasktransfer.training.device import BATCH_JOB_VARIABLES, lease_device, list_devices
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from tasktransfer.training.device import lease, list_devices
+from tasktransfer.training.device import lease_device, list_devices
 name, seconds, log = sys.argv[1], float(sys.argv[2]), Path(sys.argv[3])
-with lease(list_devices()) as device:
+with lease_device(list_devices()) as device:
     with log.open("a") as out:
         out.write(f"{time.monotonic()} start {device} {name}\\n")
     time.sleep(seconds)
@@ -117,9 +117,9 @@ def test_a_device_is_free_when_its_process_has_ended_and_not_before(
 def test_a_process_takes_its_device_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TASKTRANSFER_LOCKS", str(tmp_path / "locks"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
-    with lease(list_devices()) as first:
+    with lease_device(list_devices()) as first:
         pass
-    with lease(list_devices()) as again:
+    with lease_device(list_devices()) as again:
         assert first == again == "0"
         beside = start(tmp_path, "beside", 0, CUDA_VISIBLE_DEVICES="0,1")
         assert beside.wait(30) == 0
@@ -129,7 +129,7 @@ def test_a_process_takes_its_device_again(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_lease_is_what_torch_will_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TASKTRANSFER_LOCKS", str(tmp_path))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a, GPU-b")
-    with lease(list_devices()) as first:
+    with lease_device(list_devices()) as first:
         assert first == "GPU-a"
         assert os.environ["CUDA_VISIBLE_DEVICES"] == "GPU-a"
 
@@ -137,7 +137,7 @@ def test_the_lease_is_what_torch_will_see(tmp_path: Path, monkeypatch: pytest.Mo
 def test_no_device_is_no_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert list_devices() == []
-    with lease([]) as device:
+    with lease_device([]) as device:
         assert device is None
         assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
 
@@ -189,12 +189,12 @@ def test_jobs_of_a_batch_system_do_not_wait_for_each_other(
     monkeypatch.setenv("TASKTRANSFER_LOCKS", str(tmp_path / "locks"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    with lease(["0"]):
+    with lease_device(["0"]):
         assert start(tmp_path, "other", 0, SLURM_JOB_ID="8", CUDA_VISIBLE_DEVICES="0").wait(30) == 0
 
 
 @pytest.mark.parametrize("text", ["0", "two", "-1", ""])
 def test_a_wrong_number_of_slots_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TASKTRANSFER_SLOTS_PER_GPU", text)
-    with pytest.raises(ConfigError, match=r"SLOTS_PER_GPU.*whole number"), lease(["0"]):
+    with pytest.raises(ConfigError, match=r"SLOTS_PER_GPU.*whole number"), lease_device(["0"]):
         pass

@@ -10,14 +10,14 @@ import pytest
 from tasktransfer import metrics
 from tasktransfer.datasets import get_task
 from tasktransfer.stats import draws
-from tasktransfer.stats.draws import make_dialogue_units, make_instance_units
+from tasktransfer.stats.draws import build_dialogue_units, build_instance_units
 
 CHOICE = get_task("DailyDialog", "dialogue_reasoning_multiple_choice_span_selection")
 accuracy = partial(metrics.score_of_sums, CHOICE)
 
 
 def test_units_are_the_dialogues_wherever_their_instances_stand() -> None:
-    units = make_dialogue_units(["b", "a", "b", "c", "a"])
+    units = build_dialogue_units(["b", "a", "b", "c", "a"])
     assert units.of_instance.tolist() == [0, 1, 0, 2, 1]
     assert (units.count, units.instances, units.kind) == (3, 5, "dialogue")
     tally = np.arange(20.0).reshape(2, 5, 2)
@@ -29,13 +29,13 @@ def test_units_are_the_dialogues_wherever_their_instances_stand() -> None:
 
 def test_a_digest_says_which_instances_are_drawn_together() -> None:
     assert (
-        make_dialogue_units(["x", "y", "x"]).digest == make_dialogue_units(["p", "q", "p"]).digest
+        build_dialogue_units(["x", "y", "x"]).digest == build_dialogue_units(["p", "q", "p"]).digest
     )
     assert (
-        make_dialogue_units(["x", "y", "x"]).digest != make_dialogue_units(["x", "x", "y"]).digest
+        build_dialogue_units(["x", "y", "x"]).digest != build_dialogue_units(["x", "x", "y"]).digest
     )
     # Dialogues of one instance each are known to be that.
-    assert make_dialogue_units(["x", "y"]).digest != make_instance_units(2).digest
+    assert build_dialogue_units(["x", "y"]).digest != build_instance_units(2).digest
 
 
 def test_draws_depend_on_the_test_set_alone() -> None:
@@ -86,22 +86,22 @@ def test_leaving_dialogues_out_is_the_jackknife_worked_by_hand() -> None:
 
 
 def test_unequal_dialogues_have_fewer_degrees_of_freedom() -> None:
-    assert make_dialogue_units([str(i // 7) for i in range(70)]).degrees == 9
-    assert make_instance_units(806).degrees == 805
-    one_large = make_dialogue_units(["large"] * 60 + [str(i) for i in range(9)])
+    assert build_dialogue_units([str(i // 7) for i in range(70)]).degrees == 9
+    assert build_instance_units(806).degrees == 805
+    one_large = build_dialogue_units(["large"] * 60 + [str(i) for i in range(9)])
     assert 1 <= one_large.degrees < 1.1
     # As the trace of the jackknife's matrix says (Bell and McCaffrey 2002).
     sizes = np.array([1.0, 4, 9, 30, 2])
     share = sizes / sizes.sum()
     scale = np.diag(1 / (1 - share))
     matrix = scale @ (np.diag(share) - np.outer(share, share)) @ scale
-    units = make_dialogue_units([str(i) for i, size in enumerate(sizes) for _ in range(int(size))])
+    units = build_dialogue_units([str(i) for i, size in enumerate(sizes) for _ in range(int(size))])
     assert units.degrees == pytest.approx(np.trace(matrix) ** 2 / (matrix**2).sum())
 
 
 @pytest.mark.parametrize("ids", [[], ["one"], ["one"] * 30])
 def test_fewer_than_two_dialogues_tell_nothing(ids: list[str]) -> None:
-    units = make_dialogue_units(ids)
+    units = build_dialogue_units(ids)
     tally = units.sum_tally(np.ones((3, len(ids), 2)))
     weights = draws.sample_unit_weights("Friends", "question_answering", units.count)
     scores = draws.resample_scores(tally, weights, accuracy)

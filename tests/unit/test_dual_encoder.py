@@ -18,11 +18,11 @@ from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.evaluation import replies as replies_judged
 from tasktransfer.evaluation.decoding import search_diverse_beams
 from tasktransfer.layers.ragged import build_ragged, pad_rows
-from tasktransfer.models.built import make_two_encoders
+from tasktransfer.models.built import create_encoder_pair
 from tasktransfer.models.checkpoint import load_pretrained
 from tasktransfer.models.dual_encoder import DualEncoder
 from tasktransfer.models.encoder import Encoder
-from tasktransfer.models.parts import freeze_all_but
+from tasktransfer.models.parts import freeze_other_parts
 from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import EncoderDecoder
 from tasktransfer.tasks.card import Instance, MetricSpec, Prompt, Task
@@ -60,8 +60,8 @@ def dual(beside: Any = None, seed: int = 0, **more: Any) -> DualEncoder:
     torch.manual_seed(seed)
     pads = (0,) if beside is None else (0, 0)
     return DualEncoder(
-        *make_two_encoders(drawn(SMALL, 46), seed), TASKS, seed=seed, pads=pads, cosine_scale=None,
-        fidelity=DEFAULT, device=CPU, beside=beside, **more,
+        *create_encoder_pair(drawn(SMALL, 46), seed), TASKS, seed=seed, pads=pads,
+        cosine_scale=None, fidelity=DEFAULT, device=CPU, beside=beside, **more,
     )  # fmt: skip
 
 
@@ -89,7 +89,7 @@ def test_the_papers_models_have_the_papers_parameters() -> None:
     assert count(model, learnt=True) == 85_120_200
     assert count(drawn(ArchitectureConfig(layers=5), words, "meta"), learnt=True) == 86_204_100
     with torch.device("meta"):
-        encoders = torch.nn.ModuleList(make_two_encoders(model, 0))
+        encoders = torch.nn.ModuleList(create_encoder_pair(model, 0))
     assert count(encoders, learnt=False) == 84_273_000
     head = torch.nn.Linear(paper.hidden, len(LABELS))
     assert (head.weight.numel(), head.bias.numel()) == (9_600, 32)
@@ -128,11 +128,11 @@ def test_an_ensemble_starts_from_a_model_without_and_trains_its_projection_alone
     plain, joined = make(), make(beside=bert(), seed=3)
     plain.save(tmp_path)
     joined.load(tmp_path)
-    moving = freeze_all_but(joined, ("projection",))
+    moving = freeze_other_parts(joined, ("projection",))
     names = {n for n, p in joined.module.named_parameters() if any(p is m for m in moving)}
     assert names
     assert all(name.startswith("projection") for name in names)
-    assert set(joined.parts()) >= {"beside", "projection", "head.feeling"}
+    assert set(joined.get_parts()) >= {"beside", "projection", "head.feeling"}
     joined.start_training()
     assert not joined.module["beside"].training
 
@@ -169,7 +169,7 @@ def test_an_ensemble_reads_the_classifiers_penultimate_layer(make: Any, reads: P
 
 def test_both_encoders_share_words_and_nothing_else() -> None:
     model = dual()
-    parts = model.parts()
+    parts = model.get_parts()
     shared = {id(p) for p in parts["context"].values()} & {
         id(p) for p in parts["candidate"].values()
     }

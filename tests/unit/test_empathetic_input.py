@@ -279,17 +279,20 @@ def changed_model(name: str, **changes: object) -> list[dict[str, object]]:
     [
         (
             {"evaluation": {"pools": ["R"]}},
-            r"evaluation\.pools\[0\]: 'R' needs reply pairs, and data\.releases\.ReplyPairs",
+            r"evaluation\.pools\[0\]: 'R' needs reply pairs, but data\.releases\.ReplyPairs",
         ),
         (
             {"retrieval": {"methods": ["emoprepend-33"]}},
-            r"methods\[0\]: 'emoprepend-33' prepends 33 labels, and there are 32: lower it",
+            r"methods\[0\]: 'emoprepend-33' prepends 33 labels, but there are only 32",
         ),
         (
             {"retrieval": {"methods": ["topicprepend-11"]}},
-            r"'topicprepend-11' prepends 11 labels, and there are 10",
+            r"'topicprepend-11' prepends 11 labels, but there are only 10",
         ),
-        ({"retrieval": {"methods": ["bsae"]}}, r"unknown method 'bsae' \(did you mean 'base'\?\)"),
+        (
+            {"retrieval": {"methods": ["bsae"]}},
+            r"The method 'bsae' is unknown\. Did you mean 'base'\?",
+        ),
         (
             {"retrieval": {"model": "writer"}},
             r"retrieval\.model: 'writer' is of family encoder_dec",
@@ -301,11 +304,11 @@ def changed_model(name: str, **changes: object) -> list[dict[str, object]]:
         ),
         (
             {"evaluation": {"limit": 19}},
-            r"evaluation\.limit: is 19, less than evaluation\.block \(20\), so no block",
+            r"evaluation\.limit: The value is 19, which is less than evaluation\.block \(20\)",
         ),
         (
             {"retrieval": {"methods": ["base"]}, "generation": {"methods": ["base"]}},
-            r"controls: gold is a control for emoprepend-1, which no setting has: add a method to",
+            r"controls: gold is a control for emoprepend-1, which no setting has",
         ),
         (
             {"models": changed_model("retriever-beside-reader", second_encoder="reader2")},
@@ -317,7 +320,7 @@ def changed_model(name: str, **changes: object) -> list[dict[str, object]]:
         ),
         (
             {"models": changed_model("retriever", positions=64)},
-            r"'emoprepend-1' reads 64 tokens and 1 labels, and retriever has 64 positions: raise",
+            r"'emoprepend-1' reads 64 tokens and 1 labels, but retriever has 64 positions\. Raise",
         ),
     ],
 )

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from tasktransfer.training.energy import start_meter
+from tasktransfer.training.energy import start_energy_meter
 
 CUDA = torch.device("cuda")
 
@@ -54,13 +54,13 @@ def test_a_gpu_is_queried_by_its_uuid(
     fails: str, joules: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(fails))
-    assert start_meter(CUDA)() == joules
+    assert start_energy_meter(CUDA)() == joules
 
 
 def test_a_gpu_that_stops_to_report(monkeypatch: pytest.MonkeyPatch) -> None:
     nvml = FakeNvml()
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
-    joules = start_meter(CUDA)
+    joules = start_energy_meter(CUDA)
     nvml.fails = "read"
     assert joules() is None
 
@@ -68,20 +68,20 @@ def test_a_gpu_that_stops_to_report(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_shared_gpu_is_counted_by_its_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml())
     monkeypatch.setenv("TASKTRANSFER_SLOTS_PER_GPU", "2")
-    assert start_meter(CUDA)() == 750.0
+    assert start_energy_meter(CUDA)() == 750.0
 
 
 def test_without_the_module_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)  # an import of it fails
-    assert start_meter(CUDA)() is None
+    assert start_energy_meter(CUDA)() is None
 
 
 def test_the_real_module_where_there_is_no_such_gpu() -> None:
     """No driver, or a driver without a GPU of this UUID."""
     pytest.importorskip("pynvml")
-    assert start_meter(CUDA)() is None
+    assert start_energy_meter(CUDA)() is None
 
 
 def test_processors_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml())
-    assert start_meter(torch.device("cpu"))() is None
+    assert start_energy_meter(torch.device("cpu"))() is None

@@ -338,10 +338,10 @@ def test_absent_data_are_named_and_the_tables_used(study: Study, capsys: Any) ->
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["Dailydialogue", *CELL[1:]], "(did you mean 'DailyDialog'?). Choose from"),
-        (["DailyDialog", "bert", *CELL[2:]], "No run is named 'bert' (did you mean 'tiny-bert'?)"),
-        ([*CELL[:2], "multitsk", "ER", "DNLI"], "did you mean 'multitask'"),
-        ([*CELL[:3], "emotion_recogniton", "DNLI"], "did you mean 'emotion_recognition'"),
+        (["Dailydialogue", *CELL[1:]], "Did you mean 'DailyDialog'? Choose from"),
+        (["DailyDialog", "bert", *CELL[2:]], "No run is named 'bert'. Did you mean 'tiny-bert'?"),
+        ([*CELL[:2], "multitsk", "ER", "DNLI"], "Did you mean 'multitask'"),
+        ([*CELL[:3], "emotion_recogniton", "DNLI"], "Did you mean 'emotion_recognition'"),
         ([*CELL[:3], "ER", "DLI"], "dialogue_nli (DNLI)"),
         ([*CELL[:3], "DNLI"], "Name one with DATASET MODEL ALGORITHM SOURCE TARGET"),
         ([*CELL[:3], "ER", "DNLI", "TC"], "DNLI TC. Leave out 'TC'"),

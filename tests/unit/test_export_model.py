@@ -87,7 +87,9 @@ def compute_logits(encoder: Encoder, split: EncodedSplit) -> torch.Tensor:
     encoder.module.eval()
     examples = range(len(split))
     with torch.inference_mode():
-        return encoder._logits(encoder.tasks[split.task], encoder._inputs(split, examples, {}))
+        return encoder._compute_logits(
+            encoder.tasks[split.task], encoder._build_inputs(split, examples, {})
+        )
 
 
 def read_logits(folder: Path, layout: str, pooling: str, split: EncodedSplit) -> np.ndarray:
@@ -347,7 +349,7 @@ def test_the_recommended_method_is_the_default(
     )
     capsys.readouterr()
     assert recommend("most_frequent").scores["method_chosen_by"] == "dev"
-    assert "the recommended method is most frequent answer, which has no model" in (
+    assert "The recommended method is most frequent answer, which has no model" in (
         capsys.readouterr().err
     )
 
@@ -378,7 +380,9 @@ def test_names_that_do_not_fit_are_refused(study: Any, tmp_path: Path) -> None:
         match=r"--task: The study has 2 tasks whose models can be exported\. Choose one",
     ):
         export_model(study, get_design(study.config), out, ExportRequest())
-    with pytest.raises(ConfigError, match=r"--task intents: is not .*did you mean"):
+    with pytest.raises(
+        ConfigError, match=r"--task intents: The study has no such task.*Did you mean"
+    ):
         export(study, out, None, "intents")
     with pytest.raises(
         ConfigError, match=r"--method sequential: This is not a finished method of intent"
@@ -546,10 +550,10 @@ def test_options_that_do_not_fit_are_refused(folders: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("one text", "found one dialogue"),
-        ([3], r"dialogues\[0\]: found a int"),
+        ("one text", "The value is one dialogue"),
+        ([3], r"dialogues\[0\]: The type is int"),
         (["hi", []], r"dialogues\[1\]: The dialogue has no text"),
-        ([[{"text": 3}]], r"dialogues\[0\]: A turn is a dict"),
+        ([[{"text": 3}]], r"dialogues\[0\]: The type of a turn is dict"),
     ],
 )
 def test_bad_dialogues_are_refused_with_their_index(

@@ -19,11 +19,11 @@ from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers import attention
 from tasktransfer.layers.dropout import FastDropout, use_dropout_seed
 from tasktransfer.layers.first_tokens import narrow_last_layer
-from tasktransfer.layers.packing import PLACEHOLDER, get_first_position, pack
+from tasktransfer.layers.packing import PLACEHOLDER, get_first_position, pack_sequences
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.generation import TREE_ARCHITECTURES, can_decode_trees
-from tasktransfer.training.evaluate import predict
+from tasktransfer.training.evaluate import predict_instances
 from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
@@ -43,7 +43,7 @@ def gradient(model: FamilyModel, split: EncodedSplit, micro_batches: list[list[i
         split, [u for micro_batch in micro_batches for u in micro_batch]
     )
     for micro_batch in micro_batches:
-        (model.loss(split, micro_batch) / divisor).backward()
+        (model.compute_loss(split, micro_batch) / divisor).backward()
     return torch.cat(
         [
             torch.zeros(p.numel()) if p.grad is None else p.grad.to_dense().flatten()
@@ -101,8 +101,8 @@ def test_predictions_are_those_of_the_plain_path(load: Loader, family: Family, k
     made = []
     for plain in (True, False):
         model, split = load(family, *KINDS[kind], plain=plain, split="test")
-        made.append(predict(model, split, 150, setup_with(1)))
-        made.append(predict(model, split, 60, setup_with(3)))
+        made.append(predict_instances(model, split, 150, setup_with(1)))
+        made.append(predict_instances(model, split, 60, setup_with(3)))
     assert made[0] == made[1] == made[2] == made[3]
 
 
@@ -145,7 +145,7 @@ def test_a_micro_batches_dropout_is_drawn_from_its_own_source(
     state, losses = torch.get_rng_state(), []
     for seed in (1, 1, 2):
         with use_dropout_seed(seed):
-            losses.append(float(model.loss(split, range(len(split))).detach()))
+            losses.append(float(model.compute_loss(split, range(len(split))).detach()))
     assert torch.equal(torch.get_rng_state(), state)
     assert dropouts and losses[0] == losses[1] != losses[2]
 
@@ -164,8 +164,8 @@ def test_an_error_in_a_thread_ends_the_batch_and_no_other_thread_continues() -> 
         Workers(2).apply(work, [0, 1, 2, 3])
     assert sorted(ended) == [0, 2, 3]
     assert Workers(2).apply(abs, [-1, -2, -3]) == [1, 2, 3]
-    assert Workers(2).shards([1, 2, 3]) == [[1, 3], [2]]
-    assert Workers(4).shards([1]) == [[1]]
+    assert Workers(2).split_work([1, 2, 3]) == [[1, 3], [2]]
+    assert Workers(4).split_work([1]) == [[1]]
 
 
 # --- architectures ------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ def test_every_architecture_gives_its_own_states_with_our_attention(kind: str) -
     if kind in ("t5", "bart"):
         inputs["decoder_input_ids"] = ids[:, :4]
     expected = model(**inputs).last_hidden_state
-    attention.register()
+    attention.register_attention()
     model.set_attn_implementation(attention.NAME)
     for grad in (True, False):  # the two formulas
         with torch.set_grad_enabled(grad):
@@ -233,9 +233,9 @@ def test_packed_states_are_those_of_each_sequence_alone(kind: str) -> None:
     model = random_model(kind)
     rows = rows_of(*LENGTHS)
     alone = [model(input_ids=torch.from_numpy(row)[None].long()).last_hidden_state for row in rows]
-    attention.register()
+    attention.register_attention()
     model.set_attn_implementation(attention.NAME)
-    packed = pack(rows, CPU, causal=kind == "gpt2")
+    packed = pack_sequences(rows, CPU, causal=kind == "gpt2")
     first = get_first_position(model.config)
     assert first is not None
     together = model(
@@ -255,14 +255,14 @@ def test_first_tokens_by_themselves_are_what_they_are_among_all(
     kind: str, lengths: tuple[int, ...]
 ) -> None:
     model = random_model(kind)
-    attention.register()
+    attention.register_attention()
     model.set_attn_implementation(attention.NAME)
     narrowed = narrow_last_layer(model)
     assert narrowed == (kind != "gpt2")
     rows = rows_of(*lengths)
     made = []
     for firsts_only in (False, narrowed):
-        packed = pack(rows, CPU, causal=kind == "gpt2", firsts_only=firsts_only)
+        packed = pack_sequences(rows, CPU, causal=kind == "gpt2", firsts_only=firsts_only)
         states = model(
             input_ids=packed.ids,
             position_ids=packed.positions + (get_first_position(model.config) or 0),
@@ -270,14 +270,18 @@ def test_first_tokens_by_themselves_are_what_they_are_among_all(
             packed=packed,
         ).last_hidden_state[0]
         assert len(states) == (len(rows) if firsts_only else sum(lengths))
-        made.append(states[packed.layout.ranks() if firsts_only else packed.layout.firsts()])
+        made.append(
+            states[
+                packed.layout.compute_ranks() if firsts_only else packed.layout.get_first_indices()
+            ]
+        )
     torch.testing.assert_close(made[0], made[1], rtol=1e-4, atol=1e-5)
 
 
 def test_a_vocabulary_s_gradient_names_the_rows_that_it_has(load: Loader) -> None:
     model, split = load("encoder", "DailyDialog", "dialogue_nli")
     (gradient,) = torch.autograd.grad(
-        model.loss(split, [0, 1]), [model.backbone.get_input_embeddings().weight]
+        model.compute_loss(split, [0, 1]), [model.backbone.get_input_embeddings().weight]
     )
     assert gradient.is_sparse
     words = {int(token) for example in (0, 1) for token in split.sequences[example]}

@@ -14,7 +14,7 @@ from tasktransfer.core.specs import ModelSpec
 from tasktransfer.errors import MemoryShortageError
 from tasktransfer.evaluation import features as evaluation
 from tasktransfer.evaluation.features import compute_features
-from tasktransfer.models.representation import TOGETHER, compute_representations
+from tasktransfer.models.representation import BATCH_SIZE, compute_representations
 from tasktransfer.training.hardware import Hardware
 
 MODEL = ModelSpec("small", "encoder", "w1", 200)
@@ -50,7 +50,7 @@ def test_what_does_not_fit_is_read_in_smaller_parts(
 
     monkeypatch.setattr(evaluation, "compute_representations", of_little_memory)
     assert np.allclose(compute_features(*small, MODEL, TEXTS, "mean", Hardware()), whole, atol=1e-6)
-    assert tried == [TOGETHER, TOGETHER // 2, TOGETHER // 4]
+    assert tried == [BATCH_SIZE, BATCH_SIZE // 2, BATCH_SIZE // 4]
 
 
 def test_where_not_one_text_fits_it_is_said(

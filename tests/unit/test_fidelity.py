@@ -23,7 +23,7 @@ from tasktransfer.models.heads import create_head, select_labels
 from tasktransfer.training.loop import train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
-from tasktransfer.training.samplers import Schedule, make_task_batches
+from tasktransfer.training.samplers import Schedule, build_task_batches
 from tasktransfer.training.setup import Setup
 
 TLIDB = FIDELITIES["tlidb"]
@@ -42,7 +42,7 @@ def training(**switches: Any) -> Training:
 
 def test_the_default_is_named_in_an_identity_as_it_always_was() -> None:
     assert Training().identity["fidelity"] == "default"
-    assert DEFAULT.of_encoding == {}
+    assert DEFAULT.encoding_switches == {}
 
 
 def test_what_tlidb_meant_before_keeps_its_name_in_an_identity() -> None:
@@ -107,10 +107,10 @@ def test_a_setting_says_what_auto_means() -> None:
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ("tlidp", "did you mean 'tlidb'"),
-        ({"setting": "papr"}, "training.fidelity.setting.*did you mean 'paper'"),
-        ({"backbone_drop": False}, "did you mean 'backbone_dropout'"),
-        ({"batches_per_update": 2}, "batches_per_update: found 2, expected 1 or 3"),
+        ("tlidp", "Did you mean 'tlidb'"),
+        ({"setting": "papr"}, "training.fidelity.setting.*Did you mean 'paper'"),
+        ({"backbone_drop": False}, "Did you mean 'backbone_dropout'"),
+        ({"batches_per_update": 2}, "batches_per_update: The value is 2, but it must be 1 or 3"),
     ],
 )
 def test_slips_name_the_key_and_the_nearest_name(value: Any, words: str) -> None:
@@ -126,7 +126,7 @@ CARRIED = training(batches_per_update=3, leftover_batches="next_epoch")
 
 def test_an_update_is_three_batches_of_a_third_of_the_size() -> None:
     sizes = {"a": 130, "b": 35}  # 7 and 2 batches of 20
-    updates = make_task_batches(sizes, THREES, seed=0, epoch=1)
+    updates = build_task_batches(sizes, THREES, seed=0, epoch=1)
     assert [len(update) for update in updates] == [3, 3, 3]
     assert max(len(batch.examples) for update in updates for batch in update) == 20
     assert any(len({batch.task for batch in update}) == 2 for update in updates)
@@ -135,14 +135,14 @@ def test_an_update_is_three_batches_of_a_third_of_the_size() -> None:
 
 
 def test_too_few_batches_for_an_update_are_one_of_their_own() -> None:
-    *_, last = make_task_batches({"a": 75}, THREES, seed=0, epoch=1)  # 4 batches
+    *_, last = build_task_batches({"a": 75}, THREES, seed=0, epoch=1)  # 4 batches
     assert [batch.weight for batch in last] == [1.0]
 
 
 def test_leftover_batches_join_the_next_epochs_first_update() -> None:
     sizes = {"a": 95}  # 5 batches: 3 for an update, 2 left over
-    both = [make_task_batches(sizes, CARRIED, seed=0, epoch=epoch) for epoch in (1, 2)]
-    apart = [make_task_batches(sizes, THREES, seed=0, epoch=epoch) for epoch in (1, 2)]
+    both = [build_task_batches(sizes, CARRIED, seed=0, epoch=epoch) for epoch in (1, 2)]
+    apart = [build_task_batches(sizes, THREES, seed=0, epoch=epoch) for epoch in (1, 2)]
     assert [[len(update) for update in epoch] for epoch in both] == [[3], [5]]
     assert both[0] == apart[0][:1]
     left, first = [b.examples for b in apart[0][1]], [b.examples for b in apart[1][0]]
@@ -155,9 +155,9 @@ def test_a_schedule_counts_the_updates_that_exist(given: Training) -> None:
     stage = small_stage("a", training=replace(given, epochs=3))
     schedule = Schedule.build(stage, {"a": get_split([3] * 95)})
     assert schedule.rounds == 3
-    made = [list(schedule.round(number)) for number in (1, 2, 3)]
+    made = [list(schedule.iterate_round(number)) for number in (1, 2, 3)]
     sizes = {"a": 95}
-    assert made == [make_task_batches(sizes, given, seed=0, epoch=epoch) for epoch in (1, 2, 3)]
+    assert made == [build_task_batches(sizes, given, seed=0, epoch=epoch) for epoch in (1, 2, 3)]
 
 
 def test_a_task_that_the_toolkit_never_updates_on_is_refused() -> None:
@@ -190,7 +190,7 @@ def test_dropout_of_the_backbone_is_active_or_not(
     if isinstance(model, Encoder):
         model.dropout.p = 0.0
     model.start_training()
-    losses = {float(model.loss(split, [0, 1]).detach()) for _ in range(3)}
+    losses = {float(model.compute_loss(split, [0, 1]).detach()) for _ in range(3)}
     assert (len(losses) > 1) == active
 
 
@@ -264,7 +264,9 @@ def test_edges_are_chosen_among_all_tokens(load: Loader) -> None:
     fidelity = replace(DEFAULT, span_choice="edges")
     ours, split = load("encoder", "DailyDialog", name)
     theirs, _ = load("encoder", "DailyDialog", name, fidelity=fidelity)
-    both = [float(model.loss(split, range(len(split))).detach()) for model in (ours, theirs)]
+    both = [
+        float(model.compute_loss(split, range(len(split))).detach()) for model in (ours, theirs)
+    ]
     assert both[1] > both[0]  # more tokens to choose from
     groups = theirs.split_for_training(split, range(len(split)), 1)
     assert groups == [list(range(len(split)))]

@@ -181,11 +181,11 @@ def test_a_measure_out_of_its_range_is_not_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "part"),
     [
-        ({"node": {}}, "node: found {}, expected a mapping with the key 'kind'"),
-        ({"node__seed": 0}, "node.seed: unknown key 'seed'"),
-        ({"synthetic": "yes"}, "synthetic: found 'yes'"),
-        ({"extra": 1}, "extra: unknown key"),
-        ({"training": None}, "training: found null"),
+        ({"node": {}}, "node: The value is {}, but it must be a mapping with the key 'kind'"),
+        ({"node__seed": 0}, "node.seed: The key 'seed' is unknown"),
+        ({"synthetic": "yes"}, "synthetic: The value is 'yes'"),
+        ({"extra": 1}, "extra: The key 'extra' is unknown"),
+        ({"training": None}, "training: The value is null"),
     ],
 )
 def test_a_damaged_record_is_reported(tmp_path: Path, change: dict[str, Any], part: str) -> None:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tasktransfer.layers import attention, flash
-from tasktransfer.layers.packing import pack
+from tasktransfer.layers.packing import pack_sequences
 
 CUDA = torch.device("cuda")
 LENGTHS = (9, 8, 5, 5, 2, 1, 1)
@@ -40,7 +40,7 @@ def states(count: int, device: torch.device = CPU, dtype: torch.dtype = torch.fl
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_ends_of_sequences_are_known(monkeypatch: pytest.MonkeyPatch, causal: bool) -> None:
-    packed = pack(rows_of(*LENGTHS), CPU, causal=causal)
+    packed = pack_sequences(rows_of(*LENGTHS), CPU, causal=causal)
     qkv = states(sum(LENGTHS))
     groups, _ = attention.attend(nn.Identity(), *qkv, None, packed=packed)
     monkeypatch.setattr(flash, "is_usable", lambda query: True)
@@ -50,14 +50,14 @@ def test_the_ends_of_sequences_are_known(monkeypatch: pytest.MonkeyPatch, causal
 
 
 def test_it_is_told_of_first_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    packed = pack(rows_of(*LENGTHS), CPU, firsts_only=True)
+    packed = pack_sequences(rows_of(*LENGTHS), CPU, firsts_only=True)
     assert packed.first_places is not None
     query, key, value = (one[0].transpose(0, 1) for one in states(sum(LENGTHS)))
     firsts = query[packed.first_places]
-    groups = attention.attend_from_firsts(packed, firsts, key, value, 0.3, 0.0)
+    groups = attention.attend_from_first_tokens(packed, firsts, key, value, 0.3, 0.0)
     monkeypatch.setattr(flash, "is_usable", lambda query: True)
     monkeypatch.setattr(flash, "attend", by_sequence)
-    one = attention.attend_from_firsts(packed, firsts, key, value, 0.3, 0.0)
+    one = attention.attend_from_first_tokens(packed, firsts, key, value, 0.3, 0.0)
     torch.testing.assert_close(one, groups)
 
 
@@ -100,7 +100,7 @@ def test_what_the_kernels_are_not_built_for_is_left_to_groups(
 def test_a_gpus_kernel_gives_what_groups_give(
     monkeypatch: pytest.MonkeyPatch, causal: bool
 ) -> None:
-    packed = pack(rows_of(*LENGTHS), CUDA, causal=causal)
+    packed = pack_sequences(rows_of(*LENGTHS), CUDA, causal=causal)
     made = []
     for switch in ("1", "0"):
         monkeypatch.setenv(flash.VARIABLE, switch)

@@ -399,8 +399,8 @@ def test_a_card_that_is_not_known_is_refused_with_those_that_are(
     """L40 and L4 have different rates, and neither replaces the other."""
     assert cli.main(["plan", "--card", name, "--config", "/nowhere.yaml"]) == 2
     error = capsys.readouterr().err
-    assert f"unknown card {name!r}" in error and "RTX 4090" in error and "--on gpu" in error
-    assert ("did you mean" in error) == (name in ("RTX A1000", "T400", "GH200")), error
+    assert f"The card {name!r} is unknown" in error and "RTX 4090" in error and "--on gpu" in error
+    assert ("Did you mean" in error) == (name in ("RTX A1000", "T400", "GH200")), error
 
 
 @pytest.mark.parametrize("option", ["--calibrate", "--on=cpu"])

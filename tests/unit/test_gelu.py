@@ -9,7 +9,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, T5Config, T5ForConditional
 from transformers.activations import ACT2FN
 
 from small_models import Loader
-from tasktransfer.layers.gelu import SPELLINGS, use_one_gelu
+from tasktransfer.layers.gelu import SPELLINGS, use_fused_gelu
 
 SMALL = {"vocab_size": 32, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 8}
 
@@ -25,7 +25,7 @@ def test_values_and_gradients_are_those_of_the_steps(name: str) -> None:
     module = nn.Sequential(ACT2FN[name])
     (by_steps,) = torch.autograd.grad(module(values).sum(), values)
     made = module(values)
-    use_one_gelu(module)
+    use_fused_gelu(module)
     assert not stepwise(module)
     (at_once,) = torch.autograd.grad(module(values).sum(), values)
     assert (module(values) - made).abs().max() < 1e-6
@@ -37,7 +37,7 @@ def test_a_gpt_2_answers_as_before(activation: str) -> None:
     model = GPT2LMHeadModel(GPT2Config(activation_function=activation, **SMALL)).eval()
     ids = torch.arange(8).unsqueeze(0)
     before = model(ids).logits
-    use_one_gelu(model)
+    use_fused_gelu(model)
     assert not stepwise(model)
     assert (model(ids).logits - before).abs().max() < 1e-6
 
@@ -48,14 +48,14 @@ def test_the_gated_t5_has_it_too() -> None:
     )
     model = T5ForConditionalGeneration(config)
     assert stepwise(model)
-    use_one_gelu(model)
+    use_fused_gelu(model)
     assert not stepwise(model)
 
 
 def test_other_activations_stay() -> None:
     module = nn.Sequential(ACT2FN["gelu"], ACT2FN["relu"], ACT2FN["quick_gelu"])
     before = [*module]
-    use_one_gelu(module)
+    use_fused_gelu(module)
     assert all(one is other for one, other in zip(module, before, strict=True))
 
 

@@ -76,7 +76,7 @@ def test_a_file_that_is_truncated_is_refused(tmp_path: Path, kept: float) -> Non
 def test_a_file_without_weights_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "small.gguf"
     write_gguf(file, without="blk.1.ffn_up")
-    with pytest.raises(ModelError, match=r"missing from the file: .*layers.1.mlp.up_proj"):
+    with pytest.raises(ModelError, match=r"missing in the file: .*layers.1.mlp.up_proj"):
         dequantise("decoder", str(file), tmp_path / "folder", "w", print)
     assert not (tmp_path / "folder").exists()
 

@@ -72,10 +72,10 @@ def test_logits_are_not_rounded_to_bfloat16(together: bool) -> None:
         return head(encoder(torch.ones(3, 4)))  # type: ignore[no-any-return]
 
     half = HalfWeights(module)
-    half.refresh()
+    half.cast_weights()
     with torch.autocast("cpu", torch.bfloat16):
         assert encoder(torch.ones(3, 4)).dtype == torch.bfloat16
-        made = half.run(logits) if together else logits()
+        made = half.compute_with_halves(logits) if together else logits()
     assert made.dtype == torch.float32
     assert made.argmax(-1).tolist() == [1] * 3
     assert made[0, :2].tolist() == [300.0, 301.0]

@@ -146,5 +146,5 @@ def test_a_wrong_line_is_named(tmp_path: Path) -> None:
 
 def test_a_study_without_human_judgements_keeps_its_digest(tmp_path: Path) -> None:
     without = load(tmp_path, None)
-    assert "human" not in without.content()
+    assert "human" not in without.build_digest_content()
     assert load(tmp_path, write_judgements(tmp_path)).digest != without.digest

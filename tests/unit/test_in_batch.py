@@ -19,7 +19,7 @@ from tasktransfer.core.specs import Selection, Training
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.dropout import use_fast_dropout
 from tasktransfer.layers.ragged import build_ragged
-from tasktransfer.models.built import copy_encoder
+from tasktransfer.models.built import duplicate_encoder
 from tasktransfer.models.dual_encoder import DualEncoder
 from tasktransfer.tasks.card import MetricSpec, Prompt, Task
 from tasktransfer.training.ahead import MicroBatch
@@ -78,7 +78,7 @@ def model(dropout: float = 0.0) -> DualEncoder:
     bert = BertModel(config, add_pooling_layer=False)
     use_fast_dropout(bert)
     dual = DualEncoder(
-        *copy_encoder(bert), {"reply": REPLY, "feeling": FEELING}, seed=0, pads=(0,),
+        *duplicate_encoder(bert), {"reply": REPLY, "feeling": FEELING}, seed=0, pads=(0,),
         cosine_scale=None, fidelity=DEFAULT, device=torch.device("cpu"),
     )  # fmt: skip
     dual.start_training()

@@ -30,10 +30,10 @@ from tasktransfer.designs.transfer.runs import SAMPLES, is_sample, transfer_runs
 from tasktransfer.jobs.learning_curve import describe_curve
 from tasktransfer.stats.bootstrap import Trainings
 from tasktransfer.stats.cells import Cell
-from tasktransfer.stats.draws import make_instance_units
+from tasktransfer.stats.draws import build_instance_units
 from tasktransfer.stats.learning_curve import compute_curve
 
-UNITS = make_instance_units(200)
+UNITS = build_instance_units(200)
 
 
 def build_cells(scores: Sequence[float], noise: float = 0.0, seed: int = 0) -> dict[float, Cell]:

@@ -15,7 +15,7 @@ from test_device import most_at_once
 from toy_study import opened
 
 from tasktransfer.core.nodes import Data, Fit, Node, Outcome, Start
-from tasktransfer.jobs.needs import computes_with_a_model
+from tasktransfer.jobs.needs import runs_model
 
 EVALUATION = """
 import sys, os, time, types
@@ -41,14 +41,14 @@ def answered(*_):
 module = types.ModuleType("tasktransfer.evaluation.outcome")
 module.predict_split = answered
 sys.modules[module.__name__] = module
-node_jobs.places = lambda *_: None
-node_jobs.inputs.cache = lambda *_: Path()
+node_jobs.build_places = lambda *_: None
+node_jobs.inputs.get_cache = lambda *_: Path()
 node_jobs.read_instances = lambda *_: []
 
 study = open_study("study.yaml")
 node = [e for e in study.plan.evaluations if not e.of.__class__.__name__ == "Fit"][place]
 try:
-    node_jobs.evaluate(study, node, get_design(study.config), 1)
+    node_jobs.evaluate_node(study, node, get_design(study.config), 1)
 except ConfigError as error:
     assert str(error) == "judged", error
     print(Path(study.folder(node), ".claim").read_text())
@@ -97,8 +97,8 @@ def test_an_evaluation_waits_while_a_training_has_the_only_device(
             sys.executable,
             "-c",
             "import sys\n"
-            "from tasktransfer.training.device import lease\n"
-            "with lease(['7']): print(flush=True), sys.stdin.read()",
+            "from tasktransfer.training.device import lease_device\n"
+            "with lease_device(['7']): print(flush=True), sys.stdin.read()",
         ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -132,4 +132,4 @@ def test_what_runs_a_model_takes_a_device_and_nothing_else(
     }
     for evaluation in plan.evaluations:
         takes[evaluation] = isinstance(evaluation.of, Outcome)
-    assert {node: computes_with_a_model(node) for node in takes} == takes
+    assert {node: runs_model(node) for node in takes} == takes

@@ -48,6 +48,6 @@ def test_a_preset_is_copied_once(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "The file exists" in capsys.readouterr().err
     assert file.read_text() == "mine"
     assert cli.main(["cp", "papr", str(file)]) == 2
-    assert "did you mean 'paper'" in capsys.readouterr().err
+    assert "Did you mean 'paper'" in capsys.readouterr().err
     assert cli.main(["cp", "demo.yaml", str(tmp_path)]) == 0
     assert (tmp_path / "demo.yaml").exists()

@@ -115,13 +115,13 @@ class Poisoned:
         self.split_for_training = model.split_for_training
         self.split_for_prediction = model.split_for_prediction
         self.predict = model.predict
-        self.save, self.parts = model.save, model.parts
+        self.save, self.get_parts = model.save, model.get_parts
         self.start_training = model.start_training
         self._calls = 0
 
-    def loss(self, split: EncodedSplit, examples: list[int]) -> Tensor:
+    def compute_loss(self, split: EncodedSplit, examples: list[int]) -> Tensor:
         self._calls += 1
-        value = self._model.loss(split, examples)
+        value = self._model.compute_loss(split, examples)
         return value * float("nan") if self._calls == self._at else value
 
 
@@ -183,7 +183,7 @@ def test_the_dev_loss_is_the_mean_without_dropout_in_micro_batches_of_any_size(
 ) -> None:
     model, split = load("encoder", "DailyDialog", TASK.name)
     model.module.eval()
-    plain = float(model.loss(split, range(len(split))).detach()) / len(split)
+    plain = float(model.compute_loss(split, range(len(split))).detach()) / len(split)
     for tokens in (1, 100_000):
         assert compute_dev_loss(model, split, setup_with(tokens)) == pytest.approx(plain, rel=1e-5)
 
@@ -242,7 +242,7 @@ def trained_on_both(model: FamilyModel, splits: dict[str, EncodedSplit], **chang
 
 def test_an_update_of_several_tasks_is_one_step_on_the_mean_of_their_losses(load: Loader) -> None:
     model, splits = two_tasks(load)
-    means = {name: model.loss(s, range(len(s))) / len(s) for name, s in splits.items()}
+    means = {name: model.compute_loss(s, range(len(s))) / len(s) for name, s in splits.items()}
     (torch.stack(list(means.values())).sum() / 2).backward()  # type: ignore[no-untyped-call]
     wanted = {
         n: p.grad.to_dense() for n, p in model.module.named_parameters() if p.grad is not None
@@ -288,7 +288,7 @@ def test_parts_that_are_not_trained_keep_every_byte(load: Loader) -> None:
 def test_a_part_of_any_family_moves_alone(family: Family, part: str, load: Loader) -> None:
     model, split = load(family, "DailyDialog", TASK.name)
     before = {name: p.detach().clone() for name, p in model.module.named_parameters()}
-    wanted = {id(p) for p in model.parts()[part].values()}
+    wanted = {id(p) for p in model.get_parts()[part].values()}
     trained_on(model, split, replace(TRAINING, epochs=1), trains=(part,), family=family)
     moved = {id(p) for n, p in model.module.named_parameters() if not torch.equal(p, before[n])}
     assert moved

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tasktransfer.errors import MemoryShortageError
-from tasktransfer.training.memory import TokenBudget, is_shortage
+from tasktransfer.training.memory import TokenBudget, is_memory_shortage
 
 SHORTAGES = [
     torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
@@ -22,7 +22,7 @@ SHORTAGES = [
 
 @pytest.mark.parametrize("error", SHORTAGES, ids=lambda error: str(error)[:40])
 def test_a_shortage_halves_the_micro_batch(error: RuntimeError) -> None:
-    assert is_shortage(error)
+    assert is_memory_shortage(error)
     budget, tried = TokenBudget(64, "training"), []
 
     def work(tokens: int) -> int:
@@ -31,20 +31,24 @@ def test_a_shortage_halves_the_micro_batch(error: RuntimeError) -> None:
             raise error
         return tokens
 
-    assert budget.run(work, undo=lambda: None) == 16
+    assert budget.run_within_memory(work, undo=lambda: None) == 16
     assert tried == [64, 32, 16]
 
 
 def test_other_errors_are_not() -> None:
     error = RuntimeError("CUDA error: an illegal memory access was encountered")
-    assert not is_shortage(error)
+    assert not is_memory_shortage(error)
     with pytest.raises(RuntimeError, match="illegal"):
-        TokenBudget(64, "training").run(lambda tokens: _raise(error), undo=lambda: None)
+        TokenBudget(64, "training").run_within_memory(
+            lambda tokens: _raise(error), undo=lambda: None
+        )
 
 
 def test_what_never_fits_is_an_error_with_a_remedy() -> None:
     with pytest.raises(MemoryShortageError, match="smaller max_length"):
-        TokenBudget(64, "training").run(lambda tokens: _raise(SHORTAGES[2]), lambda: None)
+        TokenBudget(64, "training").run_within_memory(
+            lambda tokens: _raise(SHORTAGES[2]), lambda: None
+        )
 
 
 def _raise(error: RuntimeError) -> None:

@@ -15,10 +15,10 @@ from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError, ModelError
 from tasktransfer.models.load import Loading, load_model
 from tasktransfer.models.low_rank import CONFIG_FILE
-from tasktransfer.models.recomputing import compute_layers_again
+from tasktransfer.models.recomputing import enable_gradient_checkpointing
 from tasktransfer.results.records import read_record
 from tasktransfer.training.job import Job
-from tasktransfer.training.optimisers import make_optimiser
+from tasktransfer.training.optimisers import create_optimiser
 from tasktransfer.training.run import train_stage
 
 TASK = "emotion_recognition"
@@ -82,20 +82,20 @@ def test_a_layers_inside_is_not_kept(plain: bool, small: Path) -> None:
             return tensor
 
         with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
-            model.loss(split, range(len(split)))
+            model.compute_loss(split, range(len(split)))
         kept[training.gradient_checkpointing] = held
     assert kept[True] < 0.7 * kept[False]
 
 
 def test_what_has_no_layers_of_transformers_is_refused() -> None:
     with pytest.raises(ModelError, match=r"gradient_checkpointing: .* but gru.*Set it to false"):
-        compute_layers_again(torch.nn.GRU(4, 4), "gru")
+        enable_gradient_checkpointing(torch.nn.GRU(4, 4), "gru")
 
 
 def test_moments_of_8_bits_train_and_are_of_8_bits() -> None:
     torch.manual_seed(0)
     weight = torch.nn.Parameter(torch.randn(128, 64))
-    optimiser = make_optimiser(torch.nn.Module(), [weight], replace(TRAINING, optimiser_bits=8))
+    optimiser = create_optimiser(torch.nn.Module(), [weight], replace(TRAINING, optimiser_bits=8))
     before = float(weight.detach().square().sum())
     for _ in range(5):
         weight.square().sum().backward()
@@ -110,7 +110,7 @@ def test_a_package_that_is_missing_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "bitsandbytes", None)
     with pytest.raises(ConfigError, match=r"optimiser_bits.*tasktransfer\[eight-bit\].*to 32"):
-        make_optimiser(
+        create_optimiser(
             torch.nn.Module(),
             [torch.nn.Parameter(torch.ones(1))],
             replace(TRAINING, optimiser_bits=8),

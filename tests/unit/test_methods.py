@@ -31,14 +31,14 @@ from tasktransfer.results.frames import list_names
 from tasktransfer.results.store import build_frame, read_statistic_frame
 from tasktransfer.stats.bootstrap import Trainings
 from tasktransfer.stats.cells import NO_SEED, Cell, Scored, gather_cells
-from tasktransfer.stats.draws import compute_jackknife_scores, make_dialogue_units
+from tasktransfer.stats.draws import build_dialogue_units, compute_jackknife_scores
 
 DIALOGUES = 200
 
 
 def make_cell(right: float, seeds: Sequence[int] = (NO_SEED,), dialogues: int = DIALOGUES) -> Cell:
     """Return a cell whose runs are right on this fraction of dialogues, mostly the same ones."""
-    units = make_dialogue_units([f"d{number:04}" for number in range(dialogues)])
+    units = build_dialogue_units([f"d{number:04}" for number in range(dialogues)])
     ease = np.random.default_rng(0).random(dialogues)
     runs = []
     for seed in seeds:

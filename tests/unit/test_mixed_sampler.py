@@ -10,7 +10,7 @@ import torch
 
 from small_models import Loader
 from tasktransfer.core.specs import Training
-from tasktransfer.training.ahead import Ahead
+from tasktransfer.training.ahead import UpdatePreparer
 from tasktransfer.training.gradients import set_gradients
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.samplers import Batch, mix_tasks
@@ -70,14 +70,14 @@ def test_the_gradient_is_the_mean_over_instances_side_by_side_or_not(
     def gradients(workers: int, tokens: int) -> list[torch.Tensor]:
         budgets = TokenBudget(tokens, "training"), TokenBudget(tokens, "evaluation")
         setup = Setup(torch.device("cpu"), *budgets, "float32", Workers(workers))
-        with Ahead(model, splits, [update], setup.device) as ahead:
+        with UpdatePreparer(model, splits, [update], setup.device) as ahead:
             set_gradients(model, moving, splits, update, ahead.get_update(0, tokens), setup)
         return [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in moving]
 
     wanted = [torch.zeros_like(p) for p in moving]
     for batch in update:
         for example in batch.examples:
-            loss = model.loss(splits[batch.task], [example]) / sum(portions)
+            loss = model.compute_loss(splits[batch.task], [example]) / sum(portions)
             for total, g in zip(
                 wanted, torch.autograd.grad(loss, moving, allow_unused=True), strict=True
             ):

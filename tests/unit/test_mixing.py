@@ -11,7 +11,7 @@ import torch
 from tasktransfer.core.specs import Training
 from tasktransfer.core.steps import From
 from tasktransfer.designs.transfer.algorithms import steps
-from tasktransfer.models.parts import ties
+from tasktransfer.models.parts import merge_with_ties
 from tasktransfer.training.samplers import SAMPLERS, Schedule
 
 SIZES = {"large": 900, "small": 100}
@@ -52,7 +52,7 @@ def test_ties_by_hand() -> None:
     other = {name: tensor.clone() for name, tensor in one.items()}
     one["w"][0], one["b"][0], one["w"][5] = 5.0, 2.0, 1.5  # changes 4, 2 and 0.5, too small
     other["w"][0], other["b"][0], other["w"][6] = 3.0, -3.0, 1.1
-    merged = ties(base, [one, other])
+    merged = merge_with_ties(base, [one, other])
     assert merged["w"][0] == 1 + (4 + 2) / 2  # both agree
     assert merged["b"][0] == -3  # the sign of the sum, and those that have it
     assert merged["w"][5] == merged["w"][6] == 1  # trimmed

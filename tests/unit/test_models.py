@@ -37,7 +37,7 @@ def gradient(model: FamilyModel, split: EncodedSplit, groups: list[list[int]]) -
     model.module.zero_grad(set_to_none=True)
     divisor = model.compute_divisor(split, [u for g in groups for u in g])
     for group in groups:
-        (model.loss(split, group) / divisor).backward()
+        (model.compute_loss(split, group) / divisor).backward()
     return torch.cat(
         [p.grad.to_dense().flatten() for p in model.module.parameters() if p.grad is not None]
     )

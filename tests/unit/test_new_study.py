@@ -300,7 +300,7 @@ def test_a_study_is_built_from_an_edited_declaration(
     ("change", "words", "message"),
     [
         ({}, ["--file", "own.jsonl"], "--file: The option cannot be combined with --dataset"),
-        ({"study": "x"}, [], "Expected one dataset under the key datasets, and no other key"),
+        ({"study": "x"}, [], "must have one dataset under the key datasets, and no other key"),
         ({"datasets": {"Friends": {}}}, [], "own.yaml"),
         ({"datasets": {"Own": {"files": "gone.jsonl"}}}, [], "datasets.Own.tasks"),
     ],

@@ -13,8 +13,8 @@ import torch
 from tasktransfer.core.architecture import (
     Architecture,
     ArchitectureKind,
+    check_architecture,
     parse_weights,
-    refuse_other,
 )
 from tasktransfer.data.cache import prepare
 from tasktransfer.datasets import add
@@ -23,7 +23,7 @@ from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.encoding.word_tokenizer import build_word_tokenizer
 from tasktransfer.errors import ModelError
 from tasktransfer.layers import sequence_to_sequence as layers
-from tasktransfer.models.next_utterance import Network, NextUtterance, load
+from tasktransfer.models.next_utterance import Network, NextUtterance, load_next_utterance_model
 
 KINDS = get_args(ArchitectureKind)
 TEXTS = ["hello there <turn> it 's fine <turn> what now ? <turn>"] * 3
@@ -33,7 +33,9 @@ CPU = torch.device("cpu")
 def built(kind: ArchitectureKind) -> NextUtterance:
     torch.manual_seed(0)
     architecture = Architecture(kind, embedding=8, units=8, feed_forward=16)
-    return load(architecture.weights, build_word_tokenizer(TEXTS, 3), {}, {}, CPU)
+    return load_next_utterance_model(
+        architecture.weights, build_word_tokenizer(TEXTS, 3), {}, {}, CPU
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -78,10 +80,10 @@ def test_hred_reads_sentences_and_the_others_words() -> None:
 def test_what_is_saved_is_read_back(kind: ArchitectureKind, tmp_path: Path) -> None:
     model = built(kind)
     model.save(tmp_path)
-    again = load(str(tmp_path), model.tokenizer, {}, {}, CPU)
+    again = load_next_utterance_model(str(tmp_path), model.tokenizer, {}, {}, CPU)
     for name, weight in model.module.state_dict().items():
         assert torch.equal(weight, again.module.state_dict()[name])
-    refuse_other(tmp_path, model.architecture.weights)
+    check_architecture(tmp_path, model.architecture.weights)
 
 
 def test_a_snapshot_of_another_architecture_is_refused(tmp_path: Path) -> None:
@@ -89,7 +91,7 @@ def test_a_snapshot_of_another_architecture_is_refused(tmp_path: Path) -> None:
     model.save(tmp_path)
     other = replace(model.architecture, units=16)
     with pytest.raises(ModelError, match=r"architecture\.json.*another architecture .*Remove"):
-        refuse_other(tmp_path, other.weights)
+        check_architecture(tmp_path, other.weights)
     assert parse_weights(other.weights) == other
 
 

@@ -248,7 +248,7 @@ def test_a_stage_with_several_selections() -> None:
     assert every.digest == BASE.digest
     assert [one.tasks for one in every.selections] == [(B,), (A,), (A, B)]
     assert (every.measured_on, every.tested) == ((B, A), (B, A))
-    assert [number for number in range(4) if every.keeps(number)] == [0, 2]
+    assert [number for number in range(4) if every.keeps_round(number)] == [0, 2]
     assert merge_selections(every, [BASE]) is every
     with pytest.raises(ConfigError, match="undefined which round is tested"):
         merge_selections(replace(BASE, tests=(A,)), [other])

@@ -27,7 +27,7 @@ def places(load: Loader, models_folder: Path, tmp_path_factory: pytest.TempPathF
     for label, stage in enumerate(STAGES):
         model, _ = load("encoder", "DailyDialog", TASK)
         with torch.no_grad():
-            for name, parameter in model.parts()[f"head.{TASK}"].items():
+            for name, parameter in model.get_parts()[f"head.{TASK}"].items():
                 parameter.zero_()
                 if name.endswith("bias"):
                     parameter[label] = 10.0 * (label + 1)

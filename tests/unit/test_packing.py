@@ -12,8 +12,8 @@ from torch.nn import functional
 
 from tasktransfer.layers import attention
 from tasktransfer.layers.dropout import FastDropout, apply_dropout, use_fast_dropout
-from tasktransfer.layers.packing import pack
-from tasktransfer.layers.prompt_trees import MOST_NODES, prompt_trees
+from tasktransfer.layers.packing import pack_sequences
+from tasktransfer.layers.prompt_trees import MAX_TREE_NODES, build_prompt_trees
 
 CPU = torch.device("cpu")
 
@@ -32,9 +32,11 @@ lengths = st.lists(st.integers(1, 40), min_size=1, max_size=25)
 @given(lengths)
 def test_a_pack_holds_each_sequence_in_one_piece(given_lengths: list[int]) -> None:
     rows = rows_of(*given_lengths)
-    packed = pack(rows, CPU)
+    packed = pack_sequences(rows, CPU)
     assert packed.ids.shape == packed.positions.shape == (1, sum(given_lengths))
-    for start, row, index in zip(packed.layout.starts, rows, packed.layout.table(), strict=True):
+    for start, row, index in zip(
+        packed.layout.starts, rows, packed.layout.index_tokens(), strict=True
+    ):
         piece = slice(int(start), int(start) + len(row))
         assert packed.ids[0, piece].tolist() == row.tolist()
         assert packed.positions[0, piece].tolist() == list(range(len(row)))
@@ -49,7 +51,7 @@ def test_a_pack_holds_each_sequence_in_one_piece(given_lengths: list[int]) -> No
 def test_packed_attention_is_that_of_each_sequence_alone(
     given_lengths: list[int], causal: bool
 ) -> None:
-    packed = pack(rows_of(*given_lengths), CPU, causal=causal)
+    packed = pack_sequences(rows_of(*given_lengths), CPU, causal=causal)
     tokens = sum(given_lengths)
     torch.manual_seed(tokens)
     query, key, value = (
@@ -76,7 +78,7 @@ prompts = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=12), min_siz
 @given(prompts)
 def test_a_tree_spells_every_prompt_once(given_prompts: list[list[int]]) -> None:
     rows = [np.array(p, np.int32) for p in given_prompts]
-    trees = prompt_trees(rows)
+    trees = build_prompt_trees(rows)
     assert sorted(p for tree in trees for p in tree.prompts) == list(range(len(rows)))
     for tree in trees:
         for prompt, leaf in zip(tree.prompts, tree.leaves, strict=True):
@@ -89,20 +91,20 @@ def test_a_tree_spells_every_prompt_once(given_prompts: list[list[int]]) -> None
 def test_what_prompts_share_stands_in_a_tree_once() -> None:
     dialogue = list(range(100, 140))
     rows = [np.array([*dialogue[:n], 7, 8], np.int32) for n in (10, 20, 30, 40)]
-    (tree,) = prompt_trees(rows)
+    (tree,) = build_prompt_trees(rows)
     assert len(tree) == 40 + 4 * 2
     apart = [np.arange(base, base + 10, dtype=np.int32) for base in (0, 100)]
-    assert len(prompt_trees(apart)) == 2
+    assert len(build_prompt_trees(apart)) == 2
 
 
 def test_trees_stay_within_their_size() -> None:
     start = np.zeros(100, np.int32)
     rows = [np.concatenate([start, np.full(60, i, np.int32)]) for i in range(30)]
-    trees = prompt_trees(rows)
+    trees = build_prompt_trees(rows)
     assert len(trees) > 1
-    assert all(len(tree) <= MOST_NODES for tree in trees)
-    (alone,) = prompt_trees([np.arange(2 * MOST_NODES, dtype=np.int32)])
-    assert len(alone) == 2 * MOST_NODES
+    assert all(len(tree) <= MAX_TREE_NODES for tree in trees)
+    (alone,) = build_prompt_trees([np.arange(2 * MAX_TREE_NODES, dtype=np.int32)])
+    assert len(alone) == 2 * MAX_TREE_NODES
 
 
 # --- dropout ------------------------------------------------------------------------------------

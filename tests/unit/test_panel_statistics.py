@@ -18,9 +18,9 @@ from tasktransfer.results.store import build_frame
 from tasktransfer.stats.clustered import (
     compare_raters,
     compute_reliability,
+    compute_split_half_agreement,
     compute_williams_test,
     resample_spearman,
-    split_half,
 )
 from tasktransfer.stats.draws import sample_unit_weights
 from tasktransfer.stats.shares import compute_wilson_interval
@@ -220,10 +220,10 @@ def test_annotators_that_agree_and_that_do_not() -> None:
     random = np.random.default_rng(0)
     quality = random.random(200)
     agree = [[float(q)] * 4 for q in quality]
-    assert split_half(agree) == pytest.approx(1)
+    assert compute_split_half_agreement(agree) == pytest.approx(1)
     apart = [random.random(4).tolist() for _ in quality]
-    assert abs(split_half(apart)) < 0.2
-    assert math.isnan(split_half([[1.0]] * 10))
+    assert abs(compute_split_half_agreement(apart)) < 0.2
+    assert math.isnan(compute_split_half_agreement([[1.0]] * 10))
 
 
 def test_a_ceiling_is_what_the_mean_of_all_annotators_allows() -> None:
@@ -237,7 +237,7 @@ def test_a_ceiling_is_what_the_mean_of_all_annotators_allows() -> None:
         quality = random.standard_normal(4000)
         ratings = quality[:, None] + noise * random.standard_normal((4000, raters))
         each = ratings.tolist()
-        reliable = compute_reliability(each, split_half(each, splits=5))
+        reliable = compute_reliability(each, compute_split_half_agreement(each, splits=5))
         # Ranks agree a little less than what they are ranks of.
         assert reliable == pytest.approx(1 / (1 + noise**2 / raters), abs=0.05)
         reached = np.corrcoef(quality, ratings.mean(1))[0, 1]

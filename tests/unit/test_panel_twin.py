@@ -140,7 +140,7 @@ def test_a_classifier_reads_the_first_token_and_not_the_pooler(
                 numbers.append(float(torch.sigmoid(model.heads["Harbour"](seen))[0, 0]))
         assert ratings(model, folder, tmp_path / reads) == pytest.approx(numbers, abs=1e-6)
     assert wanted["first_token"] != pytest.approx(wanted["own_pooler"], abs=1e-3)
-    names = loaded(folder, "first_token").parts()["encoder"]
+    names = loaded(folder, "first_token").get_parts()["encoder"]
     assert not [name for name in names if "pooler" in name]  # nor is one trained in vain
 
 
@@ -173,11 +173,11 @@ def test_a_twin_learns_in_both_towers(folder: Path, tmp_path: Path) -> None:
     model = loaded(folder, "pair")
     ratings(model, folder, tmp_path)
     split = read_split(tmp_path, "Harbour", "test")
-    model.loss(split, [0, 1, 2]).backward()  # type: ignore[no-untyped-call]
+    model.compute_loss(split, [0, 1, 2]).backward()  # type: ignore[no-untyped-call]
     head = model.heads["Harbour"].weight.grad
     assert head is not None
     assert (head != 0).all()  # |u - v| too, which it begins without
-    assert all(p.grad is not None for p in model.parts()["encoder"].values())
+    assert all(p.grad is not None for p in model.get_parts()["encoder"].values())
 
 
 def test_roberta_has_two_segments_without_token_types() -> None:

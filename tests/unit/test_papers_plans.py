@@ -91,17 +91,17 @@ def empathetic(seeds: Iterable[int]) -> Plan:
     for seed in seeds:
         for kind, model in models.items():
             for name, steps in empathetic_methods(kind == "generation").items():
-                stages = list(plan.stages(steps, ED, model, TRAINING, seed).values())
+                stages = list(plan.build_stages(steps, ED, model, TRAINING, seed).values())
                 of, evaluations = judged(
                     stages[-1],
                     Evaluation(Outcome((Start(stages[-1]),)), ED, "reply", ("bleu",)),
                 )
-                plan.add(Run(name, model.name, seed, {"kind": kind}, of, evaluations))
+                plan.add_run(Run(name, model.name, seed, {"kind": kind}, of, evaluations))
         methods = empathetic_methods(generation=True)
         for name in ("pretrained", "base"):
-            stages = list(plan.stages(methods[name], ED, large, TRAINING, seed).values())
-            plan.add(Run(f"{name}-large", large.name, seed, {}, judged(stages[-1])[0]))
-    return plan.plan()
+            stages = list(plan.build_stages(methods[name], ED, large, TRAINING, seed).values())
+            plan.add_run(Run(f"{name}-large", large.name, seed, {}, judged(stages[-1])[0]))
+    return plan.build_plan()
 
 
 def test_empathetic_counts_28_trainings_and_2_fits_a_seed() -> None:
@@ -166,7 +166,7 @@ def panel(seeds: Iterable[int], rated: int, draws: int) -> Plan:
     averaged: list[tuple[Start, ...]] = []
     singles: list[Stage] = []
     for seed in seeds:
-        stages = plan.stages(panel_steps(), PAIRS, ROBERTA, TRAINING, seed)
+        stages = plan.build_stages(panel_steps(), PAIRS, ROBERTA, TRAINING, seed)
         experts = list(stages.values())[1:]
         outcomes = {
             "panel": Outcome(tuple(Start(expert) for expert in experts), "mean"),
@@ -175,22 +175,22 @@ def panel(seeds: Iterable[int], rated: int, draws: int) -> Plan:
         for how in ("mean", "max", "min"):
             outcomes[f"panel-{how}"] = Outcome(merged(experts, how))
         collection = [whole_model((domain,)) for domain in DOMAINS]
-        whole = list(plan.stages(collection, PAIRS, ROBERTA, TRAINING, seed).values())
+        whole = list(plan.build_stages(collection, PAIRS, ROBERTA, TRAINING, seed).values())
         outcomes["collection"] = Outcome(tuple(Start(stage) for stage in whole), "mean")
         everything = whole_model(DOMAINS)
-        single = plan.stages([everything], PAIRS, ROBERTA, TRAINING, seed)[everything]
+        single = plan.build_stages([everything], PAIRS, ROBERTA, TRAINING, seed)[everything]
         outcomes["single"] = Outcome((Start(single),))
         for method, outcome in outcomes.items():
             evaluations = tuple(
                 Evaluation(outcome, Data(f"rated{number}", "r"), "rating", ("spearman",))
                 for number in range(rated)
             )
-            plan.add(Run(method, "roberta", seed, {}, outcome, evaluations))
+            plan.add_run(Run(method, "roberta", seed, {}, outcome, evaluations))
         averaged.append(outcomes["panel-mean"].starts)
         singles.append(single)
     _few_shot(plan, averaged[0], singles[0], rated, draws)
     _response_selection(plan, averaged[0])
-    return plan.plan()
+    return plan.build_plan()
 
 
 def _few_shot(
@@ -208,9 +208,9 @@ def _few_shot(
                     ("few-shot single", (Start(single),), ()),
                 ):
                     step = Step(("rating",), selection, start=starts, trains=moves)
-                    stage = plan.stages([step], data, ROBERTA, few, draw)[step]
+                    stage = plan.build_stages([step], data, ROBERTA, few, draw)[step]
                     outcome = Outcome((Start(stage),))
-                    plan.add(Run(method, "roberta", draw, {"k": k}, outcome))
+                    plan.add_run(Run(method, "roberta", draw, {"k": k}, outcome))
 
 
 def _response_selection(plan: PlanBuilder, averaged: tuple[Start, ...]) -> None:
@@ -220,9 +220,11 @@ def _response_selection(plan: PlanBuilder, averaged: tuple[Start, ...]) -> None:
         parts = ("adapter.persona", "head.response")
         chosen = Selection(("response",), "accuracy", every=1024, patience=3)
         step = Step(("response",), chosen, start=averaged[:1], trains=parts)
-        stage = plan.stages([step], data, ROBERTA, TRAINING, 0)[step]
+        stage = plan.build_stages([step], data, ROBERTA, TRAINING, 0)[step]
         evaluation = Evaluation(Outcome((Start(stage),)), data, "response", ("hits_at_1",))
-        plan.add(Run("adapter", "roberta", 0, {"persona": persona}, evaluation.of, (evaluation,)))
+        plan.add_run(
+            Run("adapter", "roberta", 0, {"persona": persona}, evaluation.of, (evaluation,))
+        )
 
 
 def test_panel_counts_120_trainings_1280_few_shot_and_3_for_response_selection() -> None:
@@ -260,11 +262,11 @@ def probes(snapshots: Iterable[int | str]) -> Plan:
                 step = Step(("reply",), Selection(("reply",), "bleu2", keep="every"))
                 data = Data(corpus, corpus)
                 training = Training(epochs=25)
-                stage = plan.stages([step], data, model, training, seed)[step]
+                stage = plan.build_stages([step], data, model, training, seed)[step]
                 for at in snapshots:
                     fit = Fit("logistic", labels, tasks, seed, on=Start(stage, at))  # type: ignore[arg-type]
-                    plan.add(Run("probe", name, seed, {"corpus": corpus, "at": at}, fit))
-    return plan.plan()
+                    plan.add_run(Run("probe", name, seed, {"corpus": corpus, "at": at}, fit))
+    return plan.build_plan()
 
 
 def test_probes_count_30_trainings_855_probes_at_three_snapshots_and_7410_at_all() -> None:

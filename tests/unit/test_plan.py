@@ -131,7 +131,7 @@ def test_targets_that_share_a_source_set_share_its_pretraining() -> None:
     )
     made = build(study)
     assert sum(stage.kind == "multitask" for stage in made.stages) == 1
-    assert made.counts()["pretrain_finetune, several sources"] == 2
+    assert made.count_runs()["pretrain_finetune, several sources"] == 2
 
 
 def test_the_order_of_sources_changes_nothing() -> None:
@@ -161,7 +161,7 @@ def test_pairs_replace_the_square() -> None:
     datasets = {"DailyDialog": {"tasks": [A, B, C], "pairs": pairs}}
     study = three_tasks(datasets=datasets, multi_source={})
     made = build(study)
-    assert made.counts()["baseline"] == 3
+    assert made.count_runs()["baseline"] == 3
     pairs_of = {
         (run.about["sources"], run.about["target"])
         for run in transfer_runs(made)
@@ -220,7 +220,7 @@ def test_sequential_with_one_source_is_pretrain_finetune() -> None:
     study = three_tasks(algorithms=["baseline", "pretrain_finetune", "sequential"], multi_source={})
     made = build(study)
     by_run = runs_of(made)
-    assert made.counts() == {"baseline": 3, "pretrain_finetune": 6, "sequential": 6}
+    assert made.count_runs() == {"baseline": 3, "pretrain_finetune": 6, "sequential": 6}
     assert len(made.stages) == 3 + 6
     assert (
         by_run["sequential", (A,), B].stages[-1] is by_run["pretrain_finetune", (A,), B].stages[-1]

@@ -75,10 +75,10 @@ def test_a_study_names_tasks_of_a_plugins_dataset() -> None:
     study = SMALL | {"plugins": [OUTSIDE, "data.py"], "datasets": {"Errands": {"tasks": tasks}}}
     config = parse(study | {"training": {"epochs": 1}})
     assert [(each.name, each.tasks) for each in config.datasets] == [("Errands", tuple(tasks))]
-    assert "training.epochs: has no value for Errands" in refusal(study)
+    assert "training.epochs: The key has no value for Errands" in refusal(study)
     assert Path("log").read_text() == "once ", "a plugin is imported once"
     study["datasets"] = {"Errands": {"tasks": ["shop_clasification"]}}
-    assert "did you mean 'shop_classification'?" in refusal(study)
+    assert "Did you mean 'shop_classification'?" in refusal(study)
 
 
 def test_a_study_of_a_plugins_design_is_checked_by_its_config() -> None:
@@ -86,15 +86,20 @@ def test_a_study_of_a_plugins_design_is_checked_by_its_config() -> None:
     Path("study.yaml").write_text(yaml.safe_dump(study | {"rounds": 2}))
     config = load_config("study.yaml")
     assert (config.model_dump()["rounds"], config.plugins) == (2, ("toy",))
-    assert "rounds: found 0, expected a number of 1 or more" in refusal(study | {"rounds": 0})
-    assert "datasets: unknown key" in refusal(study | {"datasets": {}})
+    assert "rounds: The value is 0, but it must be a number of 1 or more" in refusal(
+        study | {"rounds": 0}
+    )
+    assert "datasets: The key 'datasets' is unknown" in refusal(study | {"datasets": {}})
 
 
 @pytest.mark.parametrize(
     ("keys", "told"),
     [
-        ({"design": "transfr"}, ":3: design: unknown design 'transfr' (did you mean 'transfer'?)"),
-        ({"design": 3}, ":3: design: found 3, expected text; put it in quotes"),
+        (
+            {"design": "transfr"},
+            ":3: design: The design 'transfr' is unknown. Did you mean 'transfer'?",
+        ),
+        ({"design": 3}, ":3: design: The value is 3, but it must be text. Put it in quotes"),
         (
             {"plugins": ["absent.py"]},
             "plugins[0]: 'absent.py': This is not a Python file or package",
@@ -103,8 +108,11 @@ def test_a_study_of_a_plugins_design_is_checked_by_its_config() -> None:
         ({"plugins": ["broken.py"]}, "plugins[0]: 'broken.py' cannot be imported (NameError: "),
         ({"plugins": ["ends.py"]}, "plugins[0]: 'ends.py' cannot be imported (SystemExit: 0; "),
         ({"plugins": ["wrong.py"]}, "plugins[0]: 'wrong.py': DESIGN is 3, not a Design"),
-        ({"plugins": "data.py"}, ":3: plugins: found 'data.py', expected a list: write [data.py]"),
-        ({"plugins": [3]}, "plugins[0]: found 3, expected text"),
+        (
+            {"plugins": "data.py"},
+            ":3: plugins: The value is 'data.py', but it must be a list. Write [data.py]",
+        ),
+        ({"plugins": [3]}, "plugins[0]: The value is 3, but it must be text"),
         ({"plugins": ["data.py", "data.py"]}, "plugins[1]: 'data.py' duplicates plugins[0]"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tasktransfer.training import bfloat16_gain
-from tasktransfer.training.bfloat16_gain import LEAST_GAIN, LEAST_SHARE, UNITS, WIDEST
+from tasktransfer.training.bfloat16_gain import MAX_WIDTH, MIN_CORE_FRACTION, MIN_GAIN, UNITS
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.precision import Precision, choose_precision
 from tasktransfer.training.setup import Setup
@@ -23,7 +23,7 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Use an empty cache, so that nothing is cached and the user's cache is not changed."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return bfloat16_gain.get_memory_file()
+    return bfloat16_gain.get_cache_file()
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[float]]:
 
 
 Machine = Callable[..., list[float]]
-GAINS, GAINS_LITTLE = 4.0, LEAST_GAIN - 0.01
+GAINS, GAINS_LITTLE = 4.0, MIN_GAIN - 0.01
 WIDE = 384
 
 
@@ -82,7 +82,7 @@ def test_another_machine_or_width_is_measured_by_itself(machine: Machine, cache:
 
 def test_wide_models_share_one_measurement(machine: Machine) -> None:
     machine("avx512_bf16", GAINS)
-    assert [choose_precision("auto", CPU, width) for width in (WIDEST, 384, 768)] == [
+    assert [choose_precision("auto", CPU, width) for width in (MAX_WIDTH, 384, 768)] == [
         "bfloat16"
     ] * 3
 
@@ -90,11 +90,11 @@ def test_wide_models_share_one_measurement(machine: Machine) -> None:
 def test_what_a_busy_machine_measures_is_not_remembered(machine: Machine, cache: Path) -> None:
     """Otherwise one bad moment would decide permanently."""
     said: list[str] = []
-    machine("avx512_bf16", GAINS_LITTLE, share=LEAST_SHARE - 0.01)
+    machine("avx512_bf16", GAINS_LITTLE, share=MIN_CORE_FRACTION - 0.01)
     assert choose_precision("auto", CPU, WIDE, said.append) == "float32"
-    assert "busy" in said[0] and "training.precision" in said[0]
+    assert "of a core" in said[0] and "training.precision" in said[0]
     assert not cache.exists()
-    machine("avx512_bf16", GAINS, share=LEAST_SHARE)
+    machine("avx512_bf16", GAINS, share=MIN_CORE_FRACTION)
     assert choose_precision("auto", CPU, WIDE) == "bfloat16"
     assert [*json.loads(cache.read_text()).values()] == [GAINS]
 
@@ -108,7 +108,7 @@ def test_a_damaged_memory_is_reported_and_measured_again(
     machine("amx_bf16", GAINS)
     said: list[str] = []
     assert choose_precision("auto", CPU, WIDE, note=said.append) == "bfloat16"
-    assert [f"{cache}: damaged" in text for text in said] == [True]
+    assert [f"{cache}: The file is damaged" in text for text in said] == [True]
     assert [*json.loads(cache.read_text()).values()] == [GAINS]
 
 
@@ -120,7 +120,7 @@ def test_what_cannot_be_remembered_is_not_measured_again_each_time(
     said: list[str] = []
     assert choose_precision("auto", CPU, WIDE, note=said.append) == "float32"
     assert left == [GAINS]
-    assert "set training.precision" in said[0]
+    assert "Set training.precision" in said[0]
 
 
 class Clocks:
@@ -204,7 +204,7 @@ def test_weights_are_converted_once_an_update(wanted: Precision) -> None:
     weight = torch.ones(2, 2, requires_grad=True)
     one = torch.ones(1, 2)
     for expected in (2.0, 4.0):
-        with setup.one_update(), torch.profiler.profile() as profile:
+        with setup.cache_casts(), torch.profiler.profile() as profile:
             for _ in range(3):
                 with setup.autocast():
                     made = one @ weight

@@ -14,7 +14,7 @@ from tasktransfer.designs.probes.facts import BY_TASK
 from tasktransfer.designs.probes.labels import label_instances
 from tasktransfer.encoding.tokenizer import load_tokenizer, trim_texts
 from tasktransfer.encoding.word_tokenizer import build_word_tokenizer, keep_last_words
-from tasktransfer.jobs.probe_job import counted
+from tasktransfer.jobs.probe_job import count_words
 from tasktransfer.tasks.card import Instance
 
 HISTORY = f"A cheap hotel, please! {TURN} In the north?? {TURN} Yes: north. {TURN}"
@@ -32,7 +32,7 @@ def test_words_before_those_that_are_read_are_not_counted() -> None:
         keep_last_words(f"{word} {HISTORY}", 10) for word in ("train", "taxi", "train", "taxi")
     ]
     assert len({*texts}) == 1
-    counts = counted([*texts, "train"], [True] * 4 + [False]).toarray()
+    counts = count_words([*texts, "train"], [True] * 4 + [False]).toarray()
     assert counts[4].sum() == 0
     assert np.ptp(counts[:4], axis=0).max() == 0
 

@@ -90,14 +90,20 @@ BUILT = {"checkpoint": "recipe", "family": "encoder_decoder", "architecture": {"
 @pytest.mark.parametrize(
     ("model", "problem"),
     [
-        ({"layers": [0, 3]}, r"models\[0\]\.layers\[1\]: found 3, but tiny has layers 0 to 2"),
+        (
+            {"layers": [0, 3]},
+            r"models\[0\]\.layers\[1\]: The value is 3, but tiny has layers 0 to 2",
+        ),
         (
             {"layers": "all", "checkpoint": "some/unknown"},
-            r"layers: the number of layers of some",
+            r"layers: The number of layers of some",
         ),
-        ({"family": "decoder", "pooling": "first"}, r"pooling: found 'first': a decoder's first"),
-        ({**BUILT, "layers": [1]}, r"models\[0\]\.layers: only checkpoints have it"),
-        ({**BUILT, "pooling": "last"}, r"models\[0\]\.pooling: only checkpoints have it"),
+        (
+            {"family": "decoder", "pooling": "first"},
+            r"pooling: The value is 'first', but a decoder's first",
+        ),
+        ({**BUILT, "layers": [1]}, r"models\[0\]\.layers: Only a model with a checkpoint"),
+        ({**BUILT, "pooling": "last"}, r"models\[0\]\.pooling: Only a model with a checkpoint"),
     ],
 )
 def test_what_cannot_be_probed_is_refused_with_its_line(

@@ -27,7 +27,7 @@ from tasktransfer.fits.probes import (
     fit_probes,
     shuffle_by_type,
 )
-from tasktransfer.jobs.probe_job import limited, refuse_mixed
+from tasktransfer.jobs.probe_job import check_dialogues_of_splits, select_sample
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.tasks.card import Instance
 
@@ -158,12 +158,12 @@ def test_too_few_iterations_are_noted(tmp_path: Path) -> None:
 
 def test_training_rows_of_held_out_dialogues_are_refused() -> None:
     read: Any = {"t": {"train": [instance(1, ("a",))], "test": [instance(2, ("b",))]}}
-    refuse_mixed(read, frozenset({"d3"}), "cache")
+    check_dialogues_of_splits(read, frozenset({"d3"}), "cache")
     with pytest.raises(DataError, match=r"cache: .* t, .*dialogue d1 \(instance d1-1\).* held-out"):
-        refuse_mixed(read, frozenset({"d1"}), "cache")
+        check_dialogues_of_splits(read, frozenset({"d1"}), "cache")
     read["t"]["test"].append(instance(1, ("a",)))
     with pytest.raises(DataError, match="dialogue d1 "):
-        refuse_mixed(read, frozenset(), "cache")
+        check_dialogues_of_splits(read, frozenset(), "cache")
 
 
 def test_shuffling_keeps_labels_within_their_type() -> None:
@@ -183,9 +183,9 @@ def test_the_best_constant_answer() -> None:
 
 def test_a_limit_takes_the_same_rows_whatever_the_seed() -> None:
     rows = [instance(n, ("a",)) for n in range(50)]
-    assert limited(rows, 10) == limited(rows, 10)
-    assert len(limited(rows, 10)) == 10
-    assert limited(rows, None) == limited(rows, 99) == rows
+    assert select_sample(rows, 10) == select_sample(rows, 10)
+    assert len(select_sample(rows, 10)) == 10
+    assert select_sample(rows, None) == select_sample(rows, 99) == rows
 
 
 def test_ties_under_resampling() -> None:
@@ -204,7 +204,8 @@ def test_ties_of_a_users_judgements(tmp_path: Path) -> None:
     assert read_judgements(file).tolist() == [True, False, True, False]
     file.write_text("id,answer\n1,tie\n")
     with pytest.raises(
-        DataError, match=r"judgements\.csv:1: The columns choice are missing; found .id, answer"
+        DataError,
+        match=r"judgements\.csv:1: The columns choice are missing. The line names .id, answer",
     ):
         read_judgements(file)
     with pytest.raises(DataError, match=r"none\.csv: The file is missing"):
@@ -348,8 +349,14 @@ def with_lengths(*lengths: int) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"probes": {"tasks": ["RecentTopics"]}}, "unknown probe 'RecentTopics' .*'RecentTopic'"),
-        ({"probes": {"snapshots": [30]}}, r"probes.snapshots\[0\]: found 30, but there are 25"),
+        (
+            {"probes": {"tasks": ["RecentTopics"]}},
+            "The probe 'RecentTopics' is unknown.*'RecentTopic'",
+        ),
+        (
+            {"probes": {"snapshots": [30]}},
+            r"probes.snapshots\[0\]: The value is 30, but training.epochs is 25",
+        ),
         ({"corpora": ["MultiWoz"]}, "corpora"),
         ({"models": [{"name": "a", "family": "encoder"}]}, "either an architecture or a check"),
     ],

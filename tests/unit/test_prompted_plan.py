@@ -54,7 +54,7 @@ def test_a_prompted_model_has_a_run_a_task_shots_and_seed() -> None:
     for run in runs:
         counts[run.model, run.about["shots"]] += 1
         assert len(run.evaluations) == 2
-        assert run.results_in == run.evaluations
+        assert run.result_nodes == run.evaluations
     assert counts == {("gpt", 0): 5, ("gpt", 2): 10, ("gpt", 4): 10, ("far", 0): 5}
     assert all(run.model == "tiny-bert" for run in transfer_runs(plan))
     assert config.prompted[0].get_test_data_seen("Friends") == "yes"
@@ -67,8 +67,8 @@ def test_what_is_asked_changes_no_other_node_and_no_digest_of_a_study() -> None:
     bare = parse({**ASKED, "prompted": [], "models": SMALL["models"]})
     asked = build(parse(ASKED), REVISIONS)
     assert [s.digest for s in build(bare, REVISIONS).stages] == [s.digest for s in asked.stages]
-    assert "prompted" not in bare.content()
-    assert "trained" not in bare.content()["models"][0]
+    assert "prompted" not in bare.build_digest_content()
+    assert "trained" not in bare.build_digest_content()["models"][0]
     assert parse(ASKED).digest != bare.digest
 
 
@@ -83,7 +83,7 @@ def test_a_limit_of_its_own_asks_what_a_study_with_that_limit_asks() -> None:
     assert digests(None, limit_test=200) == digests(200, limit_test=None)
     entry = {"model": "gpt", "shots": 0}
     before = parse({**ASKED, "prompted": [entry]})
-    assert "limit_test" not in before.content()["prompted"][0]
+    assert "limit_test" not in before.build_digest_content()["prompted"][0]
     assert before.digest != parse({**ASKED, "prompted": [{**entry, "limit_test": 5}]}).digest
 
 
@@ -108,7 +108,7 @@ def test_where_an_endpoint_is_changes_no_identity() -> None:
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        ({"model": "nobody"}, "prompted[0].model: unknown model 'nobody'"),
+        ({"model": "nobody"}, "prompted[0].model: The model 'nobody' is unknown"),
         ({"model": "tiny-bert"}, "is an encoder, which cannot be prompted"),
         ({"model": "gpt", "endpoint": "http://h/v1"}, "is also in models"),
         ({"model": "gpt", "shots": -1}, "prompted[0].shots"),
@@ -140,7 +140,7 @@ def test_prompts_that_do_not_show_the_response_are_refused() -> None:
     section = {"tasks": ["ConvAI2", "Persona_Zhao"], "sources": "all", "targets": "all"}
     entry = {"model": "gpt", "shots": 0}
     study = {**ASKED, "prompted": [entry], "datasets": {"PanelDialogues": section}}
-    said = "datasets.PanelDialogues.tasks: the prompts of ConvAI2 do not show the field response"
+    said = "datasets.PanelDialogues.tasks: The prompts of ConvAI2 do not show the field response"
     assert said in refusal(study)
 
 
@@ -149,7 +149,7 @@ def test_two_entries_by_one_name_ask_the_same_model() -> None:
     assert "with 1 shots is also in prompted[0]" in refusal({**ASKED, "prompted": twice})
     other = [{"model": "gpt", "shots": 1}, {"model": "gpt", "shots": 2, "chat": "no"}]
     assert "another endpoint" in refusal({**ASKED, "prompted": other})
-    assert "none is trained" in refusal({**ASKED, "prompted": [], "models": [GPT]})
+    assert "No model is trained" in refusal({**ASKED, "prompted": [], "models": [GPT]})
 
 
 def test_a_study_that_trains_nothing_needs_neither_models_nor_epochs_nor_pairs(
@@ -170,10 +170,12 @@ def test_a_study_that_trains_nothing_needs_neither_models_nor_epochs_nor_pairs(
     assert (config.models, config.planned_algorithms) == ((), ("baseline",))
     with_epochs = parse({**only, "models": SMALL["models"], "training": {"epochs": {"Own": 1}}})
     assert with_epochs.trained_models
-    assert "training.epochs: has no value for Own" in refusal({**only, "models": SMALL["models"]})
-    assert "models: names no model, and nothing is prompted" in refusal({**only, "prompted": []})
+    assert "training.epochs: The key has no value for Own" in refusal(
+        {**only, "models": SMALL["models"]}
+    )
+    assert "models: The study names no model" in refusal({**only, "prompted": []})
     idle = refusal({**only, "references": ["most_frequent"]})
-    assert "references: found [most_frequent], but no model is trained" in idle
+    assert "references: The value is [most_frequent], but no model is trained" in idle
 
 
 # --- a whole study ------------------------------------------------------------------------------

@@ -140,7 +140,7 @@ def rated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, list[str]]:
         }
         (folder / "study.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
         study = open_study(folder / "study.yaml")
-        read = {node for run in study.plan.runs if not run.stages for node in run.results_in}
+        read = {node for run in study.plan.runs if not run.stages for node in run.result_nodes}
         needed = {*add_ancestors(read)}
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(client, "FIRST_PAUSE", 0.01)
@@ -213,7 +213,7 @@ def test_the_key_changes_no_other_node(rated: tuple[Study, list[str]], tmp_path:
     own = {node.digest for run in prompted for node in run.evaluations}
     assert len(own) == 3 * 2 * 2
     assert {n.digest for n in study.plan.nodes} - own == {n.digest for n in without.plan.nodes}
-    assert "prompted" not in without.config.content()
+    assert "prompted" not in without.config.build_digest_content()
 
 
 def test_a_study_may_have_prompted_models_only(tmp_path: Path) -> None:
@@ -247,16 +247,28 @@ def test_a_study_may_have_prompted_models_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"methods": [], "prompted": [], "models": [ENCODER]}, "methods: is empty, and no model"),
-        ({"methods": [], "controls": ["exchanged"]}, "exchanged has no effect without methods"),
-        ({"methods": [], "selection": {"domain": "Harbour"}}, "selection: has no effect without"),
-        ({"prompted": [{"model": "gpt", "shot": 1}]}, r"prompted\[0\]\.shot: unknown key"),
+        ({"methods": [], "prompted": [], "models": [ENCODER]}, "methods: The list is empty"),
+        (
+            {"methods": [], "controls": ["exchanged"]},
+            "exchanged repeats the first method, but methods is empty",
+        ),
+        (
+            {"methods": [], "selection": {"domain": "Harbour"}},
+            "selection: The section has no effect without",
+        ),
+        (
+            {"prompted": [{"model": "gpt", "shot": 1}]},
+            r"prompted\[0\]\.shot: The key 'shot' is unknown",
+        ),
         ({"prompted": [{"model": "tiny"}]}, "'tiny' is an encoder, which cannot be prompted"),
-        ({"prompted": [{"model": "gtp"}]}, r"prompted\[0\]\.model: unknown model 'gtp'"),
-        ({"prompted": [{"model": "gpt"}] * 2}, "'gpt' is already the name of another entry"),
-        ({"prompted": [{"model": "twin", "endpoint": "http://h/v1"}]}, "'twin' is a method of"),
-        ({"prompted": []}, "'gpt' is a decoder, which the panel does not train: add it to prompt"),
-        ({"models": [DECODER]}, "which the panel does not train: name an encoder first"),
+        ({"prompted": [{"model": "gtp"}]}, r"prompted\[0\]\.model: The model 'gtp' is unknown"),
+        ({"prompted": [{"model": "gpt"}] * 2}, "Another entry has the name 'gpt'"),
+        (
+            {"prompted": [{"model": "twin", "endpoint": "http://h/v1"}]},
+            "'twin' is the name of a method of",
+        ),
+        ({"prompted": []}, "'gpt' is a decoder, which the panel does not train. Add it to prompt"),
+        ({"models": [DECODER]}, "which the panel does not train. Name an encoder first"),
         (
             {"prompted": [{"model": "far", "endpoint": "http://h/v1", "key_variable": "HOME"}]},
             "ends in _API_KEY",

@@ -72,29 +72,29 @@ def test_rounds_may_begin_with_the_untrained_model_and_scores_lie_below_0(
         (
             "training.selections.0.dev_score",
             float("nan"),
-            "selections[0].dev_score: found nan",
+            "selections[0].dev_score: The value is nan",
         ),
         (
             "training.rounds.1.train_loss.dialogue_nli",
             float("inf"),
             "training.rounds[1].train_loss.dialogue_nli",
         ),
-        ("node.identity.lr", float("-inf"), "node.identity.lr: found -inf"),
-        ("provenance.seconds.train", -1.0, "provenance.seconds.train: found -1.0"),
+        ("node.identity.lr", float("-inf"), "node.identity.lr: The value is -inf"),
+        ("provenance.seconds.train", -1.0, "provenance.seconds.train: The value is -1.0"),
         (
             "provenance.host.device",
             "tpu",
-            "provenance.host.device: found 'tpu', expected 'cpu', 'cuda' or 'mps'",
+            "provenance.host.device: The value is 'tpu', but it must be 'cpu', 'cuda' or 'mps'",
         ),
-        ("provenance.started", "yesterday", "provenance.started: found 'yesterday'"),
-        ("node.seed", True, "node.seed: found true, expected a whole number"),
-        ("node.parents", ["abc"], "node.parents[0]: found 'abc'"),
-        ("node.step", ..., "step: is missing"),
-        ("node.kind", ..., "expected a mapping with the key 'kind'"),
-        ("node.kind", "stages", "expected a mapping whose 'kind' is one of 'stage', 'data'"),
-        ("node.sed", 3, "node.sed: unknown key 'sed' (did you mean 'seed'?)"),
-        ("extra", 1, "extra: unknown key"),
-        ("run", None, "run: unknown key"),
+        ("provenance.started", "yesterday", "provenance.started: The value is 'yesterday'"),
+        ("node.seed", True, "node.seed: The value is true, but it must be a whole number"),
+        ("node.parents", ["abc"], "node.parents[0]: The value is 'abc'"),
+        ("node.step", ..., "step: The key is missing"),
+        ("node.kind", ..., "must be a mapping with the key 'kind'"),
+        ("node.kind", "stages", "must be a mapping whose 'kind' is one of 'stage', 'data'"),
+        ("node.sed", 3, "node.sed: The key 'sed' is unknown. Did you mean 'seed'?"),
+        ("extra", 1, "extra: The key 'extra' is unknown"),
+        ("run", None, "run: The key 'run' is unknown"),
         ("training.selections.0.round", 3, "selections[0].round: 3, but the rounds are 1 to 2"),
         ("training.selections.0.round", 1, "dev_score: 61.25, but the score of its round is 30.6"),
         ("training.selections", [], "training.selections: "),
@@ -108,7 +108,7 @@ def test_rounds_may_begin_with_the_untrained_model_and_scores_lie_below_0(
         ),
         (f"results.{TARGET}.measures.accuracy", 130.0, "results.emotion_recognition.measures"),
         (f"results.{TARGET}.score", None, "results.emotion_recognition.score: found null"),
-        (f"results.{TARGET}.score", "x", "results.emotion_recognition.score: found 'x'"),
+        (f"results.{TARGET}.score", "x", "results.emotion_recognition.score: The value is 'x'"),
         ("node.identity.seed", 4, "node.digest"),
         ("few_sample", False, "few_sample: False, but node.identity.few_sample is True"),
         ("sizes", {}, "sizes: no sizes for"),
@@ -155,7 +155,7 @@ def test_a_record_of_another_schema_is_not_written(tmp_path: Path, record: Recor
     path = tmp_path / "metrics.json"
     with pytest.raises(RecordError) as refusal:
         write_record(path, put(record, "schema", 5))
-    assert str(refusal.value) == f"{path}: schema: found 5, expected 4"
+    assert str(refusal.value) == f"{path}: schema: The value is 5, but it must be 4."
     assert list(tmp_path.iterdir()) == []
 
 

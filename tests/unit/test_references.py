@@ -35,7 +35,7 @@ from tasktransfer.designs.transfer.commands import warn_unlearned
 from tasktransfer.designs.transfer.runs import NO_MODEL, is_reference, transfer_runs
 from tasktransfer.designs.transfer.statistics.references import make_references
 from tasktransfer.evaluation.reference import choose_predictor
-from tasktransfer.jobs.recorded_job import Made
+from tasktransfer.jobs.recorded_job import JobOutput
 from tasktransfer.jobs.reference_job import predict_tasks
 from tasktransfer.results.collect import Collected
 from tasktransfer.results.frames import Frames
@@ -336,7 +336,7 @@ def test_the_job_predicts_the_test_split_within_the_limits(
     generate(release, dialogues=120)
     prepare("DailyDialog", release, True, Path(study.instances("DailyDialog")))
     (fit,) = study.plan.fits
-    made = Made()
+    made = JobOutput()
     predict_tasks(study, fit, made)
     assert {task: sizes["test"] for task, sizes in made.sizes.items()} == {
         TASKS[0]: 40,

@@ -67,7 +67,7 @@ def test_an_old_key_is_refused_with_its_new_name(
         with pytest.raises(ConfigError) as refused:
             build_config(read(file), DESIGNS[design].config)
         place, new = old.replace("[]", "[0]"), RENAMED[old]
-        message = f"{file}:{line}: {place}: was renamed to {new}: write {new}: '{VALUE}'"
+        message = f"{file}:{line}: {place}: The key was renamed to {new}. Write {new}: '{VALUE}'"
         assert message in str(refused.value)
 
 

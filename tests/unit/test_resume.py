@@ -22,7 +22,7 @@ from tasktransfer.models.family import FamilyModel
 from tasktransfer.training.loop import Trained, train
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.progress import Progress
-from tasktransfer.training.resume import Snapshots, read_least_seconds
+from tasktransfer.training.resume import Snapshots, read_min_seconds
 from tasktransfer.training.run import collect_resume_facts
 from tasktransfer.training.setup import Setup
 from tasktransfer.training.starts import list_tasks
@@ -43,7 +43,7 @@ class Killing(Progress):
         super().__init__(1, "test", io.StringIO())
         self._last_round = last_round
 
-    def round(self, number: int, *_: Any) -> None:
+    def report_round(self, number: int, *_: Any) -> None:
         if number == self._last_round:
             raise KilledError
 
@@ -212,8 +212,8 @@ def test_a_state_that_costs_too_much_time_is_not_kept(tmp_path: Path) -> None:
         written.append(1)
         return {}
 
-    kept.keep(state)
-    kept.keep(state)
+    kept.write_state(state)
+    kept.write_state(state)
     assert written == [1]  # the first tells what it costs
 
 
@@ -221,31 +221,31 @@ def test_no_state_is_kept_before_some_minutes_of_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = snapshots(tmp_path)
-    kept.least = read_least_seconds()
-    kept.keep(dict)
+    kept.least = read_min_seconds()
+    kept.write_state(dict)
     assert not kept.file.exists()
     kept._last -= kept.least  # as if that long had passed
-    kept.keep(dict)
+    kept.write_state(dict)
     assert kept.file.exists()
     monkeypatch.setenv("TASKTRANSFER_RESUME_SECONDS", "0")
-    assert read_least_seconds() == 0.0
+    assert read_min_seconds() == 0.0
     for text in ("-1", "nan", "soon"):
         monkeypatch.setenv("TASKTRANSFER_RESUME_SECONDS", text)
         with pytest.raises(ConfigError, match=f"TASKTRANSFER_RESUME_SECONDS={text}"):
-            read_least_seconds()
+            read_min_seconds()
 
 
 def test_a_full_disk_costs_the_state_and_not_the_training(tmp_path: Path) -> None:
     lines: list[str] = []
     blocked = tmp_path / "stage"
     blocked.write_text("a file where the folder should be")
-    snapshots(blocked, lines).keep(dict)
+    snapshots(blocked, lines).write_state(dict)
     assert "cannot be written" in lines[0]
 
 
 def test_clear_leaves_nothing(tmp_path: Path) -> None:
     kept = snapshots(tmp_path)
-    kept.keep(dict)
+    kept.write_state(dict)
     kept.clear()
     assert list(tmp_path.iterdir()) == []
 
@@ -263,7 +263,7 @@ class Small:
             model.compute_divisor,
             model.save,
         )
-        self.parts, self.start_training = model.parts, model.start_training
+        self.get_parts, self.start_training = model.get_parts, model.start_training
         self.side_by_side, self.paths = model.side_by_side, model.paths
         self.split_for_training = model.split_for_training
         self.split_for_prediction = model.split_for_prediction
@@ -277,8 +277,8 @@ class Small:
         self.refused += 1
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
 
-    def loss(self, split: EncodedSplit, examples: list[int]) -> Tensor:
-        value = self._model.loss(split, examples)
+    def compute_loss(self, split: EncodedSplit, examples: list[int]) -> Tensor:
+        value = self._model.compute_loss(split, examples)
         if not self._fits(split, examples):
             (value * 1000).backward()  # what a failed try leaves behind has to go
             self._refuse()
@@ -320,4 +320,4 @@ def test_other_errors_of_torch_are_not_mistaken_for_a_shortage() -> None:
         raise RuntimeError("shape mismatch")
 
     with pytest.raises(RuntimeError, match="shape mismatch"):
-        TokenBudget(64, "training").run(work, lambda: None)
+        TokenBudget(64, "training").run_within_memory(work, lambda: None)

@@ -15,9 +15,9 @@ from tasktransfer.training.samplers import (
     SAMPLERS,
     Schedule,
     Update,
+    build_task_batches,
     check_same_instances,
     compute_task_weights,
-    make_task_batches,
     pair_instances,
     sample_uniformly,
 )
@@ -31,7 +31,7 @@ def examples(updates: list[Update], task: str) -> list[int]:
 
 
 def test_every_example_of_every_task_comes_once_in_batches_of_one_task() -> None:
-    updates = make_task_batches({"a": 130, "b": 7}, SIXTY, seed=3, epoch=1)
+    updates = build_task_batches({"a": 130, "b": 7}, SIXTY, seed=3, epoch=1)
     assert all(len(update) == 1 for update in updates)
     assert Counter(b.task for (b,) in updates) == {"a": 3, "b": 1}
     for task, size in (("a", 130), ("b", 7)):
@@ -41,7 +41,7 @@ def test_every_example_of_every_task_comes_once_in_batches_of_one_task() -> None
 
 
 def test_the_order_is_the_one_that_results_so_far_were_trained_in() -> None:
-    updates = make_task_batches({"b": 5, "a": 7}, replace(TEN, batch_size=3), seed=1, epoch=2)
+    updates = build_task_batches({"b": 5, "a": 7}, replace(TEN, batch_size=3), seed=1, epoch=2)
     assert [(b.task, b.examples) for (b,) in updates] == [
         ("a", (0, 6, 5)),
         ("b", (3, 1, 4)),
@@ -61,7 +61,7 @@ def test_order_depends_on_seed_and_epoch_and_on_nothing_else(sampler: Sampler) -
 
 def test_tasks_are_drawn_in_proportion_to_their_remaining_batches() -> None:
     firsts = Counter(
-        make_task_batches({"a": 90, "b": 10}, TEN, seed=seed, epoch=1)[0][0].task
+        build_task_batches({"a": 90, "b": 10}, TEN, seed=seed, epoch=1)[0][0].task
         for seed in range(400)
     )
     assert firsts["a"] / 400 == pytest.approx(0.9, abs=0.05)
@@ -116,9 +116,9 @@ def test_rounds_are_the_epochs_updates_cut_again(sampler: Sampler, every: int | 
     sizes = {"a": 25, "b": 25}
     schedule = Schedule(sampler, sizes, TEN, 5, every)
     epochs = [SAMPLERS[sampler](sizes, TEN, 5, epoch) for epoch in (1, 2, 3)]
-    rounds = [list(schedule.round(number)) for number in range(1, schedule.rounds + 1)]
+    rounds = [list(schedule.iterate_round(number)) for number in range(1, schedule.rounds + 1)]
     assert [u for one in rounds for u in one] == [u for epoch in epochs for u in epoch]
     assert {len(one) for one in rounds[:-1]} <= {every or len(epochs[0])}
     assert 0 < len(rounds[-1]) <= (every or len(epochs[0]))
     again = Schedule(sampler, sizes, TEN, 5, every)  # of a process that goes on after a kill
-    assert list(again.round(schedule.rounds)) == rounds[-1]
+    assert list(again.iterate_round(schedule.rounds)) == rounds[-1]

@@ -24,7 +24,7 @@ from tasktransfer.results.store import build_frame
 from tasktransfer.selection import methods
 from tasktransfer.selection.choose import select, select_dev_deltas
 from tasktransfer.selection.evidence import add_source_mean, build_evidence, list_selectors
-from tasktransfer.selection.inputs import Arrays, Asked
+from tasktransfer.selection.inputs import Arrays, SelectorInput
 from tasktransfer.selection.methods import SELECTORS
 from tasktransfer.selection.nodes import is_selection_run
 from tasktransfer.selection.selector import Selector
@@ -38,7 +38,7 @@ def instance(text: str, label: str) -> Instance:
     return Instance("1", "d", "t", text, 0, {"target": "now"}, (), (label,))
 
 
-def asked(**arrays: dict[str, Any]) -> Asked:
+def asked(**arrays: dict[str, Any]) -> SelectorInput:
     """Return a target and two sources, of which ``near`` shares its words and directions."""
     texts = {"target": "red apple", "near": "red apple pie", "far": "blue sky"}
     random = np.random.default_rng(0)
@@ -65,7 +65,7 @@ def asked(**arrays: dict[str, Any]) -> Asked:
             case _:
                 return {"embeddings": direction + random.normal(0, 0.01, (40, 2))}
 
-    return Asked(
+    return SelectorInput(
         target="target",
         sources=("near", "far"),
         kinds={"target": "span", "near": "span", "far": "multi_label"},
@@ -89,17 +89,17 @@ def test_every_selector_prefers_what_is_near(name: str) -> None:
 
 
 def test_a_mapped_base_has_a_value() -> None:
-    assert all(np.isfinite(value) for value in methods.esm_logme(asked()).values())
+    assert all(np.isfinite(value) for value in methods.score_by_esm_logme(asked()).values())
 
 
 def test_ranks_are_fused_over_tensors() -> None:
-    assert methods.taskemb(asked()) == {"near": 2 / 61, "far": 2 / 62}
+    assert methods.score_by_taskemb(asked()) == {"near": 2 / 61, "far": 2 / 62}
 
 
 def test_values_of_sources_and_chance() -> None:
-    assert methods.source_mean(asked()) == {"near": 2.0, "far": None}
-    assert methods.size(asked()) == {"near": 9.0, "far": 4.0}
-    assert methods.random(asked()) == {"near": 0.0, "far": 0.0}
+    assert methods.score_by_source_mean(asked()) == {"near": 2.0, "far": None}
+    assert methods.score_by_size(asked()) == {"near": 9.0, "far": 4.0}
+    assert methods.score_by_random(asked()) == {"near": 0.0, "far": 0.0}
 
 
 # --- nodes ----------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def planned(*selectors: str, **more: Any) -> Any:
 
 def test_without_selectors_nothing_changes() -> None:
     config = parse(SMALL)
-    assert "selectors" not in config.content()
+    assert "selectors" not in config.build_digest_content()
     assert not [run for run in planned().runs if is_selection_run(run)]
 
 
@@ -206,9 +206,9 @@ def test_a_plugin_brings_a_selector(tmp_path: Path) -> None:
 
 def test_a_plugins_selector_takes_no_name_of_the_package() -> None:
     with pytest.raises(ConfigError, match="'logme' has the name of one of the package"):
-        methods.add(Selector("logme", ("texts",), methods.tfidf))
+        methods.register_selector(Selector("logme", ("texts",), methods.score_by_tfidf))
     with pytest.raises(ConfigError, match="has no values"):
-        methods.add(Selector("mine"))
+        methods.register_selector(Selector("mine"))
 
 
 # --- tables ---------------------------------------------------------------------------------------

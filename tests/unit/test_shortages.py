@@ -20,7 +20,7 @@ from tasktransfer.designs.panel import inputs as panel
 from tasktransfer.designs.probes.facts import RECIPE
 from tasktransfer.designs.probes.labels import dialogue_labels
 from tasktransfer.errors import DataError
-from tasktransfer.jobs.needs import first_data
+from tasktransfer.jobs.needs import list_first_data
 from tasktransfer.operate.lacking import list_missing_inputs, refuse_lacking
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import SPLITS, Instance
@@ -170,10 +170,10 @@ def test_a_panel_with_enough_is_not_refused(prepared: Study) -> None:
 def test_data_whose_recipe_may_refuse_come_before_the_first_training() -> None:
     study = study_of(PANEL | {"controls": ["leaky"]})
     recipes = get_design(study.config).recipes_first
-    records = first_data(study, recipes)
+    records = list_first_data(study, recipes)
     named = Counter(data.recipe for data in study.plan.derived if study.record(data) in records)
     assert set(named) == {panel.LEAKS, panel.CHOICES, panel.TOGETHER}
-    assert not first_data(study, ())
+    assert not list_first_data(study, ())
     labelled = PANEL | {
         "pairs": {**PANEL["pairs"], "labels": "labeller"},
         "labeller": {"model": MODEL["name"]},
@@ -181,7 +181,7 @@ def test_data_whose_recipe_may_refuse_come_before_the_first_training() -> None:
     study = study_of(labelled)
     (pairs,) = (data for data in study.plan.derived if data.recipe == panel.PAIRS)
     assert any(isinstance(used, Stage) for used in pairs.uses)
-    assert not first_data(study, (panel.PAIRS,)), "a labeller comes before them"
+    assert not list_first_data(study, (panel.PAIRS,)), "a labeller comes before them"
 
 
 def test_every_design_names_its_own_recipes() -> None:

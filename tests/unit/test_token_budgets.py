@@ -12,7 +12,7 @@ from torch import nn
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.training.device import SLOTS_VARIABLE
 from tasktransfer.training.hardware import Hardware
-from tasktransfer.training.token_budgets import GPU_MOST, get_token_budgets
+from tasktransfer.training.token_budgets import MAX_GPU_TOKENS, get_token_budgets
 
 CUDA = torch.device("cuda")
 GIB = 1 << 30
@@ -36,13 +36,13 @@ def test_a_large_gpu_takes_an_update_at_once(
 ) -> None:
     """60 sequences of 512 tokens."""
     training, evaluation = budgets(monkeypatch, 80, family)
-    assert (training, evaluation) == GPU_MOST
+    assert (training, evaluation) == MAX_GPU_TOKENS
     assert training >= 60 * 512
 
 
 def test_less_memory_is_fewer_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     of_24, of_16 = (budgets(monkeypatch, size, "encoder_decoder")[0] for size in (24, 16))
-    assert of_16 < of_24 < GPU_MOST[0]
+    assert of_16 < of_24 < MAX_GPU_TOKENS[0]
     assert 15_000 < of_24 < 20_000  # 0.8 of 20 GiB at 0.95 MiB
     monkeypatch.setenv(SLOTS_VARIABLE, "2")
     assert budgets(monkeypatch, 32, "encoder_decoder")[0] == of_16
@@ -61,7 +61,7 @@ def test_a_part_of_a_gpu_that_is_too_small_is_reported(monkeypatch: pytest.Monke
     for slots, told in notes.items():
         monkeypatch.setenv(SLOTS_VARIABLE, str(slots))
         budgets(monkeypatch, 140, "decoder")
-        Hardware("bfloat16").setup(base_model(), "decoder", CUDA, told.append)
+        Hardware("bfloat16").choose_setup(base_model(), "decoder", CUDA, told.append)
     assert notes[16] == []
     assert len(notes[32]) == 1
     assert "1/32 of the GPU's memory fits only" in notes[32][0]

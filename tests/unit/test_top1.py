@@ -15,7 +15,7 @@ from tasktransfer.results.store import build_frame
 from tasktransfer.stats.chosen import (
     Target,
     compute_heldout,
-    select_best,
+    select_best_source,
     simulate_half_width,
     split_dialogues,
 )
@@ -84,7 +84,7 @@ def test_halves_part_the_dialogues() -> None:
 def test_the_baseline_is_chosen_where_no_source_looks_better() -> None:
     means = np.array([[-1.0, 2.0], [-2.0, np.nan]])
     values = np.stack([means, means + 5], axis=-1)
-    assert select_best(means, values).tolist() == [[0.0, 0.0], [2.0, 7.0]]
+    assert select_best_source(means, values).tolist() == [[0.0, 0.0], [2.0, 7.0]]
 
 
 def frames(test: dict[str, list[float]], dev: dict[str, list[float]]) -> Any:

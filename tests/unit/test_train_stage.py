@@ -29,10 +29,10 @@ from tasktransfer.results.rounds import (
 )
 from tasktransfer.results.rows import read_record_rows, select_task_rows
 from tasktransfer.results.schema import Record
-from tasktransfer.training.attempt import add_recorded_selections, is_there
+from tasktransfer.training.attempt import add_recorded_selections, is_trained
 from tasktransfer.training.job import Job
 from tasktransfer.training.progress import Progress
-from tasktransfer.training.resume import LEAST_VARIABLE
+from tasktransfer.training.resume import MIN_SECONDS_VARIABLE
 from tasktransfer.training.run import train_stage
 
 EMOTIONS, NLI = "emotion_recognition", "dialogue_nli"
@@ -235,14 +235,14 @@ def test_a_finished_training_without_a_round_is_repeated_and_loses_none(
 
     first = train(small, keeping(0, 2), tmp_path)
     assert list_kept_rounds(tmp_path) == [0, 2]
-    assert is_there(asking(keeping(2)))
-    assert not is_there(asking(keeping(1, 2)))
-    assert not is_there(asking(keeping()))
+    assert is_trained(asking(keeping(2)))
+    assert not is_trained(asking(keeping(1, 2)))
+    assert not is_trained(asking(keeping()))
     again = train(small, keeping(1), tmp_path)
     assert list_kept_rounds(tmp_path) == [0, 1, 2]
     for part in ("training", "results", "rows"):
         assert select_comparable(first)[part] == select_comparable(again)[part]
-    assert is_there(asking(keeping()))
+    assert is_trained(asking(keeping()))
     before = (tmp_path / "rounds" / "1" / "model.safetensors").stat().st_mtime_ns
     train(small, small_stage(EMOTIONS, training=TRAINING), tmp_path)  # keeps its best round alone
     assert list_kept_rounds(tmp_path) == [0, 1, 2]
@@ -253,9 +253,9 @@ def test_an_interrupted_training_starts_over_where_an_earlier_round_is_requested
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines: list[str] = []
-    monkeypatch.setenv(LEAST_VARIABLE, "0")
-    monkeypatch.setattr(Progress, "say", lambda self, text: lines.append(text))
-    monkeypatch.setattr(Progress, "round", _killed_in_round_2)
+    monkeypatch.setenv(MIN_SECONDS_VARIABLE, "0")
+    monkeypatch.setattr(Progress, "print_message", lambda self, text: lines.append(text))
+    monkeypatch.setattr(Progress, "report_round", _killed_in_round_2)
 
     def killed(*rounds: int) -> str:
         lines.clear()
@@ -266,7 +266,7 @@ def test_an_interrupted_training_starts_over_where_an_earlier_round_is_requested
 
     killed(0)
     assert "resumes after round 1" in killed(0)
-    assert "missing checkpoints of rounds: 1, so the training starts over" in killed(1)
+    assert "The checkpoints of rounds 1 are missing, so the training starts over" in killed(1)
     assert list_kept_rounds(tmp_path) == [0, 1]
 
 

@@ -28,11 +28,11 @@ from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.heads import Head
 from tasktransfer.training.loop import Trained, train
 from tasktransfer.training.memory import TokenBudget
-from tasktransfer.training.optimisers import make_optimiser
+from tasktransfer.training.optimisers import create_optimiser
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.resume import Snapshots
 from tasktransfer.training.samplers import Schedule
-from tasktransfer.training.schedules import make_scheduler
+from tasktransfer.training.schedules import create_scheduler
 from tasktransfer.training.setup import Setup
 
 TASK = get_task("DailyDialog", "emotion_recognition")
@@ -52,7 +52,7 @@ def rates(training: Training, updates: int) -> list[float]:
     """Return the rate of each update's step."""
     weight = torch.nn.Parameter(torch.ones(1))
     optimiser = torch.optim.Adam([weight], lr=training.learning_rate)
-    scheduler = make_scheduler(optimiser, training, updates)
+    scheduler = create_scheduler(optimiser, training, updates)
     seen = []
     for _ in range(updates):
         seen.append(optimiser.param_groups[0]["lr"])
@@ -70,7 +70,7 @@ def test_a_rate_warms_up_and_decays_over_the_planned_updates() -> None:
     assert rates(replace(training, schedule="linear"), 10) == pytest.approx([*rise, *fall])
     cosine = [(1 + math.cos(math.pi * step / 8)) / 2 for step in range(8)]
     assert rates(replace(training, schedule="cosine"), 10) == pytest.approx([*rise, *cosine])
-    assert make_scheduler(torch.optim.SGD([torch.nn.Parameter(torch.ones(1))]), PLAIN, 9) is None
+    assert create_scheduler(torch.optim.SGD([torch.nn.Parameter(torch.ones(1))]), PLAIN, 9) is None
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_budget_in_updates_is_meant_for_each_task(sampler: Sampler, updates: i
     training = replace(PLAIN, updates=100, epochs=1)
     schedule = Schedule(sampler, {"a": 30, "b": 30}, training, 0, every=30)
     assert schedule.updates == updates
-    counts = [len(list(schedule.round(number + 1))) for number in range(schedule.rounds)]
+    counts = [len(list(schedule.iterate_round(number + 1))) for number in range(schedule.rounds)]
     assert sum(counts) == updates
     assert set(counts[:-1]) == {30}
 
@@ -96,9 +96,9 @@ def test_epochs_continue_until_the_least_number_of_updates() -> None:
 def test_heads_have_a_rate_of_their_own_and_vectors_do_not_decay() -> None:
     module = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.LayerNorm(3), Head(3, 4))
     moving = list(module.parameters())
-    one_group = make_optimiser(module, moving, replace(PLAIN, weight_decay=0.1)).param_groups
+    one_group = create_optimiser(module, moving, replace(PLAIN, weight_decay=0.1)).param_groups
     assert [len(group["params"]) for group in one_group] == [6]
-    groups = make_optimiser(module, moving, EVERY_OPTION).param_groups
+    groups = create_optimiser(module, moving, EVERY_OPTION).param_groups
     of = {id(p): (g["lr"], g["weight_decay"]) for g in groups for p in g["params"]}
     assert [of[id(parameter)] for parameter in moving] == [
         (1e-3, 0.1),
@@ -116,7 +116,10 @@ def test_options_at_their_default_are_not_part_of_an_identity() -> None:
         assert compute_digest(replace(PLAIN, **change).identity) != before
     budget = replace(PLAIN, updates=7)
     assert replace(budget, epochs=30).identity == budget.identity
-    assert (PLAIN.lengthen(2).budget, budget.lengthen(2).budget) == ("4_epochs", "14_updates")
+    assert (PLAIN.multiply_budget(2).budget, budget.multiply_budget(2).budget) == (
+        "4_epochs",
+        "14_updates",
+    )
 
 
 def test_rounds_fill_in_what_a_selection_leaves_open() -> None:
@@ -150,7 +153,7 @@ def run(
         kept = Snapshots(folder, {"stage": "a"}, say.append, share=float("inf"), least=0.0)
     progress = Progress(1, "test", io.StringIO())
     if dies_after:
-        progress.round = _dying_after(dies_after)  # type: ignore[method-assign]
+        progress.report_round = _dying_after(dies_after)  # type: ignore[method-assign]
     setup = Setup(torch.device("cpu"), budget, budget)
     return train(model, stage, {TASK.name: TASK}, splits, splits, setup, progress, kept)
 
@@ -197,7 +200,7 @@ def test_heads_read_the_mean_over_the_tokens(load: Loader) -> None:
     padded, _ = load("encoder", "DailyDialog", TASK.name, plain=True, reads="mean")
     examples = range(len(split))
     with torch.no_grad():
-        losses = [float(model.loss(split, examples)) for model in (packed, padded)]
+        losses = [float(model.compute_loss(split, examples)) for model in (packed, padded)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
     (backbone,) = [part for name, part in padded.module.named_children() if name == "backbone"]
     ids = torch.tensor(split.sequences[0], dtype=torch.long)[None]
@@ -205,6 +208,6 @@ def test_heads_read_the_mean_over_the_tokens(load: Loader) -> None:
     with torch.no_grad():
         states = backbone(input_ids=ids, token_type_ids=types).last_hidden_state
         expected = padded.module["heads"][TASK.name](states.mean(1))
-        got = padded._logits(TASK, padded.prepare(split, [0]))  # type: ignore[attr-defined]
+        got = padded._compute_logits(TASK, padded.prepare_inputs(split, [0]))  # type: ignore[attr-defined]
     assert torch.allclose(got, expected, atol=1e-5)
     run(packed, split)

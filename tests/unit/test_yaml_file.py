@@ -40,10 +40,10 @@ def refused(tmp_path: Path, text: str) -> str:
     [
         (ALIAS_BOMB, ":5: The file contains more than 50,000 values"),
         (MERGE_BOMB, "contains more than 50,000 values"),
-        (LADDER, "nested more than 50 levels"),
-        ("a: " + "[" * 9000, ":1: The file is nested more than 50 levels deep"),
-        ("- " * 9000, "nested more than 50 levels"),
-        ("a: &a {<<: *a}\n", ":1: The YAML is not valid, because *a contains itself"),
+        (LADDER, "more than 50 nested levels"),
+        ("a: " + "[" * 9000, ":1: The file has more than 50 nested levels"),
+        ("- " * 9000, "more than 50 nested levels"),
+        ("a: &a {<<: *a}\n", ":1: The alias *a contains itself"),
         ("study: !!python/object:os.system x\n", ":1: The tag"),
         ("study: !!binary aGVsbG8=\n", "cannot be used. Write the value without a tag"),
         ("study: !!bool x\n", "The tag"),
@@ -60,7 +60,7 @@ def test_beyond_the_limits(tmp_path: Path, text: str, part: str) -> None:
 
 def test_a_file_of_another_kind_is_not_reported_line_by_line(tmp_path: Path) -> None:
     told = refused(tmp_path, "".join(f"key{i}: 1\n" for i in range(5000)))
-    assert re.match(r"10\d problems or more", told)
+    assert re.match(r".* has 10\d or more problems", told)
     assert told.count("\n") < 110
 
 
@@ -68,22 +68,22 @@ def test_a_file_of_another_kind_is_not_reported_line_by_line(tmp_path: Path) -> 
 def test_a_number_with_two_readings_is_refused_with_its_text(tmp_path: Path, number: str) -> None:
     text = yaml.safe_dump({key: value for key, value in SMALL.items() if key != "seeds"})
     told = refused(tmp_path, f"{text}seeds: [{number}]\n")
-    assert re.search(rf":\d+: seeds\[0\]: found '?{number}", told)
+    assert re.search(rf":\d+: seeds\[0\]: The value is '?{number}", told)
     assert "\n" not in told
-    with pytest.raises(ConfigError, match=r"seeds.*found"):
+    with pytest.raises(ConfigError, match=r"seeds.*The value is"):
         load_config(tmp_path / "study.yaml", from_options([f"seeds={number}"]))
 
 
 def test_eight_is_not_what_010_says(tmp_path: Path) -> None:
     told = refused(tmp_path, "seeds: [010]\n")
-    assert "found 010, which YAML reads as 8: write a number in decimal digits" in told
+    assert "The value is 010, which YAML reads as 8. Write a number in decimal digits" in told
 
 
 @pytest.mark.parametrize(
     ("value", "part"),
     [
-        ("yes", "found true, expected text; put it in quotes"),
-        ("2024-01-01", "found 2024-01-01, expected text; put it in quotes"),
+        ("yes", "The value is true, but it must be text. Put it in quotes"),
+        ("2024-01-01", "The value is 2024-01-01, but it must be text. Put it in quotes"),
         ("010", "which YAML reads as 8"),
         ('"a\\0b"', "unprintable character"),
         ('"\\ud800"', "c"),  # PyYAML's parser in C refuses it as no character
@@ -118,8 +118,8 @@ def test_what_is_allowed_stays_so(tmp_path: Path) -> None:
         ([".seeds=1"], "not of the form key=value"),
         (["training..epochs=1"], "not of the form key=value"),
         ([f"{'a.' * 5000}b=1"], "not of the form key=value"),
-        ([f"seeds={'[' * 5000}"], "nested more than 50 levels"),
-        (["seeds={a: 1, a: 2}"], "duplicate key"),
+        ([f"seeds={'[' * 5000}"], "more than 50 nested levels"),
+        (["seeds={a: 1, a: 2}"], "The key is on the lines"),
         ([f"seeds={'9' * 5000}"], "a number of 5,000 digits"),
         (["study=!!python/name:os.system"], "The tag"),
         (["study=\udcff"], "--set study="),
@@ -135,7 +135,7 @@ def test_overrides_that_cannot_be(options: list[str], part: str) -> None:
 def test_an_override_of_a_list_replaces_it_whole(tmp_path: Path) -> None:
     path = tmp_path / "study.yaml"
     path.write_text(yaml.safe_dump(SMALL))
-    with pytest.raises(ConfigError, match=r"models: is a list, and '0' is not a key of it"):
+    with pytest.raises(ConfigError, match=r"models: The value is a list, which has no key '0'"):
         load_config(path, from_options(["models.0.name=x"]))
 
 
@@ -152,5 +152,5 @@ def test_without_the_parser_in_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for name, text in {"bomb": ALIAS_BOMB, "deep": "[" * 9000, "octal": "seeds: [010]"}.items():
         found[name] = refused(tmp_path, text)
     assert "50,000" in found["bomb"]
-    assert "50 levels" in found["deep"]
+    assert "50 nested levels" in found["deep"]
     assert "reads as 8" in found["octal"]

@@ -175,7 +175,7 @@ def test_a_wrong_config_is_refused_before_anything_runs(study: Sandbox) -> None:
     study.write(training={"epochs": 0})
     done = study.call()
     assert done.returncode != 0
-    assert "training.epochs: found 0" in done.stdout + done.stderr
+    assert "training.epochs: The value is 0" in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
 
 
@@ -202,7 +202,7 @@ def test_data_without_a_task_is_refused_before_anything_runs(tmp_path: Path) -> 
 def test_overrides_are_laid_over_the_file_and_reach_the_commands(study: Sandbox) -> None:
     assert study.run("--config", "seeds=2")["baseline"] == 2
     done = study.call("--config", "sedes=2")
-    assert "did you mean 'seeds'" in done.stdout + done.stderr
+    assert "Did you mean 'seeds'" in done.stdout + done.stderr
 
 
 def test_a_preset_is_a_whole_study(tmp_path: Path) -> None:

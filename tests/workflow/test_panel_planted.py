@@ -37,7 +37,7 @@ from tasktransfer.models.adapters import ADAPTERS_FILE
 from tasktransfer.results.finished import look
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance
-from tasktransfer.training.tiny import build
+from tasktransfer.training.tiny import build_tiny_model
 
 SEEDS = 3
 DEMO = Path(__file__).resolve().parents[2] / "workflow" / "presets" / "panel-demo.yaml"
@@ -53,7 +53,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
     tiny.write(folder / "words", 0, 600)
     shutil.rmtree(folder / "words" / "ratings")  # without training texts
     prepare(PANEL_TINY.name, folder / "words", False, folder / "cache")
-    build("encoder", [folder / "cache"], folder / "bert")
+    build_tiny_model("encoder", [folder / "cache"], folder / "bert")
     config = yaml.safe_load(DEMO.read_text())
     model = {"name": "small", "family": "encoder", "checkpoint": str(folder / "bert")}
     config |= {
@@ -134,7 +134,7 @@ def ratings_of(study: Study, run: Run, rated: str, how: str = "as it is") -> flo
     items = [one for one in every if one.id.startswith(rated)]
     gold = np.array([float(one.target[0]) for one in items])
     shown = WRONG[how](items) if how in WRONG else items
-    values = predict_outcome_numbers(asked, asked.of, node_jobs.places(study, asked), shown)
+    values = predict_outcome_numbers(asked, asked.of, node_jobs.build_places(study, asked), shown)
     return 100 * spearman(np.array(values), gold)
 
 

@@ -23,11 +23,11 @@ import json
 from dataclasses import asdict
 from tasktransfer.jobs import snakemake_call
 
-with snakemake_call.errors_for_snakemake():
-    CALL = snakemake_call.snakemake_call(workflow, config)
+with snakemake_call.convert_errors():
+    CALL = snakemake_call.read_snakemake_call(workflow, config)
 
 def answers(wildcards):
-    said = asdict(CALL) | {"triggers": sorted(snakemake_call.rerun_triggers(workflow))}
+    said = asdict(CALL) | {"triggers": sorted(snakemake_call.get_rerun_triggers(workflow))}
     said |= {"config_file": str(CALL.config_file), "limited": sorted(CALL.limited)}
     print("ANSWERS " + json.dumps(said))
     return []
@@ -107,7 +107,7 @@ def test_jobs_of_a_batch_system(folder: Path) -> None:
 def test_two_files_are_refused(folder: Path) -> None:
     done = snakemake(folder, "--snakefile", "probe.smk", "--configfile", "study.yaml", "study.yaml")
     assert done.returncode != 0
-    assert "--configfile: found 2 files" in done.stdout + done.stderr
+    assert "--configfile: The option has 2 files" in done.stdout + done.stderr
 
 
 def test_a_configuration_is_handed_over(folder: Path) -> None:

@@ -58,7 +58,8 @@ def test_what_the_rules_forbid_stops_the_workflow_at_its_start(tmp_path: Path) -
     made.write(**CHALLENGE, data={"few_sample": False})
     done = made.call()
     assert done.returncode != 0
-    assert "data.few_sample: found false, against the challenge's rule 'few-sample data'" in (
-        done.stdout + done.stderr
+    assert (
+        "data.few_sample: The value is false, against the challenge's rule 'few-sample data'"
+        in (done.stdout + done.stderr)
     )
     assert not made.paths("", "metrics.json")

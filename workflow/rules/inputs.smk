@@ -7,11 +7,11 @@ from tasktransfer.core.nodes import Stage
 
 DAMAGED = needs.DamagedRecords(STUDY)
 # Training waits for these data, so that an error about too few data comes first.
-FIRST_DATA = needs.first_data(STUDY, DESIGN.recipes_first) if CALL.is_main else []
+FIRST_DATA = needs.list_first_data(STUDY, DESIGN.recipes_first) if CALL.is_main else []
 
 
 def instances_inputs(wildcards):
-    return needs.instances(STUDY, wildcards.dataset, instances_folder(wildcards))
+    return needs.list_instance_inputs(STUDY, wildcards.dataset, instances_folder(wildcards))
 
 
 def instances_folder(wildcards):
@@ -21,12 +21,12 @@ def instances_folder(wildcards):
 
 def tiny_model_inputs(wildcards):
     folder = f"{RESULTS}/models/{wildcards.model}-{wildcards.digest}"
-    return needs.tiny_model(STUDY, folder)
+    return needs.list_tiny_model_inputs(STUDY, folder)
 
 
 def encode_inputs(wildcards):
-    with errors_for_snakemake():
-        return needs.encoding(latest(), encoded_folder(wildcards))
+    with convert_errors():
+        return needs.list_encoding_inputs(latest(), encoded_folder(wildcards))
 
 
 def encoded_folder(wildcards):
@@ -36,7 +36,7 @@ def encoded_folder(wildcards):
 
 def node_inputs(wildcards):
     study, node = latest(), node_of(wildcards)
-    with errors_for_snakemake():
+    with convert_errors():
         if is_finished(study, node):
             refuse_triggers()
             return []
@@ -44,7 +44,7 @@ def node_inputs(wildcards):
         return [
             *needs.list_job_inputs(study, node),
             *first,
-            *DAMAGED.inputs(study, node),
+            *DAMAGED.list_inputs(study, node),
         ]
 
 
@@ -55,7 +55,7 @@ def refuse_triggers():
     of a shell command. This is checked when the DAG is built, because Snakemake knows its settings
     only then.
     """
-    if rerun_triggers(workflow) & {"input", "code", "software-env"}:
+    if get_rerun_triggers(workflow) & {"input", "code", "software-env"}:
         raise WorkflowError(
             "--rerun-triggers: finished training runs would be repeated; use the profile in "
             "profiles/default, or --rerun-triggers mtime params"
@@ -90,7 +90,7 @@ def collected(wildcards):
 
 
 def records_to_choose_from(wildcards):
-    with errors_for_snakemake():
+    with convert_errors():
         choice = latest().choice(wildcards.choice)
     return [STUDY.record(node) for node in choice.after]
 

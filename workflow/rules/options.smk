@@ -35,7 +35,7 @@ def node_options(wildcards, input):
 
 
 def devices(wildcards):
-    return int(needs.computes_with_a_model(node_of(wildcards)))
+    return int(needs.runs_model(node_of(wildcards)))
 
 
 def tiny_world_option(wildcards):

@@ -9,10 +9,10 @@ from tasktransfer.jobs import needs
 from tasktransfer.designs.opening import open_called
 from tasktransfer.designs.outputs import list_outputs
 from tasktransfer.jobs.snakemake_call import (
-    errors_for_snakemake,
-    quiet_restoring,
-    rerun_triggers,
-    snakemake_call,
+    convert_errors,
+    hide_restore_messages,
+    get_rerun_triggers,
+    read_snakemake_call,
 )
 from tasktransfer.results.finished import is_finished, keep_checks
 from tasktransfer.errors import CONSOLE
@@ -21,8 +21,8 @@ from tasktransfer.training.host import WORKFLOW
 
 # There is no `configfile:` directive: Snakemake would merge a preset into it key by key. Keys that are
 # missing in the preset would then come from config.yaml instead of the defaults.
-with errors_for_snakemake():
-    CALL = snakemake_call(workflow, config)
+with convert_errors():
+    CALL = read_snakemake_call(workflow, config)
     STUDY = open_called(CALL)
     DESIGN = get_design(STUDY.config)
     OUTPUTS = list_outputs(DESIGN, STUDY)
@@ -36,7 +36,7 @@ os.environ.setdefault(CONSOLE, "3")
 if CALL.on_one_machine:
     os.environ.setdefault(WORKFLOW, str(os.getpid()))
 
-quiet_restoring()
+hide_restore_messages()
 if CALL.is_main:
     atexit.register(keep_checks, STUDY)
 

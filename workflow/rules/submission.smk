@@ -4,7 +4,7 @@
 from tasktransfer.designs.challenge.records import list_submission_records
 
 # Used as a decorator: errors are printed like Snakemake's own.
-told = errors_for_snakemake()
+told = convert_errors()
 SUBMISSION_FILES = [
     f"{RESULTS}/submissions/{dataset}-{model.name}.zip"
     for dataset in STUDY.config.dataset_names

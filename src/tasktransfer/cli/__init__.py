@@ -99,7 +99,7 @@ def run_and_leave() -> NoReturn:
     code = None
     if args.command in HOST_COMMANDS:
         # Commands without ``--threads`` are jobs of one thread.
-        code = host.ask(sys.argv[1:], getattr(args, "threads", 1), PROGRAM_OF_HOST)
+        code = host.run_in_host(sys.argv[1:], getattr(args, "threads", 1), PROGRAM_OF_HOST)
     if code is None:
         code = run_command(args)
     os._exit(_flush_output() or code)

@@ -56,7 +56,7 @@ def remove_job_prefix(parser: argparse.ArgumentParser, words: Sequence[str]) -> 
         print(f"`{parser.prog} {JOB} STEP --help` describes a step.")
         parser.exit()
     if words[1] not in steps:
-        parser.error(f"{JOB}: {words[1]!r} is not a step; expected one of {', '.join(steps)}")
+        parser.error(f"{JOB}: {words[1]!r} is not a step. Choose one of {', '.join(steps)}.")
     return list(words[1:])
 
 

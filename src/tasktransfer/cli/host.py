@@ -27,7 +27,7 @@ def main() -> None:
     from tasktransfer.training import host
 
     listener, workflow, key = sys.argv[1:]
-    host.serve(command, MODULES, int(listener), int(workflow), key)
+    host.serve_clients(command, MODULES, int(listener), int(workflow), key)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def copy_preset(args: argparse.Namespace) -> None:
     name = args.preset.removesuffix(".yaml")
     if name not in names:
         raise ConfigError(
-            f"{args.preset}: There is no preset of this name{suggest_name(name, names)}. Choose "
+            f"{args.preset}: There is no preset of this name.{suggest_name(name, names)} Choose "
             "one of "
             f"{', '.join(names)}."
         )

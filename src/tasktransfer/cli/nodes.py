@@ -53,7 +53,7 @@ def derive_data(args: argparse.Namespace) -> None:
 
     study, design = open_design(args)
     data = find_node(study, args.node, Data)
-    node_jobs.derive(study, data, design)
+    node_jobs.derive_data(study, data, design)
 
 
 def fit_classifiers(args: argparse.Namespace) -> None:
@@ -62,7 +62,7 @@ def fit_classifiers(args: argparse.Namespace) -> None:
     from tasktransfer.jobs import node_jobs
 
     study, design = open_design(args)
-    node_jobs.fit(study, find_node(study, args.node, Fit), design)
+    node_jobs.fit_node(study, find_node(study, args.node, Fit), design)
 
 
 def evaluate_node(args: argparse.Namespace) -> None:
@@ -72,4 +72,4 @@ def evaluate_node(args: argparse.Namespace) -> None:
 
     study, design = open_design(args)
     node = find_node(study, args.node, Evaluation)
-    node_jobs.evaluate(study, node, design, args.threads)
+    node_jobs.evaluate_node(study, node, design, args.threads)

@@ -41,10 +41,10 @@ def add_commands(commands: Any) -> None:
 def rate_responses(args: argparse.Namespace) -> None:
     """Rate with a trained panel how well responses fit their contexts; print JSONL."""
     from tasktransfer.designs.panel.rate import rate as rated
-    from tasktransfer.training.device import lease, list_devices
+    from tasktransfer.training.device import lease_device, list_devices
 
     study = _open_panel_study(args)
-    with lease(list_devices()):
+    with lease_device(list_devices()):
         for row in rated(study, args.pairs, args.seed, args.threads):
             sys.stdout.write(f"{json_text.encode(row, ensure_ascii=False)}\n")
 

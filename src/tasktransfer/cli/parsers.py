@@ -29,9 +29,8 @@ class Parser(argparse.ArgumentParser):
         if match := _CHOICE.search(message):
             names = [name.strip(" '") for name in match[2].split(",")]
             suggestion = suggest_name(match[1], names)
-            text = f"invalid choice: {match[1]!r}{suggestion}"
-            if not suggestion:
-                text += f"; expected one of {', '.join(names)}"
+            text = f"{match[1]!r} is not a valid choice."
+            text += suggestion or f" Choose one of {', '.join(names)}."
             message = message[: match.start()] + text
         super().error(message)
 
@@ -50,8 +49,9 @@ def refuse_arguments(
     names = [" ".join(words[:count]) for count in (2, 1)]
     command = next((commands[name] for name in names if name in commands), parser)
     options = [text for action in list_options(command) for text in action.option_strings]
-    texts = [f"{word}{suggest_name(word.partition('=')[0], options)}" for word in left]
-    command.error(f"unrecognized arguments: {' '.join(texts)}")
+    suggestions = [suggest_name(word.partition("=")[0], options) for word in left]
+    problem = f"The command does not have the arguments {' '.join(left)}."
+    command.error(problem + "".join(dict.fromkeys(suggestions)))
 
 
 def iterate_parsers(

@@ -123,7 +123,7 @@ def prepare_dataset(args: argparse.Namespace) -> None:
     if dataset not in offered:
         raise ConfigError(
             f"--dataset {dataset}: There is no dataset of this name in "
-            f"{whose}{suggest_name(dataset, offered)}. Choose one of {', '.join(offered)}."
+            f"{whose}.{suggest_name(dataset, offered)} Choose one of {', '.join(offered)}."
         )
     reader = DATASETS[dataset].reader
     source = study.tiny_world if args.tiny_world else study.get_release(dataset)
@@ -201,11 +201,11 @@ def make_checkpoint(args: argparse.Namespace) -> None:
     from tasktransfer.config import BUILT, TINY
     from tasktransfer.models import gguf
     from tasktransfer.training import build as building
-    from tasktransfer.training.tiny import MAKER, build, describe_recipe
+    from tasktransfer.training.tiny import MAKER, build_tiny_model, describe_recipe
 
     study = open_study(args, need_inputs=False)
     model = study.model(args.model)
-    if not model.is_made:
+    if not model.is_created:
         raise ConfigError(
             f"{args.config}: The checkpoint of model {model.name} is {model.checkpoint!r}, "
             f"but this command creates only {TINY!r} and {BUILT!r} checkpoints and those of "
@@ -226,7 +226,7 @@ def make_checkpoint(args: argparse.Namespace) -> None:
         ) as needed:
             if needed and architecture:
                 labels = study.config.known_labels
-                building.build(architecture, instances, args.out, weights, labels)
+                building.build_model_folder(architecture, instances, args.out, weights, labels)
             elif needed:
                 from tasktransfer.config.places import expand_path
 
@@ -240,7 +240,7 @@ def make_checkpoint(args: argparse.Namespace) -> None:
 
     with _lock_folder(args.out, named, MAKER, "config.json", is_up_to_date) as needed:
         if needed:
-            build(family, instances, args.out, args.threads)
+            build_tiny_model(family, instances, args.out, args.threads)
 
 
 def _has_weights(maker: Maker, folder: Path, weights: str) -> bool:
@@ -262,14 +262,14 @@ def encode_dataset_for_model(args: argparse.Namespace) -> None:
         select_cards,
     )
     from tasktransfer.encoding.encoded import read_manifest as read_encoded
-    from tasktransfer.jobs.inputs import cache
+    from tasktransfer.jobs.inputs import get_cache
     from tasktransfer.operate.lacking import refuse_lacking
 
     study = open_study(args, need_inputs=False)
     data = (
         study.get_released_data(args.dataset) if args.dataset else find_node(study, args.node, Data)
     )
-    instances, tasks = cache(study, data), study.tasks(data)
+    instances, tasks = get_cache(study, data), study.tasks(data)
     model = study.model(args.model)
     spec = study.revisions.models[model.name]
     named = study.encoded(data, model.name)

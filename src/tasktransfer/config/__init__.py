@@ -53,19 +53,19 @@ __all__ = [
     "TrainingConfig",
     "WholeData",
     "build_config",
-    "check_content",
     "generate_schema",
     "read",
+    "validate_content",
 ]
 
 Study = TypeVar("Study", bound=CommonConfig)
 
 
 def read(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Document:
-    """Read a YAML file.
+    """Read a YAML file, and replace some of its values.
 
     Args:
-        overrides: values that override those of the file, as a nested mapping
+        overrides: values that replace those of the file, as a nested mapping
             (``overrides.from_options``).
 
     Raises:
@@ -87,7 +87,7 @@ def read(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Docume
 
 
 def build_config(document: Document, cls: type[Study], kinds: Sequence[str] | None = None) -> Study:
-    """Check a document and build the config of a class.
+    """Check a document, and return the config as an object of a config class.
 
     Args:
         kinds: kinds of stages that the design has, None to accept any.
@@ -107,25 +107,37 @@ def build_config(document: Document, cls: type[Study], kinds: Sequence[str] | No
     problems = [problem for problem in problems if problem.path not in forbidden]
     problems += [Problem(path, message) for path, message in forbidden.items()]
     if problems or document.problems:
-        raise document.error(problems)
+        raise document.build_error(problems)
     return study
 
 
-def check_content(document: Document, adapter: TypeAdapter[Any], context: Mapping[str, Any]) -> Any:
-    """Check a file that is not a study's config, as ``build_config`` does, and return its value."""
+def validate_content(
+    document: Document, adapter: TypeAdapter[Any], context: Mapping[str, Any]
+) -> Any:
+    """Check a file that is not a study's config, and return its content as typed values.
+
+    Args:
+        adapter: type of the content.
+        context: context of the type's validators.
+
+    Raises:
+        ConfigError: as in ``build_config``.
+    """
     try:
         value = adapter.validate_python(document.value, context=context)
     except ValidationError as error:
-        raise document.error(_collect_problems(document, error, adapter.json_schema)) from None
+        raise document.build_error(
+            _collect_problems(document, error, adapter.json_schema)
+        ) from None
     if document.problems:
-        raise document.error(())
+        raise document.build_error(())
     return value
 
 
 def _collect_problems(
     document: Document, error: ValidationError, make_schema: Callable[[], Schema]
 ) -> Iterator[Problem]:
-    """Yield the problems of a validation, without keys for which YAML reports a problem."""
+    """Yield the problems of a validation, except for keys that YAML has a problem with."""
     reported = {problem.path for problem in document.problems}
     problems = list_problems(error, document.value, make_schema, renamed=RENAMED)
     for problem in islice(problems, MAX_PROBLEMS):

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 
 from tasktransfer.config.fields import LIST, ModelName, Section, UserPath
-from tasktransfer.core.validation import Problem, refuse
+from tasktransfer.core.validation import Problem, raise_problems
 
 
 class BroughtConfig(Section):
@@ -25,8 +25,8 @@ class BroughtConfig(Section):
 def _check_unique_names(brought: tuple[BroughtConfig, ...]) -> tuple[BroughtConfig, ...]:
     """Return the systems, or raise ValueError if two of them have the same name."""
     names = [system.name for system in brought]
-    refuse(
-        (f"[{index}].name", f"{name!r} is already the name of another entry: give another name")
+    raise_problems(
+        (f"[{index}].name", f"Another entry has the name {name!r}, too. Choose another name.")
         for index, name in enumerate(names)
         if name in names[:index]
     )
@@ -36,9 +36,9 @@ def _check_unique_names(brought: tuple[BroughtConfig, ...]) -> tuple[BroughtConf
 Brought = Annotated[tuple[BroughtConfig, ...], LIST, AfterValidator(_check_unique_names)]
 
 
-def find_used_names(brought: Any, used: Collection[str]) -> Iterator[Problem]:
-    """Yield the names of systems that the study already uses for a method."""
+def find_name_conflicts(brought: Any, used: Collection[str]) -> Iterator[Problem]:
+    """Yield a problem for each system that has the name of a method of the study."""
     for index, system in enumerate(brought):
         if system.name in used:
-            problem = f"{system.name!r} is a method of the study: give another name"
+            problem = f"{system.name!r} is the name of a method of the study. Choose another name."
             yield Problem(f"brought[{index}].name", problem)

@@ -13,7 +13,7 @@ from tasktransfer.config.renamed_keys import restore_old_names
 from tasktransfer.core.fidelity import FIDELITIES, Fidelity, Setting
 
 
-class _Based(Section):
+class _FidelityBase(Section):
     """A setting, and switches that differ from it."""
 
     setting: Setting = Field(
@@ -69,7 +69,7 @@ def _define_switch(field: str, kind: Any) -> CoreKey:
 FidelityConfig: Any = define_section(
     "FidelityConfig",
     _PATH,
-    _Based,
+    _FidelityBase,
     Fidelity,
     {field: _define_switch(field, kind) for field, kind in list_types(Fidelity).items()},
 )

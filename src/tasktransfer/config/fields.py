@@ -20,11 +20,17 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 from tasktransfer.config.places import check_home_expansion, check_path_length
-from tasktransfer.core.validation import STRICT, Schema, refuse, show
+from tasktransfer.core.validation import (
+    STRICT,
+    Schema,
+    describe_wrong_value,
+    format_value,
+    raise_problems,
+)
 
 MAX_SEED = 2**32 - 1
-MOST_SEEDS = 1000
-MOST = 10**9
+MAX_SEEDS = 1000
+MAX_COUNT = 10**9
 """Maximum of any count."""
 
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
@@ -45,7 +51,7 @@ class Text:
     """A marker for strings that must match a pattern as a whole.
 
     Attributes:
-        remedy: description of a valid string, for the error message.
+        remedy: imperative sentence about a valid string for the error message, without full stop.
     """
 
     pattern: str
@@ -53,9 +59,9 @@ class Text:
 
     def check(self, value: str) -> str:
         if _UNPRINTABLE.search(value):
-            raise ValueError(f"{show(value)} contains an unprintable character. Remove it.")
+            raise ValueError(f"{format_value(value)} contains an unprintable character. Remove it.")
         if not re.fullmatch(self.pattern, value):
-            raise ValueError(f"{show(value)} cannot be used: {self.remedy}")
+            raise ValueError(f"{format_value(value)} cannot be used. {self.remedy}.")
         return value
 
     def __get_pydantic_core_schema__(
@@ -74,13 +80,13 @@ class Text:
 class _Number:
     """A marker for floats, which YAML 1.1 may have read as text."""
 
-    def read(self, value: Any) -> Any:
+    def convert_text(self, value: Any) -> Any:
         return float(value) if isinstance(value, str) and _FLOAT_TEXT.fullmatch(value) else value
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(self.read, handler(source))
+        return core_schema.no_info_before_validator_function(self.convert_text, handler(source))
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
@@ -89,27 +95,27 @@ class _Number:
         return number | {"pattern": f"^(?:{_FLOAT_TEXT.pattern})$"}
 
 
-def _refuse_duplicates(values: tuple[Any, ...]) -> tuple[Any, ...]:
+def _check_duplicates(values: tuple[Any, ...]) -> tuple[Any, ...]:
     first: dict[str, int] = {}
     repeated = []
     for index, value in enumerate(values):
         earlier = first.setdefault(repr(value), index)
         if earlier != index:
             plain = value.model_dump() if isinstance(value, BaseModel) else value
-            message = f"{show(plain)} duplicates {{path}}[{earlier}]: remove one of the two"
+            message = (
+                f"{format_value(plain)} duplicates {{path}}[{earlier}]. Remove one of the two."
+            )
             repeated.append((f"[{index}]", message))
-    refuse(repeated)
+    raise_problems(repeated)
     return values
 
 
-def _as_range(value: Any) -> Any:
+def _expand_seed_count(value: Any) -> Any:
     if not isinstance(value, int) or isinstance(value, bool):
         return value
-    if not 1 <= value <= MOST_SEEDS:
-        raise ValueError(
-            f"found {show(value)}, expected a number of seeds from 1 to {MOST_SEEDS}, or a "
-            "list of seeds"
-        )
+    if not 1 <= value <= MAX_SEEDS:
+        expected = f"a number of seeds from 1 to {MAX_SEEDS}, or a list of seeds"
+        raise ValueError(describe_wrong_value(value, expected))
     return list(range(value))
 
 
@@ -121,13 +127,15 @@ def _check_host(url: str) -> str:
             return url
     except ValueError:  # from the port, or from an address in brackets
         pass
-    raise ValueError(f"{show(url)} has no host, or its port is not valid. Correct the address.")
+    raise ValueError(
+        f"{format_value(url)} has no host, or its port is not valid. Correct the address."
+    )
 
 
 LIST = Strict(False)
 """Marker for a tuple that a YAML list is converted to."""
 
-DISTINCT = AfterValidator(_refuse_duplicates)
+DISTINCT = AfterValidator(_check_duplicates)
 """Marker for a tuple without duplicates."""
 
 NOT_EMPTY = Field(min_length=1)
@@ -138,51 +146,52 @@ FEW = Field(min_length=1, max_length=20)
 
 NUMBER = _Number()
 
-Title = Annotated[str, Text(r"\S(.*\S)?", "write some text")]
+Title = Annotated[str, Text(r"\S(.*\S)?", "Write some text")]
 Folder = Annotated[
     str,
-    Text(r"[^{}*?\"'$`\\\n]*[^{}*?\"'$`\\\s]", "write a folder without quotes, * ? $ \\ { }"),
+    Text(r"[^{}*?\"'$`\\\n]*[^{}*?\"'$`\\\s]", "Write a folder without quotes, * ? $ \\ { }"),
     AfterValidator(check_path_length),
 ]
 UserPath = Annotated[Folder, AfterValidator(check_home_expansion)]
 Checkpoint = Annotated[
     str,
-    Text(r"\S(.*\S)?", "write 'tiny', a folder or a hub name"),
+    Text(r"\S(.*\S)?", "Write 'tiny', a folder or a hub name"),
     AfterValidator(check_path_length),
     AfterValidator(check_home_expansion),
 ]
 Url = Annotated[
     str,
-    Text(r"https?://[!$->A-\[\]-~]+", "write an address such as http://localhost:8000/v1"),
+    Text(r"https?://[!$->A-\[\]-~]+", "Write an address such as http://localhost:8000/v1"),
     AfterValidator(_check_host),
 ]
 KeyVariable = Annotated[
     str,
     Text(
         r"[A-Za-z_][A-Za-z0-9_]*_API_KEY",
-        "write the name of an environment variable that ends in _API_KEY, not its value",
+        "Write the name of an environment variable that ends in _API_KEY, not its value",
     ),
 ]
-Revision = Annotated[str, Text(r"[\w./-]+", "write a branch, tag or commit")]
+Revision = Annotated[str, Text(r"[\w./-]+", "Write a branch, tag or commit")]
 ModelName = Annotated[
     str,
     Text(
         r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
-        "a model's name is part of paths: use letters, digits, '.', '_' and '-', 100 at most, "
-        "starting with a letter or digit",
+        "Write at most 100 letters, digits, '.', '_' and '-', of which the first is a letter or "
+        "digit, because the name is part of paths",
     ),
 ]
-Count = Annotated[int, Field(ge=1, le=MOST)]
+Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 Epochs = Annotated[int, Field(ge=1, le=10_000)]
 BatchSize = Annotated[int, Field(ge=1, le=100_000)]
 Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
-_SeedList = Annotated[list[Seed], Field(min_length=1, max_length=MOST_SEEDS)]
+_SeedList = Annotated[list[Seed], Field(min_length=1, max_length=MAX_SEEDS)]
 Seeds = Annotated[
     tuple[Seed, ...],
     LIST,
-    Field(min_length=1, max_length=MOST_SEEDS),
+    Field(min_length=1, max_length=MAX_SEEDS),
     DISTINCT,
     BeforeValidator(
-        _as_range, json_schema_input_type=Annotated[int, Field(ge=1, le=MOST_SEEDS)] | _SeedList
+        _expand_seed_count,
+        json_schema_input_type=Annotated[int, Field(ge=1, le=MAX_SEEDS)] | _SeedList,
     ),
 ]

@@ -18,8 +18,8 @@ class CoreKey(NamedTuple):
     Attributes:
         description: text for the schema.
         markers: constraints on values other than None.
-        kind: type; None for the field's.
-        default: default; by default the field's.
+        kind: type of the key; None for the type of the field.
+        default: default of the key; ``MISSING`` for the default of the field.
     """
 
     description: str

@@ -55,8 +55,8 @@ class ModelSize:
         """
         return 1 + self.trained / self.parameters
 
-    def working(self, family: Family) -> float:
-        """Return the number of parameters that an input token is multiplied with.
+    def count_multiplied_parameters(self, family: Family) -> float:
+        """Return the number of parameters that an input token is multiplied by.
 
         Embeddings are only looked up, except in a decoder's output layer. An input of an
         encoder-decoder passes the encoder only, about half of the model. In a dual encoder context

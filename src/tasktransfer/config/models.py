@@ -20,7 +20,7 @@ from tasktransfer.config.fields import (
 )
 from tasktransfer.config.places import has_hub_form, is_gguf
 from tasktransfer.core.specs import FAMILIES, Family
-from tasktransfer.core.validation import describe_unknown, refuse
+from tasktransfer.core.validation import describe_unknown, raise_problems
 
 TINY = "tiny"
 BUILT = "built"
@@ -65,7 +65,8 @@ class ArchitectureConfig(Section):
         hidden = info.data.get("hidden", heads)
         if hidden % heads:
             raise ValueError(
-                f"found {heads}, which does not divide hidden ({hidden}). Change one of the two."
+                f"The value is {heads}, which does not divide hidden ({hidden}). Change one of "
+                "the two."
             )
         return heads
 
@@ -114,14 +115,17 @@ class ModelConfig(Section):
 
     @field_validator("checkpoint")
     @classmethod
-    def _can_be_built(cls, checkpoint: str) -> str:
+    def _refuse_built_checkpoint(cls, checkpoint: str) -> str:
         if checkpoint == BUILT and not cls.may_be_built:
-            raise ValueError(f"{BUILT!r}: This design does not build models. Name a checkpoint.")
+            raise ValueError(
+                f"The checkpoint is {BUILT!r}, but this design does not build models. Name a "
+                "checkpoint."
+            )
         return checkpoint
 
     @field_validator("adapter")
     @classmethod
-    def _can_be_adapted(
+    def _refuse_adapter(
         cls, adapter: AdapterConfig | None, info: ValidationInfo
     ) -> AdapterConfig | None:
         if adapter is not None and not cls.may_be_adapted:
@@ -149,7 +153,7 @@ class ModelConfig(Section):
         return None
 
     @property
-    def is_made(self) -> bool:
+    def is_created(self) -> bool:
         """True if the study creates the model's folder.
 
         It does so by pre-training, from an architecture, or by dequantising a GGUF file.
@@ -189,7 +193,7 @@ class ModelConfig(Section):
             return revision
         if checkpoint in (TINY, BUILT) or not has_hub_form(checkpoint):
             raise ValueError(
-                f"found {revision!r}, but only models on the hub have revisions, and the "
+                f"The value is {revision!r}, but only models on the hub have revisions, and the "
                 f"checkpoint is {checkpoint!r}. Remove the key."
             )
         return revision
@@ -238,7 +242,7 @@ def check_unique_names(models: tuple[ModelConfig, ...]) -> tuple[ModelConfig, ..
         # Names are folders, and some file systems ignore case.
         earlier = first.setdefault(model.name.casefold(), index)
         if earlier != index:
-            message = f"{model.name!r} is already the name of models[{earlier}]: give another name"
+            message = f"models[{earlier}] has the name {model.name!r}, too. Choose another name."
             repeated.append((f"[{index}].name", message))
-    refuse(repeated)
+    raise_problems(repeated)
     return models

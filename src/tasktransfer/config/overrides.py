@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tasktransfer.config import yaml_file
-from tasktransfer.core.validation import Problem, extend_path, show
+from tasktransfer.core.validation import Problem, extend_path, format_value
 from tasktransfer.errors import ConfigError
 
 
@@ -22,20 +22,20 @@ def from_options(options: Iterable[str]) -> dict[str, Any]:
         names = key.split(".")
         if not equals or not all(names) or len(names) > yaml_file.MAX_DEPTH:
             raise ConfigError(
-                f"--set {_cut(option)}: The option is not of the form key=value. Write for "
+                f"--set {_shorten(option)}: The option is not of the form key=value. Write for "
                 "example training.epochs=2."
             )
         section = result
         for depth, name in enumerate(names):
             if not isinstance(section, dict) or (name in section and depth + 1 == len(names)):
-                path = _cut(".".join(names[: depth + 1]))
+                path = _shorten(".".join(names[: depth + 1]))
                 raise ConfigError(
-                    f"--set {_cut(option)}: Another --set sets {path} or a section that "
+                    f"--set {_shorten(option)}: Another --set sets {path} or a section that "
                     "contains it. Keep one of the two."
                 )
             if depth + 1 < len(names):
                 section = section.setdefault(name, {})
-        section[names[-1]] = yaml_file.parse_value(text, f"--set {_cut(option)}")
+        section[names[-1]] = yaml_file.parse_value(text, f"--set {_shorten(option)}")
     return result
 
 
@@ -59,10 +59,17 @@ def from_texts(value: Any) -> Any:
 def replace_keys(
     base: Any, over: Mapping[str, Any], problems: list[Problem], path: str = ""
 ) -> Any:
-    """Return a value with some of its keys replaced. A list can only be replaced as a whole."""
+    """Return a mapping with some of its keys replaced. A list can only be replaced as a whole.
+
+    Args:
+        base: values of the file.
+        over: values that replace them, as a nested mapping.
+        problems: list to which the keys that cannot be replaced are added.
+        path: key path of ``base``.
+    """
     if isinstance(base, list):
-        key = show(next(iter(over), ""))
-        message = f"is a list, and {key} is not a key of it: give the whole list"
+        key = format_value(next(iter(over), ""))
+        message = f"The value is a list, which has no key {key}. Give the whole list."
         problems.append(Problem(path, message))
         return base
     result = dict(base) if isinstance(base, dict) else {}
@@ -81,5 +88,5 @@ def list_leaf_paths(value: Mapping[str, Any], path: str = "") -> list[str]:
     return leaves
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 100 else f"{text[:97]}..."

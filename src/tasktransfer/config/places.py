@@ -7,12 +7,12 @@ import re
 import tempfile
 from pathlib import Path
 
-from tasktransfer.core.validation import show
+from tasktransfer.core.validation import format_value
 
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 
-LONGEST_NAME = 255
-LONGEST_PATH = 3000
+MAX_NAME_BYTES = 255
+MAX_PATH_BYTES = 3000
 """Maximum bytes of a file name, and of the results folder's path.
 
 File systems allow paths of 4,095 bytes; files in the results folder need the rest.
@@ -38,7 +38,8 @@ def check_home_expansion(path: str) -> str:
     """Return a path, or raise ValueError if its leading ``~`` cannot be expanded."""
     if expand_path(path).startswith("~"):
         raise ValueError(
-            f"{path!r}: This machine has no user with that name. Write the complete path."
+            f"The ~ of {path!r} cannot be expanded, because this machine has no such user. Write "
+            "the complete path."
         )
     return path
 
@@ -46,17 +47,17 @@ def check_home_expansion(path: str) -> str:
 def check_path_length(path: str) -> str:
     """Return a path, or raise ValueError if it is too long for a file system."""
     longest = max(path.split("/"), key=lambda part: len(part.encode()))
-    for what, text, most in (("name", longest, LONGEST_NAME), ("path", path, LONGEST_PATH)):
+    for what, text, most in (("name", longest, MAX_NAME_BYTES), ("path", path, MAX_PATH_BYTES)):
         if (length := len(text.encode())) > most:
             raise ValueError(
-                f"{show(path)}: This is a {what} of {length:,} bytes, but at most {most:,} "
-                "are possible. Choose a shorter one."
+                f"{format_value(path)} is a {what} of {length:,} bytes, but at most {most:,} are "
+                f"possible. Choose a shorter {what}."
             )
     return path
 
 
 def has_hub_form(checkpoint: str) -> bool:
-    """Return whether a checkpoint has the form of a hub name. All others are paths on the disk."""
+    """Return whether a checkpoint looks like a name on the hub; if not, it is a path."""
     return HUB_NAME.fullmatch(checkpoint) is not None and not is_gguf(checkpoint)
 
 
@@ -70,27 +71,27 @@ UNUSABLE = frozenset("{}*?\"'$`\\<>")
 
 
 def check_results_folder(path: str) -> str:
-    """Return a results folder as ``normalise_path`` writes it, or raise ValueError if unusable."""
+    """Return the normalised path of a results folder, or raise ValueError if it cannot be used."""
     real = Path(os.path.realpath(expand_path(check_home_expansion(path))))
     remedy = "Choose a separate folder, for example results"
     if real == Path(real.anchor):
-        raise ValueError(f"{path!r}: This is the root of the file system. {remedy}.")
+        raise ValueError(f"{path!r} is the root of the file system. {remedy}.")
     # A top-level folder that does not exist is accepted: another machine may run the study.
     there = next(folder for folder in (real, *real.parents) if os.path.lexists(folder))
     if not there.is_dir():
-        raise ValueError(f"{path!r}: {there} is a file, not a folder. {remedy}.")
+        raise ValueError(f"{path!r} is not a folder, because {there} is a file. {remedy}.")
     if there != real and there != Path(real.anchor):
         _refuse_unwritable(path, there)
     for folder in (real, *real.parents):
         if (folder / "Snakefile").is_file() and (folder / "src" / "tasktransfer").is_dir():
             inside = real.relative_to(folder).parts
             if not inside or inside[0] in SOURCE_FOLDERS:
-                raise ValueError(f"{path!r}: This is the source tree in {folder}. {remedy}.")
+                raise ValueError(f"{path!r} is part of the source tree in {folder}. {remedy}.")
     plain = normalise_path(path)
     if odd := sorted(UNUSABLE & set(plain)):
         raise ValueError(
-            f"{plain!r}: {' '.join(odd)} has a special meaning to Snakemake or the shell. "
-            "Choose a folder without such characters, for example results."
+            f"{plain!r} contains {' '.join(odd)}, which has a special meaning to Snakemake or the "
+            "shell. Choose a folder without such characters, for example results."
         )
     return plain
 
@@ -109,9 +110,7 @@ def normalise_path(path: str) -> str:
     if whole.startswith("/"):
         return "/" + "/".join(parts)
     if parts and parts[0].startswith("-"):
-        raise ValueError(
-            f"{path!r}: A name that begins with a dash looks like an option. Choose another folder."
-        )
+        raise ValueError(f"{path!r} begins with a dash, as options do. Choose another folder.")
     return "/".join(parts) or str(Path.cwd())
 
 
@@ -124,6 +123,6 @@ def _refuse_unwritable(path: str, there: Path) -> None:
         Path(tempfile.mkdtemp(prefix=".tasktransfer-", dir=there)).rmdir()
     except OSError as error:
         raise ValueError(
-            f"{path!r}: The folder cannot be created, because {there} is not writable "
+            f"The folder {path!r} cannot be created, because {there} is not writable "
             f"({error.strerror}). Choose a writable folder, for example results."
         ) from error

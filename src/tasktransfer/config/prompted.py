@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from tasktransfer.config.fields import MOST, Count, ModelName
+from tasktransfer.config.fields import MAX_COUNT, Count, ModelName
 from tasktransfer.config.models import EndpointConfig, ModelConfig
 from tasktransfer.core.specs import SERVED, ModelSpec
 from tasktransfer.core.validation import Problem, describe_unknown, extend_path
@@ -52,7 +52,7 @@ class PromptedModelConfig(EndpointConfig):
             f"max_length, or {DEFAULT_LENGTH} for an endpoint"
         ),
     )
-    thinking_tokens: Annotated[int, Field(ge=0, le=MOST)] | None = Field(
+    thinking_tokens: Annotated[int, Field(ge=0, le=MAX_COUNT)] | None = Field(
         default=None,
         description=(
             "maximum number of tokens that a model behind an endpoint may spend on reasoning "
@@ -61,16 +61,20 @@ class PromptedModelConfig(EndpointConfig):
         ),
     )
 
-    def spec(self, models: Mapping[str, ModelSpec]) -> ModelSpec:
-        """Return the prompted model."""
+    def to_spec(self, models: Mapping[str, ModelSpec]) -> ModelSpec:
+        """Return the prompted model as a core spec.
+
+        Args:
+            models: models of the study by name.
+        """
         if self.endpoint is None:
             known = models[self.model]
             return replace(known, max_length=self.max_length or known.max_length)
         weights = f"{SERVED}{self.served or self.model}"
         return ModelSpec(self.model, "decoder", weights, self.max_length or DEFAULT_LENGTH)
 
-    def choose_settings(self) -> dict[str, Any]:
-        """Return the settings of its evaluations that differ from their default."""
+    def get_evaluation_settings(self) -> dict[str, Any]:
+        """Return the settings of the model's evaluations, without those at their default."""
         own = {} if self.chat == "auto" else {"chat": self.chat}
         if self.thinking_tokens is None:
             return own
@@ -80,12 +84,12 @@ class PromptedModelConfig(EndpointConfig):
 def find_model_problems(
     path: str, entry: PromptedModelConfig, models: Mapping[str, ModelConfig], hint: str
 ) -> Iterator[Problem]:
-    """Yield problems with the model of an entry.
+    """Yield the problems with the model of an entry of ``prompted``.
 
     Args:
         path: key path of the entry.
         models: models of the config by name.
-        hint: remedy for a model that is not in the config.
+        hint: sentence with the remedy for a model that is not in the config.
     """
     known = models.get(entry.model)
     if entry.endpoint is None and known is None:
@@ -96,26 +100,26 @@ def find_model_problems(
     if entry.endpoint is not None and known is not None:
         yield Problem(
             extend_path(path, "model"),
-            f"{entry.model!r} is also in models, which run on this machine: give the "
-            "endpoint's model another name here, and its name at the endpoint as `served`",
+            f"{entry.model!r} is also in models, which run on this machine. Give the endpoint's "
+            "model another name here, and write its name at the endpoint as `served`.",
         )
     if entry.endpoint is None and known is not None and known.family == "encoder":
         yield Problem(
             extend_path(path, "model"),
-            f"{entry.model!r} is an encoder, which cannot be prompted: name a decoder or "
-            "encoder_decoder",
+            f"{entry.model!r} is an encoder, which cannot be prompted. Name a decoder or "
+            "encoder_decoder.",
         )
     if entry.endpoint is None and entry.thinking_tokens is not None:
         yield Problem(
             extend_path(path, "thinking_tokens"),
-            f"{entry.model!r} runs on this machine, and only endpoints support it: remove it",
+            f"Only an endpoint has this key, but {entry.model!r} runs on this machine. Remove it.",
         )
 
 
-def find_repeated_names(
+def find_duplicate_names(
     entries: Collection[PromptedModelConfig], used: Collection[str]
 ) -> Iterator[Problem]:
-    """Yield the entries whose name is a method's, or that of an earlier entry.
+    """Yield a problem for each entry with the name of a method or of an earlier entry.
 
     Args:
         used: names of methods and of the user's own systems.
@@ -124,7 +128,9 @@ def find_repeated_names(
     for index, entry in enumerate(entries):
         path = extend_path(extend_path("prompted", index), "model")
         if entry.model in used:
-            yield Problem(path, f"{entry.model!r} is a method of the study: give another name")
+            problem = f"{entry.model!r} is the name of a method of the study. Choose another name."
+            yield Problem(path, problem)
         elif entry.model in earlier:
-            yield Problem(path, f"{entry.model!r} is already the name of another entry: remove one")
+            problem = f"Another entry has the name {entry.model!r}, too. Remove one of the two."
+            yield Problem(path, problem)
         earlier.add(entry.model)

@@ -33,7 +33,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A recipe and the models that it is for.
+    """A recipe, and the models that use it.
 
     Attributes:
         adapted: True for models with an adapter.
@@ -50,7 +50,7 @@ _NO_LIMIT = float("inf")
 _SMALL, _BASE = 5e6, 6e7
 """Maximum number of parameters of models like the built-in tiny ones, and of models like MiniLM."""
 
-# An adapter's learning rate is RATE_OF_ADAPTERS times that of its row.
+# An adapter's learning rate is ADAPTER_RATE_FACTOR times that of its row.
 _ROWS = (
     _Row("encoder", False, _SMALL, Recipe(1e-3, 16, 300, 50)),
     _Row("encoder", False, _BASE, Recipe(3e-4, 16, 300, 50, reads="mean")),

@@ -42,7 +42,7 @@ RENAMED: Mapping[str, str] = {
 
 
 def get_new_name(key: str, section: str) -> str:
-    """Return the name in config files of a key that digests name ``key``."""
+    """Return the name that a key of the digests has in config files."""
     return RENAMED.get(extend_path(section, key), key)
 
 

@@ -27,7 +27,7 @@ from tasktransfer.config.places import check_results_folder
 from tasktransfer.config.renamed_keys import restore_old_names
 from tasktransfer.config.training import TrainingConfig
 from tasktransfer.core.digests import compute_digest
-from tasktransfer.core.validation import Problem, describe_unknown, refuse
+from tasktransfer.core.validation import Problem, describe_unknown, raise_problems
 
 TINY_WORLD = "tiny_world"
 ALL: Literal["all"] = "all"
@@ -63,7 +63,7 @@ class DataConfig(Section):
         """Return the path of a dataset's release."""
         return self.release
 
-    def generates(self, dataset: str) -> bool:
+    def is_generated(self, dataset: str) -> bool:
         """Return whether the study generates the dialogues of a dataset."""
         return self.generated
 
@@ -86,10 +86,10 @@ class WholeData(DataConfig):
 
     @field_validator("few_sample")
     @classmethod
-    def _refuse_few_sample(cls, few_sample: bool) -> bool:
+    def _check_few_sample(cls, few_sample: bool) -> bool:
         if few_sample:
             raise ValueError(
-                "found true, but no dataset of this design has a few-sample setting. Remove "
+                "The value is true, but no dataset of this design has a few-sample setting. Remove "
                 "the key, and use training.limit_train instead."
             )
         return few_sample
@@ -108,7 +108,7 @@ class CheckpointConfig(Section):
         kinds = (info.context or {}).get("kinds")
         if kinds is not None and keep != ALL:
             strange = [(index, kind) for index, kind in enumerate(keep) if kind not in kinds]
-            refuse(
+            raise_problems(
                 (f"[{i}]", describe_unknown("kind of stage", kind, kinds)) for i, kind in strange
             )
         return keep
@@ -174,7 +174,7 @@ class CommonConfig(Section):
         return {}
 
     def as_largest(self) -> Self:
-        """Return the config of the largest study to which pending choices may lead."""
+        """Return the config of the largest study that may follow from pending choices."""
         return self
 
     @property
@@ -203,7 +203,7 @@ class CommonConfig(Section):
         return {}
 
     def describe_exclusion(self, dataset: str, task: str) -> str:
-        """Return the change that excludes a task from the study, for messages."""
+        """Return the remedy that removes a task from the study, as part of a message."""
         content = self.model_dump()
         for name in (task, dataset):
             if keys := dict.fromkeys(_find_key_paths(content, name)):
@@ -225,10 +225,10 @@ class CommonConfig(Section):
     @property
     def digest(self) -> str:
         """SHA-256 of the complete config, for the provenance of records."""
-        return compute_digest(self.content())
+        return compute_digest(self.build_digest_content())
 
-    def content(self) -> dict[str, Any]:
-        """Return the content of the digest.
+    def build_digest_content(self) -> dict[str, Any]:
+        """Return the values from which the digest is computed.
 
         Keys that were added later are omitted at their default, and renamed keys have their old
         names, so that older studies keep their digests. ``tracking`` changes no number.
@@ -250,7 +250,7 @@ class CommonConfig(Section):
 
 
 def _find_key_paths(value: Any, name: str, key: str = "") -> Iterator[str]:
-    """Yield the key paths whose value is a name."""
+    """Yield the key paths that have a name as their value."""
     if isinstance(value, Mapping):
         for inner, item in value.items():
             yield from _find_key_paths(item, name, f"{key}.{inner}" if key else str(inner))

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tasktransfer.config.fidelity import FidelityConfig, resolve_switches
-from tasktransfer.config.fields import MOST, NUMBER, BatchSize, Section
+from tasktransfer.config.fields import MAX_COUNT, NUMBER, BatchSize, Section
 from tasktransfer.config.from_core import CoreKey, define_section
 from tasktransfer.core.fidelity import TRAINING, Setting
 from tasktransfer.core.specs import Decays, Training
-from tasktransfer.core.validation import refuse, show
+from tasktransfer.core.validation import format_value, raise_problems
 
-FIDELITY_OF_FETA = tuple(
+TRANSFER_SWITCHES = tuple(
     f"fidelity.{switch}"
     for switch in (
         *("truncated_spans", "span_choice", "inputs", "answers", "several_answers", "multi_label"),
@@ -25,12 +25,12 @@ FIDELITY_OF_FETA = tuple(
 
 They concern spans, sets of labels, generated labels, the toolkit's prompts, and bandits.
 """
-OF_FETA = "remove it, as it has an effect in transfer studies only"
+ONLY_IN_TRANSFER = "Remove it, because it has an effect in transfer studies only"
 
-OF_ROUNDS = ("round_updates", "patience")
-"""Keys for the length of a round and for early stopping, in designs that have them."""
+ROUND_KEYS = ("round_updates", "patience")
+"""Keys of some designs: the length of a round, and early stopping."""
 
-_SIZE = (Field(ge=1, le=MOST),)
+_SIZE = (Field(ge=1, le=MAX_COUNT),)
 
 # A type checker reads each key as Any.
 _Keys: Any = define_section(
@@ -111,7 +111,7 @@ class TrainingConfig(_Keys):  # type: ignore[misc]
     """Hyperparameters (paper, Appendix B). The designs define the length of training."""
 
     without_effect: ClassVar[Mapping[str, str]] = {}
-    """Key → remedy, for keys that change no number in a design.
+    """Key → remedy (a sentence without full stop), for keys that change no number in a design.
 
     They would still change the digests of its results, so setting them is an error.
     """
@@ -134,15 +134,16 @@ class TrainingConfig(_Keys):  # type: ignore[misc]
         fidelity = info.data.get("fidelity")
         if wanted and fidelity is not None and not resolve_switches(fidelity)[1].backbone_dropout:
             raise ValueError(
-                "found true, but fidelity.backbone_dropout is false, so the model trains in "
-                "evaluation mode, in which layers are not recomputed. Change one of the two."
+                "The value is true, but fidelity.backbone_dropout is false, so that the model "
+                "trains in evaluation mode, in which layers are not recomputed. Change one of the "
+                "two."
             )
         return wanted
 
     @model_validator(mode="after")
-    def _has_effect(self) -> Self:
-        refuse(
-            (f".{key}", f"found {show(value)}, which has no effect in this design: {remedy}")
+    def _refuse_ineffective_keys(self) -> Self:
+        raise_problems(
+            (f".{key}", f"The value is {format_value(value)}, which has no effect here. {remedy}.")
             for key, remedy, value in self._find_ineffective_keys()
         )
         return self
@@ -157,17 +158,10 @@ class TrainingConfig(_Keys):  # type: ignore[misc]
             if value != default:
                 yield key, remedy, value
 
-    @property
-    def cuts(self) -> str:
-        """Limits on the number of instances, for captions. Empty if there are none."""
-        names = ("limit_train", "limit_dev", "limit_test")
-        limits = {name: getattr(self, name) for name in names}
-        return ", ".join(f"{name} {limit}" for name, limit in limits.items() if limit is not None)
-
     def resolve(self) -> dict[str, Any]:
-        """Return the fields of ``core.specs.Training``, with ``auto`` and switches resolved."""
+        """Return the values of ``core.specs.Training``, with ``auto`` and switches resolved."""
         setting, switches = resolve_switches(self.fidelity)
-        values = self.model_dump(exclude={*OF_ROUNDS, "recipe"})
+        values = self.model_dump(exclude={*ROUND_KEYS, "recipe"})
         for key, value in TRAINING[setting].items():
             if values[key] == "auto":
                 values[key] = value

@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from tasktransfer.core.validation import MAX_PROBLEMS, Problem, extend_path, show
+from tasktransfer.core.validation import MAX_PROBLEMS, Problem, extend_path, format_value
 from tasktransfer.errors import ConfigError
 from tasktransfer.files.locations import format_location
 from tasktransfer.files.regular import open_regular
@@ -68,7 +68,7 @@ class Document:
         """Return the value of a top-level key, or None if it is missing."""
         return self.value.get(key) if isinstance(self.value, dict) else None
 
-    def error(self, problems: Iterable[Problem]) -> ConfigError:
+    def build_error(self, problems: Iterable[Problem]) -> ConfigError:
         """Return one error with all problems, each with its line, sorted by line."""
         distinct = dict.fromkeys([*self.problems, *problems])
         ordered = sorted(distinct, key=lambda problem: self.lines.get(problem.path, math.inf))
@@ -78,12 +78,12 @@ class Document:
         ]
         if len(texts) == 1:
             return ConfigError(texts[0])
-        count = f"{len(texts)} problems{' or more' if len(texts) >= MAX_PROBLEMS else ''}"
-        return ConfigError(f"{count} in {self.file}:\n" + "\n".join(f"  {text}" for text in texts))
+        count = f"{len(texts)} {'or more ' if len(texts) >= MAX_PROBLEMS else ''}problems"
+        return ConfigError(f"{self.file} has {count}:\n" + "\n".join(f"  {text}" for text in texts))
 
 
 class _UnreadableError(Exception):
-    """A text is refused, with the reason and line number (from 1; None for the whole text)."""
+    """A text that cannot be read, with the line number (from 1; None for the whole text)."""
 
     def __init__(self, reason: str, line: int | None = None) -> None:
         super().__init__(reason)
@@ -143,17 +143,17 @@ def _read_text(path: Path) -> str:
 def _parse_document(text: str, source: str) -> Document:
     loader = None
     try:
-        _measure(yaml.parse(text, Loader=Loader))
+        _check_extent(yaml.parse(text, Loader=Loader))
         loader = Loader(text)
         node, builder = loader.get_single_node(), _Builder(loader)
-        value = builder.value(node) if node else None
+        value = builder.build_value(node) if node else None
         return Document(value, source, builder.lines, tuple(builder.problems))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        reason = f"not valid YAML: {error.problem or error.context}"
+        reason = f"This is not valid YAML ({error.problem or error.context}). Correct the line."
         raise _UnreadableError(reason, mark.line + 1 if mark else None) from error
     except yaml.YAMLError as error:
-        raise _UnreadableError(f"not valid YAML: {error}") from error
+        raise _UnreadableError(f"This is not valid YAML ({error}). Correct it.") from error
     except ValueError as error:
         # PyYAML raises a bare ValueError for impossible dates (2022-99-99).
         raise _UnreadableError(f"A value cannot be read ({error}). Put it in quotes.") from error
@@ -167,19 +167,27 @@ def _parse_document(text: str, source: str) -> Document:
 
 @dataclass(slots=True)
 class _Extent:
-    """The size of a value with aliases expanded: number of values (with itself) and of levels."""
+    """The size of a value with expanded aliases.
+
+    Attributes:
+        anchor: anchor of the value, None if it has none.
+        values: number of values in it, including itself.
+        levels: number of nested levels below it.
+    """
 
     anchor: str | None
     values: int = 1
     levels: int = 0
 
-    def take(self, part: _Extent) -> None:
+    def add_part(self, part: _Extent) -> None:
         self.values += part.values
         self.levels = max(self.levels, part.levels + 1)
 
 
-def _measure(events: Iterator[Any]) -> None:
-    """Raise an error if a text is too deep, has too many values with aliases expanded, or a tag.
+def _check_extent(events: Iterator[Any]) -> None:
+    """Raise an error if a text has a tag, too many nested levels, or too many values.
+
+    Aliases count as the values that they stand for.
 
     Events are counted one by one, so that the error comes before memory or stack are exhausted.
     """
@@ -193,14 +201,14 @@ def _measure(events: Iterator[Any]) -> None:
         elif isinstance(event, yaml.AliasEvent):
             if any(outer.anchor == event.anchor for outer in around):
                 raise _UnreadableError(
-                    f"The YAML is not valid, because *{event.anchor} contains itself.", line
+                    f"The alias *{event.anchor} contains itself. Remove it.", line
                 )
             part = anchored.get(event.anchor, _Extent(None))
             total += part.values
         elif isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent):
             if event.tag is not None:
                 remedy = "Write the value without a tag, and text in quotes"
-                tag = show(event.tag)
+                tag = format_value(event.tag)
                 raise _UnreadableError(f"The tag {tag} cannot be used. {remedy}.", line)
             part = _Extent(event.anchor)
             total += 1
@@ -209,10 +217,10 @@ def _measure(events: Iterator[Any]) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             around.append(part)
         else:
-            around[-1].take(part)
+            around[-1].add_part(part)
             anchored |= {part.anchor: part} if part.anchor else {}
         if len(around) + part.levels > MAX_DEPTH:
-            raise _UnreadableError(f"The file is nested more than {MAX_DEPTH} levels deep.", line)
+            raise _UnreadableError(f"The file has more than {MAX_DEPTH} nested levels.", line)
         if total > MAX_VALUES:
             raise _UnreadableError(
                 f"The file contains more than {MAX_VALUES:,} values after its aliases are "
@@ -232,61 +240,72 @@ class _Builder:
         self.lines: dict[str, int] = {}
         self.problems: list[Problem] = []
 
-    def value(self, node: yaml.Node, path: str = "") -> Any:
+    def build_value(self, node: yaml.Node, path: str = "") -> Any:
         """Return the value of a node at a key path."""
         self.lines.setdefault(path, node.start_mark.line + 1)
         if isinstance(node, yaml.MappingNode):
             return self._build_mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
             return [
-                self.value(item, extend_path(path, index)) for index, item in enumerate(node.value)
+                self.build_value(item, extend_path(path, index))
+                for index, item in enumerate(node.value)
             ]
         return self._build_scalar(node, path)
 
     def _build_mapping(self, node: yaml.MappingNode, path: str) -> dict[Any, Any]:
         first: dict[str, int] = {}
         own = [key_node for key_node, _ in node.value if key_node.tag != _MERGE]
-        for key, line in ((self._key(key_node), key_node.start_mark.line + 1) for key_node in own):
+        for key, line in (
+            (self._read_key(key_node), key_node.start_mark.line + 1) for key_node in own
+        ):
             if key in first:
-                message = f"duplicate key, on lines {first[key]} and {line}: remove one of the two"
-                self._refuse(extend_path(path, key), message)
+                message = f"The key is on the lines {first[key]} and {line}. Remove one of the two."
+                self._add_problem(extend_path(path, key), message)
             first.setdefault(key, line)
         self._loader.flatten_mapping(node)
         result = {}
         for key_node, value_node in node.value:
-            key = self._key(key_node)
+            key = self._read_key(key_node)
             below = extend_path(path, key)
             self.lines[below] = key_node.start_mark.line + 1
             if key_node.tag != _TEXT:
-                self._refuse(below, "a key is not a name: remove it, or put it in quotes")
-            result[key] = self.value(value_node, below)
+                self._add_problem(below, "The key is not a text. Remove it, or put it in quotes.")
+            result[key] = self.build_value(value_node, below)
         return result
 
-    def _key(self, node: yaml.Node) -> str:
-        """Return the text of a key. Only names are valid, not null, dates and numbers."""
+    def _read_key(self, node: yaml.Node) -> str:
+        """Return the text of a key.
+
+        Raises:
+            _UnreadableError: the key is a list or mapping, or is too long.
+        """
         line = node.start_mark.line + 1
         if not isinstance(node, yaml.ScalarNode):
-            raise _UnreadableError("The YAML is not valid, because a key is not a name.", line)
+            raise _UnreadableError("The key is a list or mapping. Write a text as the key.", line)
         if len(node.value) > MAX_KEY:
-            text = f"the key {show(node.value)} is longer than any key of a study"
+            text = (
+                f"The key {format_value(node.value)} is longer than any key of a study. Remove it."
+            )
             raise _UnreadableError(text, line)
         return str(node.value)
 
     def _build_scalar(self, node: yaml.Node, path: str) -> Any:
-        """Return a scalar value. A number that YAML versions read differently is a problem."""
+        """Return the value of a scalar; add a problem if YAML versions read it differently."""
         text, is_number = node.value, node.tag in (_INTEGER, _FLOAT)
         if is_number and len(text) > MAX_DIGITS:
-            message = f"found {show(text)}, a number of {len(text):,} digits: write fewer"
-            return self._refuse(path, message)
+            message = (
+                f"The value {format_value(text)} is a number of {len(text):,} digits. Write fewer."
+            )
+            return self._add_problem(path, message)
         value = self._loader.construct_object(node)
         if is_number and _TWO_READINGS.fullmatch(text):
-            return self._refuse(
+            return self._add_problem(
                 path,
-                f"found {text}, which YAML reads as {show(value)}: write a number in decimal "
-                "digits only, without leading zeros, '_' or ':', and text in quotes",
+                f"The value is {text}, which YAML reads as {format_value(value)}. Write a number "
+                "in decimal digits only, without leading zeros, '_' or ':', and text in quotes.",
             )
         return value
 
-    def _refuse(self, path: str, message: str) -> object:
+    def _add_problem(self, path: str, message: str) -> object:
         self.problems.append(Problem(path, message))
         return UNREADABLE

@@ -26,31 +26,31 @@ def add_ancestors(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     return tuple(ordered.values())
 
 
-def collect_stages(nodes: Iterable[Node], but: Container[int] = ()) -> dict[int, Stage]:
-    """Return all stages among nodes and their ancestors, by the id of the object.
+def collect_stages(nodes: Iterable[Node], skip: Container[int] = ()) -> dict[int, Stage]:
+    """Return all stages among nodes and their ancestors, by Python's id of the object.
 
     Equal stages that are requested with several selections are several objects.
 
     Args:
-        but: ids of objects to skip.
+        skip: ids of objects to leave out, with their ancestors.
     """
-    asked: dict[int, Stage] = {}
+    stages: dict[int, Stage] = {}
 
     def visit(node: Node) -> None:
-        if id(node) in asked or id(node) in but:
+        if id(node) in stages or id(node) in skip:
             return
         if isinstance(node, Stage):
-            asked[id(node)] = node
+            stages[id(node)] = node
         for used in (*node.uses, *(start.stage for start in list_starts(node) if start.stage)):
             visit(used)
 
     for node in nodes:
         visit(node)
-    return asked
+    return stages
 
 
 def list_starts(node: Node) -> tuple[Start, ...]:
-    """Return the rounds of stages whose parameters a node reads."""
+    """Return the rounds of stages whose parameters a node loads."""
     if isinstance(node, Stage):
         return node.starts
     if isinstance(node, Data):

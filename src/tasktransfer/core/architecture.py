@@ -23,7 +23,7 @@ FILE = "architecture.json"
 
 ArchitectureKind = Literal["lstm", "lstm_attention", "bilstm_attention", "hred", "transformer"]
 
-_OF_TRANSFORMERS = ("heads", "feed_forward", "dropout")
+_TRANSFORMER_FIELDS = ("heads", "feed_forward", "dropout")
 """Fields that a recurrent model does not read."""
 
 
@@ -56,7 +56,7 @@ class Architecture:
 
         Fields that its kind does not use have their default there, because they change no number.
         """
-        return RECIPE + to_canonical_json(list_plain_fields(self._as_read))
+        return RECIPE + to_canonical_json(list_plain_fields(self._with_read_fields))
 
     @property
     def has_dropout(self) -> bool:
@@ -64,10 +64,10 @@ class Architecture:
         return self.kind == "transformer"
 
     @property
-    def _as_read(self) -> Architecture:
+    def _with_read_fields(self) -> Architecture:
         if self.kind == "transformer":
             return self
-        unread = {f.name: f.default for f in fields(self) if f.name in _OF_TRANSFORMERS}
+        unread = {f.name: f.default for f in fields(self) if f.name in _TRANSFORMER_FIELDS}
         return replace(self, **unread)  # type: ignore[arg-type]
 
     def count_parameters(self, vocabulary: int) -> int:
@@ -95,8 +95,8 @@ def parse_weights(weights: str) -> Architecture:
     return Architecture(**json.loads(weights.removeprefix(RECIPE)))
 
 
-def read_saved(folder: Path) -> dict[str, object] | None:
-    """Return the metadata of the built model in a folder, or None for other checkpoints.
+def read_metadata(folder: Path) -> dict[str, object] | None:
+    """Return the metadata of the built model in a folder, or None for another checkpoint.
 
     Raises:
         ModelError: the file is damaged.
@@ -113,15 +113,15 @@ def read_saved(folder: Path) -> dict[str, object] | None:
     return content
 
 
-def refuse_other(folder: Path, weights: str) -> None:
+def check_architecture(folder: Path, weights: str) -> None:
     """Raise ModelError if a folder contains a snapshot of another architecture than ``weights``."""
-    saved = read_saved(folder)
+    saved = read_metadata(folder)
     wanted = list_plain_fields(parse_weights(weights))
     if saved is None or saved["architecture"] != wanted:
         found = "no architecture" if saved is None else to_canonical_json(saved["architecture"])
         raise ModelError(
-            f"{folder / FILE}: The snapshot has another architecture (found {found}, expected "
-            f"{to_canonical_json(wanted)}). Remove the folder and train the stage again."
+            f"{folder / FILE}: The snapshot has the architecture {found}, but the stage has "
+            f"{to_canonical_json(wanted)}. Remove the folder and train the stage again."
         )
 
 
@@ -136,11 +136,11 @@ def _count_bilstm_parameters(inputs: int, units: int, layers: int) -> int:
     return first + (layers - 1) * 8 * units * (3 * units + 2)
 
 
-def _count_transformer_parameters(of: Architecture) -> int:
-    width = of.units
+def _count_transformer_parameters(architecture: Architecture) -> int:
+    width, inner = architecture.units, architecture.feed_forward
     attention = 4 * width * (width + 1)
-    block = 2 * width * of.feed_forward + of.feed_forward + width
+    block = 2 * width * inner + inner + width
     norm = 2 * width
     encoder = attention + block + 2 * norm
     decoder = 2 * attention + block + 3 * norm
-    return of.layers * (encoder + decoder) + 2 * norm
+    return architecture.layers * (encoder + decoder) + 2 * norm

@@ -21,7 +21,7 @@ from tasktransfer.errors import ConfigError
 Rule = Literal["exp3", "ucb1"]
 RULES: tuple[Rule, ...] = ("exp3", "ucb1")
 
-KEPT = 0.9
+REWARD_DECAY = 0.9
 """Decay of UCB1's exponential moving average of rewards. The paper gives no value."""
 
 
@@ -40,7 +40,7 @@ class Bandit:
         rewards: value per source: for EXP3 the sum of its rewards divided by their sampling
             probabilities, for UCB1 their moving average.
         explored: EXP3's exploration rate in the previous turn.
-        drawn: probabilities of the sources in each turn since the last ``take_weights``.
+        drawn: probabilities of the sources in each turn since the last ``pop_weights``.
     """
 
     rule: Rule
@@ -56,7 +56,7 @@ class Bandit:
 
     @staticmethod
     def start(stage: Stage) -> Bandit | None:
-        """Return the initial bandit of a stage, or None if its sampler is not a bandit.
+        """Return a new bandit for a stage, or None if its sampler is not a bandit.
 
         Raises:
             ConfigError: the stage has no source, or no target: a single task on which it is
@@ -93,38 +93,38 @@ class Bandit:
     def probabilities(self) -> list[float]:
         """Probability of each source in this turn."""
         if self.rule == "exp3":
-            return exp3(self.rewards, self.explored, self.exploration)
-        best = ucb1(self.rewards, self.pulls)
+            return compute_exp3_probabilities(self.rewards, self.explored, self.exploration)
+        best = choose_ucb1_arm(self.rewards, self.pulls)
         return [float(index == best) for index in range(len(self.sources))]
 
-    def choose(self) -> tuple[str, str]:
-        """Return the target, and the source chosen for this turn."""
+    def choose_source(self) -> tuple[str, str]:
+        """Choose the source of this turn; return the target and the source."""
         shares = self.probabilities
         (source,) = Random(f"{self.seed} {self.turns}").choices(self.sources, shares)
         self.drawn.append(shares)
         return self.target, source
 
-    def learn(self, source: str, reward: float) -> None:
-        """End a turn by updating the state with its reward."""
+    def add_reward(self, source: str, reward: float) -> None:
+        """Update the state with the reward of a turn, which ends the turn."""
         index = self.sources.index(source)
         if self.rule == "exp3":
             self.rewards[index] += reward / self.drawn[-1][index]
             self.explored = self.exploration
         else:
             before = self.rewards[index]
-            kept = KEPT if self.pulls[index] else 0.0
+            kept = REWARD_DECAY if self.pulls[index] else 0.0
             self.rewards[index] = kept * before + (1 - kept) * reward
         self.pulls[index] += 1
         self.turns += 1
 
-    def take_weights(self) -> dict[str, float]:
-        """Return source → its mean probability since the last call, and reset the means."""
-        means = [fmean(of_source) for of_source in zip(*self.drawn, strict=True)]
+    def pop_weights(self) -> dict[str, float]:
+        """Return the mean probability of each source since the last call, and reset the means."""
+        means = [fmean(values) for values in zip(*self.drawn, strict=True)]
         self.drawn.clear()
         return dict(zip(self.sources, means, strict=True))
 
 
-def exp3(rewards: Sequence[float], before: float, now: float) -> list[float]:
+def compute_exp3_probabilities(rewards: Sequence[float], before: float, now: float) -> list[float]:
     """Return the arms' probabilities: (1 − K now) exp(before R) / Σ exp(before R) + now.
 
     Args:
@@ -138,7 +138,7 @@ def exp3(rewards: Sequence[float], before: float, now: float) -> list[float]:
     return [(1 - len(rewards) * now) * share / sum(shares) + now for share in shares]
 
 
-def ucb1(means: Sequence[float], pulls: Sequence[int]) -> int:
+def choose_ucb1_arm(means: Sequence[float], pulls: Sequence[int]) -> int:
     """Return the arm with the largest mean + sqrt(2 ln t / n).
 
     t is the total number of turns, n the number of turns of the arm. Before that each arm has one

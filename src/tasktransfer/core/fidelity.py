@@ -53,15 +53,19 @@ class Fidelity:
         for name, switches in _NAMED.items():
             if self == switches:
                 return name
-        return self.changed
+        return self.changed_switches
 
     @property
-    def of_encoding(self) -> dict[str, Any]:
+    def encoding_switches(self) -> dict[str, Any]:
         """Switches that affect token ids and differ from their default."""
-        return {name: value for name, value in self.changed.items() if name in _OF_ENCODING}
+        return {
+            name: value
+            for name, value in self.changed_switches.items()
+            if name in _ENCODING_SWITCHES
+        }
 
     @property
-    def changed(self) -> dict[str, Any]:
+    def changed_switches(self) -> dict[str, Any]:
         """Switches that differ from their default."""
         return {
             each.name: value
@@ -72,7 +76,7 @@ class Fidelity:
 
 DEFAULT = Fidelity()
 
-_OF_ENCODING = ("several_answers", "lost_spans", "inputs", "answers", "generation_length")
+_ENCODING_SWITCHES = ("several_answers", "lost_spans", "inputs", "answers", "generation_length")
 
 _NAMED = {
     "default": DEFAULT,
@@ -111,7 +115,7 @@ TRAINING: Mapping[Setting, Mapping[str, str]] = {
 
 
 def get_scoring(identity: Any) -> Scoring:
-    """Return how a stage was scored, from the ``fidelity`` of its identity."""
+    """Return the scoring rules of a stage, from the ``fidelity`` of its identity."""
     if isinstance(identity, Mapping):
         return "tlidb" if identity.get("scoring") == "tlidb" else "default"
     return "tlidb" if identity == "tlidb" else "default"

@@ -28,7 +28,7 @@ from tasktransfer.core.steps import Step
 from tasktransfer.core.versions import RECIPE_VERSION
 from tasktransfer.errors import ConfigError
 
-MOST_NODES = 50_000
+MAX_NODES = 50_000
 """Maximum number of nodes of a plan, eight times that of the largest paper.
 
 Opening such a plan takes about 10 s. Snakemake needs 30 s and 0.5 GB for 20,000 nodes.
@@ -96,7 +96,7 @@ class Plan:
         return {node.digest[:SHORT]: node for node in self.nodes}
 
     @cached_property
-    def _method_of(self) -> dict[str, str]:
+    def _methods_by_digest(self) -> dict[str, str]:
         judged: dict[str, str] = {}
         for run in self.runs:
             if isinstance(run.outcome, Outcome) and len(run.outcome.stages) == 1:
@@ -108,76 +108,76 @@ class Plan:
 
         For a stage that only serves as a start of others, return its kind in parentheses.
         """
-        return self._method_of.get(stage.digest, f"({stage.kind})")
+        return self._methods_by_digest.get(stage.digest, f"({stage.kind})")
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
         """Values of ``get_group``: methods in the order of the runs, then kinds of stages."""
         kinds = (self.get_group(stage) for stage in self.stages)
-        return tuple(dict.fromkeys([*self._method_of.values(), *kinds]))
+        return tuple(dict.fromkeys([*self._methods_by_digest.values(), *kinds]))
 
-    def counts(self) -> dict[str, int]:
-        """Return the number of runs per method, with separate counts for variants."""
+    def count_runs(self) -> dict[str, int]:
+        """Return the number of runs of each method, with separate counts for variants."""
         return dict(Counter(", ".join(filter(None, (r.method, r.variant))) for r in self.runs))
 
 
-def refuse_large(count: int) -> None:
+def check_plan_size(count: int) -> None:
     """Raise an error if a plan has too many runs or nodes, before it exhausts memory or time.
 
     Raises:
-        PlanTooLargeError: they are more than ``MOST_NODES``.
+        PlanTooLargeError: they are more than ``MAX_NODES``.
     """
-    if count > MOST_NODES:
+    if count > MAX_NODES:
         raise PlanTooLargeError(
-            f"The study requests {count:,} runs or more, but the maximum of a plan is "
-            f"{MOST_NODES:,}"  # the caller adds which keys to lower
+            f"The study has {count:,} runs or more, but the maximum of a plan is "
+            f"{MAX_NODES:,}"  # the caller adds which keys to lower
         )
 
 
 class PlanTooLargeError(ConfigError):
-    """A config asks for more runs or nodes than a plan may have."""
+    """A config has more runs or nodes than a plan may have."""
 
 
 class PlanBuilder:
     """A builder that collects runs and their nodes, so that equal nodes are one object.
 
     Args:
-        name_of: function that returns kind and label of a step's stage, for paths and people.
-        recipe_of: function that returns the recipe version of a training run with some tasks of a
+        name_stage: function that returns kind and label of a step's stage, for paths and people.
+        get_recipe: function that returns the recipe version of a training run with some tasks of a
             dataset, for a family; None for the general version.
     """
 
     def __init__(
         self,
-        name_of: Callable[[Step, tuple[Start, ...]], tuple[str, str]],
-        recipe_of: Callable[[str, tuple[str, ...], Family], int] | None = None,
+        name_stage: Callable[[Step, tuple[Start, ...]], tuple[str, str]],
+        get_recipe: Callable[[str, tuple[str, ...], Family], int] | None = None,
     ) -> None:
-        self._name_of = name_of
-        self._recipe_of = recipe_of or (lambda dataset, tasks, family: RECIPE_VERSION)
+        self._name_stage = name_stage
+        self._get_recipe = get_recipe or (lambda dataset, tasks, family: RECIPE_VERSION)
         self._stages: dict[str, list[Stage]] = defaultdict(list)
         """Digest → the stage's variants that steps request, with different selections."""
         self._nodes: dict[str, Node] = {}
-        self._asked: dict[int, Stage] = {}
-        """Stages that runs and nodes of the plan request, by the id of the object."""
+        self._requests: dict[int, Stage] = {}
+        """Stages that runs and nodes of the plan request, by Python's id of the object."""
         self._runs: list[Run] = []
 
-    def add(self, run: Run) -> None:
+    def add_run(self, run: Run) -> None:
         """Add a run with its outcome and evaluations and all their ancestors."""
         self._runs.append(run)
-        refuse_large(max(len(self._runs), len(self._nodes)))
+        check_plan_size(max(len(self._runs), len(self._nodes)))
         for node in add_ancestors((*run.judged, *run.evaluations)):
             self._nodes.setdefault(node.digest, node)
-        self._asked.update(collect_stages((*run.judged, *run.evaluations), self._asked))
+        self._requests.update(collect_stages((*run.judged, *run.evaluations), self._requests))
 
-    def expect(self, stage: Stage) -> None:
+    def register_stage(self, stage: Stage) -> None:
         """Register a stage that a choice may request later.
 
         If the stage is already in the plan with another selection, it selects a round for this one,
         too.
         """
-        self._asked[id(stage)] = stage
+        self._requests[id(stage)] = stage
 
-    def stages(
+    def build_stages(
         self,
         steps: Sequence[Step],
         data: Data,
@@ -200,9 +200,9 @@ class PlanBuilder:
                 begin
                 if isinstance(begin, Start)
                 else Start(stages[begin.step], begin.at, begin.parts, begin.into, begin.merged)
-                for begin in step.starts(before)
+                for begin in step.resolve_starts(before)
             )
-            kind, label = self._name_of(step, starts)
+            kind, label = self._name_stage(step, starts)
             read, trained = step.data or data, step.model or model
             involved = (*step.train_tasks, *step.selection.tasks, *(step.test_on or ()))
             stage = Stage(
@@ -220,10 +220,10 @@ class PlanBuilder:
                 trains=step.trains,
                 sampler=step.sampler,
                 tests=None if step.test_on is None else tuple(sorted(step.test_on)),
-                recipe=self._recipe_of(read.name, involved, trained.family),
+                recipe=self._get_recipe(read.name, involved, trained.family),
             )
             stages[step] = self._register_stage(stage)
-            refuse_large(len(self._stages))
+            check_plan_size(len(self._stages))
             before = step
         return stages
 
@@ -242,16 +242,16 @@ class PlanBuilder:
         equal.append(stage)
         return stage
 
-    def plan(self, choices: Sequence[Choice] = ()) -> Plan:
+    def build_plan(self, choices: Sequence[Choice] = ()) -> Plan:
         """Return the plan of all added runs, with nodes in topological order.
 
         Each stage has the selections of all nodes that request it.
         """
-        asked: dict[str, list[Stage]] = defaultdict(list)
-        for stage in self._asked.values():
-            asked[stage.digest].append(stage)
+        requests: dict[str, list[Stage]] = defaultdict(list)
+        for stage in self._requests.values():
+            requests[stage.digest].append(stage)
         nodes = (
-            merge_selections(node, asked[node.digest]) if isinstance(node, Stage) else node
+            merge_selections(node, requests[node.digest]) if isinstance(node, Stage) else node
             for node in self._nodes.values()
         )
         return Plan(tuple(self._runs), tuple(nodes), tuple(choices))

@@ -31,7 +31,7 @@ class Run:
     variant: str = ""
 
     @property
-    def results_in(self) -> tuple[Node, ...]:
+    def result_nodes(self) -> tuple[Node, ...]:
         """Nodes whose records have the run's numbers: its fit and its evaluations.
 
         A run without them has its numbers in the record of its last stage.

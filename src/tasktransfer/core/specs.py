@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
 from tasktransfer.core.fidelity import DEFAULT, Fidelity
-from tasktransfer.core.versions import select_raised
+from tasktransfer.core.versions import select_later_versions
 
 Family = Literal["encoder", "decoder", "encoder_decoder", "dual_encoder"]
 FAMILIES: tuple[Family, ...] = ("encoder", "decoder", "encoder_decoder")
@@ -56,7 +56,7 @@ REFUSE_UNKNOWN = {"extra": "forbid"}
 
 
 def list_plain_fields(value: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass with plain values.
+    """Return the values of a dataclass by field name, without copying them.
 
     ``asdict`` makes deep copies, which is slow for thousands of stages.
     """
@@ -67,7 +67,7 @@ AdapterStart = Literal["continue", "merge", "stack"]
 """Use of the source run's adapter: train it further; merge it into the weights and train a new one;
 or freeze it and train a new one next to it."""
 
-RATE_OF_ADAPTERS = 10
+ADAPTER_RATE_FACTOR = 10
 """Default ratio of an adapter's learning rate to that of fully trained models."""
 
 
@@ -84,8 +84,8 @@ class LowRank:
             layers except the output layer.
         dropout: dropout rate of A's input.
         start: see ``AdapterStart``. It is part of the identity of stages that start from others.
-        learning_rate: None for ``RATE_OF_ADAPTERS`` times ``Training.learning_rate``. The value is
-            part of the identity of the training.
+        learning_rate: None for ``ADAPTER_RATE_FACTOR`` times ``Training.learning_rate``. The value
+            is part of the identity of the training.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -142,10 +142,10 @@ class ModelSpec:
     adapter: LowRank | None = None
 
     def apply_learning_rate(self, training: Training) -> Training:
-        """Return the hyperparameters with the learning rate of the adapter, if there is one."""
+        """Return the hyperparameters with the learning rate of the model's adapter, if any."""
         if self.adapter is None:
             return training
-        rate = self.adapter.learning_rate or training.learning_rate * RATE_OF_ADAPTERS
+        rate = self.adapter.learning_rate or training.learning_rate * ADAPTER_RATE_FACTOR
         return replace(training, learning_rate=float(f"{rate:.12g}"))
 
     @property
@@ -278,7 +278,7 @@ class Training:
         updates = math.ceil((least if self.updates is None else self.updates) * tasks / batches)
         return updates if self.updates is not None else max(self.epochs * in_epoch, updates)
 
-    def lengthen(self, factor: int) -> Training:
+    def multiply_budget(self, factor: int) -> Training:
         """Return the hyperparameters with a budget that is a multiple of this one."""
         return replace(
             self,
@@ -322,7 +322,7 @@ OPEN = Rounds()
 """Rounds without defaults."""
 
 
-_OF_DISK = ("keep", "rounds")
+_DISK_FIELDS = ("keep", "rounds")
 """Fields of ``Selection`` that define which checkpoints are kept and change no number."""
 
 
@@ -354,12 +354,12 @@ class Selection:
     keep: Keep = "best"
     rounds: tuple[int, ...] = ()
 
-    def keeps(self, number: int) -> bool:
+    def keeps_round(self, number: int) -> bool:
         """Return whether the parameters of a round are kept."""
         return self.keep == "every" and (not self.rounds or number in self.rounds)
 
     def merge_rounds(self, other: Selection) -> Selection:
-        """Return the same selection, keeping the rounds that either selection keeps."""
+        """Return this selection, which then also keeps the rounds that the other one keeps."""
         both = [selection for selection in (self, other) if selection.keep == "every"]
         if not both:
             return self
@@ -376,8 +376,8 @@ class Selection:
         values = {
             field.name: value
             for field in fields(self)
-            if field.name not in ("tasks", *_OF_DISK)
+            if field.name not in ("tasks", *_DISK_FIELDS)
             and (value := getattr(self, field.name)) != field.default
         }
-        versions = select_raised("measure", (self.measure,))
+        versions = select_later_versions("measure", (self.measure,))
         return {**values, "versions": versions} if versions else values

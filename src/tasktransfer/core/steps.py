@@ -12,7 +12,7 @@ from tasktransfer.core.specs import ModelSpec, Sampler, Selection, Training
 
 @dataclass(frozen=True, eq=False)
 class From:
-    """The parameters of a step as a start, see ``nodes.Start``."""
+    """A start from the parameters of another step, see ``nodes.Start``."""
 
     step: Step
     at: Round = "best"
@@ -47,8 +47,8 @@ class Step:
     model: ModelSpec | None = None
     training: Training | None = None
 
-    def starts(self, before: Step | None) -> tuple[Begin, ...]:
-        """Return the step's starts.
+    def resolve_starts(self, before: Step | None) -> tuple[Begin, ...]:
+        """Return the starts of the step, with ``previous`` resolved to a step.
 
         Args:
             before: previous step of the method, None for the first step.

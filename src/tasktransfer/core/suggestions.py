@@ -7,10 +7,10 @@ from difflib import get_close_matches
 
 
 def suggest_name(name: str, names: Iterable[str]) -> str:
-    """Return `` (did you mean 'x'?)`` or an empty text.
+    """Return the sentence `` Did you mean 'x'?`` with the nearest name, or an empty text.
 
     The comparison ignores case, because "friends" for "Friends" is a likely mistake.
     """
-    by_casefold = {each.casefold(): each for each in names}
+    by_casefold = {known.casefold(): known for known in names}
     close = get_close_matches(name.casefold(), by_casefold, n=1, cutoff=0.5)
-    return f" (did you mean {by_casefold[close[0]]!r}?)" if close else ""
+    return f" Did you mean {by_casefold[close[0]]!r}?" if close else ""

@@ -1,4 +1,4 @@
-"""Readable messages for pydantic's errors: key path, value, expected value, remedy.
+"""Readable messages for pydantic's errors: key path, value, valid values, remedy.
 
 Pydantic reports the place and kind of a problem. The valid keys and their descriptions come from
 the JSON schema that pydantic generates for the same types.
@@ -37,7 +37,7 @@ class Problem:
 
     Attributes:
         path: key path, such as ``datasets.Friends.tasks[1]``.
-        message: description with value and remedy.
+        message: whole sentences with the value and the remedy.
     """
 
     path: str
@@ -54,28 +54,38 @@ def extend_path(path: str, key: str | int) -> str:
     return f"{path}.{key}" if path else key
 
 
-def show(value: Any) -> str:
-    """Return a value for a message, in YAML's notation and truncated to a readable length."""
+def format_value(value: Any) -> str:
+    """Return a value in YAML's notation for a message, truncated to a readable length."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     text = str(value) if isinstance(value, date) else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def describe_unknown(what: str, name: Any, names: Sequence[str], hint: str | None = None) -> str:
+def describe_wrong_value(value: Any, expected: str) -> str:
+    """Return the sentence about a value that is not as expected, such as ``a number above 0``."""
+    return f"The value is {format_value(value)}, but it must be {expected}."
+
+
+def describe_unknown(
+    what: str, name: Any, names: Sequence[str], hint: str | None = None, *, owner: str | None = None
+) -> str:
     """Return the message about a name that is not in ``names``.
 
     Args:
         what: kind of thing that has the name.
-        hint: text that replaces the suggestion of the nearest name.
+        hint: sentence that replaces the suggestion of the nearest name.
+        owner: name of the thing that has the names, such as a dataset with its tasks.
     """
     meant = suggest_name(name, names) if isinstance(name, str) else ""
-    advice = f" ({hint})" if hint else meant
-    return f"unknown {what} {show(name)}{advice}; expected one of {', '.join(names)}"
+    advice = f" {hint}" if hint else meant
+    choices = f" Choose one of {', '.join(dict.fromkeys(names))}." if names else ""
+    subject = f"The {what} {format_value(name)}" + (f" of {owner}" if owner else "")
+    return f"{subject} is unknown.{advice}{choices}"
 
 
-def refuse(problems: Iterable[tuple[str, str]]) -> None:
-    """Raise an error if there are problems. To be called by validators.
+def raise_problems(problems: Iterable[tuple[str, str]]) -> None:
+    """Raise an error that lists problems, if there are any. Pydantic's validators call it.
 
     Args:
         problems: paths below the validated value (``.key`` or ``[0]``) with messages, in which
@@ -122,14 +132,14 @@ def list_problems(
     root = schema()
     for key_path, several in by_key_path.items():
         if key_path not in outer:
-            own = [each for each in several if each["type"] not in _OF_ANOTHER_TYPE] or several
+            own = [e for e in several if e["type"] not in _OF_ANOTHER_TYPE] or several
             place = _format_path(path, key_path, value)
             new_name = (renamed or {}).get(re.sub(r"\[\d+\]", "[]", place))
             yield from _describe_problems(own, key_path, value, root, place, new_name)
 
 
 def _extract_key_path(details: ErrorDetails, value: Any) -> KeyPath:
-    """Return keys and indices, without the names of types that pydantic puts between them."""
+    """Return the keys and indices of an error, without pydantic's names of types between them."""
     key_path: list[str | int] = []
     for part in details["loc"]:
         if part in (value if isinstance(value, dict) else _list_indices(value)):
@@ -169,19 +179,21 @@ def _describe_problems(
         helps = [
             node["description"] for node in _find_nodes(root, key_path) if "description" in node
         ]
-        yield Problem(path, ": ".join(["is missing", *helps[:1]]))
+        remedy = f"Add it ({helps[0]})." if helps else "Add it."
+        yield Problem(path, f"The key is missing. {remedy}")
     elif first["type"] in ("extra_forbidden", "invalid_key") or first["loc"][-1:] == ("[key]",):
         keys = [key for node in _find_nodes(root, key_path[:-1]) for key in _list_keys(node)]
         if new_name in keys:
-            shown = show(_get_value(value, key_path))
-            yield Problem(path, f"was renamed to {new_name}: write {new_name}: {shown}")
+            shown = format_value(_get_value(value, key_path))
+            remedy = f"Write {new_name}: {shown}"
+            yield Problem(path, f"The key was renamed to {new_name}. {remedy}")
         else:
             yield Problem(path, describe_unknown("key", key_path[-1], keys))
     else:
         value = _get_value(value, key_path)
         expected = " or ".join(dict.fromkeys(map(_describe_expectation, several)))
         yield Problem(
-            path, f"found {show(value)}, expected {expected}{_format_advice(several, value)}"
+            path, f"{describe_wrong_value(value, expected)}{_format_advice(several, value)}"
         )
 
 
@@ -207,23 +219,30 @@ _WORDS = _OF_ANOTHER_TYPE | {
     "finite_number": "a finite number",
     "greater_than": "a number above {gt:.12g}",
     "greater_than_equal": "a number of {ge:.12g} or more",
-    "less_than_equal": "a number of {le:.12g} at most",
-    "too_short": "{min_length} or more items",
-    "too_long": "{max_length:,} items at most",
+    "less_than": "a number below {lt:.12g}",
+    "less_than_equal": "a number of at most {le:.12g}",
+    "too_short": "a list of {min_length} or more items",
+    "too_long": "a list of at most {max_length:,} items",
     "string_too_short": "some text",
     "string_pattern_mismatch": "text that matches {pattern}",
     "union_tag_not_found": "a mapping with the key {discriminator}",
     "union_tag_invalid": "a mapping whose {discriminator} is one of {expected_tags}",
 }
-"""Kind of pydantic's error → text of the expected value, with fields of the error's context."""
+"""Kind of pydantic's error → noun phrase for valid values, with fields of the error's context."""
 
 
 def _describe_expectation(details: ErrorDetails) -> str:
+    context = details.get("ctx", {})
     words = _WORDS.get(details["type"])
-    return words.format(**details.get("ctx", {})) if words else details["msg"]
+    if words is None:
+        return f"valid ({details['msg']})"
+    if context.get("field_type") == "Dictionary":
+        words = words.replace("a list of", "a mapping of")
+    return words.format(**context)
 
 
 def _format_advice(several: list[ErrorDetails], value: Any) -> str:
+    """Return a sentence that says how to correct a value, or an empty text."""
     kinds = {details["type"] for details in several}
     if isinstance(value, str):
         choices = [
@@ -232,10 +251,10 @@ def _format_advice(several: list[ErrorDetails], value: Any) -> str:
             for name in re.findall(r"'([^']+)'", _describe_expectation(each))
         ]
         return suggest_name(value, choices) or (
-            f": write [{value}]" if "tuple_type" in kinds else ""
+            f" Write [{value}]." if "tuple_type" in kinds else ""
         )
     if kinds == {"string_type"} and isinstance(value, (int, float, date)):
-        return "; put it in quotes"
+        return " Put it in quotes."
     return ""
 
 

@@ -44,8 +44,8 @@ of ``embeddings``: before it, embeddings were computed from empty texts.
 """
 
 
-def select_raised(registry: Registry, names: Iterable[str]) -> dict[str, int]:
-    """Return name → version for versions above 1.
+def select_later_versions(registry: Registry, names: Iterable[str]) -> dict[str, int]:
+    """Return the versions above 1, by name.
 
     Version 1 is not part of identities, so that old digests stay.
     """

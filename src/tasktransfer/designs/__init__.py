@@ -18,8 +18,8 @@ from typing import Any
 from tasktransfer import config as configs
 from tasktransfer import datasets
 from tasktransfer.config import CommonConfig, Document
-from tasktransfer.core.plan import Plan, PlanTooLargeError, refuse_large
-from tasktransfer.core.validation import Problem, describe_unknown, show
+from tasktransfer.core.plan import Plan, PlanTooLargeError, check_plan_size
+from tasktransfer.core.validation import Problem, describe_unknown, format_value
 from tasktransfer.core.versions import VERSIONS
 from tasktransfer.designs.declared import declare_datasets
 from tasktransfer.designs.design import Design
@@ -81,7 +81,9 @@ def validate_config(document: Document) -> CommonConfig:
     named = document.get("design")
     name = named if isinstance(named, str) else "transfer"  # whose config refuses other types
     if name not in DESIGNS:
-        raise document.error([Problem("design", describe_unknown("design", name, tuple(DESIGNS)))])
+        raise document.build_error(
+            [Problem("design", describe_unknown("design", name, tuple(DESIGNS)))]
+        )
     for dataset in DESIGNS[name].datasets:
         datasets.add(dataset)
     named = document.get("datasets")
@@ -125,11 +127,11 @@ def open_study(
     try:
         if len(config.seeds) > FEW_SEEDS:
             first, second = (_count_nodes(design, config, revisions, seeds) for seeds in (1, 2))
-            refuse_large(first + (second - first) * (len(config.seeds) - 1))
+            check_plan_size(first + (second - first) * (len(config.seeds) - 1))
         if not isinstance(study.plan, Plan):  # reading the plan reports its errors now
             raise ConfigError(
                 f"{config_file}: The plan function of design {design.name!r} (plugins) "
-                f"returned {show(study.plan)}. Return a core.plan.Plan."
+                f"returned {format_value(study.plan)}. Return a core.plan.Plan."
             )
     except PlanTooLargeError as error:
         raise ConfigError(

@@ -42,7 +42,7 @@ def declare_datasets(document: Document) -> None:
     try:
         datasets.declare(found)
     except ConfigError as error:
-        raise document.error([Problem("datasets", str(error))]) from None
+        raise document.build_error([Problem("datasets", str(error))]) from None
 
 
 def declarations(document: Document) -> dict[str, Mapping[str, Any]]:

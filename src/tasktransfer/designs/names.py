@@ -26,7 +26,7 @@ class OneOf:
         what: kind of name, for messages.
         names: dataset → allowed names. The dataset is that of the validated section (``dataset`` in
             the context), or None if it is open.
-        hint: (dataset, name) → remedy for a likely mistake, or None.
+        hint: (dataset, name) → sentence with the remedy for a likely mistake, or None.
         listed: true if the JSON schema allows only the listed names; false if a config may add
             some.
     """
@@ -40,8 +40,8 @@ class OneOf:
         dataset = (info.context or {}).get("dataset")
         names = self.names(dataset)
         if value not in names:
-            what = f"{self.what} of {dataset}" if dataset else self.what
-            raise ValueError(describe_unknown(what, value, tuple(names), self.hint(dataset, value)))
+            hint = self.hint(dataset, value)
+            raise ValueError(describe_unknown(self.what, value, tuple(names), hint, owner=dataset))
         return value
 
     def __get_pydantic_core_schema__(
@@ -71,14 +71,14 @@ def _list_tasks(dataset: str | None) -> Collection[str]:
 
 
 def _find_task_hint(dataset: str | None, name: str) -> str | None:
-    """Return the remedy for a short name, or for a task of another dataset; None for others."""
+    """Return the remedy for a short name or a task of another dataset, None for other names."""
     for home in DATASETS:
         if dataset not in (None, home) and name in get_tasks(home):
-            return f"it is a task of {home}, and a study never mixes datasets: name it under {home}"
+            return f"It is a task of {home}. Name it under datasets.{home}."
     for searched in DATASETS if dataset is None else (dataset,):
         for task in get_tasks(searched).values():
             if task.short.casefold() == name.casefold():
-                return f"write {task.name!r}"
+                return f"Write {task.name!r}."
     return None
 
 

@@ -20,7 +20,7 @@ from tasktransfer import datasets
 from tasktransfer.config import Document
 from tasktransfer.config.places import expand_path
 from tasktransfer.core.digests import compute_digest
-from tasktransfer.core.validation import Problem, extend_path, show
+from tasktransfer.core.validation import Problem, extend_path, format_value
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.errors import (
     PLUGIN_PREFIX,
@@ -51,12 +51,12 @@ def load_plugins(document: Document, design: type[Design], add: Callable[[Design
             continue  # reported when the config is validated
         try:
             module = _import_plugin(plugin)
-            with _wrap_errors(f"{show(plugin)} adds what cannot be used", module):
-                _add_entries(module, show(plugin), design, add)
+            with _wrap_errors(f"{format_value(plugin)} adds what cannot be used", module):
+                _add_entries(module, format_value(plugin), design, add)
         except ConfigError as error:
             problems.append(Problem(extend_path("plugins", index), str(error)))
     if problems:
-        raise document.error(problems)
+        raise document.build_error(problems)
 
 
 def _add_entries(
@@ -77,22 +77,24 @@ def _add_entries(
     for name, kind in lists.items():
         values = getattr(module, name, ())
         if not isinstance(values, list | tuple):
-            raise ConfigError(f"{plugin}: {name} is {show(values)}, not a list. Make it a list.")
+            raise ConfigError(
+                f"{plugin}: {name} is {format_value(values)}, not a list. Make it a list."
+            )
         for value in values:
             if not isinstance(value, kind):
                 raise ConfigError(
-                    f"{plugin}: {name} contains {show(value)}, which is not a "
+                    f"{plugin}: {name} contains {format_value(value)}, which is not a "
                     f"{kind.__name__}. Replace or remove it."
                 )
     for dataset in getattr(module, "DATASETS", ()):
         datasets.add(dataset)
     for selector in getattr(module, "SELECTORS", ()):
-        methods.add(selector)
+        methods.register_selector(selector)
     if "DESIGN" in names:
         if not isinstance(module.DESIGN, design):
             raise ConfigError(
-                f"{plugin}: DESIGN is {show(module.DESIGN)}, not a {design.__name__}. Make it "
-                f"a {design.__name__}."
+                f"{plugin}: DESIGN is {format_value(module.DESIGN)}, not a {design.__name__}. Make "
+                f"it a {design.__name__}."
             )
         add(module.DESIGN)
 
@@ -103,7 +105,7 @@ def _import_plugin(where: str) -> ModuleType:
     file = path / "__init__.py" if path.is_dir() else path
     if file.suffix != ".py" or not file.is_file():
         raise ConfigError(
-            f"{show(where)}: This is not a Python file or package. Name a .py file, or a "
+            f"{format_value(where)}: This is not a Python file or package. Name a .py file, or a "
             f"folder with an __init__.py, relative to {Path.cwd()}."
         )
     # With a dot in the name, the part before it would be a package.
@@ -115,10 +117,10 @@ def _import_plugin(where: str) -> ModuleType:
     inside = [str(path)] if path.is_dir() else None
     spec = spec_from_file_location(name, file, submodule_search_locations=inside)
     if spec is None or spec.loader is None:
-        raise ConfigError(f"{show(where)}: The file cannot be imported. Name a .py file.")
+        raise ConfigError(f"{format_value(where)}: The file cannot be imported. Name a .py file.")
     module = sys.modules[name] = module_from_spec(spec)
     try:
-        with _wrap_errors(f"{show(where)} cannot be imported", module):
+        with _wrap_errors(f"{format_value(where)} cannot be imported", module):
             spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]

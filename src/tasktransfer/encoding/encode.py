@@ -176,7 +176,7 @@ def describe_inputs(
 ) -> dict[str, Any]:
     """Return the facts that identify a folder of token ids, as stored in its manifest."""
     data = {"revision": cached.revision, "few_sample": cached.few_sample}
-    switches = {"fidelity": fidelity.of_encoding} if fidelity.of_encoding else {}
+    switches = {"fidelity": fidelity.encoding_switches} if fidelity.encoding_switches else {}
     return {
         "model": dict(model) if model else None,
         "data": {"dataset": cached.dataset, **data},

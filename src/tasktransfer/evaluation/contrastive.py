@@ -22,7 +22,7 @@ from tasktransfer.errors import TrainingError
 from tasktransfer.evaluation.embedded import join_parts
 from tasktransfer.layers.dropout import use_fast_dropout
 from tasktransfer.models.checkpoint import load_pretrained
-from tasktransfer.models.representation import TOGETHER, encode_texts, pool_states, pool_texts
+from tasktransfer.models.representation import BATCH_SIZE, encode_texts, pool_states, pool_texts
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.training.hardware import Hardware
 
@@ -49,7 +49,7 @@ class ContrastiveEncoder:
     def __init__(
         self, checkpoint: str, revision: str | None, max_length: int, hardware: Hardware
     ) -> None:
-        self.device = hardware.device()
+        self.device = hardware.prepare_device()
         self.max_length = max_length
         self.tokenizer = load_tokenizer(checkpoint, revision, "encoder")
         attention = "eager" if self.device.type == "cpu" else None
@@ -106,7 +106,7 @@ class ContrastiveEncoder:
         order = np.argsort([len(text) for text in texts], kind="stable")
         ordered = [texts[n] for n in order]
         body, limit = self.body.eval(), self.max_length
-        pooled = pool_texts(body, self.tokenizer, ordered, limit, "mean", self.device, TOGETHER)
+        pooled = pool_texts(body, self.tokenizer, ordered, limit, "mean", self.device, BATCH_SIZE)
         placed = np.empty_like(pooled)
         placed[order] = pooled
         return placed

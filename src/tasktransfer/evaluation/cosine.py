@@ -69,7 +69,7 @@ def compute_cosines(
 def _build_setup(places: Places) -> Setup:
     """Return the setup with which ``features`` runs a model, for the record."""
     budget = TokenBudget(0, "representation")
-    return Setup(places.hardware.device(), budget, budget, "float32")
+    return Setup(places.hardware.prepare_device(), budget, budget, "float32")
 
 
 def _split_context(instance: Instance, what: Compared) -> list[str]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.models.representation import (
-    TOGETHER,
+    BATCH_SIZE,
     Pooling,
     compute_layer_representations,
     compute_representations,
@@ -41,8 +41,8 @@ def compute_features(
         ModelError: the checkpoint or its tokenizer cannot be loaded.
         MemoryShortageError: not even one text at a time fits into memory.
     """
-    device = hardware.device()
-    budget = TokenBudget(TOGETHER * model.max_length, "representation")
+    device = hardware.prepare_device()
+    budget = TokenBudget(BATCH_SIZE * model.max_length, "representation")
 
     def work(tokens: int) -> npt.NDArray[np.float64]:
         together = max(1, tokens // model.max_length)
@@ -59,7 +59,7 @@ def compute_features(
             adapter=model.adapter,
         )
 
-    return budget.run(work, undo=lambda: None)
+    return budget.run_within_memory(work, undo=lambda: None)
 
 
 def compute_layer_features(
@@ -77,8 +77,8 @@ def compute_layer_features(
         ModelError: the checkpoint or its tokenizer cannot be loaded, or a layer does not exist.
         MemoryShortageError: not even one text at a time fits into memory.
     """
-    device = hardware.device()
-    budget = TokenBudget(TOGETHER * model.max_length, "representation")
+    device = hardware.prepare_device()
+    budget = TokenBudget(BATCH_SIZE * model.max_length, "representation")
 
     def work(tokens: int) -> npt.NDArray[np.float32]:
         return compute_layer_representations(
@@ -94,4 +94,4 @@ def compute_layer_features(
             together=max(1, tokens // model.max_length),
         )
 
-    return budget.run(work, undo=lambda: None)
+    return budget.run_within_memory(work, undo=lambda: None)

@@ -48,9 +48,9 @@ def predict_stage_numbers(
         DataError, ModelError: token ids or checkpoint are missing or damaged.
         MemoryShortageError: not even one instance at a time fits into memory.
     """
-    card, device = get_task(stage.dataset, task), hardware.device()
+    card, device = get_task(stage.dataset, task), hardware.prepare_device()
     model = load_stage(stage, checkpoint, encoded, {card.name: card}, device)
-    setup = hardware.setup(model, stage.model.family, device)
+    setup = hardware.choose_setup(model, stage.model.family, device)
     split = encode_for_model(stage.model, encoded, card, instances)
     return convert_to_numbers(card, predict_answers(model, split, setup)), setup
 
@@ -70,11 +70,11 @@ def predict_outcome_numbers(
         ModelError, RecordError: a checkpoint is missing or damaged, or its predictions are NaN or
             infinite.
     """
-    device = places.hardware.device()
+    device = places.hardware.prepare_device()
     card = get_task(evaluation.data.name, evaluation.task)
     spec = outcome.model or outcome.stages[0].model
     model = load_judged(evaluation, outcome, places, device)
-    setup = places.hardware.setup(model, spec.family, device)
+    setup = places.hardware.choose_setup(model, spec.family, device)
     encoded = places.encoded[evaluation.data, spec.name]
     asked = [replace(instance, task=card.name) for instance in instances]
     values = convert_to_numbers(

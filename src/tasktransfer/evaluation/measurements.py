@@ -66,7 +66,7 @@ class Measuring:
 
         Heads of tasks that it was not trained on are initialised at random.
         """
-        device = self.hardware.device()
+        device = self.hardware.prepare_device()
         cards = {task.name: task for task in tasks}
         same_name = any(map(self.is_namesake, tasks))
         if self.of is not None and not same_name:
@@ -77,7 +77,7 @@ class Measuring:
             heads=not same_name,
         )
         model = load_model(loading, self.start, self.revision, cards)
-        return model, self.hardware.setup(model, self.model.family, device)
+        return model, self.hardware.choose_setup(model, self.model.family, device)
 
     def is_namesake(self, task: Task) -> bool:
         """Return whether a task of another dataset has the same name as the trained task."""
@@ -110,7 +110,7 @@ def features(measuring: Measuring, task: Task) -> Arrays:
         return {"features": embeddings(measuring, task)["embeddings"]}
     model, setup = measuring.loaded(task)
     assert isinstance(model, Encoder)
-    read = setup.eval_budget.run(
+    read = setup.eval_budget.run_within_memory(
         lambda tokens: _record_head_inputs(model, measuring.split(task.name), tokens),
         undo=lambda: None,
     )
@@ -166,7 +166,7 @@ def losses(measuring: Measuring, task: Task) -> Arrays:
     with torch.inference_mode():
         for example in range(len(split)):
             row = int(split.instance[example])
-            total[row] += float(model.loss(split, [example]))
+            total[row] += float(model.compute_loss(split, [example]))
             weight[row] += model.compute_divisor(split, [example])
     return {"losses": total / np.maximum(weight, 1)}
 
@@ -196,7 +196,7 @@ def gradients(measuring: Measuring, task: Task) -> Arrays:
     model.module.eval()
     weight = model.compute_divisor(split, range(len(split)))
     for examples in model.split_for_training(split, range(len(split)), GRADIENT_TOKENS):
-        loss = model.loss(split, examples) / weight
+        loss = model.compute_loss(split, examples) / weight
         of_some = torch.autograd.grad(loss, list(shared.values()), allow_unused=True)
         for index, of in enumerate(of_some):
             if of is not None:
@@ -240,7 +240,7 @@ def fisher(measuring: Measuring, task: Task) -> Arrays:
     }
     model.module.eval()
     for example in range(len(split)):
-        loss = model.loss(split, [example])
+        loss = model.compute_loss(split, [example])
         of_one = torch.autograd.grad(loss, list(shared.values()), allow_unused=True)
         for (name, parameter), of in zip(total.items(), of_one, strict=True):
             if of is not None:
@@ -254,7 +254,9 @@ def fisher(measuring: Measuring, task: Task) -> Arrays:
 def _select_shared_parameters(model: FamilyModel) -> dict[str, nn.Parameter]:
     """Return the parameters that all tasks share, without heads and task adapters."""
     parts = {
-        name: of for name, of in model.parts().items() if not name.startswith(("head.", "adapter."))
+        name: of
+        for name, of in model.get_parts().items()
+        if not name.startswith(("head.", "adapter."))
     }
     return {
         name: parameter

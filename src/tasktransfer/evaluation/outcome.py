@@ -20,7 +20,7 @@ from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model
 from tasktransfer.models.parts import replace_parts
-from tasktransfer.training.evaluate import predict
+from tasktransfer.training.evaluate import predict_instances
 from tasktransfer.training.hardware import Hardware
 from tasktransfer.training.setup import Setup
 
@@ -109,13 +109,13 @@ def _average_answers(evaluation: Evaluation, each: Sequence[Answered]) -> Answer
 
 def _predict_answers(evaluation: Evaluation, outcome: Outcome, places: Places) -> Answered:
     """Predict with one model, or with one that is merged from several."""
-    device = places.hardware.device()
+    device = places.hardware.prepare_device()
     model = load_judged(evaluation, outcome, places, device)
     judged = outcome.model or outcome.stages[0].model
     split = read_split(
         places.encoded[evaluation.data, judged.name], evaluation.task, evaluation.split
     ).limit_instances(evaluation.settings.get("limit"))
-    setup = places.hardware.setup(model, judged.family, device)
+    setup = places.hardware.choose_setup(model, judged.family, device)
     predictions = predict_answers(model, split, setup)
     task = get_task(evaluation.data.name, evaluation.task)
     values = (
@@ -129,9 +129,9 @@ def predict_answers(model: FamilyModel, split: EncodedSplit, setup: Setup) -> li
 
     def work(tokens: int) -> list[tuple[str, ...]]:  # repeated after out-of-memory errors
         with count_progress(len(split), f"answering {split.task}") as answered_more:
-            return predict(model, split, tokens, setup, answered_more)
+            return predict_instances(model, split, tokens, setup, answered_more)
 
-    return setup.eval_budget.run(work, undo=lambda: None)
+    return setup.eval_budget.run_within_memory(work, undo=lambda: None)
 
 
 def load_judged(

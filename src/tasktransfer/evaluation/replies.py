@@ -92,7 +92,7 @@ def evaluate_replies(asked: Asked) -> tuple[Judged, Setup]:
             ids are damaged.
         MemoryShortageError: not even one instance at a time fits into memory.
     """
-    device = asked.places.hardware.device()
+    device = asked.places.hardware.prepare_device()
     evaluation = asked.evaluation
     model = load_judged(evaluation, asked.outcome, asked.places, device)
     model.module.eval()
@@ -117,7 +117,7 @@ def evaluate_replies(asked: Asked) -> tuple[Judged, Setup]:
         )
     released = asked.outcome.model
     family = released.family if released else asked.outcome.stages[0].model.family
-    setup = asked.places.hardware.setup(model, family, device)
+    setup = asked.places.hardware.choose_setup(model, family, device)
     with torch.inference_mode():
         return ways[kind, first](asked, model, setup, split, instances), setup
 
@@ -144,7 +144,7 @@ def _compute_in_batches(
                 made |= dict(zip(some, compute(some), strict=True))
         return made
 
-    by_row = setup.eval_budget.run(work, undo=lambda: None)
+    by_row = setup.eval_budget.run_within_memory(work, undo=lambda: None)
     return [by_row[row] for row in rows]
 
 
@@ -377,7 +377,7 @@ def _judge_generation(
 def _generate_tokens(
     settings: Mapping[str, Any], model: EncoderDecoder, split: EncodedSplit, some: Sequence[int]
 ) -> torch.Tensor:
-    inputs = model.inputs(split, some, {})
+    inputs = model.build_inputs(split, some, {})
     attended = model.encode_context(split, some, inputs)["encoder_outputs"]
     return search_diverse_beams(
         model.module,

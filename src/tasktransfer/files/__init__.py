@@ -55,14 +55,14 @@ def replace_folder(folder: Path, maker: Maker) -> Iterator[Path]:
     Raises:
         DataError: ``folder`` is neither empty nor of this maker; checked before the block begins.
     """
-    _refuse_others_work(folder, maker)
+    _refuse_other_content(folder, maker)
     part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     shutil.rmtree(part, ignore_errors=True)  # from an earlier process with the same id
     try:
         fresh = part / "new"
         fresh.mkdir(parents=True)
         yield fresh
-        _swap(fresh, folder, part / "old")
+        _replace_old_folder(fresh, folder, part / "old")
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
@@ -73,7 +73,7 @@ def remove_partial_folders(folder: Path) -> None:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _refuse_others_work(folder: Path, maker: Maker) -> None:
+def _refuse_other_content(folder: Path, maker: Maker) -> None:
     if not folder.exists() and not folder.is_symlink():
         return
     if folder.is_dir() and (not any(folder.iterdir()) or maker.read_object(folder) is not None):
@@ -84,7 +84,7 @@ def _refuse_others_work(folder: Path, maker: Maker) -> None:
     )
 
 
-def _swap(fresh: Path, folder: Path, old: Path) -> None:
+def _replace_old_folder(fresh: Path, folder: Path, old: Path) -> None:
     """Rename ``fresh`` to ``folder`` after moving the old one to ``old``; undo this on failure."""
     if not folder.exists():
         fresh.replace(folder)

@@ -272,7 +272,7 @@ class _Look:
         listed = f"{', '.join(self.columns.header)!r:.80}"
         if not self.header:
             raise DataError(
-                f"{location}: The file is empty, expected the names of columns. Fetch it again."
+                f"{location}: The file is empty, so it names no columns. Fetch it again."
             )
         if not names:
             raise DataError(
@@ -300,6 +300,12 @@ class _Look:
             )
 
     def _list_notes(self, index: int | None, passed: set[int]) -> Iterator[str]:
+        """Yield notes for the user about what is skipped and how rows are read.
+
+        Args:
+            index: number of the column that numbers the rows, if there is one.
+            passed: numbers of the columns that are skipped.
+        """
         if index is not None:
             yield (
                 f"{self.path}: The first column has no name and numbers the rows, like an index "

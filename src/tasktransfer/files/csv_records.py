@@ -187,7 +187,7 @@ class _QuotedRecord:
 
     def _build_quote_error(self, place: int, line: int, column: int) -> BrokenError:
         opened = f"the cell begins in line {line}, column {column}"
-        after = f"{self.text[place + 1]!r} follows it, expected {self.separator!r} or a line end"
+        after = f"{self.text[place + 1]!r} follows it, instead of {self.separator!r} or a line end"
         if self.text[place - 1 : place] == "\\":
             return BrokenError(
                 *(

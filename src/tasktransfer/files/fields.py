@@ -102,17 +102,20 @@ def get_member(table: Table, key: str, location: Location) -> object:
 
 
 def as_table(value: object, location: Location) -> Table:
+    """Return an object as it is. Raises DataError if the value is none."""
     if not isinstance(value, dict):
         raise _build_value_error(value, "an object", location)
     return value
 
 
 def get_table(table: Table, key: str, location: Location) -> Table:
+    """Return the object of a key."""
     value = get_member(table, key, location)
     return value if isinstance(value, dict) else as_table(value, location.at(key))
 
 
 def get_list(table: Table, key: str, location: Location) -> list[object]:
+    """Return the list of a key."""
     value = get_member(table, key, location)
     if not isinstance(value, list):
         raise _build_value_error(value, "a list", location.at(key))
@@ -120,6 +123,7 @@ def get_list(table: Table, key: str, location: Location) -> list[object]:
 
 
 def get_text(table: Table, key: str, location: Location) -> str:
+    """Return the text of a key."""
     value = get_member(table, key, location)
     if not isinstance(value, str):
         raise _build_value_error(value, "a text", location.at(key))
@@ -127,7 +131,7 @@ def get_text(table: Table, key: str, location: Location) -> str:
 
 
 def get_name(table: Table, key: str, location: Location) -> str:
-    """Return a text that is not empty."""
+    """Return the text of a key, which must not be empty."""
     value = get_text(table, key, location)
     if not value.strip():
         raise location.at(key).error("the text is empty")
@@ -135,6 +139,7 @@ def get_name(table: Table, key: str, location: Location) -> str:
 
 
 def get_integer(table: Table, key: str, location: Location) -> int:
+    """Return the integer of a key."""
     value = get_member(table, key, location)
     if not isinstance(value, int) or isinstance(value, bool):
         raise _build_value_error(value, "an integer", location.at(key))
@@ -142,6 +147,7 @@ def get_integer(table: Table, key: str, location: Location) -> int:
 
 
 def get_flag(table: Table, key: str, location: Location) -> bool:
+    """Return the value of a key that is true or false."""
     value = get_member(table, key, location)
     if not isinstance(value, bool):
         raise _build_value_error(value, "true or false", location.at(key))
@@ -149,7 +155,7 @@ def get_flag(table: Table, key: str, location: Location) -> bool:
 
 
 def get_texts(table: Table, key: str, location: Location) -> tuple[str, ...]:
-    """Return a list of texts."""
+    """Return the list of texts of a key."""
     values = get_list(table, key, location)
     for index, value in enumerate(values):
         if not isinstance(value, str):

@@ -70,8 +70,8 @@ class JsonCursor:
         found = self.peek()
         if not found or found not in marks:
             expected = " or ".join(map(repr, marks))
-            what = f"found {found!r}" if found else "the file ends"
-            raise self.error(f"the JSON is broken ({what}, expected {expected})", "fix it")
+            what = f"{found!r} follows" if found else "the file ends"
+            raise self.error(f"the JSON is broken ({what} instead of {expected})", "fix it")
         self._at += 1
         return found
 
@@ -82,17 +82,17 @@ class JsonCursor:
             DataError: the value is broken (with line and column), or too long (``TooLongError``).
         """
         if not self.peek():
-            raise self.error("the JSON is broken (the file ends, expected a value)", "fix it")
+            raise self.error("the JSON is broken (the file ends before a value)", "fix it")
         while True:
             try:
                 value, end = json_text.decode(self._buffer, self._at)
             except json_text.DuplicateKeyError as error:
-                raise self._make_syntax_error(error) from None
+                raise self._build_syntax_error(error) from None
             except json.JSONDecodeError as error:
                 if self._is_last:
-                    raise self._make_syntax_error(error) from None
+                    raise self._build_syntax_error(error) from None
                 if len(self._buffer) - self._at > MAX_LENGTH:
-                    raise self._make_length_error() from None
+                    raise self._build_length_error() from None
             except ValueError as error:
                 raise self.error(f"the text is not valid JSON ({error})", "fix it") from None
             else:
@@ -148,7 +148,7 @@ class JsonCursor:
         """Return an error with the line of the cursor."""
         return DataError(format_problem(format_location(self._path, self.line), problem, remedy))
 
-    def _make_syntax_error(self, error: json.JSONDecodeError) -> DataError:
+    def _build_syntax_error(self, error: json.JSONDecodeError) -> DataError:
         self._count(error.pos)
         what = (
             "the file is empty" if not self._buffer.strip() else f"the JSON is broken ({error.msg})"
@@ -156,7 +156,7 @@ class JsonCursor:
         location = format_location(self._path, self._line, self._column)
         return DataError(format_problem(location, what, "fix it"))
 
-    def _make_length_error(self) -> TooLongError:
+    def _build_length_error(self) -> TooLongError:
         beginning = self._buffer[self._at : self._at + 40]
         return TooLongError(
             f"{format_location(self._path, self.line)}: The value that begins with {beginning!r} "

@@ -18,7 +18,7 @@ FIRST_REMINDER_SECONDS = 2.0
 REMINDER_SECONDS = 60.0
 
 
-def wait(descriptor: int, remind: Callable[[], None]) -> None:
+def wait_for_lock(descriptor: int, remind: Callable[[], None]) -> None:
     """Lock an open file, waiting while another process holds the lock.
 
     Args:
@@ -62,5 +62,5 @@ def lock_path(path: Path, say: Callable[[str], None]) -> Iterator[None]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with (path.parent / f".{path.name}.lock").open("a") as stream:
-        wait(stream.fileno(), lambda: say(f"waiting: another process is writing {path}"))
+        wait_for_lock(stream.fileno(), lambda: say(f"waiting: another process is writing {path}"))
         yield

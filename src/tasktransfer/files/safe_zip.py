@@ -83,7 +83,7 @@ class Budget:
         self.limits = limits
         self.total = 0
 
-    def counted(self, name: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    def limit_chunks(self, name: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
         """Yield the chunks of the file ``name``. Raises UnsafeZipError if a limit is exceeded."""
         size = 0
         for chunk in chunks:
@@ -112,7 +112,7 @@ class SafeZip:
     def chunks(self, name: str) -> Iterator[bytes]:
         """Yield the bytes of a member. Raises UnsafeZipError if it is damaged or too large."""
         info, limits, read = self.members[name], self.budget.limits, 0
-        for chunk in self.budget.counted(name, _unpack_member(self.path, name, info)):
+        for chunk in self.budget.limit_chunks(name, _unpack_member(self.path, name, info)):
             read += len(chunk)
             if limits.ratio and read > max(RATIO_FREE_BYTES, limits.ratio * info.compress_size):
                 text = f"The file unpacks to more than {limits.ratio} times its packed size."

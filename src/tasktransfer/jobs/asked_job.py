@@ -26,15 +26,15 @@ if TYPE_CHECKING:  # imports torch
     from tasktransfer.evaluation.prompting.model import AskedModel
     from tasktransfer.training.setup import Setup
 
-NOTED, MOST_UNREADABLE = 0.05, 0.5
+NOTE_FRACTION, MAX_UNREADABLE_FRACTION = 0.05, 0.5
 """Fractions of unreadable answers above which the evaluation prints a note, or ends with an error.
 """
-SHOWN = 100
+MAX_SHOWN_CHARACTERS = 100
 """Maximum number of characters of an answer in a message."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PromptedResults:
     """The results of prompting a model.
 
     Attributes:
@@ -53,7 +53,7 @@ class Told:
     notes: list[str]
     setup: Setup | None
 
-    def rows(self, split: str) -> list[Row]:
+    def build_rows(self, split: str) -> list[Row]:
         """Return one row per instance."""
         golds = [instance.target for instance in self.instances]
         answers = self.given.predictions
@@ -79,7 +79,7 @@ class Told:
         ]
 
 
-def prompt_instances(study: Study, node: Evaluation, threads: int) -> Told:
+def prompt_instances(study: Study, node: Evaluation, threads: int) -> PromptedResults:
     """Prompt the model for all instances of an evaluation.
 
     Raises:
@@ -89,23 +89,23 @@ def prompt_instances(study: Study, node: Evaluation, threads: int) -> Told:
     assert node.asked is not None
     instances = read_evaluated_instances(study, node)
     task = get_task(node.data.name, node.task)
-    how = make_asking(study, node, load_asked_model(study, node, threads))
+    prompting = create_prompting(study, node, load_prompted_model(study, node, threads))
     known: Sequence[str] = ()
     if task.kind == "open_labels":
-        train = read_instances(inputs.cache(study, node.data), node.task, "train")
+        train = read_instances(inputs.get_cache(study, node.data), node.task, "train")
         known = sorted({label for instance in train for label in instance.target})
-    given = how.prompt_model(instances, known)
+    given = prompting.prompt_model(instances, known)
     counts = {
         "questions": given.questions,
         "unreadable": given.unreadable,
-        **how.model.get_counts(),
+        **prompting.model.get_counts(),
     }
-    setup: Setup | None = getattr(how.model, "setup", None)
+    setup: Setup | None = getattr(prompting.model, "setup", None)
     notes = [
-        *how.model.list_notes(chooses=has_choices(task)),
+        *prompting.model.list_notes(chooses=has_choices(task)),
         *note_unreadable(given, node, study),
     ]
-    return Told(task, instances, given, counts, notes, setup)
+    return PromptedResults(task, instances, given, counts, notes, setup)
 
 
 def note_unreadable(given: Given, node: Evaluation, study: Study) -> list[str]:
@@ -115,17 +115,19 @@ def note_unreadable(given: Given, node: Evaluation, study: Study) -> list[str]:
         EndpointError: most answers are unreadable, so a score would be meaningless.
     """
     fraction = given.unreadable / max(1, given.questions)
-    counted = "the middle of the scale" if node.asked and node.asked.get("rating") else "wrong"
+    counted_as = "the middle of the scale" if node.asked and node.asked.get("rating") else "wrong"
     reasons = [f"{count:,}: {reason}" for reason, count in given.reasons.most_common(3)]
-    if fraction <= NOTED:
-        return [f"unreadable answers count as {counted}: {'; '.join(reasons)}"] if reasons else []
-    examples = [f'"{escape_line(text[:SHOWN])}"' for text in given.examples]
+    if fraction <= NOTE_FRACTION:
+        return (
+            [f"Unreadable answers count as {counted_as}: {'; '.join(reasons)}"] if reasons else []
+        )
+    examples = [f'"{escape_line(text[:MAX_SHOWN_CHARACTERS])}"' for text in given.examples]
     written = [f"not a choice, for example {', '.join(examples)}"] if examples else []
     message = (
         f"{given.unreadable:,} of {given.questions:,} answers ({fraction:.1%}) are unreadable and "
-        f"count as {counted}: {'; '.join([*reasons, *written])}"
+        f"count as {counted_as}: {'; '.join([*reasons, *written])}"
     )
-    if fraction > MOST_UNREADABLE:
+    if fraction > MAX_UNREADABLE_FRACTION:
         raise EndpointError(
             f"{node.label}: {message}. A score would not measure the model. Change the prompt "
             "(chat, thinking_tokens, other wordings, more shots), use another model, or "
@@ -138,18 +140,18 @@ def note_unreadable(given: Given, node: Evaluation, study: Study) -> list[str]:
 def read_evaluated_instances(study: Study, node: Evaluation) -> list[Instance]:
     """Return the instances of the evaluation, which training runs with the same limit also use."""
     assert node.asked is not None
-    every = read_instances(inputs.cache(study, node.data), node.task, node.split)
+    every = read_instances(inputs.get_cache(study, node.data), node.task, node.split)
     return select_instances(every, node.asked.get("limit_test"))
 
 
-def make_asking(study: Study, node: Evaluation, model: AskedModel) -> Asking:
+def create_prompting(study: Study, node: Evaluation, model: AskedModel) -> Asking:
     """Return the prompting procedure of the evaluation for a model."""
     from tasktransfer.evaluation.prompting import ask  # noqa: PLC0415
 
     assert node.asked is not None
     train: list[Instance] = []
     if node.asked["shots"]:
-        train = read_instances(inputs.cache(study, node.data), node.task, "train")
+        train = read_instances(inputs.get_cache(study, node.data), node.task, "train")
     return ask.build_asking(get_task(node.data.name, node.task), node.asked, train, model)
 
 
@@ -184,12 +186,12 @@ def render_prompts(study: Study, node: Evaluation, number: int) -> RenderedPromp
     instances = read_evaluated_instances(study, node)
     if not 0 <= number < len(instances):
         raise ConfigError(
-            f"instance {number}: {node.label} has no such instance. Choose a number from 0 to "
-            f"{len(instances) - 1}."
+            f"instance {number}: The evaluation {node.label} has no such instance. Choose a number "
+            f"from 0 to {len(instances) - 1}."
         )
     instance = instances[number]
-    reader = open_asked_model(study, node)
-    questions = make_asking(study, node, reader).build_questions(instance)
+    reader = load_prompt_reader(study, node)
+    questions = create_prompting(study, node, reader).build_questions(instance)
     render: Callable[[Prompt], str] = getattr(reader, "text", lambda prompt: prompt.text)
     return RenderedPrompts(
         number,
@@ -200,13 +202,13 @@ def render_prompts(study: Study, node: Evaluation, number: int) -> RenderedPromp
     )
 
 
-def open_asked_model(study: Study, node: Evaluation) -> AskedModel:
+def load_prompt_reader(study: Study, node: Evaluation) -> AskedModel:
     """Load the part of the model that its prompts need: the tokenizer, or the endpoint's client."""
     assert node.asked is not None
     assert isinstance(node.of, Outcome) and node.of.model is not None
     model = node.of.model
     if model.served:
-        return load_asked_model(study, node, 1, sends=False)
+        return load_prompted_model(study, node, 1, sends=False)
     from tasktransfer.evaluation.prompting.load import load_texts  # noqa: PLC0415
 
     base, revision = study.base_model(model.name), study.revision(model.name)
@@ -214,7 +216,7 @@ def open_asked_model(study: Study, node: Evaluation) -> AskedModel:
     return cast("AskedModel", texts)
 
 
-def load_asked_model(
+def load_prompted_model(
     study: Study, node: Evaluation, threads: int, *, sends: bool = True
 ) -> AskedModel:
     """Return the prompted model, loaded on this machine or served by an endpoint.
@@ -228,7 +230,7 @@ def load_asked_model(
     if not model.served:
         from tasktransfer.evaluation.prompting.load import load_asked  # noqa: PLC0415
 
-        hardware = inputs.hardware(study, threads)
+        hardware = inputs.get_hardware(study, threads)
         base, revision = study.base_model(model.name), study.revision(model.name)
         return load_asked(model, base, revision, hardware, chat)
     from tasktransfer.evaluation.prompting.endpoint import open_endpoint  # noqa: PLC0415

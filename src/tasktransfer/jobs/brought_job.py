@@ -14,7 +14,7 @@ from tasktransfer.data.samples import select_instances
 from tasktransfer.datasets.file_digests import compute_files_digest
 from tasktransfer.errors import DataError
 from tasktransfer.evaluation.numbers import compute_measures
-from tasktransfer.jobs.recorded_job import Made
+from tasktransfer.jobs.recorded_job import JobOutput
 from tasktransfer.metrics import bleu
 from tasktransfer.metrics.answers import encode_answers
 from tasktransfer.results.revisions import ANSWERS
@@ -25,7 +25,7 @@ from tasktransfer.tasks.replies import get_gold
 
 
 def evaluate_answers(
-    study: Study, node: Evaluation, task: Task, instances: Sequence[Instance], made: Made
+    study: Study, node: Evaluation, task: Task, instances: Sequence[Instance], output: JobOutput
 ) -> None:
     """Score the answers in the file of a user's own system, and keep them as rows.
 
@@ -42,20 +42,24 @@ def evaluate_answers(
         )
     kept = select_instances(instances, node.settings.get("limit"))
     if task.kind == "reply":
-        _add_replies(node, task, kept, read_replies(file, kept), made)
+        _add_replies(node, task, kept, read_replies(file, kept), output)
     else:
-        _add_ratings(node, task, kept, read_ratings(file, kept), made)
+        _add_ratings(node, task, kept, read_ratings(file, kept), output)
 
 
 def _add_ratings(
-    node: Evaluation, task: Task, instances: Sequence[Instance], values: Sequence[float], made: Made
+    node: Evaluation,
+    task: Task,
+    instances: Sequence[Instance],
+    values: Sequence[float],
+    output: JobOutput,
 ) -> None:
     """Add rows without scores, because the ratings may have any scale."""
     golds = [instance.target for instance in instances]
     texts = [(f"{value:.12g}",) for value in values]
     measures = compute_measures(task, node.measures, texts, golds, values)
-    made.judged(node.task, measures, len(instances), node.split)
-    made.rows = [
+    output.add_result(node.task, measures, len(instances), node.split)
+    output.rows = [
         Row(
             *(index, task.name, instance.id, text, instance.target, None, instance.dialogue_id),
             *(node.split, value, float(instance.target[0])),
@@ -65,16 +69,20 @@ def _add_ratings(
 
 
 def _add_replies(
-    node: Evaluation, task: Task, instances: Sequence[Instance], replies: Sequence[str], made: Made
+    node: Evaluation,
+    task: Task,
+    instances: Sequence[Instance],
+    replies: Sequence[str],
+    output: JobOutput,
 ) -> None:
     """Add rows with the score of each reply, and the score of all replies together."""
     golds = [get_gold(instance) for instance in instances]
     answers = [(reply,) for reply in replies]
     tally = bleu.tally(encode_answers(answers), encode_answers([gold[:1] for gold in golds]))
     measures = {"bleu": 100 * float(bleu.compute_mean_bleu(tally.sum(axis=0)))}
-    made.judged(node.task, measures, len(instances), node.split)
+    output.add_result(node.task, measures, len(instances), node.split)
     scores = 100 * np.asarray(bleu.compute_mean_bleu(tally), np.float64)
-    made.rows = [
+    output.rows = [
         Row(
             *(index, task.name, instance.id, answer, gold, float(score), instance.dialogue_id),
             *(node.split, None, None),

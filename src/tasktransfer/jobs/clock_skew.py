@@ -30,19 +30,20 @@ def date_future_files_now(study: Study) -> str | None:
     results = Path(study.config.results)
     ahead = [path for path in _iterate_files(results) if _is_ahead(path, now)]
     latest = max(os.lstat(path).st_mtime for path in ahead)
-    failed = [path for path in ahead if not _date(path, now)]
-    told = (
+    failed = [path for path in ahead if not _set_time(path, now)]
+    problem = (
         f"{results}: {len(ahead):,} files are dated in the future (up to {_format_date(latest)}), "
         "because of a clock that is ahead, or a copy"
     )
     if failed:
         return (
-            f"{told}. The dates of {len(failed):,} files cannot be changed, for example "
+            f"{problem}. The dates of {len(failed):,} files cannot be changed, for example "
             f"{failed[0]}, so Snakemake would repeat jobs that read them. Run touch on these files "
-            "as their owner"
+            "as their owner."
         )
     return (
-        f"{told}. Their dates are set to now, so that Snakemake does not repeat jobs that read them"
+        f"{problem}. Their dates are set to now, so that Snakemake does not repeat jobs that read "
+        "them."
     )
 
 
@@ -68,7 +69,8 @@ def _is_ahead(path: str, now: float) -> bool:
         return False
 
 
-def _date(path: str, now: float) -> bool:
+def _set_time(path: str, now: float) -> bool:
+    """Set the modification time of a file, and return whether that was permitted."""
     try:
         os.utime(path, (now, now), follow_symlinks=False)
     except OSError:

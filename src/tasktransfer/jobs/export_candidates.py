@@ -196,7 +196,7 @@ def _choose_task(
         raise ConfigError(
             f"{study.config_file}: The study trains no encoder and fits no reference for a "
             f"task with one label per input ({', '.join(SINGLE_LABEL)}). Choose another "
-            f"study{_describe_unexported_tasks(study, ())}"
+            f"study.{_describe_unexported_tasks(study, ())}"
         )
     if task is None:
         own = [pair for pair in tasks if DATASETS[pair[0]].has_own_files]
@@ -204,20 +204,27 @@ def _choose_task(
             return tasks[0] if len(tasks) == 1 else own[0]
         raise ConfigError(
             f"--task: The study has {len(tasks)} tasks whose models can be exported. Choose "
-            f"one of {', '.join(names)}{_describe_unexported_tasks(study, tasks)}"
+            f"one of {', '.join(names)}.{_describe_unexported_tasks(study, tasks)}"
         )
     fitting = [pair for pair, name in zip(tasks, names, strict=True) if task in (name, pair[1])]
     if len(fitting) != 1:
-        problem = "names several tasks" if fitting else "is not a task with a model for export"
+        problem = (
+            "Several tasks have this name."
+            if fitting
+            else "The study has no such task with a model for export."
+        )
         raise ConfigError(
-            f"--task {task}: {problem}{suggest_name(task, names)}. Choose one of "
-            f"{', '.join(names)}{_describe_unexported_tasks(study, tasks)}"
+            f"--task {task}: {problem}{suggest_name(task, names)} Choose one of "
+            f"{', '.join(names)}.{_describe_unexported_tasks(study, tasks)}"
         )
     return fitting[0]
 
 
 def _describe_unexported_tasks(study: Study, exported: Container[tuple[str, str]]) -> str:
-    """Return the study's other tasks, each with the reason why it has no model for export."""
+    """Return a sentence about the study's other tasks, with the reasons why they have no model.
+
+    The text is empty if there are no other tasks.
+    """
     stages = study.plan.stages
     trained = [(stage.dataset, task) for stage in stages for task in stage.tested]
     fitted = [(fit.data.name, task) for fit in study.plan.fits for task in fit.tasks]
@@ -225,11 +232,14 @@ def _describe_unexported_tasks(study: Study, exported: Container[tuple[str, str]
     rest = [p for p in dict.fromkeys([*trained, *fitted, *prompted]) if p not in exported]
     if not rest:
         return ""
-    reasons = [f"{dataset}/{name} ({_explain(study, dataset, name)})" for dataset, name in rest]
-    return f". Other tasks cannot be exported: {', '.join(reasons)}"
+    reasons = [
+        f"{dataset}/{name} ({_explain_no_model(study, dataset, name)})" for dataset, name in rest
+    ]
+    return f" Other tasks cannot be exported: {', '.join(reasons)}."
 
 
-def _explain(study: Study, dataset: str, task: str) -> str:
+def _explain_no_model(study: Study, dataset: str, task: str) -> str:
+    """Return the reason why a task has no model that can be exported."""
     kind = get_task(dataset, task).kind
     if kind not in SINGLE_LABEL:
         return f"its kind is {kind}"
@@ -297,7 +307,7 @@ def select_method(
     if not some:
         raise ConfigError(
             f"--method {method}: This is not a finished method of "
-            f"{candidates[0].task}{suggest_name(str(method), names)}. Choose one of "
+            f"{candidates[0].task}.{suggest_name(str(method), names)} Choose one of "
             f"{', '.join(names)}."
         )
     models = list(dict.fromkeys(each.model for each in some if each.model))

@@ -25,7 +25,7 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.jobs import inputs
 from tasktransfer.jobs.export_candidates import ExportCandidate
 from tasktransfer.jobs.needs import get_fit_model
-from tasktransfer.jobs.recorded_job import Brought
+from tasktransfer.jobs.recorded_job import DesignParts
 from tasktransfer.jobs.reference_job import tune_encoder
 from tasktransfer.jobs.restore import find_encoded, restore_checkpoint
 from tasktransfer.results.exported import VERSION, Exported, Inputs, Reader
@@ -35,7 +35,9 @@ TOGETHER = 32
 """Number of inputs that are computed together."""
 
 
-def write_model(candidate: ExportCandidate, design: Brought, folder: Path, threads: int) -> None:
+def write_model(
+    candidate: ExportCandidate, design: DesignParts, folder: Path, threads: int
+) -> None:
     """Write weights, tokenizer and ``tasktransfer.json`` of a candidate, without its scores.
 
     Raises:
@@ -48,7 +50,7 @@ def write_model(candidate: ExportCandidate, design: Brought, folder: Path, threa
     write(candidate, design, folder, threads).write(folder)
 
 
-def _describe(
+def _build_facts(
     candidate: ExportCandidate, reader: Reader, max_length: int | None, **more: Any
 ) -> Exported:
     """Return the facts that predictions of a candidate need."""
@@ -77,7 +79,7 @@ def _describe(
 
 
 def _write_stage(
-    candidate: ExportCandidate, design: Brought, folder: Path, threads: int
+    candidate: ExportCandidate, design: DesignParts, folder: Path, threads: int
 ) -> Exported:
     """Write a fine-tuned encoder from its checkpoint, or train it again if it was not kept."""
     from tasktransfer.models.export import (  # noqa: PLC0415  # imports torch
@@ -101,10 +103,12 @@ def _write_stage(
     layout, pooling = write_encoder(encoder, candidate.task, card.labels, longest, folder)
     side = "left" if card.keeps == "end" else "right"
     write_tokenizer(str(encoded / "tokenizer"), None, longest, side, folder)
-    return _describe(candidate, "encoder", longest, layout=layout, pooling=pooling)
+    return _build_facts(candidate, "encoder", longest, layout=layout, pooling=pooling)
 
 
-def _write_fit(candidate: ExportCandidate, design: Brought, folder: Path, threads: int) -> Exported:
+def _write_fit(
+    candidate: ExportCandidate, design: DesignParts, folder: Path, threads: int
+) -> Exported:
     """Fit a reference again, as its job does, and write it."""
     return fit_reference(candidate, folder, ("train",))
 
@@ -135,7 +139,7 @@ def fit_reference(candidate: ExportCandidate, folder: Path, splits: Sequence[str
         found = portable.fit_regression(card, words.compute_features(card, train), train, fit.seed)
         arrays: dict[str, Any] = {**words.write(folder), "weight": found.weight, "bias": found.bias}
         portable.write_arrays(folder, arrays)
-        return _describe(candidate, "words", None, labels=found.labels)
+        return _build_facts(candidate, "words", None, labels=found.labels)
     spec = get_fit_model(study, fit)
     base, revision, longest = (
         study.base_model(spec.name),
@@ -167,7 +171,7 @@ def fit_reference(candidate: ExportCandidate, folder: Path, splits: Sequence[str
             portable.write_arrays(folder, {"weight": found.weight, "bias": found.bias})
     reader: Reader = "neighbours" if fit.learner == NEAREST else "embeddings"
     facts: dict[str, Any] = {"layout": layout, "labels": labels, "pooling": "mean"}
-    return _describe(candidate, reader, longest, parts=parts, **facts)
+    return _build_facts(candidate, reader, longest, parts=parts, **facts)
 
 
 def read_candidate_instances(candidate: ExportCandidate, split: str) -> list[Instance]:
@@ -182,5 +186,5 @@ def read_candidate_instances(candidate: ExportCandidate, split: str) -> list[Ins
         }
     else:
         limits = {key: node.settings.get(f"limit_{key}") for key in ("train", "test")}
-    cache = inputs.cache(candidate.study, node.data)
+    cache = inputs.get_cache(candidate.study, node.data)
     return list(select_instances(read_instances(cache, candidate.task, split), limits.get(split)))

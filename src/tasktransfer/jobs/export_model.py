@@ -42,7 +42,7 @@ from tasktransfer.jobs.export_files import (
     write_model,
 )
 from tasktransfer.jobs.needs import get_fit_model
-from tasktransfer.jobs.recorded_job import Brought
+from tasktransfer.jobs.recorded_job import DesignParts
 from tasktransfer.results.exported import MAKER, Exported, read_exported
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_record_rows, select_task_rows
@@ -69,7 +69,7 @@ class ExportRequest:
     with_dev: bool = False
 
 
-def export_model(study: Study, design: Brought, out: Path, request: ExportRequest) -> Exported:
+def export_model(study: Study, design: DesignParts, out: Path, request: ExportRequest) -> Exported:
     """Write a finished method's model into a folder, and return the content of its facts.
 
     Raises:
@@ -93,7 +93,7 @@ def export_model(study: Study, design: Brought, out: Path, request: ExportReques
 
         def score_fit(candidate: ExportCandidate) -> float:
             dev = _predict_split(candidate, build(candidate), "dev")
-            return _score(candidate, dev)
+            return _compute_score(candidate, dev)
 
         chosen = select_method(recommended or candidates, request.method, request.model, score_fit)
         if request.with_dev and not isinstance(chosen.node, Fit):
@@ -101,10 +101,10 @@ def export_model(study: Study, design: Brought, out: Path, request: ExportReques
                 f"--train-on train+dev: The method {chosen.method} is a fine-tuned model, and dev "
                 "chooses its epoch. Choose a reference with --method, or leave the option out."
             )
-        print(f"exporting {chosen.name}, {_format_seed(chosen)}", file=sys.stderr, flush=True)
+        print(f"Exporting {chosen.name}, {_format_seed(chosen)}.", file=sys.stderr, flush=True)
         folder = build(chosen)
         rule = "user" if request.method else "recommended" if recommended else "dev"
-        exported = _measure(chosen, folder, candidates, rule)
+        exported = _add_scores(chosen, folder, candidates, rule)
         if request.with_dev:
             folder = Path(temp, "with-dev")
             folder.mkdir()
@@ -125,7 +125,7 @@ def _list_recommended(
     """
     dataset, task = candidates[0].dataset, candidates[0].task
     if others := list_other_models(study, dataset, task):
-        _print_note(f"only encoders can be exported, so {', '.join(others)} cannot be chosen")
+        _print_note(f"Only encoders can be exported, so {', '.join(others)} cannot be chosen.")
     row = read_recommendation(study, dataset, task)
     if request.method is not None or row is None:
         return []
@@ -133,9 +133,9 @@ def _list_recommended(
     if not found or request.model not in (None, "", *(each.model for each in found)):
         model = f" with {row['model']}" if isinstance(row["model"], str) else ""
         _print_note(
-            f"the recommended method is {format_method(row['method'])}{model}, which "
-            f"{'is not one of --model ' + str(request.model) if found else 'has no model'}; the "
-            "method with the best mean score on dev is exported instead"
+            f"The recommended method is {format_method(row['method'])}{model}, which "
+            f"{'does not use --model ' + str(request.model) if found else 'has no model'}. The "
+            "method with the best mean score on dev is exported instead."
         )
         return []
     return found
@@ -184,13 +184,13 @@ def _predict_split(candidate: ExportCandidate, folder: Path, split: str) -> Spli
     return Split(instances, logits, golds, answers)
 
 
-def _score(candidate: ExportCandidate, split: Split) -> float:
+def _compute_score(candidate: ExportCandidate, split: Split) -> float:
     golds = [instance.target for instance in split.instances]
     values = metrics.evaluate(candidate.card, split.answers, golds, fidelity=candidate.scoring)
     return float(metrics.score(candidate.card, values))
 
 
-def _measure(
+def _add_scores(
     candidate: ExportCandidate, folder: Path, candidates: Sequence[ExportCandidate], rule: str
 ) -> Exported:
     """Return the facts of a written model with its temperature, scores and provenance.
@@ -213,7 +213,7 @@ def _measure(
     if equal < len(predictions):
         _print_note(
             f"{len(predictions) - equal:,} of {len(predictions):,} test predictions differ from "
-            "the record, because of rounding or another device"
+            "the record, because of rounding or another device."
         )
     return replace(
         read_exported(folder),
@@ -222,7 +222,7 @@ def _measure(
         calibration=describe_calibration(dev, test, temperature, threshold),
         scores={
             "method_chosen_by": rule,
-            "dev": round(_score(candidate, dev), 2),
+            "dev": round(_compute_score(candidate, dev), 2),
             "test": {**describe_scores([candidate]), "instances": len(test.instances)},
             "labels": describe_labels(candidate),
             "recorded_predictions": {"equal": equal, "of": len(predictions)},

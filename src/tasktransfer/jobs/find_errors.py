@@ -109,7 +109,7 @@ def find_errors(study: Study, task: str | None, method: str | None) -> FoundErro
     dataset, name = choose_task(study, task)
     card = get_task(dataset, name)
     fits = list_methods(study, dataset, name, method)
-    folder = inputs.cache(study, study.get_released_data(dataset))
+    folder = inputs.get_cache(study, study.get_released_data(dataset))
     if not (folder / MANIFEST).exists():
         raise RecordError(
             f"{folder}: The dialogues are not prepared. Run the study with `tasktransfer run`."
@@ -163,7 +163,7 @@ def list_methods(study: Study, dataset: str, task: str, method: str | None) -> l
     if method not in (None, *METHODS):
         raise ConfigError(
             f"--method {method}: The command does not support this "
-            f"method{suggest_name(str(method), METHODS)}. Choose one of {', '.join(METHODS)}."
+            f"method.{suggest_name(str(method), METHODS)} Choose one of {', '.join(METHODS)}."
         )
     if method == FROZEN and not fits:
         raise ConfigError(

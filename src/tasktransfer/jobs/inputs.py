@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # imports torch
     from tasktransfer.training.hardware import Hardware
 
 
-def hardware(
+def get_hardware(
     study: Study, threads: int = 1, precision: Literal["float32"] | None = None
 ) -> Hardware:
     """Return the hardware settings of the study's training runs, optionally with a precision."""
@@ -27,7 +27,7 @@ def hardware(
     return Hardware(precision or training.precision, training.deterministic, threads)
 
 
-def weights(study: Study, start: Start) -> str:
+def get_checkpoint(study: Study, start: Start) -> str:
     """Return the checkpoint folder of a start.
 
     Raises:
@@ -38,7 +38,7 @@ def weights(study: Study, start: Start) -> str:
     return check_round(study.start(start), start.stage.digest)
 
 
-def cache(study: Study, data: Data) -> Path:
+def get_cache(study: Study, data: Data) -> Path:
     """Return the folder of prepared instances.
 
     For derived data this checks the manifest, which has the tables' checksums (``data.cache``).
@@ -51,7 +51,7 @@ def cache(study: Study, data: Data) -> Path:
     return Path(study.cache(data))
 
 
-def classifier(
+def load_fit_classifier(
     study: Study, fit: Fit, task: Task, learner: Learner, fitted: str | None = None
 ) -> Classifier:
     """Load the classifier of a fit for a task.

@@ -63,7 +63,7 @@ def read_layer(
                 if LAYER in fit.settings and name_layer_folder(fit) == relative
             }
             missing = [n for n in sorted(planned) if not (folder / f"{n}.npy").is_file()]
-            _store(folder, missing, _compute_layers(study, node, model, texts, missing))
+            _write_layers(folder, missing, _compute_layers(study, node, model, texts, missing))
     vectors: npt.NDArray[np.float64] = np.load(file, allow_pickle=False).astype(np.float64)
     return vectors
 
@@ -75,11 +75,11 @@ def _compute_layers(
 
     pooling: Any = node.settings["representation"]
     checkpoint, revision = Path(study.base_model(model.name)), study.revision(model.name)
-    hardware = inputs.hardware(study)
+    hardware = inputs.get_hardware(study)
     return compute_layer_features(checkpoint, model, texts, pooling, layers, hardware, revision)
 
 
-def _store(folder: Path, layers: Sequence[int], states: npt.NDArray[np.float32]) -> None:
+def _write_layers(folder: Path, layers: Sequence[int], states: npt.NDArray[np.float32]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for layer, values in zip(layers, states, strict=True):
         with replace_file(folder / f"{layer}.npy") as part, part.open("wb") as stream:

@@ -101,7 +101,7 @@ def read_limited(
     Raises:
         RecordError: the dialogues are not prepared.
     """
-    folder = inputs.cache(study, data)
+    folder = inputs.get_cache(study, data)
     if not (folder / MANIFEST).exists():
         raise RecordError(
             f"{folder}: The dialogues are not prepared. Run the study with `tasktransfer run`."
@@ -123,7 +123,7 @@ def score_samples(
         DataError: there are fewer than four training dialogues.
     """
     dialogues = list_dialogues(task.name, train)
-    score = partial(_score, task, test, scoring)
+    score = partial(_score_predictions, task, test, scoring)
     scored = [((f"{1.0}",), NO_SEED, score(predict(task, train, test, 0)))]  # first: all texts
     sizes: dict[float, list[int]] = {1.0: [len(train)]}
     for fraction, seed in product(FRACTIONS[:-1], range(seeds)):
@@ -169,7 +169,9 @@ def build_points(
         yield (numbers[0], count, round(instances), *numbers[1:])
 
 
-def _score(task: Task, test: Sequence[Instance], scoring: Scoring, predictions: Answers) -> Scored:
+def _score_predictions(
+    task: Task, test: Sequence[Instance], scoring: Scoring, predictions: Answers
+) -> Scored:
     golds = [instance.target for instance in test]
     tallies = metrics.tally(
         task,

@@ -32,8 +32,8 @@ from tasktransfer.results.study import Study
 from tasktransfer.selection.selector import MEASUREMENTS
 
 
-def instances(study: Study, dataset: str, cache: str) -> list[str]:
-    """Return the inputs of a folder of cached instances: the tiny world if it is generated.
+def list_instance_inputs(study: Study, dataset: str, cache: str) -> list[str]:
+    """Return the inputs of a folder of cached instances: the tiny world, if it is generated.
 
     A release has no inputs for Snakemake: `tasktransfer` finds and checks it.
     """
@@ -47,13 +47,13 @@ def is_tiny_world(study: Study, dataset: str, cache: str) -> bool:
     return Path(study.tiny_instances(dataset)) == Path(cache)
 
 
-def tiny_model(study: Study, folder: str) -> list[str]:
+def list_tiny_model_inputs(study: Study, folder: str) -> list[str]:
     """Return the inputs of a generated model folder, except a file of weights."""
     caches = [f"{cache}/manifest.json" for cache in study.texts_of_made(folder)]
     return _list_if_missing(f"{folder}/config.json", caches)
 
 
-def encoding(study: Study, folder: str) -> list[str]:
+def list_encoding_inputs(study: Study, folder: str) -> list[str]:
     """Return the inputs of token ids."""
     data, model = study.encoded_folders[folder]
     made = study.record(data) if data.recipe else f"{study.instances(data.name)}/manifest.json"
@@ -108,7 +108,7 @@ def list_job_inputs(study: Study, node: Node) -> list[str]:
     return list(dict.fromkeys(needed))
 
 
-def first_data(study: Study, recipes: Iterable[str]) -> list[str]:
+def list_first_data(study: Study, recipes: Iterable[str]) -> list[str]:
     """Return the records of derived data that are built before the first training run.
 
     If a recipe finds too few data for the config, the error then comes before hours of training.
@@ -126,7 +126,7 @@ def first_data(study: Study, recipes: Iterable[str]) -> list[str]:
     ]
 
 
-def computes_with_a_model(node: Node) -> bool:
+def runs_model(node: Node) -> bool:
     """Return whether a node's job runs a model and so needs a device.
 
     These are training runs, evaluations of models that no endpoint serves, fits on representations,
@@ -173,7 +173,7 @@ class DamagedRecords:
         self._records: dict[str, tuple[float, str]] = {}
         """record → (modification time, problem)"""
 
-    def inputs(self, study: Study, node: Node) -> list[str]:
+    def list_inputs(self, study: Study, node: Node) -> list[str]:
         """Return the log if a node's record is damaged or lacks a requested output, else nothing.
 
         Raises:
@@ -182,9 +182,10 @@ class DamagedRecords:
         record = study.record(node)
         if not os.path.lexists(record):
             return []
-        problem, why = find_node_damage(study, node), "damaged, computed again"
+        problem = find_node_damage(study, node)
+        announcement = "The following record is damaged, so its job runs again"
         if problem is None:
-            why = "computed again"
+            announcement = "The following record lacks outputs, so its job runs again"
             if isinstance(node, Stage):
                 problem = find_missing_selections(study, node) or find_missing_rounds(study, node)
             else:
@@ -194,7 +195,7 @@ class DamagedRecords:
         if record not in self._records:
             self._records[record] = (Path(record).lstat().st_mtime, problem)
             self._write()
-            print(f"{why}: {problem}", file=sys.stderr)
+            print(f"{announcement}: {problem}", file=sys.stderr)
         return [str(self.file)]
 
     def _write(self) -> None:
@@ -248,7 +249,7 @@ def _find_model(study: Study, identity: Any) -> ModelSpec | None:
 def _list_model_files(study: Study, name: str) -> list[str]:
     """Return the files of a model and its second encoder that the study generates."""
     model = study.model(name)
-    own = [f"{study.tiny_model(name)}/config.json"] if model.is_made else []
+    own = [f"{study.tiny_model(name)}/config.json"] if model.is_created else []
     return own + (_list_model_files(study, model.second) if model.second else [])
 
 

@@ -23,7 +23,7 @@ from tasktransfer.evaluation.numbers import compute_expected_values, compute_mea
 from tasktransfer.files.progress import show_progress
 from tasktransfer.fits import JOINT_LEARNERS, Learner, choose_answers, get_learner, rank_labels
 from tasktransfer.jobs import asked_job, brought_job, inputs, probe_job, reference_job, selector_job
-from tasktransfer.jobs.recorded_job import Brought, Made, recorded
+from tasktransfer.jobs.recorded_job import DesignParts, JobOutput, run_recorded_job
 from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.results.rows import Row
 from tasktransfer.results.study import Study
@@ -40,7 +40,7 @@ They need the model's choice among many replies, or the probability of a reply.
 """
 
 
-def derive(study: Study, data: Data, design: Brought) -> None:
+def derive_data(study: Study, data: Data, design: DesignParts) -> None:
     """Build derived data by its recipe.
 
     Raises:
@@ -48,9 +48,9 @@ def derive(study: Study, data: Data, design: Brought) -> None:
         DataError: an input is missing or damaged, or the derived data do not fit the cards.
     """
 
-    def work(folder: Path, made: Made) -> None:
+    def work(folder: Path, output: JobOutput) -> None:
         recipe = find_recipe(data.recipe, design.recipes)
-        ingredients = _collect_ingredients(study, data, design.learners, made)
+        ingredients = _collect_ingredients(study, data, design.learners, output)
         derived = recipe(ingredients)
         tasks = tuple(dict.fromkeys(task for task, _ in derived))
         release = Release(
@@ -65,13 +65,13 @@ def derive(study: Study, data: Data, design: Brought) -> None:
         few_sample = bool(data.settings.get("few_sample", False))
         write_release(folder, DATASETS[data.name], release, few_sample)
         for (task, split), instances in derived.items():
-            made.sizes.setdefault(task, {})[split] = len(instances)
-        made.report = ingredients.report
+            output.sizes.setdefault(task, {})[split] = len(instances)
+        output.report = ingredients.report
 
-    recorded(study, data, design, work)
+    run_recorded_job(study, data, design, work)
 
 
-def fit(study: Study, node: Fit, design: Brought) -> None:
+def fit_node(study: Study, node: Fit, design: DesignParts) -> None:
     """Fit a classifier for each task, and score it on the test split.
 
     Raises:
@@ -79,26 +79,26 @@ def fit(study: Study, node: Fit, design: Brought) -> None:
         DataError: the instances are missing, or their kind is not supported by the learner.
     """
 
-    def work(folder: Path, made: Made) -> None:
+    def work(folder: Path, output: JobOutput) -> None:
         if node.learner in JOINT_LEARNERS:
             learner_of_all = JOINT_LEARNERS[node.learner]
-            fitted = probe_job.fitted(study, node, learner_of_all, folder, made.notes)
+            fitted = probe_job.fit_tasks(study, node, learner_of_all, folder, output.notes)
             for name, measures in fitted.measures.items():
-                made.judged(name, measures, fitted.instances[name], "test")
-            made.rows = fitted.rows
+                output.add_result(name, measures, fitted.instances[name], "test")
+            output.rows = fitted.rows
             return
         if node.learner in REFERENCES:
-            reference_job.predict_tasks(study, node, made)
+            reference_job.predict_tasks(study, node, output)
             return
         if node.learner in MEASUREMENTS:
-            selector_job.measure(study, node, folder, made)
+            selector_job.write_measurements(study, node, folder, output)
             return
         if node.learner == SELECTOR:
             selector = find_selector(node.settings["selector"], design.selectors)
-            selector_job.select(study, node, selector, folder, made)
+            selector_job.write_selector_values(study, node, selector, folder, output)
             return
         learner = get_learner(node.learner, design.learners)
-        cache = inputs.cache(study, node.data)
+        cache = inputs.get_cache(study, node.data)
         for name in show_progress(node.tasks, f"fitting {node.label}"):
             task = get_task(node.data.name, name)
             read = {split: read_instances(cache, name, split) for split in SPLITS}
@@ -115,15 +115,15 @@ def fit(study: Study, node: Fit, design: Brought) -> None:
             )
             names = [*(metric.key for metric in task.metrics), "score"]
             measures = compute_measures(task, names, predicted, golds, [])
-            made.judged(name, measures, len(test), "test")
-            made.rows += _build_rows(
+            output.add_result(name, measures, len(test), "test")
+            output.rows += _build_rows(
                 task, test, predicted, compute_expected_values(task, probable), "test"
             )
 
-    recorded(study, node, design, work)
+    run_recorded_job(study, node, design, work)
 
 
-def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> None:
+def evaluate_node(study: Study, node: Evaluation, design: DesignParts, threads: int) -> None:
     """Score an outcome or a fit on a split of a task.
 
     Raises:
@@ -132,24 +132,24 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
         EndpointError: an endpoint does not respond.
     """
 
-    def work(folder: Path, made: Made) -> None:
+    def work(folder: Path, output: JobOutput) -> None:
         if node.asked is not None:
-            _evaluate_prompted_model(study, node, threads, made)
+            _evaluate_prompted_model(study, node, threads, output)
             return
         task = get_task(node.data.name, node.task)
-        instances = read_instances(inputs.cache(study, node.data), node.task, node.split)
+        instances = read_instances(inputs.get_cache(study, node.data), node.task, node.split)
         if node.brought is not None:
-            brought_job.evaluate_answers(study, node, task, instances, made)
+            brought_job.evaluate_answers(study, node, task, instances, output)
             return
         if node.measures[0] in ASKED_OF_THE_MODEL:
-            _evaluate_replies(study, node, instances, threads, made)
+            _evaluate_replies(study, node, instances, threads, output)
             return
         kept = select_indices(len(instances), node.settings.get("limit"))
         instances = [instances[index] for index in kept]
         if isinstance(node.of, Fit):
             learner = get_learner(node.of.learner, design.learners)
             fitted = node.settings.get("fitted_on", node.task)  # a task with the same labels
-            classifier = inputs.classifier(study, node.of, task, learner, fitted)
+            classifier = inputs.load_fit_classifier(study, node.of, task, learner, fitted)
             features = _compute_features(study, node.of, learner, instances)
             probable = classifier.probabilities(instances, features)
             predictions, values = (
@@ -161,35 +161,37 @@ def evaluate(study: Study, node: Evaluation, design: Brought, threads: int) -> N
                 from tasktransfer.evaluation.cosine import compute_cosines  # noqa: PLC0415
 
                 answered_rows = compute_cosines(
-                    node, node.of, places(study, node, threads), instances
+                    node, node.of, build_places(study, node, threads), instances
                 )
             else:
                 from tasktransfer.evaluation.outcome import predict_split  # noqa: PLC0415
 
-                answered_rows = predict_split(node, node.of, places(study, node, threads))
+                answered_rows = predict_split(node, node.of, build_places(study, node, threads))
             predictions, values = answered_rows.predictions, answered_rows.values
-            made.computed(answered_rows.setup, threads)
+            output.set_host(answered_rows.setup, threads)
         golds = [instance.target for instance in instances]
         measures = compute_measures(task, node.measures, predictions, golds, values)
-        made.judged(node.task, measures, len(instances), node.split)
-        made.rows = _build_rows(task, instances, predictions, values, node.split)
+        output.add_result(node.task, measures, len(instances), node.split)
+        output.rows = _build_rows(task, instances, predictions, values, node.split)
 
-    recorded(study, node, design, work)
+    run_recorded_job(study, node, design, work)
 
 
-def _evaluate_prompted_model(study: Study, node: Evaluation, threads: int, made: Made) -> None:
+def _evaluate_prompted_model(
+    study: Study, node: Evaluation, threads: int, output: JobOutput
+) -> None:
     """Evaluate a prompted model."""
     prompts = asked_job.prompt_instances(study, node, threads)
     golds, answers = [instance.target for instance in prompts.instances], prompts.given.predictions
     measures = compute_measures(prompts.task, node.measures, answers, golds, [])
-    made.judged(node.task, measures, len(golds), node.split)
-    made.rows, made.report = prompts.rows(node.split), {"asked": prompts.counts}
-    made.notes += prompts.notes
+    output.add_result(node.task, measures, len(golds), node.split)
+    output.rows, output.report = prompts.build_rows(node.split), {"asked": prompts.counts}
+    output.notes += prompts.notes
     if prompts.setup is not None:
-        made.computed(prompts.setup, threads)
+        output.set_host(prompts.setup, threads)
 
 
-def places(study: Study, node: Evaluation, threads: int = 1) -> Places:
+def build_places(study: Study, node: Evaluation, threads: int = 1) -> Places:
     """Return the paths of an evaluation's inputs. Weights are checked when they are requested."""
     from tasktransfer.evaluation.outcome import Places  # noqa: PLC0415  # imports torch
 
@@ -200,22 +202,24 @@ def places(study: Study, node: Evaluation, threads: int = 1) -> Places:
     }
 
     def weights(start: Start) -> str:
-        return inputs.weights(study, start)
+        return inputs.get_checkpoint(study, start)
 
-    hardware = inputs.hardware(study, threads)
+    hardware = inputs.get_hardware(study, threads)
     return Places(encoded, weights, study.base_model, study.beside, study.revision, hardware)
 
 
 def _evaluate_replies(
-    study: Study, node: Evaluation, instances: Sequence[Instance], threads: int, made: Made
+    study: Study, node: Evaluation, instances: Sequence[Instance], threads: int, output: JobOutput
 ) -> None:
     """Evaluate replies that a model selects or generates."""
     from tasktransfer.evaluation.replies import Asked, evaluate_replies  # noqa: PLC0415  # imports torch
 
     assert isinstance(node.of, Outcome), "a fit has no replies"
-    pools = {p: read_instances(inputs.cache(study, p.data), p.task, "train") for p in node.pools}
+    pools = {
+        p: read_instances(inputs.get_cache(study, p.data), p.task, "train") for p in node.pools
+    }
     cache = Path(study.config.results, "data", "embedded")
-    asked = Asked(node, node.of, places(study, node, threads), instances, pools, cache)
+    asked = Asked(node, node.of, build_places(study, node, threads), instances, pools, cache)
     judged_replies, setup = evaluate_replies(asked)
     columns = zip(
         judged_replies.instances,
@@ -226,7 +230,7 @@ def _evaluate_replies(
         judged_replies.scores,
         strict=True,
     )
-    made.rows = [
+    output.rows = [
         Row(
             *(index, node.task, instance.id, reply, gold, score, instance.dialogue_id, node.split),
             *(value, wanted),
@@ -234,8 +238,8 @@ def _evaluate_replies(
         for index, (instance, reply, gold, value, wanted, score) in enumerate(columns)
     ]
     measures = {name: judged_replies.measures[name] for name in node.measures}
-    made.judged(node.task, measures, len(made.rows), node.split)
-    made.computed(setup, threads)
+    output.add_result(node.task, measures, len(output.rows), node.split)
+    output.set_host(setup, threads)
 
 
 def _compute_features(
@@ -255,12 +259,14 @@ def _compute_features(
     tokenizer = Path(study.encoded(node.on.stage.data, model.name), "tokenizer")
     texts = [instance.context for instance in instances]
     pooling = node.settings.get("pooling", "mean")
-    checkpoint = Path(inputs.weights(study, node.on))
-    return compute_features(checkpoint, tokenizer, model, texts, pooling, inputs.hardware(study))
+    checkpoint = Path(inputs.get_checkpoint(study, node.on))
+    return compute_features(
+        checkpoint, tokenizer, model, texts, pooling, inputs.get_hardware(study)
+    )
 
 
 def _collect_ingredients(
-    study: Study, data: Data, learners: Mapping[str, Learner], made: Made
+    study: Study, data: Data, learners: Mapping[str, Learner], output: JobOutput
 ) -> Ingredients:
     def used(kind: type[Any]) -> list[Any]:
         return [node for node in data.uses if isinstance(node, kind)]
@@ -270,7 +276,7 @@ def _collect_ingredients(
 
         def ranked_labels(task: str, instances: Sequence[Instance]) -> list[tuple[str, ...]]:
             card = get_task(node.data.name, task)
-            classifier = inputs.classifier(study, node, card, learner)
+            classifier = inputs.load_fit_classifier(study, node, card, learner)
             features = _compute_features(study, node, learner, instances)
             return rank_labels(card, classifier.probabilities(instances, features))
 
@@ -281,16 +287,19 @@ def _collect_ingredients(
             from tasktransfer.evaluation.judge import predict_stage_numbers  # noqa: PLC0415  # imports torch
 
             encoded = Path(study.encoded(stage.data, stage.model.name))
-            checkpoint, hardware = Path(inputs.weights(study, Start(stage))), inputs.hardware(study)
+            checkpoint, hardware = (
+                Path(inputs.get_checkpoint(study, Start(stage))),
+                inputs.get_hardware(study),
+            )
             numbers, setup = predict_stage_numbers(
                 stage, checkpoint, encoded, task, instances, hardware
             )
-            made.computed(setup, hardware.threads)
+            output.set_host(setup, hardware.threads)
             return numbers
 
         return ratings
 
-    caches = [inputs.cache(study, node) for node in used(Data)]
+    caches = [inputs.get_cache(study, node) for node in used(Data)]
     return Ingredients(
         caches=tuple(caches or [Path(study.instances(data.name))]),
         rank=tuple(rank(node) for node in used(Fit)),

@@ -87,7 +87,8 @@ class Predictor:
         """
         if isinstance(dialogues, str | Mapping):
             raise DataError(
-                "dialogues: found one dialogue, expected a list. Pass a list of dialogues."
+                "dialogues: The value is one dialogue, but it must be a list. Pass a list of "
+                "dialogues."
             )
         instances = [self._read_dialogue(n, each) for n, each in enumerate(dialogues)]
         return self.predict_instances(
@@ -122,7 +123,7 @@ class Predictor:
         some = [turns] if isinstance(turns, str) else turns
         if not isinstance(some, list | tuple):
             raise DataError(
-                f"dialogues[{number}]: found a {type(dialogue).__name__}. Pass a text, a list "
+                f"dialogues[{number}]: The type is {type(dialogue).__name__}. Pass a text, a list "
                 "of turns, or an object with turns."
             )
         texts = [text for turn in some if (text := _format_turn(number, turn))]
@@ -152,8 +153,8 @@ def _format_turn(number: int, turn: Any) -> str:
         speaker, text = turn.get("speaker") or "", turn.get("text")
     if not isinstance(text, str) or not isinstance(speaker, str):
         raise DataError(
-            f"dialogues[{number}]: A turn is a {type(turn).__name__}. Pass a text, or an "
-            "object with speaker and text."
+            f"dialogues[{number}]: The type of a turn is {type(turn).__name__}. Pass a text, or "
+            "an object with speaker and text."
         )
     text, speaker = text.strip(), speaker.strip()
     return f"{speaker}: {text}" if speaker and text else text
@@ -182,7 +183,12 @@ def load_predictor(folder: str | Path) -> Predictor:
 
 
 def load_logits(folder: Path, exported: Exported) -> Callable[[Sequence[Instance], int], Floats]:
-    """Return the function that computes the logits of an exported model. Raises as above."""
+    """Return the function that computes the logits of an exported model.
+
+    Raises:
+        ModelError: a file is missing or damaged.
+        DataError: the model reads words, and scikit-learn is not installed.
+    """
     if exported.reader == "encoder":
         return _load_encoder(folder, exported)
     if exported.reader == "words":

@@ -24,7 +24,7 @@ from tasktransfer.tasks.card import SPLITS, Instance
 Instances = Sequence[Instance]
 
 
-def fitted(
+def fit_tasks(
     study: Study, node: Fit, learner: JointLearner, folder: Path, notes: list[str]
 ) -> Fitted:
     """Fit all tasks of a node.
@@ -35,14 +35,16 @@ def fitted(
         ModelError: a snapshot is missing, damaged, or has another architecture.
         RecordError: a snapshot differs from the one that its stage has recorded.
     """
-    cache = inputs.cache(study, node.data)
+    cache = inputs.get_cache(study, node.data)
     limit = node.settings.get("limit_train")
     read: dict[str, dict[str, Instances]] = {}
     for task in node.tasks:
-        train = limited(read_instances(cache, task, "train"), limit)
+        train = select_sample(read_instances(cache, task, "train"), limit)
         read[task] = {"train": train, "test": read_instances(cache, task, "test")}
     if node.on is not None and node.on.stage is not None:
-        refuse_mixed(read, held_out(study, node.on.stage, node.data.name), str(cache))
+        check_dialogues_of_splits(
+            read, list_held_out_dialogues(study, node.on.stage, node.data.name), str(cache)
+        )
     rows = [row for splits in read.values() for instances in splits.values() for row in instances]
     texts = list(dict.fromkeys(row.context for row in rows))
     position = {text: number for number, text in enumerate(texts)}
@@ -50,7 +52,7 @@ def fitted(
     matrix = (
         _compute_representations(study, node, texts)
         if learner.features
-        else counted(_read_by_encoders(study, node, texts), [row in trained for row in texts])
+        else count_words(_read_by_encoders(study, node, texts), [row in trained for row in texts])
     )
 
     def features(instances: Instances) -> Any:
@@ -60,7 +62,7 @@ def fitted(
     return learner.fit(given)
 
 
-def limited(instances: Instances, limit: int | None) -> Instances:
+def select_sample(instances: Instances, limit: int | None) -> Instances:
     """Return a fixed random sample of the instances in their order, equal for all seeds."""
     if limit is None or limit >= len(instances):
         return instances
@@ -68,11 +70,11 @@ def limited(instances: Instances, limit: int | None) -> Instances:
     return [instances[index] for index in kept]
 
 
-def held_out(study: Study, stage: Stage, dataset: str) -> frozenset[str]:
+def list_held_out_dialogues(study: Study, stage: Stage, dataset: str) -> frozenset[str]:
     """Return the dialogues of a dataset that a stage was selected or tested on."""
     if stage.dataset != dataset:
         return frozenset()
-    cache = inputs.cache(study, stage.data)
+    cache = inputs.get_cache(study, stage.data)
     tasks = read_manifest(cache).tasks
     return frozenset(
         one.dialogue_id
@@ -83,7 +85,9 @@ def held_out(study: Study, stage: Stage, dataset: str) -> frozenset[str]:
     )
 
 
-def refuse_mixed(read: dict[str, dict[str, Instances]], held: frozenset[str], where: str) -> None:
+def check_dialogues_of_splits(
+    read: dict[str, dict[str, Instances]], held: frozenset[str], where: str
+) -> None:
     """Raise DataError if a probe is trained on held-out dialogues.
 
     These are dialogues that the model was selected or tested on, and those of the probe's own test
@@ -102,15 +106,15 @@ def refuse_mixed(read: dict[str, dict[str, Instances]], held: frozenset[str], wh
 
 
 def _compute_representations(study: Study, node: Fit, texts: list[str]) -> Any:
-    from tasktransfer.core.architecture import is_recipe, refuse_other  # noqa: PLC0415
+    from tasktransfer.core.architecture import check_architecture, is_recipe  # noqa: PLC0415
     from tasktransfer.evaluation.features import compute_features  # noqa: PLC0415  # imports torch
 
     pooling, revision = node.settings.get("representation", "mean"), None
     if node.on is not None and node.on.stage is not None:
         stage = node.on.stage
-        checkpoint = Path(inputs.weights(study, node.on))
+        checkpoint = Path(inputs.get_checkpoint(study, node.on))
         if is_recipe(stage.model.weights):
-            refuse_other(checkpoint, stage.model.weights)
+            check_architecture(checkpoint, stage.model.weights)
         tokenizer = Path(study.encoded(stage.data, stage.model.name), "tokenizer")
         model = stage.model
     else:
@@ -119,7 +123,7 @@ def _compute_representations(study: Study, node: Fit, texts: list[str]) -> Any:
             return read_layer(study, node, model, texts)
         checkpoint = tokenizer = Path(study.base_model(model.name))
         revision = study.revision(model.name)
-    hardware = inputs.hardware(study)
+    hardware = inputs.get_hardware(study)
     return compute_features(checkpoint, tokenizer, model, texts, pooling, hardware, revision)
 
 
@@ -147,7 +151,7 @@ def _read_by_encoders(study: Study, node: Fit, texts: list[str]) -> list[str]:
     return trim_texts(tokenizer, texts, model.max_length)
 
 
-def counted(texts: list[str], trained: list[bool]) -> Any:
+def count_words(texts: list[str], trained: list[bool]) -> Any:
     """Return sparse counts of the words that occur in at least three training contexts."""
     from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415  # slow to import
 

@@ -19,7 +19,7 @@ from tasktransfer.core.nodes import Data, Evaluation, Fit
 from tasktransfer.data.recipes import Recipe
 from tasktransfer.files import remove_partial_files
 from tasktransfer.fits import Learner
-from tasktransfer.jobs.needs import computes_with_a_model
+from tasktransfer.jobs.needs import runs_model
 from tasktransfer.results.artefacts import compute_checksums
 from tasktransfer.results.damage import find_damage, set_aside
 from tasktransfer.results.provenance import describe_host, describe_provenance
@@ -35,7 +35,7 @@ from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.state import RECORD, claim, record_event
 from tasktransfer.results.study import Study
 from tasktransfer.selection.selector import Selector
-from tasktransfer.training.device import lease, list_devices
+from tasktransfer.training.device import lease_device, list_devices
 
 if TYPE_CHECKING:  # imports torch
     from tasktransfer.results.schema import Host, Sizes, TaskResult
@@ -45,7 +45,7 @@ Measures = dict[str, dict[str, float]]
 
 
 @dataclass
-class Made:
+class JobOutput:
     """The results of a job.
 
     Attributes:
@@ -64,21 +64,21 @@ class Made:
     host: Host | None = None
     notes: list[str] = field(default_factory=list)
 
-    def judged(self, task: str, measures: dict[str, float], instances: int, split: str) -> None:
+    def add_result(self, task: str, measures: dict[str, float], instances: int, split: str) -> None:
         """Add a task's result on a split."""
         score = measures.get("score")
         self.results[task] = {"measures": measures, "score": score, "instances": instances}
         self.sizes[task] = {split: instances}
 
-    def computed(self, setup: Setup, threads: int) -> None:
-        """Set the host, and add notes about the device setup of a model."""
+    def set_host(self, setup: Setup, threads: int) -> None:
+        """Set the host to the machine that ran a model, and add the notes of its device setup."""
         from tasktransfer.training.torch_facts import describe_machine  # noqa: PLC0415  # imports torch
 
         self.host = describe_machine(setup.device, setup.precision, threads)
         self.notes += [note for note in setup.eval_budget.notes if note not in self.notes]
 
 
-class Brought(Protocol):
+class DesignParts(Protocol):
     """The parts of the study's design that its jobs use (``designs.design.Design``)."""
 
     @property
@@ -93,51 +93,50 @@ class Brought(Protocol):
     def stand_ins(self) -> Callable[[Any], Mapping[str, str]]: ...
 
 
-def recorded(
+def run_recorded_job(
     study: Study,
     node: Data | Fit | Evaluation,
-    design: Brought,
-    work: Callable[[Path, Made], None],
+    design: DesignParts,
+    work: Callable[[Path, JobOutput], None],
 ) -> None:
     """Lock a node's folder, do its work unless it is finished, and write its record last.
 
     If the job runs a model, it leases a device first.
     """
-    folder, made = Path(study.folder(node)), Made()
+    folder, output = Path(study.folder(node)), JobOutput()
     with ExitStack() as held:
         tell = held.enter_context(claim(folder, _print_message, label=node.label))
         problem = find_damage(folder, node.digest, "all")
         if problem is None and (folder / RECORD).exists():
             parts = list_parts(read_record(folder / RECORD))
             if all((folder / part).exists() for part in parts):
-                _print_message(f"{folder}: finished already, nothing to do")
+                _print_message(f"{folder}: The job is already finished.")
                 return
         if problem is not None:
             kept = set_aside(folder)
-            _print_message(
-                f"{problem}; kept as {', '.join(file.name for file in kept)}, computed again"
-            )
+            names = ", ".join(file.name for file in kept)
+            _print_message(f"{problem}. The files are kept as {names}, and the job runs again.")
         remove_partial_files(folder)
         record_event(folder, "started", digest=node.digest)
-        if computes_with_a_model(node):
-            tell(device=held.enter_context(lease(list_devices())) or "cpu")
+        if runs_model(node):
+            tell(device=held.enter_context(lease_device(list_devices())) or "cpu")
         started, began = datetime.now(UTC), time.perf_counter()
-        work(folder, made)
+        work(folder, output)
         dataset = node.name if isinstance(node, Data) else node.data.name
         # A fit on representations does not record the device that computed them.
-        host = made.host or (None if computes_with_a_model(node) else describe_host())
+        host = output.host or (None if runs_model(node) else describe_host())
         rows = None
-        if made.rows:
-            rows = write_rows(folder, made.rows, digest=node.digest, dataset=dataset)
+        if output.rows:
+            rows = write_rows(folder, output.rows, digest=node.digest, dataset=dataset)
         record = record_of(
             node,
             synthetic=bool(study.synthetic(dataset)),
-            sizes=made.sizes,
-            results=made.results,
-            report=made.report,
+            sizes=output.sizes,
+            results=output.results,
+            report=output.report,
             rows=rows,
             artefacts=compute_checksums(
-                folder, list_written_parts(describe_node(node), made.sizes)
+                folder, list_written_parts(describe_node(node), output.sizes)
             ),
             provenance=describe_provenance(
                 node,
@@ -146,16 +145,16 @@ def recorded(
                 host=host,
                 started=started,
                 seconds={"total": time.perf_counter() - began},
-                notes=made.notes,
+                notes=output.notes,
                 stand_ins=design.stand_ins(study.config),
             ),
         )
         write_record(folder / RECORD, record)
         record_event(folder, "finished", digest=node.digest)
-    measured_by_task = {task: result["measures"] for task, result in made.results.items()}
+    measured_by_task = {task: result["measures"] for task, result in output.results.items()}
     sentences = [
         f"{task} " + ", ".join(f"{name} {value:.4g}" for name, value in scores.items())
-        for task, scores in (measured_by_task or made.report).items()
+        for task, scores in (measured_by_task or output.report).items()
     ]
     _print_message(f"{node.label}: {'; '.join(sentences)}")
 

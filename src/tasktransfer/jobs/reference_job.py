@@ -37,10 +37,10 @@ from tasktransfer.tasks.card import Instance, Task
 
 if TYPE_CHECKING:  # imports torch
     from tasktransfer.evaluation.contrastive import ContrastiveEncoder
-    from tasktransfer.jobs.recorded_job import Made
+    from tasktransfer.jobs.recorded_job import JobOutput
 
 
-def predict_tasks(study: Study, node: Fit, made: Made) -> None:
+def predict_tasks(study: Study, node: Fit, output: JobOutput) -> None:
     """Predict and score the test split of each task of a node, or the split in its settings.
 
     Raises:
@@ -50,7 +50,7 @@ def predict_tasks(study: Study, node: Fit, made: Made) -> None:
         TrainingError: the loss of a fine-tuned encoder becomes NaN.
     """
     predict = create_predictor(study, node)
-    cache = inputs.cache(study, node.data)
+    cache = inputs.get_cache(study, node.data)
     predicted = node.settings.get(SPLIT, "test")
     limits = {LIMIT_TRAIN: "train", f"limit_{predicted}": predicted}
     scoring = node.settings.get(SCORING, "default")
@@ -63,14 +63,14 @@ def predict_tasks(study: Study, node: Fit, made: Made) -> None:
         predictions = predict(task, train, test, node.seed)
         golds = [instance.target for instance in test]
         names = [*(metric.key for metric in task.metrics), "score"]
-        made.judged(
+        output.add_result(
             name,
             compute_measures(task, names, predictions, golds, [], scoring),
             len(test),
             predicted,
         )
-        made.sizes[name]["train"] = len(train)
-        made.rows += _build_rows(task, test, predictions, predicted)
+        output.sizes[name]["train"] = len(train)
+        output.rows += _build_rows(task, test, predictions, predicted)
 
 
 def create_predictor(
@@ -102,7 +102,7 @@ def tune_encoder(
 
     model = get_fit_model(study, node)
     base, revision = study.base_model(model.name), study.revision(model.name)
-    encoder = ContrastiveEncoder(base, revision, model.max_length, inputs.hardware(study))
+    encoder = ContrastiveEncoder(base, revision, model.max_length, inputs.get_hardware(study))
     encoder.tune(task, train, node.settings[TUNING], seed)
     return encoder
 
@@ -118,7 +118,7 @@ def create_embedder(study: Study, node: Fit) -> Embed | None:
 
     model = get_fit_model(study, node)
     spec, checkpoint = model.as_released, Path(study.base_model(model.name))
-    hardware, revision = inputs.hardware(study), study.revision(model.name)
+    hardware, revision = inputs.get_hardware(study), study.revision(model.name)
     cache = Path(study.config.results, "data", "embedded")
 
     def embed(texts: Sequence[str]) -> npt.NDArray[np.float64]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tasktransfer.core.nodes import Stage, Start
 from tasktransfer.errors import DataError
 from tasktransfer.jobs import inputs
-from tasktransfer.jobs.recorded_job import Brought
+from tasktransfer.jobs.recorded_job import DesignParts
 from tasktransfer.jobs.train_job import build_job
 from tasktransfer.results.rounds import check_round, get_round_folder
 from tasktransfer.results.study import Study
@@ -20,7 +20,7 @@ from tasktransfer.training.attempt import train_if_needed
 FOLDER = "exports"
 
 
-def restore_checkpoint(study: Study, start: Start, design: Brought, threads: int) -> str:
+def restore_checkpoint(study: Study, start: Start, design: DesignParts, threads: int) -> str:
     """Return the folder of a stage's round; train the stage again if it was not kept.
 
     Stages that it starts from are restored, too.
@@ -32,7 +32,7 @@ def restore_checkpoint(study: Study, start: Start, design: Brought, threads: int
     stage = start.stage
     assert stage is not None
     if Path(study.start(start)).is_dir():
-        return inputs.weights(study, start)
+        return inputs.get_checkpoint(study, start)
     out = Path(study.config.results, FOLDER, stage.path)
     folder = get_round_folder(str(out), start.at, start.selected_on)
     if not Path(folder).is_dir():
@@ -58,6 +58,6 @@ def find_encoded(study: Study, stage: Stage) -> Path:
         raise DataError(
             f"{folder}: The token IDs of {stage.data.name} are missing. Write them with "
             f"`tasktransfer encode {study.config_file} --dataset {stage.data.name} --model "
-            f"{name} --out {folder}`"
+            f"{name} --out {folder}`."
         )
     return folder

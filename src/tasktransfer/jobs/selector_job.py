@@ -21,17 +21,17 @@ from tasktransfer.jobs import inputs
 from tasktransfer.jobs.needs import get_fit_model
 from tasktransfer.results.artefacts import check_artefacts
 from tasktransfer.results.study import Study
-from tasktransfer.selection.inputs import Arrays, Asked, build_input_text
+from tasktransfer.selection.inputs import Arrays, SelectorInput, build_input_text
 from tasktransfer.selection.selector import COST, TOKENS, Selector
 from tasktransfer.tasks.card import Instance
 
 if TYPE_CHECKING:  # imports torch
-    from tasktransfer.jobs.recorded_job import Made
+    from tasktransfer.jobs.recorded_job import JobOutput
 
 ARRAYS, VALUES = "arrays.npz", "values.json"
 
 
-def measure(study: Study, node: Fit, folder: Path, made: Made) -> None:
+def write_measurements(study: Study, node: Fit, folder: Path, output: JobOutput) -> None:
     """Write a model's measurements of the training instances of each task of a node.
 
     Raises:
@@ -48,16 +48,18 @@ def measure(study: Study, node: Fit, folder: Path, made: Made) -> None:
         stage = start.stage
         model, training, seed = stage.model, stage.training, stage.seed
         of = get_task(stage.data.name, stage.train_tasks[0])
-        weights, revision = inputs.weights(study, start), None
+        weights, revision = inputs.get_checkpoint(study, start), None
     else:
         model = get_fit_model(study, node)
         training, seed, of = Training(), node.seed, None
         weights, revision = study.base_model(model.name), study.revision(model.name)
-    hardware = inputs.hardware(study, precision="float32")
-    cache_folder, limit = inputs.cache(study, node.data), node.settings["instances"]
+    hardware = inputs.get_hardware(study, precision="float32")
+    cache_folder, limit = inputs.get_cache(study, node.data), node.settings["instances"]
 
     def texts(task: str) -> list[str]:
-        return [build_input_text(instance) for instance in _instances(cache_folder, task, limit)]
+        return [
+            build_input_text(instance) for instance in _read_train_sample(cache_folder, task, limit)
+        ]
 
     measuring = Measuring(
         *(model, training, weights, revision, Path(study.encoded(node.data, model.name)), seed, of),
@@ -70,12 +72,14 @@ def measure(study: Study, node: Fit, folder: Path, made: Made) -> None:
         with replace_file(folder / name / ARRAYS) as part, part.open("wb") as stream:
             np.savez_compressed(stream, allow_pickle=False, **arrays)
         split = measuring.split(name)
-        made.sizes[name] = {"train": len(split.ids)}
+        output.sizes[name] = {"train": len(split.ids)}
         tokens += int(split.count_tokens().sum())
-    made.report = {COST: {TOKENS: float(tokens)}}
+    output.report = {COST: {TOKENS: float(tokens)}}
 
 
-def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made) -> None:
+def write_selector_values(
+    study: Study, node: Fit, selector: Selector, folder: Path, output: JobOutput
+) -> None:
     """Write a selector's value of each source of each target.
 
     Raises:
@@ -84,7 +88,7 @@ def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made
     """
     pairs: Mapping[str, Sequence[str]] = node.settings["sources"]
     folders = {
-        data.name: inputs.cache(study, data)
+        data.name: inputs.get_cache(study, data)
         for data in (node.data, *(used for used in node.reads if isinstance(used, Data)))
     }
     limit = node.settings["instances"]
@@ -92,7 +96,7 @@ def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made
     @cache
     def instances(task: str) -> list[Instance]:
         home, name = resolve_task(node.data.name, task)
-        return _instances(folders[home], name, limit)
+        return _read_train_sample(folders[home], name, limit)
 
     measurements = {
         _build_key(node.data.name, fit, task): fit
@@ -120,22 +124,22 @@ def select(study: Study, node: Fit, selector: Selector, folder: Path, made: Made
     sizes = {task: _count_train_samples(folders, node.data.name, task) for task in tasks}
     assert selector.values is not None
     for target, sources in show_progress(pairs.items(), f"ranking by {selector.name}"):
-        asked = Asked(target, tuple(sources), kinds, sizes, instances, measured)
-        values = {s: v for s, v in selector.values(asked).items() if v is not None}
-        _refuse_odd(selector, target, values, sources)
+        selector_input = SelectorInput(target, tuple(sources), kinds, sizes, instances, measured)
+        values = {s: v for s, v in selector.values(selector_input).items() if v is not None}
+        _check_values(selector, target, values, sources)
         (folder / target).mkdir(parents=True, exist_ok=True)
         with replace_file(folder / target / VALUES) as part:
             part.write_text(json_text.encode(values, indent=1) + "\n", encoding="utf-8")
-        made.report[target] = values
-        made.sizes[target] = {"train": sizes[target]}
+        output.report[target] = values
+        output.sizes[target] = {"train": sizes[target]}
 
 
-def _instances(folder: Path, task: str, limit: int) -> list[Instance]:
+def _read_train_sample(folder: Path, task: str, limit: int) -> list[Instance]:
     """Return the training instances of a task that selectors read."""
     return select_instances(read_instances(folder, task, "train"), limit)
 
 
-def _refuse_odd(
+def _check_values(
     selector: Selector, target: str, values: Mapping[str, float], sources: Sequence[str]
 ) -> None:
     odd = [source for source in values if source not in sources]

@@ -42,7 +42,7 @@ class SnakemakeCall:
     limited: frozenset[str]
 
 
-def snakemake_call(workflow: Any, config: Mapping[str, Any]) -> SnakemakeCall:
+def read_snakemake_call(workflow: Any, config: Mapping[str, Any]) -> SnakemakeCall:
     """Read how Snakemake was called.
 
     Args:
@@ -58,15 +58,15 @@ def snakemake_call(workflow: Any, config: Mapping[str, Any]) -> SnakemakeCall:
     given = [] if handed else list(workflow.overwrite_configfiles)
     if len(given) > 1:
         raise ConfigError(
-            f"--configfile: found {len(given)} files, expected one. Name one file with the "
-            "complete study."
+            f"--configfile: The option has {len(given)} files, but a study has one. Name one file "
+            "with the complete study."
         )
     # The executor is not known yet. But only a batch system has a number of jobs (--jobs), and its
     # jobs are separate workflows.
     is_main = bool(workflow.is_main_process)
     return SnakemakeCall(
         config=_convert_texts(config, settings.config) if handed else None,
-        config_file=_from_here(
+        config_file=_shorten_path(
             Path(given[0]) if given else _locate_default_config(Path(workflow.basedir))
         ),
         overrides=overrides.from_texts(settings.config),
@@ -76,13 +76,13 @@ def snakemake_call(workflow: Any, config: Mapping[str, Any]) -> SnakemakeCall:
     )
 
 
-def rerun_triggers(workflow: Any) -> frozenset[str]:
+def get_rerun_triggers(workflow: Any) -> frozenset[str]:
     """Return the names of --rerun-triggers, which are known only when the DAG is built."""
     return frozenset(str(trigger) for trigger in workflow.rerun_triggers)
 
 
 @contextmanager
-def errors_for_snakemake() -> Iterator[None]:
+def convert_errors() -> Iterator[None]:
     """Convert errors of this package and of plugins to errors without a traceback in Snakemake."""
     try:
         yield
@@ -93,7 +93,7 @@ def errors_for_snakemake() -> Iterator[None]:
         raise WorkflowError(str(problem)) from None
 
 
-def quiet_restoring() -> None:
+def hide_restore_messages() -> None:
     """Suppress Snakemake's message that it cannot restore the outputs of a failed job.
 
     It prints one for each output that is flagged `update`.
@@ -108,7 +108,7 @@ def _locate_default_config(folder: Path) -> Path:
     return next((file for file in files if file.exists()), files[0])
 
 
-def _from_here(path: Path) -> Path:
+def _shorten_path(path: Path) -> Path:
     folder = Path.cwd()
     return path.relative_to(folder) if path.is_relative_to(folder) else path
 

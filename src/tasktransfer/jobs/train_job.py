@@ -12,11 +12,11 @@ from tasktransfer.training.attempt import train_if_needed
 from tasktransfer.training.job import Job
 
 if TYPE_CHECKING:  # imports pyarrow
-    from tasktransfer.jobs.recorded_job import Brought
+    from tasktransfer.jobs.recorded_job import DesignParts
 
 
 def train(
-    study: Study, stage: Stage, design: Brought, threads: int, *, plain: bool = False
+    study: Study, stage: Stage, design: DesignParts, threads: int, *, plain: bool = False
 ) -> None:
     """Train a stage, and write its record and its checkpoint if the study uses it.
 
@@ -32,7 +32,7 @@ def train(
 def build_job(
     study: Study,
     stage: Stage,
-    design: Brought,
+    design: DesignParts,
     threads: int,
     start_folder: Callable[[Start], str],
     *,

@@ -26,7 +26,7 @@ ALL_DROPOUT_OURS = ARCHITECTURES - {"bart"}
 """Architectures with dropout only in modules and attention, so that all of it is sampled here."""
 
 
-def register() -> None:
+def register_attention() -> None:
     """Register the attention with transformers, with the masks of eager attention."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import eager_mask
@@ -54,8 +54,8 @@ def list_fast_paths(
     return tuple(name for name, yes in on.items() if yes)
 
 
-def is_ours(model: Any) -> bool:
-    """Return whether a model's attention and all of its dropout are computed here."""
+def uses_own_attention(model: Any) -> bool:
+    """Return whether this package computes a model's attention and all of its dropout."""
     config = model.config
     return config._attn_implementation == NAME and config.model_type in ALL_DROPOUT_OURS
 
@@ -97,7 +97,7 @@ def attend(
     return _compute_attention(query, key, value, bias, scaling, rate).transpose(1, 2), None
 
 
-def attend_from_firsts(
+def attend_from_first_tokens(
     packed: Pack, query: Tensor, key: Tensor, value: Tensor, scaling: float, rate: float
 ) -> Tensor:
     """Compute attention of every sequence's first token to all of its tokens.
@@ -129,7 +129,7 @@ def attend_from_firsts(
         zip(packed.groups, torch.split(query, rows), apart, strict=True)
     ):
         k, v = (part.unflatten(0, (group.rows, group.width)).transpose(1, 2) for part in parts)
-        bias = _group_bias(packed, index, query.dtype)
+        bias = _get_group_bias(packed, index, query.dtype)
         attended.append(_compute_attention(asking[:, :, None], k, v, bias, scaling, rate)[:, :, 0])
     return torch.cat(attended)
 
@@ -156,7 +156,7 @@ def _compute_packed_attention(
     attended = []
     for index, (group, *parts) in enumerate(zip(packed.groups, *apart, strict=True)):
         q, k, v = (part.unflatten(0, (group.rows, group.width)).transpose(1, 2) for part in parts)
-        bias = _group_bias(packed, index, q.dtype)
+        bias = _get_group_bias(packed, index, q.dtype)
         attended.append(
             _compute_attention(q, k, v, bias, scaling, rate).transpose(1, 2).flatten(0, 1)
         )
@@ -178,7 +178,7 @@ def _pad_groups(packed: Pack, rows: Tensor) -> Tensor:
 
 
 class _Padded(torch.autograd.Function):
-    """Padding of packed tokens, as gathers in both directions.
+    """A function that pads packed tokens, with gathers in both directions.
 
     Each token has one position, and padding has no gradient. Gathers give bitwise reproducible
     results.
@@ -195,7 +195,7 @@ class _Padded(torch.autograd.Function):
 
 
 class _Unpadded(torch.autograd.Function):
-    """Removal of padding, the inverse of ``_Padded``; padding has no gradient."""
+    """A function that removes padding, the inverse of ``_Padded``; padding has no gradient."""
 
     @staticmethod
     def forward(ctx: Any, padded: Tensor, padding: Padding) -> Tensor:
@@ -208,7 +208,7 @@ class _Unpadded(torch.autograd.Function):
         return padded.index_fill_(0, ctx.padding.gaps, 0.0), None
 
 
-def _group_bias(packed: Pack, number: int, dtype: torch.dtype) -> Tensor | None:
+def _get_group_bias(packed: Pack, number: int, dtype: torch.dtype) -> Tensor | None:
     """Return the bias of a group's scores, which is computed once for all layers.
 
     With causal attention it masks later tokens, which include the padding.

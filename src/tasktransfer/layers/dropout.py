@@ -26,7 +26,7 @@ _this_thread = threading.local()
 
 @contextmanager
 def use_dropout_seed(seed: int) -> Iterator[None]:
-    """Make this thread's dropout depend only on the seed within the block (on a CPU)."""
+    """Let this thread's dropout on a CPU depend on the seed alone within the block."""
     _this_thread.source = np.random.SFC64(seed)
     try:
         yield
@@ -35,7 +35,7 @@ def use_dropout_seed(seed: int) -> Iterator[None]:
 
 
 def repeat_dropout() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-    """Return contexts for a computation and its repetition with the same dropout masks.
+    """Return two contexts, for a computation and for its repetition with equal dropout masks.
 
     They apply to this thread's dropout on a CPU.
     """
@@ -78,11 +78,11 @@ def apply_dropout(values: Tensor, rate: float, training: bool = True) -> Tensor:
         return values
     if values.is_cuda or round(rate * _LEVELS) >= _LEVELS:
         return functional.dropout(values, rate)
-    return values * _keep(values.shape, rate, values.dtype)
+    return values * _sample_mask(values.shape, rate, values.dtype)
 
 
-def _keep(shape: torch.Size, rate: float, dtype: torch.dtype) -> Tensor:
-    """Sample a dropout mask: zeros, and the scale of kept values elsewhere.
+def _sample_mask(shape: torch.Size, rate: float, dtype: torch.dtype) -> Tensor:
+    """Return a random dropout mask, which is zero or the scale of the kept values.
 
     The generator is seeded by torch's, whose state a training stores.
     """

@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import Tensor
 
-from tasktransfer.layers.attention import attend_from_firsts, is_ours
+from tasktransfer.layers.attention import attend_from_first_tokens, uses_own_attention
 from tasktransfer.layers.packing import Pack
 
 ARCHITECTURES = frozenset({"bert", "electra", "roberta", "xlm-roberta"})
@@ -20,12 +20,14 @@ ARCHITECTURES = frozenset({"bert", "electra", "roberta", "xlm-roberta"})
 
 
 def narrow_last_layer(backbone: Any) -> bool:
-    """Make a model's last layer compute only first tokens if requested (``Pack.firsts_only``).
+    """Replace the last layer's forward pass by one that can compute first tokens only.
+
+    It does so for packs with ``Pack.firsts_only``.
 
     Returns:
-        Whether the architecture supports it; other models are not changed.
+        True if the architecture supports it; other models are not changed.
     """
-    if backbone.config.model_type not in ARCHITECTURES or not is_ours(backbone):
+    if backbone.config.model_type not in ARCHITECTURES or not uses_own_attention(backbone):
         return False
     last = backbone.encoder.layer[-1]
     # The method is replaced on the instance, so weights keep their names.
@@ -52,7 +54,7 @@ def _run_layer(
     heads = (own.num_attention_heads, own.attention_head_size)
     query, key, value = (states.squeeze(0).unflatten(-1, heads) for states in (query, key, value))
     rate = own.dropout.p if own.training else 0.0
-    context = attend_from_firsts(packed, query, key, value, own.scaling, rate)
+    context = attend_from_first_tokens(packed, query, key, value, own.scaling, rate)
     attended = layer.attention.output(context.flatten(-2)[None], firsts)
     fed_forward: Tensor = layer.feed_forward_chunk(attended)
     return fed_forward

@@ -101,7 +101,11 @@ class Layout:
     firsts_only: bool
 
     def repeat_per_token(self, of_sequence: Ints) -> Longs:
-        """Repeat a number per input sequence for each of its tokens, shape (1, tokens)."""
+        """Return the number of each token's input sequence, shape (1, tokens).
+
+        Args:
+            of_sequence: one number per input sequence.
+        """
         order = self.order
         values: Longs = np.repeat(of_sequence[order].astype(np.int64), self.lengths[order])
         return values[None]
@@ -111,15 +115,15 @@ class Layout:
         within: Longs = index_spans(np.zeros_like(self.lengths), self.lengths[self.order])
         return within[None]
 
-    def firsts(self) -> Longs:
+    def get_first_indices(self) -> Longs:
         """Return the index of each input sequence's first token, shape (sequences,)."""
         return self.starts
 
-    def ranks(self) -> Longs:
+    def compute_ranks(self) -> Longs:
         """Return each input sequence's index in the pack, shape (sequences,)."""
         return np.argsort(self.order)
 
-    def table(self) -> Longs:
+    def index_tokens(self) -> Longs:
         """Return the indices of each input sequence's tokens in the pack, (sequences, longest).
 
         Entries after a sequence's last token refer to other tokens.
@@ -128,7 +132,7 @@ class Layout:
         table: Longs = np.minimum(self.starts[:, None] + columns, int(self.lengths.sum()) - 1)
         return table
 
-    def pack(self, tensors: Mapping[str, Tensor]) -> Pack:
+    def build_pack(self, tensors: Mapping[str, Tensor]) -> Pack:
         """Build the pack from ``arrays`` as tensors on a device."""
         padding = None
         if "places" in tensors:
@@ -224,13 +228,13 @@ def plan_layout(
     return Layout(given, starts, order, groups, arrays, causal, firsts_only)
 
 
-def pack(
+def pack_sequences(
     rows: Sequence[Ints], device: torch.device, *, causal: bool = False, firsts_only: bool = False
 ) -> Pack:
     """Pack sequences of token ids on a device; they may be in any order, but not empty."""
     layout = plan_layout(build_ragged(rows), device, causal=causal, firsts_only=firsts_only)
     tensors = {name: torch.from_numpy(array) for name, array in layout.arrays.items()}
-    return layout.pack({name: tensor.to(device) for name, tensor in tensors.items()})
+    return layout.build_pack({name: tensor.to(device) for name, tensor in tensors.items()})
 
 
 def _group_sequences(

@@ -17,9 +17,9 @@ from tasktransfer.layers.ragged import Ints
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
-MOST_NODES = 512
+MAX_TREE_NODES = 512
 """Maximum size of a tree, since attention is quadratic in it; further branches start a new tree."""
-LEAST_SHARED = 0.25
+MIN_SHARED_FRACTION = 0.25
 """Minimum fraction of a prompt that a tree must already contain for the prompt to join it."""
 
 
@@ -46,8 +46,8 @@ class PromptTree:
         return len(self.tokens)
 
 
-def prompt_trees(prompts: Sequence[Ints]) -> list[PromptTree]:
-    """Merge prompts (token ids, none empty) into trees; every prompt is in exactly one."""
+def build_prompt_trees(prompts: Sequence[Ints]) -> list[PromptTree]:
+    """Return trees of prompts (token ids, none empty); every prompt is in exactly one tree."""
     # Big-endian bytes sort like the numbers, so prompts with a common prefix are adjacent.
     order = sorted(range(len(prompts)), key=lambda i: prompts[i].astype(">u4").tobytes())
     trees: list[PromptTree] = []
@@ -57,8 +57,8 @@ def prompt_trees(prompts: Sequence[Ints]) -> list[PromptTree]:
     for before, prompt in zip([None, *order], order, strict=False):
         length = len(prompts[prompt])
         common = 0 if before is None else _measure_common_prefix(prompts[before], prompts[prompt])
-        alike = common >= LEAST_SHARED * length
-        if members and not (alike and nodes + length - common <= MOST_NODES):
+        alike = common >= MIN_SHARED_FRACTION * length
+        if members and not (alike and nodes + length - common <= MAX_TREE_NODES):
             trees.append(_build_tree(prompts, members, shared))
             members, shared, nodes = [], [], 0
         common = common if members else 0

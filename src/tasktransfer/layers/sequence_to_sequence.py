@@ -16,11 +16,11 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_se
 
 from tasktransfer.layers.ended import have_all_ended
 
-Carried = tuple[Tensor, Tensor]
+LstmState = tuple[Tensor, Tensor]
 """An LSTM's hidden states and cell states, each (layers, rows, units)."""
 
 
-class Read(NamedTuple):
+class EncoderOutput(NamedTuple):
     """The output of an encoder.
 
     Attributes:
@@ -31,7 +31,7 @@ class Read(NamedTuple):
 
     memory: Tensor
     mask: Tensor
-    last: Carried | None
+    last: LstmState | None
 
 
 class RecurrentEncoder(nn.Module):
@@ -44,8 +44,8 @@ class RecurrentEncoder(nn.Module):
         self.embed = nn.Embedding(vocabulary, embedding)
         self.lstm = nn.LSTM(embedding, units, layers, batch_first=True, bidirectional=both_ways)
 
-    def forward(self, ids: Tensor, lengths: Tensor) -> Read:
-        return _run(self.lstm, self.embed(ids), lengths)
+    def forward(self, ids: Tensor, lengths: Tensor) -> EncoderOutput:
+        return _run_lstm(self.lstm, self.embed(ids), lengths)
 
 
 class HierarchicalEncoder(nn.Module):
@@ -60,7 +60,7 @@ class HierarchicalEncoder(nn.Module):
         self.context = nn.LSTM(units, units, layers, batch_first=True)
         self.sentence_end = sentence_end
 
-    def forward(self, ids: Tensor, lengths: Tensor, words: Tensor | None = None) -> Read:
+    def forward(self, ids: Tensor, lengths: Tensor, words: Tensor | None = None) -> EncoderOutput:
         """Encode rows of words.
 
         Args:
@@ -68,18 +68,21 @@ class HierarchicalEncoder(nn.Module):
                 the device; None if ``ids`` are on the host.
         """
         words = ids if words is None else words
-        ends = [self._ends(row[:n]) for row, n in zip(words, lengths.tolist(), strict=True)]
+        ends = [
+            self._find_sentence_ends(row[:n])
+            for row, n in zip(words, lengths.tolist(), strict=True)
+        ]
         cut = [_split_row(row, to) for row, to in zip(ids, ends, strict=True)]
         flat = [sentence for sentences in cut for sentence in sentences]
         counts = torch.tensor([len(sentences) for sentences in cut])
         sizes = torch.tensor([len(sentence) for sentence in flat])
-        read = _run(self.sentence, self.embed(pad_sequence(flat, batch_first=True)), sizes)
+        read = _run_lstm(self.sentence, self.embed(pad_sequence(flat, batch_first=True)), sizes)
         assert read.last is not None
         vectors = read.last[0][-1]
         of_rows = list(torch.split(vectors, counts.tolist()))
-        return _run(self.context, pad_sequence(of_rows, batch_first=True), counts)
+        return _run_lstm(self.context, pad_sequence(of_rows, batch_first=True), counts)
 
-    def _ends(self, row: Tensor) -> list[int]:
+    def _find_sentence_ends(self, row: Tensor) -> list[int]:
         """Return the ends of a row's sentences, after each end mark; the last may have none."""
         ends: list[int] = (torch.nonzero(row[:-1] == self.sentence_end).flatten() + 1).tolist()
         return [*ends, len(row)]
@@ -103,10 +106,10 @@ class TransformerEncoder(nn.Module):
         norm = nn.LayerNorm(width)
         self.layers = nn.TransformerEncoder(layer, layers, norm, enable_nested_tensor=False)
 
-    def forward(self, ids: Tensor, lengths: Tensor) -> Read:
-        mask = _mask(ids, lengths)
+    def forward(self, ids: Tensor, lengths: Tensor) -> EncoderOutput:
+        mask = _build_mask(ids, lengths)
         states = self.layers(add_positions(self.embed(ids)), src_key_padding_mask=~mask)
-        return Read(states, mask, None)
+        return EncoderOutput(states, mask, None)
 
 
 class RecurrentDecoder(nn.Module):
@@ -131,13 +134,13 @@ class RecurrentDecoder(nn.Module):
             self.join = nn.Linear(2 * units, units)
         self.words = nn.Linear(units, vocabulary)
 
-    def forward(self, ids: Tensor, read: Read) -> Tensor:
+    def forward(self, ids: Tensor, read: EncoderOutput) -> Tensor:
         """Return the logits of the next word after each id, (rows, positions, vocabulary)."""
         states, _ = self.lstm(self.embed(ids), read.last)
         return self._logits(states, read)
 
-    def generate(self, read: Read, start: int, end: int, longest: int) -> Tensor:
-        """Generate greedily until all rows have ended, (rows, steps).
+    def generate(self, read: EncoderOutput, start: int, end: int, longest: int) -> Tensor:
+        """Return the words of greedy decoding until all rows have ended, (rows, steps).
 
         On a device the end is noticed with some delay.
         """
@@ -153,7 +156,7 @@ class RecurrentDecoder(nn.Module):
                 break
         return torch.cat(words, 1)
 
-    def _logits(self, states: Tensor, read: Read) -> Tensor:
+    def _logits(self, states: Tensor, read: EncoderOutput) -> Tensor:
         if self.attends:
             both = self.of_state(states)[:, :, None] + self.of_memory(read.memory)[:, None]
             scores = self.score(both.tanh())[..., 0]
@@ -181,13 +184,13 @@ class TransformerDecoder(nn.Module):
         self.layers = nn.TransformerDecoder(layer, layers, nn.LayerNorm(width))
         self.words = nn.Linear(width, vocabulary)
 
-    def forward(self, ids: Tensor, read: Read) -> Tensor:
+    def forward(self, ids: Tensor, read: EncoderOutput) -> Tensor:
         """Return the logits of the next word after each id, (rows, positions, vocabulary)."""
         logits: Tensor = self.words(self._compute_states(ids, read))
         return logits
 
-    def generate(self, read: Read, start: int, end: int, longest: int) -> Tensor:
-        """Generate as ``RecurrentDecoder.generate``; each step recomputes all previous words."""
+    def generate(self, read: EncoderOutput, start: int, end: int, longest: int) -> Tensor:
+        """Return the words of greedy decoding; each step computes all previous words again."""
         rows = read.memory.shape[0]
         ids = read.memory.new_full((rows, 1), start, dtype=torch.long)
         ended = torch.zeros(rows, dtype=torch.bool, device=ids.device)
@@ -199,7 +202,7 @@ class TransformerDecoder(nn.Module):
                 break
         return ids[:, 1:]
 
-    def _compute_states(self, ids: Tensor, read: Read) -> Tensor:
+    def _compute_states(self, ids: Tensor, read: EncoderOutput) -> Tensor:
         count = ids.shape[1]
         later = torch.ones(count, count, dtype=torch.bool, device=ids.device).triu(1)
         states: Tensor = self.layers(
@@ -222,22 +225,22 @@ def add_positions(embedded: Tensor) -> Tensor:
     return embedded * math.sqrt(width) + sinusoids
 
 
-def _run(lstm: nn.LSTM, inputs: Tensor, lengths: Tensor) -> Read:
-    """Run an LSTM over rows with these lengths, without the influence of padding."""
+def _run_lstm(lstm: nn.LSTM, inputs: Tensor, lengths: Tensor) -> EncoderOutput:
+    """Return the output of an LSTM over rows of these lengths, which padding does not change."""
     packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
     outputs, (hidden, cells) = lstm(packed)
     memory, _ = pad_packed_sequence(outputs, batch_first=True)
     if lstm.bidirectional:
         memory = torch.unflatten(memory, -1, (2, -1)).sum(-2)
         hidden, cells = (torch.unflatten(states, 0, (-1, 2)).sum(1) for states in (hidden, cells))
-    return Read(memory, _mask(memory[..., 0], lengths), (hidden, cells))
+    return EncoderOutput(memory, _build_mask(memory[..., 0], lengths), (hidden, cells))
 
 
 def _split_row(row: Tensor, ends: Sequence[int]) -> list[Tensor]:
     return [row[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)]
 
 
-def _mask(ids: Tensor, lengths: Tensor) -> Tensor:
+def _build_mask(ids: Tensor, lengths: Tensor) -> Tensor:
     """Return the mask of valid positions.
 
     Args:

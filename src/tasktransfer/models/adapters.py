@@ -104,8 +104,8 @@ class AdapterBank(nn.Module):
         finally:
             self._this_thread.task = before
 
-    def parts(self) -> dict[str, dict[str, nn.Parameter]]:
-        """Return the parameters of each task's part ``adapter.<task>``."""
+    def get_parts(self) -> dict[str, dict[str, nn.Parameter]]:
+        """Return the parameters of each task's adapters, by part (``adapter.<task>``) and name."""
         return {
             f"adapter.{task}": dict(bank.named_parameters()) for task, bank in self.banks.items()
         }
@@ -144,21 +144,21 @@ class AdapterBank(nn.Module):
             shapes = [list(of[name].shape) if name in of else None for of in (read, own)]
             if shapes[0] != shapes[1]:
                 raise ModelError(
-                    f"{file}: The shape of {name} is {shapes[0] or 'missing'}, but that of "
-                    f"the model is {shapes[1] or 'missing'}. Use adapters of the same encoder "
-                    "and reduction."
+                    f"{file}: {name} has the shape {shapes[0] or 'missing'} in the file, but "
+                    f"{shapes[1] or 'missing'} in the model. Use adapters of the same encoder and "
+                    "reduction."
                 )
         for name, tensor in read.items():
             own[name].copy_(tensor)
 
     def _build_hook(self, number: int) -> Any:
-        def through_adapter(module: nn.Module, inputs: Any, output: Tensor) -> Tensor:
+        def apply_adapter(module: nn.Module, inputs: Any, output: Tensor) -> Tensor:
             if (task := self.task) is None:
                 return output
             adapted: Tensor = self.banks[task][number](output)  # type: ignore[index]
             return adapted
 
-        return through_adapter
+        return apply_adapter
 
 
 def _initialise_adapters(places: int, width: int, reduction: int, seed: int) -> nn.ModuleList:

@@ -20,14 +20,14 @@ VECTORS_FILE = "vectors.safetensors"
 
 
 def is_built(start: str) -> bool:
-    """Return whether a folder contains only a recipe, without weights."""
+    """Return whether a folder contains a model's recipe without weights."""
     return (Path(start) / BUILT_FILE).is_file()
 
 
 def create_random_model(start: str, dropout: float | None) -> Any:
-    """Create the encoder-decoder of a built folder with random weights from torch's seed.
+    """Create an encoder-decoder from a folder with a recipe, with random weights.
 
-    Words with a given vector are initialised with it.
+    The weights depend on torch's seed. Words with a word vector are initialised with it.
     """
     from transformers import AutoConfig, AutoModelForSeq2SeqLM
 
@@ -44,7 +44,7 @@ def create_random_model(start: str, dropout: float | None) -> Any:
     return model
 
 
-def keep_positions(model: Any) -> None:
+def freeze_positions(model: Any) -> None:
     """Freeze Marian's sinusoidal positions.
 
     transformers leaves them trainable if it has read the other weights from a checkpoint, and never
@@ -57,7 +57,7 @@ def keep_positions(model: Any) -> None:
             module.requires_grad_(False)
 
 
-def make_two_encoders(model: Any, seed: int) -> tuple[Any, Any]:
+def create_encoder_pair(model: Any, seed: int) -> tuple[Any, Any]:
     """Return two encoders that share only their embedding.
 
     The first is the encoder of an encoder-decoder. The second has the same shape and random weights
@@ -72,19 +72,19 @@ def make_two_encoders(model: Any, seed: int) -> tuple[Any, Any]:
     return first, second
 
 
-def create_encoders(start: str, dropout: float | None) -> tuple[Any, Any]:
-    """Create two encoders from a trained dual encoder's config, before its weights are loaded."""
+def create_empty_encoder_pair(start: str, dropout: float | None) -> tuple[Any, Any]:
+    """Create the two encoders of a trained dual encoder from its config, without its weights."""
     from transformers import AutoConfig, AutoModel
 
     config = AutoConfig.from_pretrained(start)
     if config.is_encoder_decoder:
-        return make_two_encoders(create_random_model(start, dropout), 0)
+        return create_encoder_pair(create_random_model(start, dropout), 0)
     if dropout is not None:
         config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
     classes: Any = AutoModel  # transformers leaves from_config untyped
-    return copy_encoder(classes.from_config(config))
+    return duplicate_encoder(classes.from_config(config))
 
 
-def copy_encoder(encoder: Any) -> tuple[Any, Any]:
-    """Return a released encoder for contexts, and a copy of it for candidates."""
+def duplicate_encoder(encoder: Any) -> tuple[Any, Any]:
+    """Return an encoder for contexts, and a copy of it for candidates."""
     return encoder, deepcopy(encoder)

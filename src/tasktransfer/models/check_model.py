@@ -39,7 +39,7 @@ def check_model(
 
 
 def check_length(model: Any, checkpoint: str, max_length: int) -> None:
-    """Raise ModelError if a study's maximum sequence length exceeds the model's positions."""
+    """Raise ModelError if a study's maximum sequence length exceeds the positions of a model."""
     limit = count_positions(model)
     if limit is not None and max_length > limit:
         raise ModelError(

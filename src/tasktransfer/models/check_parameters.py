@@ -27,7 +27,7 @@ matched at the beginning of a parameter's name, after the backbone's prefix if t
 OLD_BUFFER = re.compile(r"(.*\.)?(masked_bias|position_ids|inv_freq)$")
 """Constants that earlier versions of transformers saved like weights."""
 
-SHOWN = 5
+MAX_SHOWN = 5
 """Maximum number of parameters that a message lists."""
 
 
@@ -46,24 +46,24 @@ def check_parameters(
         p for p in unexpected if POOLER_OR_HEAD.match(p.removeprefix(own)) or OLD_BUFFER.match(p)
     ]
     if fresh:
-        note(f"{_format_modules(fresh)}: not in the checkpoint, initialised at random")
+        note(f"The checkpoint lacks {_format_modules(fresh)}, which is initialised at random.")
     if unused:
-        note(f"{_format_modules(unused)}: in the checkpoint, not used")
+        note(f"The weights {_format_modules(unused)} of the checkpoint are not used.")
     missing = [p for p in missing if p not in fresh]
     unexpected = [p for p in unexpected if p not in unused]
     shapes = sorted(report["mismatched_keys"])
     if not (missing or unexpected or shapes):
         return
     parts = [
-        _format_items("missing from the file", missing),
-        _format_items("in the file, but not in the model", unexpected),
+        _format_items("missing in the file", missing),
+        _format_items("unknown to the model", unexpected),
         _format_items(
             "of another shape", [f"{p} {[*have]}, not {[*want]}" for p, have, want in shapes]
         ),
     ]
     raise ModelError(
-        f"{start}: The weights do not match config.json ({model.config.model_type}): "
-        f"{'; '.join(part for part in parts if part)}. "
+        f"{start}: The weights do not match config.json ({model.config.model_type}; "
+        f"{'; '.join(part for part in parts if part)}). "
         f"{_describe_likely_cause(model, missing, unexpected)}"
     )
 
@@ -137,15 +137,17 @@ def _format_modules(parameters: Iterable[str]) -> str:
 def _format_items(what: str, items: list[str]) -> str:
     if not items:
         return ""
-    more = f" and {len(items) - SHOWN} more" if len(items) > SHOWN else ""
-    return f"{what}: {', '.join(items[:SHOWN])}{more}"
+    more = f" and {len(items) - MAX_SHOWN} more" if len(items) > MAX_SHOWN else ""
+    listed = f"{', '.join(items[:MAX_SHOWN])}{more}"
+    return f"{what}: {listed}" if what else listed
 
 
 def check_finite(model: Any, start: str) -> None:
+    """Raise ModelError if a weight of a model is NaN or infinite."""
     bad = [n for n, p in model.state_dict().items() if not torch.isfinite(p).all()]
     if bad:
         raise ModelError(
-            f"{start}: The checkpoint has "
-            f"{_format_items('weights that are NaN or infinite', bad)}. It is damaged, or the "
-            "training that wrote it diverged. Use an earlier or another checkpoint."
+            f"{start}: The checkpoint has weights that are NaN or infinite "
+            f"({_format_items('', bad)}), because it is damaged, or the training that wrote it "
+            "diverged. Use an earlier or another checkpoint."
         )

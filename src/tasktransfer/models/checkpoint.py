@@ -17,19 +17,19 @@ from tasktransfer.config.places import is_gguf
 from tasktransfer.core.specs import Family
 from tasktransfer.encoding.reading import build_source_arguments, translate_errors
 from tasktransfer.errors import ModelError
-from tasktransfer.models.built import keep_positions
+from tasktransfer.models.built import freeze_positions
 from tasktransfer.models.check_parameters import Note, check_finite, check_parameters
 from tasktransfer.models.low_rank import CONFIG_FILE, is_adapter
 
 Pooler = Literal["drawn", "needed", "unused"]
 
-FAMILY_OF_MODELS = {
+DIRECTION_NAMES = {
     "encoder": "bidirectional",
     "decoder": "causal",
     "encoder_decoder": "sequence-to-sequence",
 }
 
-MOST_TIMES = 10
+MAX_SIZE_RATIO = 10
 """Maximum ratio of a model's size to that of its files, which may lack a pooler or share layers."""
 
 
@@ -43,14 +43,14 @@ def load_pretrained(
     note: Note = lambda text: None,
     pooler: Pooler = "drawn",
 ) -> Any:
-    """Load the checkpoint's model; see ``load_with_drawn``."""
-    model, _ = load_with_drawn(
+    """Load the model of a checkpoint, as ``load_with_missing_modules`` does."""
+    model, _ = load_with_missing_modules(
         family, start, revision, dropout=dropout, attention=attention, note=note, pooler=pooler
     )
     return model
 
 
-def load_with_drawn(
+def load_with_missing_modules(
     family: Family,
     start: str,
     revision: str | None,
@@ -60,9 +60,10 @@ def load_with_drawn(
     note: Note = lambda text: None,
     pooler: Pooler = "drawn",
 ) -> tuple[Any, tuple[str, ...]]:
-    """Load the checkpoint's model in float32 on the CPU.
+    """Load the model of a checkpoint, and list the modules that the checkpoint lacks.
 
-    It reads safetensors or GGUF, and never runs code from the checkpoint.
+    The model is in float32 on the CPU. Only safetensors and GGUF are read, and code from the
+    checkpoint is never run.
 
     Args:
         start: Hugging Face name, folder, or GGUF file.
@@ -86,9 +87,11 @@ def load_with_drawn(
     if dropout is not None:
         _set_dropout(config, dropout)
     _check_class(family, config, start, revision)
-    model, report = _from_pretrained(_select_auto_class(family), config, start, revision, attention)
+    model, report = _load_from_pretrained(
+        _select_auto_class(family), config, start, revision, attention
+    )
     if config.model_type == "marian":
-        keep_positions(model)
+        freeze_positions(model)
     check_finite(model, start)
     _check_direction(family, model, config, start)
     if pooler == "unused" and getattr(model, "pooler", None) is not None:
@@ -126,8 +129,8 @@ def _check_files(start: str) -> tuple[int, int]:
         return _check_gguf(Path(start))
     if Path(start).is_file():
         raise ModelError(
-            f"{start}: This is a file, not a folder. Name the folder that contains it, with "
-            "config.json and the tokenizer's files."
+            f"{start}: The checkpoint is a file, but it must be a folder. Name the folder that "
+            "contains the file, with config.json and the tokenizer's files."
         )
     if is_adapter(start):
         raise ModelError(
@@ -151,13 +154,13 @@ def _check_files(start: str) -> tuple[int, int]:
 
 
 def _refuse_irregular(file: Path) -> None:
-    """Raise ModelError for pipes and devices, on which libraries would wait forever."""
+    """Raise ModelError for a missing file, or a pipe or device on which libraries would wait."""
     if not file.is_file():
         raise ModelError(f"{file}: The file does not exist, or is a pipe or device. Name a file.")
 
 
 def _check_gguf(file: Path) -> tuple[int, int]:
-    """Check a GGUF file; return its numbers of tensors and elements."""
+    """Check a GGUF file, and return its numbers of tensors and elements."""
     _refuse_irregular(file)
     try:
         import accelerate  # noqa: F401  # transformers needs it
@@ -198,7 +201,7 @@ def _check_size(config: Any, start: str, tensors: int, elements: int) -> None:
 
     for name, layers in config.to_dict().items():
         counted = name.endswith(("layer", "layers")) and isinstance(layers, int)
-        if counted and layers > MOST_TIMES * tensors:
+        if counted and layers > MAX_SIZE_RATIO * tensors:
             _refuse_size(start, f"{layers:,} layers ({name})", f"{tensors:,} tensors")
     if type(config) in MODEL_MAPPING:
         with (
@@ -208,7 +211,7 @@ def _check_size(config: Any, start: str, tensors: int, elements: int) -> None:
         ):
             empty = _select_auto_class("encoder").from_config(config)
         asked = sum(parameter.numel() for parameter in empty.parameters())
-        if asked > MOST_TIMES * elements:
+        if asked > MAX_SIZE_RATIO * elements:
             _refuse_size(start, f"{asked:,} parameters", f"{elements:,}")
 
 
@@ -227,7 +230,7 @@ def _read_config(start: str, revision: str | None) -> Any:
 
 
 def _set_dropout(config: Any, rate: float) -> None:
-    """Set every dropout rate of a config, whatever its architecture calls it.
+    """Set every dropout rate of a config, by whatever name its architecture has for it.
 
     Examples are ``resid_pdrop``, ``hidden_dropout_prob``, ``dropout_rate`` and
     ``classifier_dropout``.
@@ -260,10 +263,12 @@ def _check_class(family: Family, config: Any, start: str, revision: str | None) 
         raise _build_family_error(family, "encoder_decoder", config, start)
     if type(config) not in transformers.MODEL_MAPPING:
         raise ModelError(
-            f"{start}: {config.model_type!r} is not the architecture of a language model. Use a "
-            "language model."
+            f"{start}: The architecture {config.model_type!r} is not that of a language model. Use "
+            "a language model."
         )
-    backbone, _ = _from_pretrained(_select_auto_class("encoder"), config, start, revision, None)
+    backbone, _ = _load_from_pretrained(
+        _select_auto_class("encoder"), config, start, revision, None
+    )
     raise _build_family_error(family, _measure_direction(backbone, start), config, start)
 
 
@@ -330,8 +335,8 @@ def _build_family_error(family: Family, right: Family, config: Any, start: str) 
         "encoder_decoder": "it has an encoder and a decoder",
     }[right]
     return ModelError(
-        f"{start}: {config.model_type} is a {FAMILY_OF_MODELS[right]} model ({why}), not a "
-        f"{FAMILY_OF_MODELS[family]} model (family: {family}). Set family: {right}."
+        f"{start}: {config.model_type} is a {DIRECTION_NAMES[right]} model ({why}), not a "
+        f"{DIRECTION_NAMES[family]} model (family: {family}). Set family: {right}."
     )
 
 
@@ -348,7 +353,7 @@ def _select_auto_class(family: Family) -> Any:
 # --- weights ----------------------------------------------------------------------------------
 
 
-def _from_pretrained(
+def _load_from_pretrained(
     auto_class: Any, config: Any, start: str, revision: str | None, attention: str | None
 ) -> tuple[Any, dict[str, Any]]:
     """Load the model and transformers' report of missing, unexpected and mismatched parameters."""

@@ -22,11 +22,11 @@ from tasktransfer.core.specs import Pooling
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.ragged import pad_rows
 from tasktransfer.models.encoder import HEADS_FILE
-from tasktransfer.models.encoder_inputs import get_labels as labels_of
+from tasktransfer.models.encoder_inputs import get_labels
 from tasktransfer.models.heads import create_head
 from tasktransfer.models.low_rank import has_adapter, save_pretrained
 from tasktransfer.models.micro_batches import split_by_length, split_training_batch
-from tasktransfer.models.staging import Arrays, Inputs, put
+from tasktransfer.models.staging import Arrays, Inputs, copy_to_device
 from tasktransfer.models.weights import read_weights
 from tasktransfer.tasks.card import Task
 
@@ -78,7 +78,7 @@ class DualEncoder:
 
     # --- the protocol ---------------------------------------------------------------------------
 
-    def parts(self) -> dict[str, dict[str, nn.Parameter]]:
+    def get_parts(self) -> dict[str, dict[str, nn.Parameter]]:
         named = ["context", "candidate", *(["beside", "projection"] if self.has_beside else [])]
         parts = {name: dict(self.module[name].named_parameters()) for name in named}
         heads: Any = self.module["heads"]
@@ -92,22 +92,22 @@ class DualEncoder:
     def compute_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         return float(len(examples))
 
-    def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
-        sides = SIDES if self.in_batch(split) else SIDES[:1]
+    def prepare_inputs(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
+        sides = SIDES if self.has_in_batch_loss(split) else SIDES[:1]
         arrays: Arrays = {}
         for side, name in enumerate(sides):
             arrays |= self._build_side_arrays(split, examples, side, len(sides), name)
-        if not self.in_batch(split):
-            arrays["labels"] = labels_of(split, examples)
-        return Inputs(put(arrays, self.device))
+        if not self.has_in_batch_loss(split):
+            arrays["labels"] = get_labels(split, examples)
+        return Inputs(copy_to_device(arrays, self.device))
 
-    def loss(
+    def compute_loss(
         self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
     ) -> Tensor:
-        """Return the loss for tasks with labels; for replies, see ``compute_in_batch_loss``."""
-        inputs = inputs or self.prepare(split, examples)
+        """Return the loss of a task with labels; replies have ``compute_in_batch_loss``."""
+        inputs = inputs or self.prepare_inputs(split, examples)
         return functional.cross_entropy(
-            self._logits(split.task, inputs), inputs["labels"][:, 0], reduction="sum"
+            self._compute_logits(split.task, inputs), inputs["labels"][:, 0], reduction="sum"
         )
 
     def split_for_training(
@@ -122,7 +122,7 @@ class DualEncoder:
         return split_by_length(split, examples, token_budget, padded=True)
 
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
-        logits = self._logits(split.task, self.prepare(split, examples))
+        logits = self._compute_logits(split.task, self.prepare_inputs(split, examples))
         labels = self.tasks[split.task].labels
         return [(labels[best],) for best in logits.argmax(-1).tolist()]
 
@@ -159,19 +159,21 @@ class DualEncoder:
 
     # --- replies among those of the batch -------------------------------------------------------
 
-    def in_batch(self, split: EncodedSplit) -> bool:
+    def has_in_batch_loss(self, split: EncodedSplit) -> bool:
         """Return whether the split's task has an in-batch loss."""
         return self.tasks[split.task].kind == "reply"
 
     def encode(self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None) -> Tensor:
-        """Encode contexts and replies, (examples, 2, hidden size)."""
-        inputs = inputs or self.prepare(split, examples)
-        return torch.stack([self._encoded(inputs, side) for side in (CONTEXT, CANDIDATE)], dim=1)
+        """Return the encodings of contexts and replies, (examples, 2, hidden size)."""
+        inputs = inputs or self.prepare_inputs(split, examples)
+        return torch.stack(
+            [self._encode_inputs(inputs, side) for side in (CONTEXT, CANDIDATE)], dim=1
+        )
 
     def encode_side(self, split: EncodedSplit, examples: Sequence[int], side: int) -> Tensor:
-        """Encode only contexts or only replies, (examples, hidden size)."""
+        """Return the encodings of only contexts or only replies, (examples, hidden size)."""
         arrays = self._build_side_arrays(split, examples, side, len(SIDES), SIDES[side])
-        return self._encoded(Inputs(put(arrays, self.device)), side)
+        return self._encode_inputs(Inputs(copy_to_device(arrays, self.device)), side)
 
     def compute_scores(self, contexts: Tensor, candidates: Tensor) -> Tensor:
         """Return the score of each candidate for each context, (contexts, candidates)."""
@@ -191,7 +193,7 @@ class DualEncoder:
     def _build_side_arrays(
         self, split: EncodedSplit, examples: Sequence[int], side: int, sides: int, name: str
     ) -> Arrays:
-        """Return the token ids of one side for its encoder and for the additional encoder."""
+        """Return the token ids and masks of one side, for its encoder and an additional encoder."""
         arrays: Arrays = {}
         for index, pad in enumerate(self.pads):
             rows = split.first_sequence[list(examples)] + index * sides + side
@@ -199,7 +201,7 @@ class DualEncoder:
             arrays |= {f"{name}{index}": ids, f"{name}{index}_mask": mask}
         return arrays
 
-    def _encoded(self, inputs: Inputs, side: int) -> Tensor:
+    def _encode_inputs(self, inputs: Inputs, side: int) -> Tensor:
         name = SIDES[side]
         own = pool_mean(self.module[name], inputs[f"{name}0"], inputs[f"{name}0_mask"])
         if not self.has_beside:
@@ -210,9 +212,9 @@ class DualEncoder:
         projected: Tensor = projection[name](torch.cat([own, other], dim=-1))
         return projected
 
-    def _logits(self, task: str, inputs: Inputs) -> Tensor:
+    def _compute_logits(self, task: str, inputs: Inputs) -> Tensor:
         heads: Any = self.module["heads"]
-        logits: Tensor = heads[task](self._encoded(inputs, CONTEXT))
+        logits: Tensor = heads[task](self._encode_inputs(inputs, CONTEXT))
         return logits
 
 

@@ -36,10 +36,10 @@ from tasktransfer.models.adapters import AdapterBank
 from tasktransfer.models.encoder_inputs import (
     build_packed_arrays,
     build_padded_arrays,
+    get_labels,
     index_options,
     mask_allowed_tokens,
 )
-from tasktransfer.models.encoder_inputs import get_labels as labels_of
 from tasktransfer.models.heads import (
     compute_rating_loss,
     compute_span_loss,
@@ -50,8 +50,13 @@ from tasktransfer.models.heads import (
 )
 from tasktransfer.models.low_rank import save_pretrained
 from tasktransfer.models.micro_batches import split_by_length, split_training_batch
-from tasktransfer.models.pairs import average_tokens, begin_as_cosine, compare_pairs, split_pairs
-from tasktransfer.models.staging import Array, Arrays, Inputs, put
+from tasktransfer.models.pairs import (
+    average_tokens,
+    compare_pairs,
+    initialise_as_cosine,
+    split_pairs,
+)
+from tasktransfer.models.staging import Array, Arrays, Inputs, copy_to_device
 from tasktransfer.models.weights import read_weights
 from tasktransfer.tasks.card import Task
 from tasktransfer.tasks.ratings import STEPS, format_ratings
@@ -91,7 +96,7 @@ class Encoder:
         self.fidelity = fidelity
         self.device = device
         self.first_position = first_position
-        self.side_by_side = attention.is_ours(backbone)
+        self.side_by_side = attention.uses_own_attention(backbone)
         self.reads = reads
         self.hidden_size = int(backbone.config.hidden_size)
         self.layers = int(backbone.config.num_hidden_layers)
@@ -121,7 +126,7 @@ class Encoder:
         )
         for name, task in tasks.items() if reads == "pair" else ():
             if task.kind == "rating":
-                begin_as_cosine(self.heads[name])  # type: ignore[arg-type]
+                initialise_as_cosine(self.heads[name])  # type: ignore[arg-type]
         modules = {"backbone": backbone, "heads": self.heads, "dropout": self.dropout}
         self.adapters: AdapterBank | None = None
         if adapter_reduction is not None:
@@ -131,9 +136,9 @@ class Encoder:
 
     # --- the protocol ---------------------------------------------------------------------------
 
-    def parts(self) -> dict[str, dict[str, nn.Parameter]]:
+    def get_parts(self) -> dict[str, dict[str, nn.Parameter]]:
         heads = {f"head.{task}": dict(head.named_parameters()) for task, head in self.heads.items()}
-        adapters = self.adapters.parts() if self.adapters is not None else {}
+        adapters = self.adapters.get_parts() if self.adapters is not None else {}
         return {"encoder": dict(self.backbone.named_parameters()), **heads, **adapters}
 
     def start_training(self) -> None:
@@ -143,15 +148,15 @@ class Encoder:
     def compute_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         return float(len(examples))
 
-    def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
-        return self._inputs(split, examples, {"labels": labels_of(split, examples)})
+    def prepare_inputs(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
+        return self._build_inputs(split, examples, {"labels": get_labels(split, examples)})
 
-    def loss(
+    def compute_loss(
         self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
     ) -> Tensor:
         task = self.tasks[split.task]
-        inputs = inputs or self.prepare(split, examples)
-        logits, labels = self._logits(task, inputs), inputs["labels"]
+        inputs = inputs or self.prepare_inputs(split, examples)
+        logits, labels = self._compute_logits(task, inputs), inputs["labels"]
         match task.kind:
             case "span":
                 scores = logits.masked_fill(~inputs["allowed"].unsqueeze(-1), float("-inf"))
@@ -192,11 +197,11 @@ class Encoder:
 
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
         task = self.tasks[split.task]
-        inputs = self._inputs(split, examples, {})
-        logits = self._logits(task, inputs)
+        inputs = self._build_inputs(split, examples, {})
+        logits = self._compute_logits(task, inputs)
         match task.kind:
             case "span":
-                return self._spans(task, split, examples, logits, inputs["allowed"])
+                return self._extract_spans(task, split, examples, logits, inputs["allowed"])
             case "multi_label":
                 return [select_labels(task, row, self.fidelity.multi_label) for row in logits.cpu()]
             case "multi_output":
@@ -220,7 +225,7 @@ class Encoder:
             self.adapters.save(folder)
 
     def load_heads(self, file: Path) -> None:
-        """Load the heads of the tasks that this model and its parent share, and their adapters."""
+        """Load heads and adapters from a file, for tasks that this model has, too."""
         for name, tensor in read_weights(file).items():
             task = name.rsplit(".", 1)[0]
             if task in self.tasks:
@@ -229,16 +234,16 @@ class Encoder:
             self.adapters.load(file.parent)
 
     def _has_unrestricted_edges(self, task: str) -> bool:
-        """Return whether start and end are selected among all tokens of the padded batch.
+        """Return whether spans may begin and end at any token of the padded batch.
 
-        The toolkit does so.
+        The toolkit selects spans in this way.
         """
         return self.fidelity.span_choice == "edges" and self.tasks[task].kind == "span"
 
     # --- forward --------------------------------------------------------------------------------
 
-    def _inputs(self, split: EncodedSplit, examples: Sequence[int], more: Arrays) -> Inputs:
-        """Copy the inputs of ``_logits``, and ``more``, to the device."""
+    def _build_inputs(self, split: EncodedSplit, examples: Sequence[int], more: Arrays) -> Inputs:
+        """Return the inputs of ``_compute_logits`` and the arrays of ``more`` on the device."""
         task, edges = self.tasks[split.task], self._has_unrestricted_edges(split.task)
         sequences = split.get_sequence_rows(examples)
         each_token = task.kind == "span"
@@ -275,10 +280,10 @@ class Encoder:
             arrays["allowed"] = self._mask_allowed_tokens(split, examples, width)
         if task.kind == "multiple_choice":
             arrays |= index_options(split, examples)
-        tensors = put({**arrays, **more}, self.device)
-        return Inputs(tensors, layout.pack(tensors) if layout else None)
+        tensors = copy_to_device({**arrays, **more}, self.device)
+        return Inputs(tensors, layout.build_pack(tensors) if layout else None)
 
-    def _logits(self, task: Task, inputs: Inputs) -> Tensor:
+    def _compute_logits(self, task: Task, inputs: Inputs) -> Tensor:
         """Compute float32 logits.
 
         Shapes: (examples, tokens, 2) for spans, undefined beyond an example's tokens; (examples,
@@ -315,7 +320,7 @@ class Encoder:
         if each_token:
             return hidden
         if self.reads in ALL_TOKENS:
-            return self._reduce(hidden[inputs["wanted"]], inputs["lengths"])
+            return self._pool_tokens(hidden[inputs["wanted"]], inputs["lengths"])
         first = hidden.index_select(0, inputs["wanted"])
         pooler = getattr(self.backbone, "pooler", None)
         return first if pooler is None else pooler(first[:, None])
@@ -335,11 +340,11 @@ class Encoder:
         if each_token:
             return hidden
         if self.reads in ALL_TOKENS:
-            return self._reduce(hidden, inputs["lengths"])
+            return self._pool_tokens(hidden, inputs["lengths"])
         pooled: Tensor | None = getattr(outputs, "pooler_output", None)
         return hidden[:, 0] if pooled is None else pooled
 
-    def _reduce(self, hidden: Tensor, lengths: Tensor) -> Tensor:
+    def _pool_tokens(self, hidden: Tensor, lengths: Tensor) -> Tensor:
         """Pool the states of all tokens for the heads.
 
         Args:
@@ -357,7 +362,7 @@ class Encoder:
         first = has_unanswerable(task) or self.fidelity.lost_spans == "first_token"
         return mask_allowed_tokens(split, examples, width, first=first)
 
-    def _spans(
+    def _extract_spans(
         self,
         task: Task,
         split: EncodedSplit,

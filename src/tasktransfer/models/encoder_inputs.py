@@ -1,6 +1,6 @@
 """The inputs of an encoder for a micro-batch: packed or padded sequences, masks and labels.
 
-They are numpy arrays on the host; ``staging.put`` copies them to the device.
+They are numpy arrays on the host; ``staging.copy_to_device`` copies them to the device.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ def build_packed_arrays(
         second = layout.repeat_per_token(second_starts)
         arrays["token_types"] = (layout.compute_positions() >= second).astype(np.int64)
     if each_token:
-        arrays["wanted"] = layout.table()
+        arrays["wanted"] = layout.index_tokens()
     else:
-        arrays["wanted"] = layout.ranks() if layout.firsts_only else layout.firsts()
+        arrays["wanted"] = (
+            layout.compute_ranks() if layout.firsts_only else layout.get_first_indices()
+        )
     return arrays
 
 
@@ -69,7 +71,7 @@ def mask_allowed_tokens(
 
 
 def index_options(split: EncodedSplit, examples: Sequence[int]) -> Arrays:
-    """Return the arrays of multiple choice, both of shape (examples, largest number of options).
+    """Return two arrays for multiple choice, of shape (examples, largest number of options).
 
     ``options`` is the index of each option's sequence. ``no_option`` is True if an example has
     fewer options.

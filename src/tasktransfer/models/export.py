@@ -104,7 +104,7 @@ def write_encoder(
 
 
 def _describe_labels(config: Any, labels: Sequence[str]) -> Any:
-    """Return a copy of a config with the names of the labels."""
+    """Return a copy of a config, to which the names of the labels are added."""
     described = deepcopy(config)
     described.update(name_labels(labels))
     return described
@@ -157,7 +157,7 @@ def _build_classifier(backbone: Any, head: nn.Linear, config: Any) -> Any:
 
 
 def pool_states(outputs: Any, pooling: str, lengths: Tensor) -> Tensor:
-    """Return the states that a head reads, (sequences, hidden size).
+    """Return the state of each sequence that a head reads, (sequences, hidden size).
 
     Args:
         outputs: outputs of an encoder for padded sequences.

@@ -23,7 +23,7 @@ from tasktransfer.models.export import (
     write_dense,
     write_sentence_modules,
 )
-from tasktransfer.models.family import pad
+from tasktransfer.models.family import pad_to_tensors
 from tasktransfer.models.representation import pool_texts
 from tasktransfer.models.weights import read_weights
 
@@ -58,7 +58,7 @@ class ExportedEncoder:
             tensors = read_weights(folder / "2_Dense" / DENSE_WEIGHTS)
             self.dense = {name: tensor.to(self.device) for name, tensor in tensors.items()}
             outputs = len(self.dense["linear.bias"]) if "linear.bias" in self.dense else 0
-        model = _load(folder, is_classifier=self.dense is None)
+        model = _load_encoder(folder, is_classifier=self.dense is None)
         if self.dense is None:
             outputs = model.config.num_labels
         if outputs != labels:
@@ -78,7 +78,7 @@ class ExportedEncoder:
             second_starts: start of each sequence's second segment.
         """
         arrays = [np.asarray(row, np.int32) for row in rows]
-        ids, mask = pad(arrays, self.tokenizer.pad_token_id, self.device)
+        ids, mask = pad_to_tensors(arrays, self.tokenizer.pad_token_id, self.device)
         read = {"input_ids": ids, "attention_mask": mask}
         if self.token_types:
             places = torch.arange(ids.shape[1], device=self.device)
@@ -94,8 +94,8 @@ class ExportedEncoder:
         return np.asarray(logits.float().cpu().numpy(), np.float64)
 
 
-def _load(folder: Path, *, is_classifier: bool) -> Any:
-    """Load a model in float32 and check that no weight is missing or damaged."""
+def _load_encoder(folder: Path, *, is_classifier: bool) -> Any:
+    """Return a model in float32, after checking that no weight is missing or damaged."""
     from transformers import AutoModel, AutoModelForSequenceClassification
     from transformers.utils import logging
 
@@ -125,7 +125,7 @@ class Embedder:
         self.device = choose_device()
         self.max_length = max_length
         self.tokenizer = load_tokenizer(str(folder), None, "encoder")
-        self.model = _load(folder, is_classifier=False).eval().to(self.device)
+        self.model = _load_encoder(folder, is_classifier=False).eval().to(self.device)
 
     def embed(self, texts: Sequence[str], together: int) -> npt.NDArray[np.float64]:
         """Return the embeddings, (texts, hidden size)."""

@@ -26,8 +26,8 @@ class FamilyModel(Protocol):
         """The module with all weights, including heads, for the optimiser and checkpoints."""
         ...
 
-    def parts(self) -> dict[str, dict[str, nn.Parameter]]:
-        """Return the named parts that a stage can train separately or copy from other models.
+    def get_parts(self) -> dict[str, dict[str, nn.Parameter]]:
+        """Return the named parts that a stage can train separately, or copy from another model.
 
         ``encoder`` is the pre-trained encoder, with its embeddings in an encoder-decoder.
         ``decoder`` is the rest of an encoder-decoder. ``body`` is a whole text-to-text model.
@@ -66,14 +66,14 @@ class FamilyModel(Protocol):
         """Put the module into training mode, including all active dropouts."""
         ...
 
-    def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
-        """Prepare the inputs of ``loss`` and start copying them to the device.
+    def prepare_inputs(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
+        """Return the inputs of ``compute_loss``, whose copy to the device has started.
 
         They do not depend on weights, so this can run while the device is still computing.
         """
         ...
 
-    def loss(
+    def compute_loss(
         self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
     ) -> Tensor:
         """Return the loss summed over ``examples``, a float32 scalar.
@@ -82,7 +82,7 @@ class FamilyModel(Protocol):
         the divisor from ``compute_divisor`` for the whole batch.
 
         Args:
-            inputs: result of ``prepare``, if it was called before.
+            inputs: result of ``prepare_inputs``; None to prepare them here.
         """
         ...
 
@@ -97,13 +97,13 @@ class FamilyModel(Protocol):
     def split_for_training(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
-        """Split examples into micro-batches for ``loss`` of about ``token_budget`` tokens."""
+        """Split examples into micro-batches of about ``token_budget`` tokens, for training."""
         ...
 
     def split_for_prediction(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
-        """Split examples into micro-batches for ``predict`` of about ``token_budget`` tokens."""
+        """Split examples into micro-batches of about ``token_budget`` tokens, for prediction."""
         ...
 
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
@@ -115,7 +115,7 @@ class FamilyModel(Protocol):
         ...
 
 
-def pad(
+def pad_to_tensors(
     rows: Sequence[Ints],
     fill: int,
     device: torch.device,
@@ -123,7 +123,7 @@ def pad(
     left: bool = False,
     multiple: int = 1,
 ) -> tuple[Tensor, Tensor]:
-    """Stack rows of token ids with padding.
+    """Return rows of token ids as a padded tensor, with its attention mask.
 
     Returns:
         The ids, shape (rows, longest, rounded up to a ``multiple``), int64. The attention mask has

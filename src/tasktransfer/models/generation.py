@@ -110,7 +110,7 @@ def generate_from_trees(
     rows, branches = leaves.shape
     each = torch.arange(rows, device=device)[:, None]
     cache = DynamicCache(config=model.config)
-    hidden = _read(model, ids, depths, visible, cache)[each, leaves]
+    hidden = _extend_cache(model, ids, depths, visible, cache)[each, leaves]
     seen, depth = visible[each, leaves], depths[each, leaves]
     itself = torch.eye(branches, dtype=torch.bool, device=device).expand(rows, -1, -1)
     exists = torch.zeros((rows, branches), dtype=torch.bool, device=device)
@@ -125,15 +125,15 @@ def generate_from_trees(
         if len(tokens) == longest or have_all_ended(~going, len(tokens) - 1):
             break
         depth, seen = depth + 1, torch.cat([seen, itself], dim=-1)
-        hidden = _read(model, tokens[-1], depth, seen, cache)
+        hidden = _extend_cache(model, tokens[-1], depth, seen, cache)
     # In row-major order, the existing branches follow the order of the trees and their prompts.
     answers = torch.stack(tokens, dim=-1)[exists]
     prompts = torch.tensor([prompt for tree in trees for prompt in tree.prompts])
     return answers[prompts.argsort().to(device)]
 
 
-def _read(model: Any, ids: Tensor, depths: Tensor, visible: Tensor, cache: Any) -> Tensor:
-    """Extend the cache by new nodes; return their hidden states, (rows, nodes, hidden size).
+def _extend_cache(model: Any, ids: Tensor, depths: Tensor, visible: Tensor, cache: Any) -> Tensor:
+    """Add new nodes to the cache, and return their hidden states, (rows, nodes, hidden size).
 
     Args:
         visible: attention mask, shape (rows, nodes, nodes so far), bool.
@@ -151,7 +151,7 @@ def _read(model: Any, ids: Tensor, depths: Tensor, visible: Tensor, cache: Any) 
 
 
 def _pad_trees(trees: Sequence[PromptTree], fill: int) -> tuple[Longs, Longs, Longs, Bools]:
-    """Batch trees, padded to the largest tree.
+    """Return the arrays of a batch of trees, padded to the largest tree.
 
     Padding attends only to itself, and no node attends to padding.
 

@@ -79,9 +79,9 @@ def compute_rating_loss(task: Task, logits: Tensor, shares: Tensor) -> Tensor:
 
 
 def select_labels(task: Task, logits: Tensor, multi_label: str) -> tuple[str, ...]:
-    """Return the labels above the threshold, or the best one if there are none.
+    """Return the labels above the threshold, or the most probable one if none is.
 
-    Every pair has at least one relation.
+    In the toolkit's multi-label task, every pair of speakers has at least one relation.
     """
     if multi_label == "softmax":
         chosen = torch.softmax(logits, -1) > TLIDB_MULTI_LABEL_THRESHOLD

@@ -8,30 +8,30 @@ from typing import Any
 
 import torch
 
-from tasktransfer.core.architecture import is_recipe, read_saved
+from tasktransfer.core.architecture import is_recipe, read_metadata
 from tasktransfer.core.specs import Family, LowRank, ModelSpec, Reads, Training
 from tasktransfer.encoding.encoded import read_manifest
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ModelError
 from tasktransfer.layers import attention
 from tasktransfer.layers.dropout import use_fast_dropout
-from tasktransfer.layers.gelu import use_one_gelu
+from tasktransfer.layers.gelu import use_fused_gelu
 from tasktransfer.layers.packing import get_first_position
 from tasktransfer.models import next_utterance
 from tasktransfer.models.built import (
-    copy_encoder,
-    create_encoders,
+    create_empty_encoder_pair,
+    create_encoder_pair,
     create_random_model,
+    duplicate_encoder,
     is_built,
-    make_two_encoders,
 )
 from tasktransfer.models.check_parameters import Note
-from tasktransfer.models.checkpoint import Pooler, load_pretrained, load_with_drawn
+from tasktransfer.models.checkpoint import Pooler, load_pretrained, load_with_missing_modules
 from tasktransfer.models.dual_encoder import SIDES, WEIGHTS_FILE, DualEncoder
 from tasktransfer.models.encoder import HEADS_FILE, Encoder
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.low_rank import CONFIG_FILE, add_adapter, find_base, is_adapter
-from tasktransfer.models.recomputing import compute_layers_again
+from tasktransfer.models.recomputing import enable_gradient_checkpointing
 from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import Decoder, EncoderDecoder
 from tasktransfer.tasks.card import Task
@@ -75,7 +75,7 @@ class Loading:
 def load_model(
     loading: Loading, start: str, revision: str | None, tasks: dict[str, Task]
 ) -> FamilyModel:
-    """Build the model that a stage starts from, or that is evaluated.
+    """Build a family model from a checkpoint, for training or evaluation.
 
     Args:
         start: Hugging Face name or folder. Heads in the folder of a parent stage are loaded, too.
@@ -87,7 +87,7 @@ def load_model(
     """
     model = _build_family_model(loading, start, revision, tasks)
     if loading.training.gradient_checkpointing:
-        compute_layers_again(model.module, loading.model.name)
+        enable_gradient_checkpointing(model.module, loading.model.name)
     return model
 
 
@@ -121,8 +121,10 @@ def _build_family_model(
         return dual
     tokenizer = load_tokenizer(str(loading.encoded / "tokenizer"), None, family)
     longest = manifest["max_answer_tokens"]
-    if is_recipe(start) or read_saved(Path(start)):
-        return next_utterance.load(start, tokenizer, tasks, longest, device, training.dropout)
+    if is_recipe(start) or read_metadata(Path(start)):
+        return next_utterance.load_next_utterance_model(
+            start, tokenizer, tasks, longest, device, training.dropout
+        )
     model = _load_pretrained(loading, family, start, revision, plain=loading.plain)
     if family == "decoder":
         return Decoder(
@@ -193,15 +195,15 @@ def _build_encoder_pair(loading: Loading, start: str, revision: str | None) -> t
     """Build the two encoders of a dual encoder, before a stage's weights are loaded."""
     dropout, adapter = loading.training.dropout, loading.model.adapter
     if is_built(start):
-        return make_two_encoders(create_random_model(start, dropout), loading.seed)
+        return create_encoder_pair(create_random_model(start, dropout), loading.seed)
     if (Path(start) / WEIGHTS_FILE).is_file() and adapter is None:
-        return create_encoders(start, dropout)
+        return create_empty_encoder_pair(start, dropout)
     whole = replace(loading, model=replace(loading.model, adapter=None))
     folders = [Path(start, side) for side in SIDES]
     trained = is_adapter(folders[0])
     if trained:
         start, revision = _find_base(loading, start)
-    pair = copy_encoder(_load_pretrained(whole, "encoder", start, revision, plain=True))
+    pair = duplicate_encoder(_load_pretrained(whole, "encoder", start, revision, plain=True))
     if adapter is None:
         return pair
     context, candidate = (
@@ -220,7 +222,11 @@ def _build_encoder_pair(loading: Loading, start: str, revision: str | None) -> t
 
 
 def _find_base(loading: Loading, start: str) -> tuple[str, str | None]:
-    """Return the base model of an adapter's checkpoint, and its revision."""
+    """Return the base model of an adapter's checkpoint, and the base model's revision.
+
+    Raises:
+        ModelError: the study's model has no adapter, or the base model is missing.
+    """
     if loading.model.adapter is None:
         raise ModelError(
             f"{start}: The folder contains an adapter ({CONFIG_FILE}) without its base model, "
@@ -235,14 +241,14 @@ def _find_base(loading: Loading, start: str) -> tuple[str, str | None]:
 def load_body(
     family: Family, start: str, revision: str | None, adapter: LowRank | None = None
 ) -> Any:
-    """Load the model of a checkpoint from transformers, without heads but with its adapter, if any.
+    """Load a checkpoint as a model of transformers, with its adapter but without task heads.
 
     Raises:
         ModelError: see ``checkpoint.load_pretrained`` and ``low_rank.add_adapter``.
     """
     if adapter is None or not is_adapter(start):
         return load_pretrained(family, start, revision)
-    model, fresh = load_with_drawn(family, *find_base(start))
+    model, fresh = load_with_missing_modules(family, *find_base(start))
     return add_adapter(model, adapter, family, Path(start), seed=0, whole=fresh)
 
 
@@ -267,7 +273,7 @@ def _load_pretrained(
     folder = Path(start) if is_adapter(start) else None
     if folder is not None:
         start, revision = _find_base(loading, start)
-    model, fresh = load_with_drawn(
+    model, fresh = load_with_missing_modules(
         family,
         start,
         revision,
@@ -291,8 +297,8 @@ def _load_pretrained(
     if not plain:
         use_fast_dropout(model)
         if family != "encoder":  # encoders like BERT do not use this variant of GELU
-            use_one_gelu(model)
+            use_fused_gelu(model)
         if model.config.model_type in attention.ARCHITECTURES:
-            attention.register()
+            attention.register_attention()
             model.set_attn_implementation(attention.NAME)
     return model

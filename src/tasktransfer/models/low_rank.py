@@ -45,7 +45,7 @@ _ATTRIBUTE = "adapted"
 
 
 @dataclass(frozen=True, slots=True)
-class Adapted:
+class ModelAdapters:
     """The adapters of a model.
 
     Attributes:
@@ -107,7 +107,7 @@ def has_adapter(model: Any) -> bool:
 
 
 def merge_adapters(model: Any) -> Any:
-    """Return a model with its adapters merged into its weights; the model itself if it has none."""
+    """Merge the adapters of a model into its weights, and return the model."""
     if not has_adapter(model):
         return model
     merged = vars(model).pop(_ATTRIBUTE).peft.merge_and_unload()
@@ -116,7 +116,7 @@ def merge_adapters(model: Any) -> Any:
 
 
 def save_pretrained(model: Any, folder: Path) -> None:
-    """Save a model as transformers does; save only the adapter if the model has one."""
+    """Save a model as transformers does, or only its adapter if it has one."""
     if has_adapter(model):
         vars(model)[_ATTRIBUTE].save(folder)
     else:
@@ -165,16 +165,16 @@ def add_adapter(
         for tensors in before:
             model = _merge_adapter(model, adapter, family, tensors, whole)
     elif before:
-        _take_whole(model, before[-1], whole)
+        _load_whole_modules(model, before[-1], whole)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         peft = _wrap_model(model, adapter, family, whole)
     peft.peft_config[OWN].revision = revision
     if own is not None:
-        _put(peft, read_weights(own / WEIGHTS_FILE), OWN, str(own))
+        _load_adapter(peft, read_weights(own / WEIGHTS_FILE), OWN, str(own))
     if adapter.start == "stack":
         _add_earlier_adapters(peft, adapter, family, before, whole)
-    setattr(model, _ATTRIBUTE, Adapted(peft, tuple(before)))
+    setattr(model, _ATTRIBUTE, ModelAdapters(peft, tuple(before)))
     return model
 
 
@@ -211,7 +211,9 @@ def _wrap_model(model: Any, adapter: LowRank, family: Family, whole: Sequence[st
             warnings.simplefilter("ignore")  # a warning about GPT-2's transposed weights
             peft: Any = get_peft_model(model, _build_lora_config(adapter, family, whole))
     except ValueError as error:
-        raise _build_target_error(model, adapter.target_modules, f"peft says: {error}") from error
+        raise _build_target_error(
+            model, adapter.target_modules, f"peft does not support them ({error})"
+        ) from error
     config = peft.peft_config[OWN]
     config.target_modules = sorted(config.target_modules)  # a set has no fixed order
     return peft
@@ -225,7 +227,7 @@ def _check_targets(model: Any, targets: Sequence[str]) -> None:
     layers = [f".{name}" for name, _ in model.named_modules()]
     misfits = [end for end in targets if not any(layer.endswith(f".{end}") for layer in layers)]
     if misfits:
-        raise _build_target_error(model, misfits, "no layer's name ends with it")
+        raise _build_target_error(model, misfits, "no layer has a name with this ending")
 
 
 def _build_target_error(model: Any, targets: Sequence[str], problem: str) -> ModelError:
@@ -241,25 +243,25 @@ def _build_target_error(model: Any, targets: Sequence[str], problem: str) -> Mod
         }
     )
     return ModelError(
-        f"models[].adapter.target_modules: {', '.join(targets) or 'all-linear'}: {problem}. "
-        f"Set it to all-linear, or to names among {model.config.model_type}'s linear layers: "
-        f"{', '.join(linear)}"
+        f"models[].adapter.target_modules: {', '.join(targets) or 'all-linear'} cannot be used, "
+        f"because {problem}. Set the key to all-linear, or to linear layers of "
+        f"{model.config.model_type} ({', '.join(linear)})."
     )
 
 
 def _merge_adapter(
     model: Any, adapter: LowRank, family: Family, tensors: Tensors, whole: Sequence[str]
 ) -> Any:
-    """Merge an adapter into the model's weights; return the model."""
+    """Merge one adapter into the weights of a model, and return the model."""
     peft = _wrap_model(model, adapter, family, whole)
-    _put(peft, tensors, OWN, EARLIER)
+    _load_adapter(peft, tensors, OWN, EARLIER)
     model = peft.merge_and_unload()
     vars(model).pop("peft_config", None)
     return model
 
 
-def _take_whole(model: Any, tensors: Tensors, whole: Sequence[str]) -> None:
-    """Load the modules that an earlier training has trained completely."""
+def _load_whole_modules(model: Any, tensors: Tensors, whole: Sequence[str]) -> None:
+    """Load the modules of a model that an earlier training has trained completely."""
     for name in whole:
         own = model.get_submodule(name).state_dict()
         for parameter in own:
@@ -281,14 +283,14 @@ def _add_earlier_adapters(
         if whole:
             config.exclude_modules = rf"(.*\.)?({'|'.join(whole)})\..*"
         peft.add_adapter(name, config)
-        _put(peft, tensors, name, EARLIER)
+        _load_adapter(peft, tensors, name, EARLIER)
     peft.base_model.set_adapter([OWN, *names])
     for name, parameter in peft.named_parameters():
         if any(f".{earlier}." in name for earlier in names):
             parameter.requires_grad_(False)
 
 
-def _put(peft: Any, tensors: Tensors, name: str, source: str) -> None:
+def _load_adapter(peft: Any, tensors: Tensors, name: str, source: str) -> None:
     """Load the tensors of an adapter into a model's adapter ``name``.
 
     Raises:
@@ -303,8 +305,8 @@ def _put(peft: Any, tensors: Tensors, name: str, source: str) -> None:
         shapes = [list(of[key].shape) if key in of else None for of in (tensors, own)]
         if shapes[0] != shapes[1]:
             raise ModelError(
-                f"{source}: The shape of {key} is {shapes[0] or 'missing'}, but that of the "
-                f"model is {shapes[1] or 'missing'}. Use an adapter of the same model, rank "
+                f"{source}: {key} has the shape {shapes[0] or 'missing'} in the file, but "
+                f"{shapes[1] or 'missing'} in the model. Use an adapter of the same model, rank "
                 "and target_modules."
             )
     set_peft_model_state_dict(peft, tensors, adapter_name=name)

@@ -15,12 +15,13 @@ import numpy as np
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.prompt_trees import PromptTree
 
-LIKE_LENGTH = 0.7
+MIN_RELATIVE_LENGTH = 0.7
 """Relative length, compared with a padded micro-batch's longest sequence, below which a sequence
 starts the next micro-batch."""
-ENOUGH = 1 / 8
-"""Minimum fraction of the budget before ``LIKE_LENGTH`` applies: small micro-batches cost more than
-padding."""
+MIN_FILL = 1 / 8
+"""Minimum fraction of the budget that is used before ``MIN_RELATIVE_LENGTH`` applies.
+
+Small micro-batches cost more than padding."""
 
 
 def split_by_length(
@@ -41,11 +42,11 @@ def split_by_length(
     width = 0
     for example in sorted(examples, key=lambda example: (-int(longest[example]), example)):
         cost = len(split.get_sequence_range(example)) * width if padded else int(own[example])
-        sparse = padded and longest[example] < LIKE_LENGTH * width
+        sparse = padded and longest[example] < MIN_RELATIVE_LENGTH * width
         if (
             not micro_batches
             or cost > room
-            or (sparse and token_budget - room >= ENOUGH * token_budget)
+            or (sparse and token_budget - room >= MIN_FILL * token_budget)
         ):
             width = int(longest[example])
             room = token_budget

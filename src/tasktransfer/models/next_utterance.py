@@ -24,7 +24,7 @@ from tasktransfer.core.architecture import (
     Architecture,
     is_recipe,
     parse_weights,
-    read_saved,
+    read_metadata,
 )
 from tasktransfer.encoding.encoded import IGNORED, EncodedSplit
 from tasktransfer.encoding.word_tokenizer import END, PAD, TURN_END
@@ -32,14 +32,14 @@ from tasktransfer.errors import ModelError
 from tasktransfer.layers import sequence_to_sequence as layers
 from tasktransfer.layers.ragged import pad_rows
 from tasktransfer.models.micro_batches import split_by_length
-from tasktransfer.models.staging import Inputs, put
+from tasktransfer.models.staging import Inputs, copy_to_device
 from tasktransfer.models.weights import read_weights
 from tasktransfer.tasks.card import Task
 from tasktransfer.tasks.compose import parse_answer
 
 WEIGHTS = "model.safetensors"
 
-TOGETHER = 64
+BATCH_SIZE = 64
 """Batch size for computing representations."""
 
 Representation = Literal["state", "sum"]
@@ -93,7 +93,7 @@ class NextUtterance:
         self.device = device
         self.hidden_size, self.layers = architecture.units, architecture.layers
 
-    def parts(self) -> dict[str, dict[str, nn.Parameter]]:
+    def get_parts(self) -> dict[str, dict[str, nn.Parameter]]:
         return {
             "encoder": dict(self.encoder.named_parameters()),
             "decoder": dict(self.decoder.named_parameters()),
@@ -113,20 +113,20 @@ class NextUtterance:
 
     split_for_prediction = split_for_training
 
-    def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
+    def prepare_inputs(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
         rows = split.sequences.take(split.get_sequence_rows(examples))
         answers = split.labels.take(examples)
         targets, _ = pad_rows(answers, IGNORED)
         given, _ = pad_rows(answers, PAD)
         arrays = {"targets": targets, "said": np.roll(given, 1, axis=1)}
         arrays["said"][:, 0] = END
-        return Inputs(self._rows(rows, arrays))
+        return Inputs(self._build_row_tensors(rows, arrays))
 
-    def loss(
+    def compute_loss(
         self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
     ) -> Tensor:
-        inputs = inputs or self.prepare(split, examples)
-        read = self._read(inputs.tensors)
+        inputs = inputs or self.prepare_inputs(split, examples)
+        read = self._encode_rows(inputs.tensors)
         logits = self.decoder(inputs["said"], read).float()
         return functional.cross_entropy(
             logits.flatten(0, 1), inputs["targets"].flatten(), ignore_index=IGNORED, reduction="sum"
@@ -134,27 +134,27 @@ class NextUtterance:
 
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
         rows = split.sequences.take(split.get_sequence_rows(examples))
-        read = self._read(self._rows(rows))
+        read = self._encode_rows(self._build_row_tensors(rows))
         longest = self.max_answer_tokens[split.task]
         generated = self.decoder.generate(read, END, END, longest).tolist()  # type: ignore[operator]
         written = [row[: row.index(END)] if END in row else row for row in generated]
         texts = self.tokenizer.batch_decode(written, skip_special_tokens=True)
         return [parse_answer(self.tasks[split.task], text) for text in texts]
 
-    def _rows(
+    def _build_row_tensors(
         self, rows: Any, besides: Mapping[str, Any] = MappingProxyType({})
     ) -> dict[str, Tensor]:
-        """Copy ids and other arrays to the device; keep lengths and words on the host.
+        """Return ids and other arrays on the device, and lengths and words on the host.
 
         Words are split into sentences on the host, which avoids a copy back from the device.
         """
         ids, _ = pad_rows(rows, PAD)
         lengths = torch.from_numpy(rows.lengths().astype(np.int64))
-        there = put({"ids": ids, **besides}, self.device)
+        there = copy_to_device({"ids": ids, **besides}, self.device)
         return {**there, "lengths": lengths, "words": torch.from_numpy(ids)}
 
-    def _read(self, rows: Mapping[str, Tensor]) -> layers.Read:
-        read: layers.Read
+    def _encode_rows(self, rows: Mapping[str, Tensor]) -> layers.EncoderOutput:
+        read: layers.EncoderOutput
         if isinstance(self.encoder, layers.HierarchicalEncoder):
             read = self.encoder(rows["ids"], rows["lengths"], rows["words"])
         else:
@@ -162,9 +162,9 @@ class NextUtterance:
         return read
 
     def encode_texts(
-        self, texts: Sequence[str], max_length: int, how: Representation, together: int = TOGETHER
+        self, texts: Sequence[str], max_length: int, how: Representation, together: int = BATCH_SIZE
     ) -> Tensor:
-        """Return one vector per text, (texts, units), from its last ``max_length`` words.
+        """Return a vector of each text's last ``max_length`` words, (texts, units).
 
         Args:
             together: batch size.
@@ -178,7 +178,7 @@ class NextUtterance:
             ids = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
             with torch.inference_mode():
                 read = {"ids": ids.to(self.device), "lengths": lengths, "words": ids}
-                parts.append(_compute_vector(self._read(read), how).cpu())
+                parts.append(_compute_vector(self._encode_rows(read), how).cpu())
         return torch.cat(parts)
 
     def save(self, folder: Path) -> None:
@@ -187,7 +187,7 @@ class NextUtterance:
         (folder / FILE).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
-def load(
+def load_next_utterance_model(
     start: str,
     tokenizer: Any,
     tasks: dict[str, Task],
@@ -200,11 +200,11 @@ def load(
     Raises:
         ModelError: a saved model is damaged, or has another vocabulary.
     """
-    saved = None if is_recipe(start) else read_saved(Path(start))
+    saved = None if is_recipe(start) else read_metadata(Path(start))
     architecture = parse_weights(start) if saved is None else Architecture(**saved["architecture"])  # type: ignore[arg-type]
     network = Network(architecture, len(tokenizer))
     if saved is not None:
-        _fill(network, Path(start) / WEIGHTS)
+        _load_weights(network, Path(start) / WEIGHTS)
     if dropout is not None:
         for module in network.modules():
             if isinstance(module, nn.Dropout):
@@ -212,7 +212,7 @@ def load(
     return NextUtterance(network, architecture, tokenizer, tasks, max_answer_tokens, device)
 
 
-def _fill(network: Network, file: Path) -> None:
+def _load_weights(network: Network, file: Path) -> None:
     try:
         network.load_state_dict(read_weights(file))
     except RuntimeError as error:
@@ -222,7 +222,7 @@ def _fill(network: Network, file: Path) -> None:
         ) from error
 
 
-def _compute_vector(read: layers.Read, how: Representation) -> Tensor:
+def _compute_vector(read: layers.EncoderOutput, how: Representation) -> Tensor:
     if read.last is not None:
         hidden = read.last[0]
         return (hidden[-1] if how == "state" else hidden.sum(0)).float()

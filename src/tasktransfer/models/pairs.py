@@ -75,8 +75,8 @@ def compare_pairs(states: Tensor, lengths: Tensor) -> Tensor:
     return torch.cat([math.sqrt(width) * (u - v).abs(), width * u * v], dim=-1)
 
 
-def begin_as_cosine(head: nn.Linear) -> None:
-    """Initialise a head with one output as the cosine similarity of u and v."""
+def initialise_as_cosine(head: nn.Linear) -> None:
+    """Initialise a head with one output, so that it computes the cosine similarity of u and v."""
     width = head.in_features // 2
     with torch.no_grad():
         head.weight[:, :width] = 0

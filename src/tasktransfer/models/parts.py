@@ -20,7 +20,7 @@ MERGED: dict[Merge, Callable[[Tensor], Tensor]] = {
 """Functions that merge the stacked values of one parameter from several starts.
 
 ``ties`` is not among them, because it needs all parameters of a part together."""
-TIES_KEPT = 0.2
+TIES_FRACTION = 0.2
 """Fraction of the largest changes of a start that TIES keeps."""
 
 Parameters = Mapping[str, nn.Parameter]
@@ -28,8 +28,11 @@ Tensors = Mapping[str, Tensor]
 """Tensors by their names inside a part."""
 
 
-def freeze_all_but(model: FamilyModel, trains: Sequence[str]) -> list[nn.Parameter]:
-    """Freeze all but the named parts; freeze nothing if no part is named.
+def freeze_other_parts(model: FamilyModel, trains: Sequence[str]) -> list[nn.Parameter]:
+    """Freeze all parameters except those of some parts, and return the trained ones.
+
+    Args:
+        trains: names of the trained parts; nothing is frozen if it is empty.
 
     Returns:
         The trained parameters, in module order.
@@ -38,7 +41,7 @@ def freeze_all_but(model: FamilyModel, trains: Sequence[str]) -> list[nn.Paramet
         ConfigError: the model has no part with a given name.
     """
     if trains:
-        parts = model.parts()
+        parts = model.get_parts()
         wanted = {id(p) for name in trains for p in _select_part(parts, name, "trains").values()}
         for parameter in model.module.parameters():
             moves = parameter.requires_grad and id(parameter) in wanted  # sinusoids stay frozen
@@ -46,8 +49,8 @@ def freeze_all_but(model: FamilyModel, trains: Sequence[str]) -> list[nn.Paramet
     return [parameter for parameter in model.module.parameters() if parameter.requires_grad]
 
 
-def copy_moving(module: nn.Module) -> Tensors:
-    """Copy a module's state to the CPU, without frozen parameters."""
+def copy_trained_state(module: nn.Module) -> Tensors:
+    """Return a copy of a module's state on the CPU, without frozen parameters."""
     named = module.named_parameters(remove_duplicate=False)
     frozen = {name for name, parameter in named if not parameter.requires_grad}
     return {
@@ -57,8 +60,8 @@ def copy_moving(module: nn.Module) -> Tensors:
     }
 
 
-def put_back(module: nn.Module, moving: Tensors) -> None:
-    """Load a state from ``copy_moving`` into a module."""
+def load_trained_state(module: nn.Module, moving: Tensors) -> None:
+    """Load a state that ``copy_trained_state`` has returned into a module."""
     unknown = module.load_state_dict(dict(moving), strict=False).unexpected_keys
     assert not unknown, f"of another module: {unknown}"
 
@@ -82,11 +85,11 @@ def replace_parts(model: FamilyModel, starts: Sequence[tuple[Start, FamilyModel]
 
 
 def _copy_parts(model: FamilyModel, starts: Sequence[tuple[Start, FamilyModel]]) -> None:
-    parts = model.parts()
+    parts = model.get_parts()
     sources: dict[str, list[_Source]] = {}
     for start, other in starts:
         for source, target in _match_parts(start, other, parts):
-            parameters = _select_part(other.parts(), source, "starts.parts")
+            parameters = _select_part(other.get_parts(), source, "starts.parts")
             _select_part(parts, target, "starts.into")
             sources.setdefault(target, []).append(_Source(start, source, parameters))
     with torch.no_grad():
@@ -109,12 +112,12 @@ def _match_parts(
 ) -> list[tuple[str, str]]:
     """Return the pairs (part of the other model, part of this model) of a start."""
     if not start.parts:
-        return [(name, name) for name in other.parts() if name in parts]
+        return [(name, name) for name in other.get_parts() if name in parts]
     into = start.into or start.parts
     if len(into) != len(start.parts):
         raise ConfigError(
-            f"starts.into: found {len(into)} names ({', '.join(into)}) for {len(start.parts)} "
-            f"parts ({', '.join(start.parts)}). Give one name per part."
+            f"starts.into: There are {len(into)} names ({', '.join(into)}) for "
+            f"{len(start.parts)} parts ({', '.join(start.parts)}). Give one name per part."
         )
     return list(zip(start.parts, into, strict=True))
 
@@ -139,23 +142,23 @@ def _merge_sources(sources: Sequence[_Source], target: str, base: Tensors) -> Te
         raise ConfigError(
             f"starts: {len(sources)} parts are copied into {target} "
             f"({', '.join(s.part for s in sources)}), but merged is "
-            f"{', '.join(sorted(map(str, ways)))}. Set merged to the same method in all of "
-            f"them: one of {', '.join(MERGED)} or ties."
+            f"{', '.join(sorted(map(str, ways)))}. Set merged to the same method for all of them, "
+            f"{', '.join(MERGED)} or ties."
         )
     first = sources[0]
     if way is None or len(sources) == 1:
         return first.parameters
     for source in sources[1:]:
-        _refuse_different(first, source)
+        _refuse_different_parts(first, source)
     if way == "ties":
-        return ties(base, [source.parameters for source in sources])
+        return merge_with_ties(base, [source.parameters for source in sources])
     return {
         name: MERGED[way](torch.stack([source.parameters[name] for source in sources]))
         for name in first.parameters
     }
 
 
-def ties(base: Tensors, models: Sequence[Tensors]) -> dict[str, Tensor]:
+def merge_with_ties(base: Tensors, models: Sequence[Tensors]) -> dict[str, Tensor]:
     """Merge several models that were trained from a common base with TIES (Yadav et al. 2023).
 
     The largest fifth of each model's changes is kept. The sign of a parameter's change is that of
@@ -169,7 +172,7 @@ def ties(base: Tensors, models: Sequence[Tensors]) -> dict[str, Tensor]:
     ]
     for change in changes:
         sizes = torch.cat([moved.abs().flatten() for moved in change.values()])
-        kept = max(1, round(TIES_KEPT * len(sizes)))
+        kept = max(1, round(TIES_FRACTION * len(sizes)))
         least = torch.kthvalue(sizes, len(sizes) - kept + 1).values
         for name, moved in change.items():
             change[name] = torch.where(moved.abs() >= least, moved, torch.zeros_like(moved))
@@ -182,7 +185,7 @@ def ties(base: Tensors, models: Sequence[Tensors]) -> dict[str, Tensor]:
     return merged
 
 
-def _refuse_different(first: _Source, other: _Source) -> None:
+def _refuse_different_parts(first: _Source, other: _Source) -> None:
     problem = _describe_difference(first.parameters, other.parameters)
     if problem:
         raise ModelError(
@@ -202,7 +205,7 @@ def _replace_parameters(part: Parameters, tensors: Tensors, way: str) -> None:
 
 
 def _describe_difference(tensors: Tensors, others: Tensors) -> str | None:
-    """Describe the first parameter that differs between two parts in shape or presence."""
+    """Describe the first parameter that two parts do not share; None if they share all."""
     for name in {**tensors, **others}:
         shapes = [[*part[name].shape] if name in part else None for part in (tensors, others)]
         if shapes[0] != shapes[1]:

@@ -17,7 +17,7 @@ from tasktransfer.layers.dropout import repeat_dropout
 from tasktransfer.models.adapters import AdapterBank
 
 
-def compute_layers_again(module: nn.Module, name: str) -> None:
+def enable_gradient_checkpointing(module: nn.Module, name: str) -> None:
     """Enable gradient checkpointing in every pre-trained model inside a module.
 
     In training mode the models then store only the inputs of their layers.
@@ -30,11 +30,11 @@ def compute_layers_again(module: nn.Module, name: str) -> None:
     """
     banks = [part for part in module.modules() if isinstance(part, AdapterBank)]
 
-    def contexts() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+    def create_contexts() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
         now, later = repeat_dropout()
-        return now, _as_before(later, [(bank, bank.task) for bank in banks])
+        return now, _restore_forward_state(later, [(bank, bank.task) for bank in banks])
 
-    settings = {"use_reentrant": False, "context_fn": contexts}
+    settings = {"use_reentrant": False, "context_fn": create_contexts}
     models = list(_iterate_pretrained_models(module))
     if not models or not all(model.supports_gradient_checkpointing for model in models):
         raise ModelError(
@@ -49,10 +49,10 @@ def compute_layers_again(module: nn.Module, name: str) -> None:
 
 
 @contextmanager
-def _as_before(
+def _restore_forward_state(
     dropout: AbstractContextManager[None], adapters: Sequence[tuple[AdapterBank, str | None]]
 ) -> Iterator[None]:
-    """Recompute a layer with the dropout and the adapters of the forward pass."""
+    """Restore the dropout and the adapters of the forward pass while a layer is recomputed."""
     with ExitStack() as stack:
         stack.enter_context(dropout)
         for bank, task in adapters:

@@ -20,9 +20,9 @@ from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.ragged import pad_rows
 from tasktransfer.models.dual_encoder import ENCODINGS, create_projection, pool_mean
 from tasktransfer.models.encoder import HEADS_FILE
-from tasktransfer.models.encoder_inputs import get_labels as labels_of
+from tasktransfer.models.encoder_inputs import get_labels
 from tasktransfer.models.heads import create_head
-from tasktransfer.models.staging import Inputs, put
+from tasktransfer.models.staging import Inputs, copy_to_device
 from tasktransfer.models.text_to_text import EncoderDecoder
 from tasktransfer.models.weights import read_weights
 from tasktransfer.tasks.card import Task
@@ -31,7 +31,7 @@ BESIDE_FILE = "beside.safetensors"
 
 
 class ReplyWriter:
-    """``model`` with heads for the tasks with labels; the encoder ``beside`` is frozen."""
+    """An encoder-decoder with heads for tasks with labels, and an optional frozen encoder."""
 
     def __init__(
         self,
@@ -63,11 +63,11 @@ class ReplyWriter:
         self.module = nn.ModuleDict(modules).to(self.device)
         self.has_beside = beside is not None
 
-    def parts(self) -> dict[str, dict[str, nn.Parameter]]:
+    def get_parts(self) -> dict[str, dict[str, nn.Parameter]]:
         more = ["beside", "projection"] if self.has_beside else []
         heads: Any = self.module["heads"]
         return {
-            **self.model.parts(),
+            **self.model.get_parts(),
             **{name: dict(self.module[name].named_parameters()) for name in more},
             **{f"head.{task}": dict(head.named_parameters()) for task, head in heads.items()},
         }
@@ -81,18 +81,18 @@ class ReplyWriter:
         by_head = self.tasks[split.task].by_head
         return float(len(examples)) if by_head else self.model.compute_divisor(split, examples)
 
-    def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
+    def prepare_inputs(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
         if not self.tasks[split.task].by_head:
-            return self.model.prepare(split, examples)
-        return self.model.inputs(split, examples, {"labels": labels_of(split, examples)})
+            return self.model.prepare_inputs(split, examples)
+        return self.model.build_inputs(split, examples, {"labels": get_labels(split, examples)})
 
-    def loss(
+    def compute_loss(
         self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
     ) -> Tensor:
         if not self.tasks[split.task].by_head:
-            return self.model.loss(split, examples, inputs)
-        inputs = inputs or self.prepare(split, examples)
-        logits = self._logits(split.task, inputs)
+            return self.model.compute_loss(split, examples, inputs)
+        inputs = inputs or self.prepare_inputs(split, examples)
+        logits = self._compute_logits(split.task, inputs)
         return functional.cross_entropy(logits, inputs["labels"][:, 0], reduction="sum")
 
     def split_for_training(
@@ -109,11 +109,11 @@ class ReplyWriter:
         if not self.tasks[split.task].by_head:
             return self.model.predict(split, examples)
         labels = self.tasks[split.task].labels
-        logits = self._logits(split.task, self.model.inputs(split, examples, {}))
+        logits = self._compute_logits(split.task, self.model.build_inputs(split, examples, {}))
         return [(labels[best],) for best in logits.argmax(-1).tolist()]
 
     def compute_losses(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
-        """See ``EncoderDecoder.compute_losses``."""
+        """Return the loss of each example, as ``EncoderDecoder.compute_losses`` does."""
         return self.model.compute_losses(split, examples)
 
     def save(self, folder: Path) -> None:
@@ -131,7 +131,7 @@ class ReplyWriter:
                 save_file(named, folder / file)
 
     def load(self, folder: Path) -> None:
-        """Load the weights of ``save`` other than the model's, if they exist."""
+        """Load the heads and the second encoder that ``save`` has written, if they exist."""
         own = dict(self.module.named_parameters())
         for file, prefix in ((HEADS_FILE, "heads."), (BESIDE_FILE, "")):
             there = read_weights(folder / file) if (folder / file).is_file() else {}
@@ -139,7 +139,7 @@ class ReplyWriter:
                 if f"{prefix}{name}" in own:
                     own[f"{prefix}{name}"].data.copy_(tensor)
 
-    def _logits(self, task: str, inputs: Inputs) -> Tensor:
+    def _compute_logits(self, task: str, inputs: Inputs) -> Tensor:
         encoder = self.model.module.get_encoder()
         heads: Any = self.module["heads"]
         logits: Tensor = heads[task](pool_mean(encoder, inputs["ids"], inputs["mask"]))
@@ -155,7 +155,7 @@ class ReplyWriter:
         encoder = self.model.module.get_encoder()
         own = encoder(input_ids=inputs["ids"], attention_mask=inputs["mask"]).last_hidden_state
         rows = split.sequences.take(split.first_sequence[list(examples)] + 1)
-        read = put(
+        read = copy_to_device(
             dict(zip(("ids", "mask"), pad_rows(rows, self.beside_pad), strict=True)), self.device
         )
         with torch.no_grad():

@@ -11,14 +11,14 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tasktransfer.core.architecture import read_saved
+from tasktransfer.core.architecture import read_metadata
 from tasktransfer.core.specs import Family, LowRank
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ModelError
 from tasktransfer.models import next_utterance
 from tasktransfer.models.load import load_body
 
-TOGETHER = 32
+BATCH_SIZE = 32
 
 Pooling = Literal["mean", "first", "last"]
 
@@ -33,7 +33,7 @@ def compute_representations(
     revision: str | None = None,
     *,
     device: torch.device,
-    together: int = TOGETHER,
+    together: int = BATCH_SIZE,
     adapter: LowRank | None = None,
 ) -> npt.NDArray[np.float64]:
     """Return each text's pooled states from the last layer of a checkpoint's encoder or decoder.
@@ -55,8 +55,8 @@ def compute_representations(
     """
     own = revision if tokenizer_folder == checkpoint else None
     tokenizer = load_tokenizer(str(tokenizer_folder), own, family)
-    if read_saved(checkpoint):
-        model = next_utterance.load(str(checkpoint), tokenizer, {}, {}, device)
+    if read_metadata(checkpoint):
+        model = next_utterance.load_next_utterance_model(str(checkpoint), tokenizer, {}, {}, device)
         how: next_utterance.Representation = "sum" if pooling == "sum" else "state"
         return model.encode_texts(texts, max_length, how, together).numpy().astype(np.float64)
     model = load_body(family, str(checkpoint), revision, adapter).eval().to(device)
@@ -75,7 +75,7 @@ def compute_layer_representations(
     revision: str | None = None,
     *,
     device: torch.device,
-    together: int = TOGETHER,
+    together: int = BATCH_SIZE,
 ) -> npt.NDArray[np.float32]:
     """Return each text's pooled states from several layers, computed in one pass.
 
@@ -126,7 +126,7 @@ def pool_texts(
     max_length: int,
     pooling: str,
     device: torch.device,
-    together: int = TOGETHER,
+    together: int = BATCH_SIZE,
 ) -> npt.NDArray[np.float64]:
     """Return each text's pooled states from a loaded model, as ``compute_representations``.
 

@@ -30,8 +30,8 @@ class Inputs:
         return self.tensors[name]
 
 
-def put(arrays: Mapping[str, Array], device: torch.device) -> dict[str, Tensor]:
-    """Copy arrays to tensors on a device; 32-bit integers keep their type.
+def copy_to_device(arrays: Mapping[str, Array], device: torch.device) -> dict[str, Tensor]:
+    """Return arrays as tensors on a device, with the same types.
 
     All arrays are copied to a GPU in one asynchronous copy from pinned memory.
     """

@@ -20,9 +20,9 @@ from tasktransfer.core.fidelity import DEFAULT, Fidelity
 from tasktransfer.encoding.encoded import IGNORED, EncodedSplit
 from tasktransfer.layers import attention
 from tasktransfer.layers.packing import get_first_position, plan_layout
-from tasktransfer.layers.prompt_trees import prompt_trees
+from tasktransfer.layers.prompt_trees import build_prompt_trees
 from tasktransfer.layers.ragged import Ragged, index_spans, pad_rows
-from tasktransfer.models.family import pad
+from tasktransfer.models.family import pad_to_tensors
 from tasktransfer.models.generation import can_decode_trees, generate, generate_from_trees
 from tasktransfer.models.low_rank import save_pretrained
 from tasktransfer.models.micro_batches import (
@@ -30,7 +30,7 @@ from tasktransfer.models.micro_batches import (
     split_training_batch,
     split_trees,
 )
-from tasktransfer.models.staging import Arrays, Inputs, put
+from tasktransfer.models.staging import Arrays, Inputs, copy_to_device
 from tasktransfer.tasks.card import Task
 from tasktransfer.tasks.compose import parse_answer
 from tasktransfer.tasks.toolkit_texts import parse_as_toolkit
@@ -58,7 +58,7 @@ class Decoder:
         self.tokenizer = tokenizer
         self.tasks = tasks
         self.max_answer_tokens = max_answer_tokens
-        self.side_by_side = attention.is_ours(model)
+        self.side_by_side = attention.uses_own_attention(model)
         self.hidden_size = int(model.config.hidden_size)
         self.layers = int(model.config.num_hidden_layers)
         self.whole_sequence = loss_on == "sequence"
@@ -71,7 +71,7 @@ class Decoder:
         self._keeps_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._positions = "position_ids" in inspect.signature(model.forward).parameters
 
-    def parts(self) -> dict[str, dict[str, nn.Parameter]]:
+    def get_parts(self) -> dict[str, dict[str, nn.Parameter]]:
         return {"body": dict(self.module.named_parameters())}
 
     def start_training(self) -> None:
@@ -104,7 +104,7 @@ class Decoder:
                 for group in groups
                 for some in split_by_length(split, group, token_budget, padded=True)
             ]
-        trees = prompt_trees([split.sequences[_locate_sequence(split, u)] for u in examples])
+        trees = build_prompt_trees([split.sequences[_locate_sequence(split, u)] for u in examples])
         return [
             [examples[prompt] for tree in micro_batch for prompt in tree.prompts]
             for micro_batch in split_trees(trees, token_budget)
@@ -118,14 +118,14 @@ class Decoder:
             groups.setdefault(length, []).append(example)
         return [groups[length] for length in sorted(groups, reverse=True)]
 
-    def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
+    def prepare_inputs(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
         prompts = split.sequences.take(split.get_sequence_rows(examples))
         answers = split.labels.take(examples)
         if self.first_position is None:
-            return Inputs(put(self._padded(prompts, answers), self.device))
-        return self._packed(prompts, answers, self.first_position)
+            return Inputs(copy_to_device(self._pad_inputs(prompts, answers), self.device))
+        return self._pack_inputs(prompts, answers, self.first_position)
 
-    def _packed(self, prompts: Ragged, answers: Ragged, first_position: int) -> Inputs:
+    def _pack_inputs(self, prompts: Ragged, answers: Ragged, first_position: int) -> Inputs:
         """Pack prompts and answers without padding.
 
         ``targets`` are the counted tokens; ``before`` are the indices of the tokens before them.
@@ -139,10 +139,10 @@ class Decoder:
             "before": index_spans(layout.starts + first - 1, counts),
             "targets": rows.values[index_spans(rows.starts[:-1] + first, counts)].astype(np.int64),
         }
-        tensors = put(arrays, self.device)
-        return Inputs(tensors, layout.pack(tensors))
+        tensors = copy_to_device(arrays, self.device)
+        return Inputs(tensors, layout.build_pack(tensors))
 
-    def _padded(self, prompts: Ragged, answers: Ragged) -> Arrays:
+    def _pad_inputs(self, prompts: Ragged, answers: Ragged) -> Arrays:
         """Pad prompts and answers on the left, so that all answers end in the last column."""
         rows = prompts.join(answers)
         ids, mask = pad_rows(rows, self._pad_id, left=True)
@@ -154,10 +154,10 @@ class Decoder:
         positions = np.maximum(mask.cumsum(-1) - 1, 0)
         return {"ids": ids, "mask": mask, "positions": positions, "targets": targets}
 
-    def loss(
+    def compute_loss(
         self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
     ) -> Tensor:
-        inputs = inputs or self.prepare(split, examples)
+        inputs = inputs or self.prepare_inputs(split, examples)
         read = {"input_ids": inputs["ids"], "attention_mask": inputs["mask"]}
         if inputs.pack is not None:
             # The (large) output layer is computed only for tokens before a counted token.
@@ -183,13 +183,13 @@ class Decoder:
         if self.trees:
             generated = generate_from_trees(
                 self.module,
-                prompt_trees(prompts),
+                build_prompt_trees(prompts),
                 longest=longest,
                 end=self.tokenizer.eos_token_id,
                 fill=self._pad_id,
             )
         else:
-            ids, mask = pad(prompts, self._pad_id, self.device, left=True)
+            ids, mask = pad_to_tensors(prompts, self._pad_id, self.device, left=True)
             penalty = self.fidelity.repetition_penalty
             whole = generate(self.module, self.tokenizer, ids, mask, longest, penalty)
             generated = whole[:, ids.shape[1] :]
@@ -232,14 +232,14 @@ class EncoderDecoder:
         self.tokenizer = tokenizer
         self.tasks = tasks
         self.max_answer_tokens = max_answer_tokens
-        self.side_by_side = attention.is_ours(model)
+        self.side_by_side = attention.uses_own_attention(model)
         self.hidden_size = int(model.config.hidden_size)
         self.layers = int(model.config.num_hidden_layers)
         self.paths = attention.list_fast_paths(model, model.config, packed=False)
         self.device = device
         self.encoding: Encoding | None = None
 
-    def parts(self) -> dict[str, dict[str, nn.Parameter]]:
+    def get_parts(self) -> dict[str, dict[str, nn.Parameter]]:
         body = dict(self.module.named_parameters())
         encoder = dict(self.module.get_encoder().named_parameters())
         read = {id(parameter) for parameter in encoder.values()}
@@ -252,34 +252,40 @@ class EncoderDecoder:
     def compute_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         return float(sum(len(split.labels[u]) for u in examples))
 
-    def prepare(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
+    def prepare_inputs(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
         targets, _ = pad_rows(split.labels.take(examples), IGNORED, multiple=self._multiple)
-        return self.inputs(split, examples, {"targets": targets})
+        return self.build_inputs(split, examples, {"targets": targets})
 
-    def loss(
+    def compute_loss(
         self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
     ) -> Tensor:
-        inputs = inputs or self.prepare(split, examples)
-        return _sum_cross_entropy(self._logits(split, examples, inputs), inputs["targets"])
+        inputs = inputs or self.prepare_inputs(split, examples)
+        return _sum_cross_entropy(self._compute_logits(split, examples, inputs), inputs["targets"])
 
     def compute_losses(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
         """Return the loss of each example, summed over the tokens of its answer, (examples,)."""
-        inputs = self.prepare(split, examples)
-        logits, targets = self._logits(split, examples, inputs), inputs["targets"]
+        inputs = self.prepare_inputs(split, examples)
+        logits, targets = self._compute_logits(split, examples, inputs), inputs["targets"]
         each = functional.cross_entropy(
             logits.float().transpose(1, 2), targets, ignore_index=IGNORED, reduction="none"
         )
         return each.sum(1)
 
-    def _logits(self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs) -> Tensor:
+    def _compute_logits(
+        self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs
+    ) -> Tensor:
         # The model shifts the labels itself. Its own loss is a mean, but the sum is needed.
         logits: Tensor = self.module(
-            **self._read(split, examples, inputs), labels=inputs["targets"], use_cache=False
+            **self._build_model_inputs(split, examples, inputs),
+            labels=inputs["targets"],
+            use_cache=False,
         ).logits
         return logits
 
-    def _read(self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs) -> dict[str, Any]:
-        """Return the model's inputs: token ids, or states that replace the encoder's last layer."""
+    def _build_model_inputs(
+        self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs
+    ) -> dict[str, Any]:
+        """Return the inputs of the model: token ids, or the states that replace them."""
         if self.encoding is None:
             return {"input_ids": inputs["ids"], "attention_mask": inputs["mask"]}
         return {"attention_mask": inputs["mask"], **self.encode_context(split, examples, inputs)}
@@ -310,7 +316,7 @@ class EncoderDecoder:
         return split_by_length(split, examples, token_budget, padded=True)
 
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
-        inputs = self.inputs(split, examples, {})
+        inputs = self.build_inputs(split, examples, {})
         longest, penalty = self.max_answer_tokens[split.task], self.fidelity.repetition_penalty
         more = {} if self.encoding is None else self.encode_context(split, examples, inputs)
         generated = generate(
@@ -331,11 +337,11 @@ class EncoderDecoder:
         """
         return GPU_PADDING if self.device.type == "cuda" else 1
 
-    def inputs(self, split: EncodedSplit, examples: Sequence[int], more: Arrays) -> Inputs:
-        """Copy the prompts, and ``more``, to the device."""
+    def build_inputs(self, split: EncodedSplit, examples: Sequence[int], more: Arrays) -> Inputs:
+        """Return the prompts and the arrays of ``more`` on the device."""
         rows = split.sequences.take(split.first_sequence[np.asarray(examples, dtype=np.int64)])
         ids, mask = pad_rows(rows, int(self.tokenizer.pad_token_id), multiple=self._multiple)
-        return Inputs(put({"ids": ids, "mask": mask, **more}, self.device))
+        return Inputs(copy_to_device({"ids": ids, "mask": mask, **more}, self.device))
 
 
 def _sum_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
@@ -350,7 +356,7 @@ def _sum_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def _locate_sequence(split: EncodedSplit, example: int) -> int:
-    """Return the only sequence of a text-to-text example."""
+    """Return the index of the only sequence of a text-to-text example."""
     return int(split.first_sequence[example])
 
 

@@ -22,9 +22,13 @@ def read_weights(file: Path) -> dict[str, Tensor]:
     try:
         weights = load_file(file)
     except (OSError, ValueError, SafetensorError) as error:
-        size = f"{file.stat().st_size:,} bytes" if file.exists() else "no such file"
+        if not file.exists():
+            raise ModelError(
+                f"{file}: The file does not exist. {_describe_remedy(file)}."
+            ) from error
         raise ModelError(
-            f"{file}: The file is damaged ({size}, {error}). {_describe_remedy(file)}."
+            f"{file}: The file of {file.stat().st_size:,} bytes is damaged ({error}). "
+            f"{_describe_remedy(file)}."
         ) from error
     bad = [n for n, w in weights.items() if w.is_floating_point() and not torch.isfinite(w).all()]
     if bad:

@@ -23,7 +23,7 @@ from tasktransfer.files import locks
 from tasktransfer.files.terminal import Colour, apply_colour
 from tasktransfer.operate.forecast.disk import format_bytes
 from tasktransfer.results.provenance import read_cpu_name
-from tasktransfer.training.device import get_batch_job, list_devices, lock_folder
+from tasktransfer.training.device import get_batch_job, get_lock_folder, list_devices
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -257,7 +257,7 @@ def check_file_system(results: Path, mounts: Path = Path("/proc/mounts")) -> Che
 
 def check_kernel_locks(results: Path) -> Check:
     """Check that kernel locks work in the results folder and in the folder of device leases."""
-    for folder in (_locate_existing_folder(results), lock_folder()):
+    for folder in (_locate_existing_folder(results), get_lock_folder()):
         try:
             with TemporaryFile(dir=folder) as file:
                 if not locks.try_lock(file.fileno()):
@@ -269,7 +269,9 @@ def check_kernel_locks(results: Path) -> Check:
             )
             text = f"{folder}: {error.strerror or error}"
             return Check("locks", "wrong", text, remedy, StorageError.exit_code)
-    return Check("locks", "fine", f"work in {_locate_existing_folder(results)} and {lock_folder()}")
+    return Check(
+        "locks", "fine", f"work in {_locate_existing_folder(results)} and {get_lock_folder()}"
+    )
 
 
 # --- Snakemake ----------------------------------------------------------------------------------

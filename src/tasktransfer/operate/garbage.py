@@ -297,7 +297,7 @@ def _list_needed_caches(study: Study) -> Iterator[str]:
     if study.reads_tiny_world or tiny:
         yield study.tiny_world
     for model in study.config.models:
-        if model.is_made:
+        if model.is_created:
             yield study.tiny_model(model.name)
     if tiny:
         yield from study.tiny_texts

@@ -74,7 +74,7 @@ def summarise_study(
         "lacking": [text for text in list_missing_inputs(study) if text not in study.absent],
         "runs": {
             "total": len(study.plan.runs),
-            "by_method": study.plan.counts(),
+            "by_method": study.plan.count_runs(),
             "choice_pending": bool(study.pending_choices),
         },
         "trainings": _summarise_trainings(study, there),

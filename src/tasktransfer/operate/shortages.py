@@ -2,7 +2,7 @@
 
 Without these checks, the job that uses the data would fail, often after every training. Recipes
 check their own data, since derived data are computed before the first training
-(``jobs.needs.first_data``).
+(``jobs.needs.list_first_data``).
 """
 
 from __future__ import annotations

@@ -235,7 +235,7 @@ def _iterate_inputs(study: Study) -> Iterator[tuple[str, Path, Path, Path]]:
         folder = Path(cache)
         log = logs / "instances" / f"{folder.name}.log"
         yield (f"data of {source}", folder, folder / "manifest.json", log)
-    for model in (model for model in study.config.models if model.is_made):
+    for model in (model for model in study.config.models if model.is_created):
         folder = Path(study.tiny_model(model.name))
         log = logs / "models" / f"{folder.name}.log"
         kind = "tiny model" if model.checkpoint == TINY else "model"

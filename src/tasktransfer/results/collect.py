@@ -240,7 +240,7 @@ def gather(study: Study, runs: Iterable[Run] | None = None) -> Collected:
 def _select_nodes(study: Study, runs: Iterable[Run] | None) -> tuple[Node, ...]:
     if runs is None:
         return study.plan.nodes
-    used = {node.digest for run in runs for node in add_ancestors(run.results_in)}
+    used = {node.digest for run in runs for node in add_ancestors(run.result_nodes)}
     return tuple(node for node in study.plan.nodes if node.digest in used)
 
 
@@ -319,7 +319,7 @@ class _Reading:
 def _find_holes(reading: _Reading, run: Run) -> Iterator[Missing]:
     """Yield the unfinished nodes whose results a run needs, with reasons."""
     study, states = reading.study, reading.states
-    for wanted in run.results_in:
+    for wanted in run.result_nodes:
         record = reading.records.get(wanted.digest)
         if record is not None and isinstance(wanted, Stage):
             yield from _find_training_holes(study, run, wanted, record)

@@ -121,7 +121,7 @@ def _make_runs(about: Sequence[str], frames: Frames) -> Iterator[Values]:
 def _make_scores(about: Sequence[str], frames: Frames) -> Iterator[Values]:
     collected = frames.collected
     for run in collected.runs:
-        for node in run.results_in:
+        for node in run.result_nodes:
             for row in _make_score_rows(collected, node):
                 yield *_name_run(run, about), *row
 
@@ -163,8 +163,8 @@ def _make_node_row(collected: Collected, node: Node, about: Sequence[str]) -> Va
 
 
 def _summarise_records(collected: Collected, run: Run) -> Values:
-    used = [node for node in add_ancestors(run.results_in) if collected.has(node)]
-    records = [f"{node.path}/{RECORD}" for node in run.results_in]
+    used = [node for node in add_ancestors(run.result_nodes) if collected.has(node)]
+    records = [f"{node.path}/{RECORD}" for node in run.result_nodes]
     return records, sum(compute_hours(collected.record(node)) for node in used)
 
 

@@ -252,7 +252,8 @@ def read_record(path: Path) -> Record:
             f"{path}: The file is not a record ({error}), so it is damaged. {REMEDY}."
         ) from error
     except RecordError as error:
-        raise RecordError(f"{error}. {REMEDY}.") from error
+        stop = "" if str(error).endswith((".", "?")) else "."
+        raise RecordError(f"{error}{stop} {REMEDY}.") from error
 
 
 def parse_record(path: Path, content: bytes) -> Record:

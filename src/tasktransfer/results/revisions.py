@@ -95,7 +95,7 @@ def get_own_tiny_version(dataset: str) -> str:
 
 def is_generated(config: CommonConfig, dataset: str) -> bool:
     """Return whether a study generates a dataset's dialogues; never if its config declares it."""
-    return config.data.generates(dataset) and not DATASETS[dataset].has_own_files
+    return config.data.is_generated(dataset) and not DATASETS[dataset].has_own_files
 
 
 def get_hub_revision(model: ModelConfig) -> str:
@@ -246,7 +246,7 @@ class _Inputs:
         so that downloading the model does not change the plan.
         """
         key, name = _build_size_key(model), model.checkpoint
-        if model.is_made or model.recipe is not None:
+        if model.is_created or model.recipe is not None:
             return find_size(name).parameters
         folders = [Path(expand_path(name))]
         text = self.remembered.get(key, "")

@@ -123,4 +123,4 @@ def list_kept_rounds(stage_folder: Path) -> list[int]:
 def list_missing_rounds(stage_folder: Path, stage: Stage, last: int) -> list[int]:
     """Return the missing rounds up to ``last`` that a stage should keep."""
     there = {*list_kept_rounds(stage_folder)}
-    return [n for n in range(last + 1) if stage.keeps(n) and n not in there]
+    return [n for n in range(last + 1) if stage.keeps_round(n) and n not in there]

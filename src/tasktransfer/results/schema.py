@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, with_config
 from typing_extensions import TypedDict  # pydantic reads that of typing from Python 3.12 on
 
 from tasktransfer.core.specs import Family
-from tasktransfer.core.validation import STRICT, refuse
+from tasktransfer.core.validation import STRICT, describe_wrong_value, raise_problems
 from tasktransfer.results.artefacts import Artefact, FileName
 
 SCHEMA_VERSION: Literal[4] = 4
@@ -24,13 +24,13 @@ SCHEMA_VERSION: Literal[4] = 4
 
 def _refuse_not_finite(identity: dict[str, Any]) -> dict[str, Any]:
     """Refuse NaN and infinity anywhere in an identity, since its digest could not be computed."""
-    refuse(_find_nonfinite_numbers(identity, ""))
+    raise_problems(_find_nonfinite_numbers(identity, ""))
     return identity
 
 
 def _find_nonfinite_numbers(value: Any, path: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, float) and not math.isfinite(value):
-        yield path, f"found {value}, expected a finite number"
+        yield path, describe_wrong_value(value, "a finite number")
     parts = value.items() if isinstance(value, dict) else ()
     for key, item in parts:
         yield from _find_nonfinite_numbers(item, f"{path}.{key}")

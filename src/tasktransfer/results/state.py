@@ -114,7 +114,7 @@ def claim(folder: Path, say: Callable[[str], None], **facts: Any) -> Iterator[Ca
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / CLAIM
     with path.open("a+", encoding="utf-8") as stream:
-        locks.wait(stream.fileno(), lambda: say(_describe_claim(path)))
+        locks.wait_for_lock(stream.fileno(), lambda: say(_describe_claim(path)))
         facts_so_far = {"started": _format_current_time(), **_process(), **facts}
 
         def tell(**more: Any) -> None:

@@ -157,7 +157,7 @@ class Study(PlannedStudy):
     def texts_of_made(self, folder: str) -> tuple[str, ...]:
         """Return the folders of the instances from which the model in a folder is built."""
         for model in self.config.models:
-            if model.is_made and self.tiny_model(model.name) == folder:
+            if model.is_created and self.tiny_model(model.name) == folder:
                 if model.checkpoint == TINY:
                     return self.tiny_texts
                 read = self.config.list_vocabulary_datasets(model.name) if model.built else ()
@@ -203,7 +203,7 @@ class Study(PlannedStudy):
             "encoding": ENCODING_VERSION,
             "tasks": self.tasks(data),
             "cards": data.get_card_digests(self.tasks(data)),
-            **self.fidelity.of_encoding,
+            **self.fidelity.encoding_switches,
         }
         folder = Path(data.path if data.recipe else self.instances(data.name)).name
         digest = compute_digest(identity)[:12]
@@ -234,7 +234,7 @@ class Study(PlannedStudy):
         )
 
     def tiny_model(self, name: str) -> str:
-        """Return the folder of a model that the study creates (``ModelConfig.is_made``)."""
+        """Return the folder of a model that the study creates (``ModelConfig.is_created``)."""
         digest = compute_digest(self.revisions.models[name].identity)[:12]
         return f"{self.config.results}/models/{name}-{digest}"
 
@@ -243,7 +243,7 @@ class Study(PlannedStudy):
         model = self.model(name)
         if model.recipe is not None:
             return model.recipe
-        return self.tiny_model(name) if model.is_made else expand_path(model.checkpoint)
+        return self.tiny_model(name) if model.is_created else expand_path(model.checkpoint)
 
     def beside(self, name: str) -> str | None:
         """Return the source of a model's second encoder, or None if it has none."""

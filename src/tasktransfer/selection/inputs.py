@@ -34,7 +34,7 @@ def _refuse_undeclared_input(*_: object) -> Arrays:
 
 
 @dataclass(frozen=True)
-class Asked:
+class SelectorInput:
     """A target and its sources as input of a selector, see ``selection.selector.Selector.reads``.
 
     Attributes:

@@ -42,7 +42,7 @@ class Mean:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Judgement:
     """A measure of a selector.
 
     Args:
@@ -71,7 +71,7 @@ def judge_selectors(
     values: Mapping[str, Floats],
     ks: tuple[int, ...] = KS,
     gains: Floats | None = None,
-) -> list[Judged]:
+) -> list[Judgement]:
     """Evaluate every selector by every measure, including ``random`` and ``source_mean``.
 
     Args:
@@ -110,14 +110,14 @@ def judge_selectors(
             }
             floor = floors.get(measure)
             result.append(
-                Judged(
+                Judgement(
                     *(name, measure, compute_mean_over_targets(drawn), differences, {}),
                     np.nan if floor is None else _compute_finite_mean(floor),
                     int(np.isfinite(drawn[0]).sum()),
                     missing,
                 )
             )
-    return _add_q(result)
+    return _add_q_values(result)
 
 
 def compute_mean_over_targets(drawn: Floats) -> Mean:
@@ -207,7 +207,7 @@ def _compute_finite_mean(values: Floats) -> float:
     return float(there.mean()) if there.size else np.nan
 
 
-def _add_q(rows: Sequence[Judged]) -> list[Judged]:
+def _add_q_values(rows: Sequence[Judgement]) -> list[Judgement]:
     """Add q for each measure and reference, adjusted over all selectors."""
     q: list[dict[str, float]] = [{} for _ in rows]
     for measure in dict.fromkeys(row.measure for row in rows):
@@ -217,6 +217,6 @@ def _add_q(rows: Sequence[Judged]) -> list[Judged]:
             for n, value in zip(places, adjusted, strict=True):
                 q[n][other] = float(value)
     return [
-        Judged(*(r.selector, r.measure, r.mean, r.to, of), r.floor, r.targets, r.missing)
+        Judgement(*(r.selector, r.measure, r.mean, r.to, of), r.floor, r.targets, r.missing)
         for r, of in zip(rows, q, strict=True)
     ]

@@ -25,7 +25,7 @@ from tasktransfer.files.locations import format_location
 from tasktransfer.files.progress import show_progress
 from tasktransfer.results.store import build_frame
 from tasktransfer.selection.columns import REGRET
-from tasktransfer.selection.judging import RANDOM, SOURCE_MEAN, Judged, Mean, judge_selectors
+from tasktransfer.selection.judging import RANDOM, SOURCE_MEAN, Judgement, Mean, judge_selectors
 from tasktransfer.selection.measures import KS
 from tasktransfer.selection.regret import GROUP
 from tasktransfer.stats.resampling import Floats
@@ -251,6 +251,6 @@ def _build_rows(matrix: Matrix, ks: tuple[int, ...]) -> Iterator[tuple[object, .
         )
 
 
-def _unpack_difference(one: Judged, reference: str) -> tuple[float, ...]:
+def _unpack_difference(one: Judgement, reference: str) -> tuple[float, ...]:
     told = one.to.get(reference, NOTHING)
     return told.value, told.low, told.high, told.p, one.q.get(reference, np.nan)

@@ -1,7 +1,7 @@
 """Selectors, one function each, and registration of plugins' selectors.
 
-Each function takes a ``selection.inputs.Asked``, a target with its sources. Imports are inside the
-functions, because plans only need the names.
+Each function takes a ``selection.inputs.SelectorInput``, a target with its sources. Imports are
+inside the functions, because plans only need the names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.selection.selector import Selector
 
 if TYPE_CHECKING:
-    from tasktransfer.selection.inputs import Asked
+    from tasktransfer.selection.inputs import SelectorInput
 
 RANK_OFFSET = 60
 """Constant of reciprocal rank fusion, as in Vu et al. 2020."""
@@ -22,132 +22,137 @@ RANK_OFFSET = 60
 Values = Mapping[str, float | None]
 
 
-def random(asked: Asked) -> Values:
+def score_by_random(inputs: SelectorInput) -> Values:
     """Return equal values: a random order, whose regret is computed in closed form."""
-    return dict.fromkeys(asked.sources, 0.0)
+    return dict.fromkeys(inputs.sources, 0.0)
 
 
-def size(asked: Asked) -> Values:
+def score_by_size(inputs: SelectorInput) -> Values:
     """Return the number of the source's training instances."""
-    return {source: float(asked.sizes[source]) for source in asked.sources}
+    return {source: float(inputs.sizes[source]) for source in inputs.sources}
 
 
-def kind(asked: Asked) -> Values:
+def score_by_kind(inputs: SelectorInput) -> Values:
     """Return 1 if source and target have the same task type."""
-    return {s: float(asked.kinds[s] == asked.kinds[asked.target]) for s in asked.sources}
+    return {s: float(inputs.kinds[s] == inputs.kinds[inputs.target]) for s in inputs.sources}
 
 
-def source_mean(asked: Asked) -> Values:
+def score_by_source_mean(inputs: SelectorInput) -> Values:
     """Return the mean dev gain of the source over other targets."""
-    gains = {source: asked.transfers[source] for source in asked.sources}
+    gains = {source: inputs.transfers[source] for source in inputs.sources}
     return {source: float(of.mean()) if len(of) else None for source, of in gains.items()}
 
 
-def tfidf(asked: Asked) -> Values:
+def score_by_tfidf(inputs: SelectorInput) -> Values:
     """Return the cosine of mean TF-IDF vectors of the inputs."""
     from tasktransfer.selection.similarity import compute_cosine, compute_mean_tfidf
 
-    means = compute_mean_tfidf({task: asked.texts(task) for task in (asked.target, *asked.sources)})
-    return {source: compute_cosine(means[source], means[asked.target]) for source in asked.sources}
+    means = compute_mean_tfidf(
+        {task: inputs.texts(task) for task in (inputs.target, *inputs.sources)}
+    )
+    return {
+        source: compute_cosine(means[source], means[inputs.target]) for source in inputs.sources
+    }
 
 
-def embedding(asked: Asked) -> Values:
+def score_by_embedding(inputs: SelectorInput) -> Values:
     """Return the cosine of the inputs' mean embeddings by the base model (Vu 2020, Poth 2021)."""
     from tasktransfer.selection.similarity import compute_cosine
 
-    target = asked.embeddings(asked.target).mean(axis=0)
-    return {s: compute_cosine(asked.embeddings(s).mean(axis=0), target) for s in asked.sources}
+    target = inputs.embeddings(inputs.target).mean(axis=0)
+    return {s: compute_cosine(inputs.embeddings(s).mean(axis=0), target) for s in inputs.sources}
 
 
-def roe(asked: Asked) -> Values:
+def score_by_roe(inputs: SelectorInput) -> Values:
     """Return how near the closest source inputs are to target inputs (retrieval of experts)."""
     from tasktransfer.selection.similarity import score_by_retrieval
 
-    target = asked.embeddings(asked.target)
-    return {s: score_by_retrieval(target, asked.embeddings(s)) for s in asked.sources}
+    target = inputs.embeddings(inputs.target)
+    return {s: score_by_retrieval(target, inputs.embeddings(s)) for s in inputs.sources}
 
 
-def logme(asked: Asked) -> Values:
+def score_by_logme(inputs: SelectorInput) -> Values:
     """Return the log evidence of the target's classes given the source's features (You 2021)."""
     from tasktransfer.selection import transferability
 
     return {
-        s: transferability.compute_logme(asked.features(s), asked.classes) for s in asked.sources
+        s: transferability.compute_logme(inputs.features(s), inputs.classes) for s in inputs.sources
     }
 
 
-def esm_logme(asked: Asked) -> Values:
+def score_by_esm_logme(inputs: SelectorInput) -> Values:
     """Return LogME of base features under a linear map learnt on the source (Schulte 2024)."""
     from tasktransfer.selection import transferability
 
-    base = asked.embeddings(asked.target)
+    base = inputs.embeddings(inputs.target)
     return {
         source: transferability.compute_esm_logme(
-            asked.embeddings(source), asked.own_embeddings(source), base, asked.classes
+            inputs.embeddings(source), inputs.own_embeddings(source), base, inputs.classes
         )
-        for source in asked.sources
+        for source in inputs.sources
     }
 
 
-def leep(asked: Asked) -> Values:
+def score_by_leep(inputs: SelectorInput) -> Values:
     """Return the log likelihood of the target's classes via the source's labels (Nguyen 2020)."""
     from tasktransfer.selection import transferability
 
     found: dict[str, float | None] = {}
-    for source in asked.sources:
-        theta = asked.probabilities(source)
+    for source in inputs.sources:
+        theta = inputs.probabilities(source)
         found[source] = (
-            None if theta is None else transferability.compute_leep(theta, asked.classes)
+            None if theta is None else transferability.compute_leep(theta, inputs.classes)
         )
     return found
 
 
-def nleep(asked: Asked) -> Values:
+def score_by_nleep(inputs: SelectorInput) -> Values:
     """Return LEEP with the components of a Gaussian mixture as labels (Li 2021)."""
     from tasktransfer.selection import transferability
 
     return {
-        s: transferability.compute_nleep(asked.features(s), asked.classes) for s in asked.sources
+        s: transferability.compute_nleep(inputs.features(s), inputs.classes) for s in inputs.sources
     }
 
 
-def hscore(asked: Asked) -> Values:
+def score_by_hscore(inputs: SelectorInput) -> Values:
     """Return the spread of class means relative to that of the source's features (Bao 2019)."""
     from tasktransfer.selection import transferability
 
     return {
-        s: transferability.compute_hscore(asked.features(s), asked.classes) for s in asked.sources
+        s: transferability.compute_hscore(inputs.features(s), inputs.classes)
+        for s in inputs.sources
     }
 
 
-def taskemb(asked: Asked) -> Values:
+def score_by_taskemb(inputs: SelectorInput) -> Values:
     """Return cosines of diagonal Fisher information by tensor, fused by rank (Vu 2020)."""
     from tasktransfer.selection.similarity import compute_cosine
 
-    target, fused = asked.fisher(asked.target), dict.fromkeys(asked.sources, 0.0)
-    of = {source: asked.fisher(source) for source in asked.sources}
+    target, fused = inputs.fisher(inputs.target), dict.fromkeys(inputs.sources, 0.0)
+    of = {source: inputs.fisher(source) for source in inputs.sources}
     for name in target:
         alike = {
-            s: compute_cosine(of[s][name].ravel(), target[name].ravel()) for s in asked.sources
+            s: compute_cosine(of[s][name].ravel(), target[name].ravel()) for s in inputs.sources
         }
         for rank, source in enumerate(sorted(alike, key=lambda one: -alike[one]), start=1):
             fused[source] += 1 / (RANK_OFFSET + rank)
     return dict(fused)
 
 
-def gradient(asked: Asked) -> Values:
+def score_by_gradient(inputs: SelectorInput) -> Values:
     """Return the cosine of the mean gradients at the base model (Albalak 2023, Xia 2024)."""
     from tasktransfer.selection.similarity import compute_cosine
 
-    target = asked.gradient(asked.target)
-    return {source: compute_cosine(asked.gradient(source), target) for source in asked.sources}
+    target = inputs.gradient(inputs.target)
+    return {source: compute_cosine(inputs.gradient(source), target) for source in inputs.sources}
 
 
-def warmup_drop(asked: Asked) -> Values:
+def score_by_warmup_drop(inputs: SelectorInput) -> Values:
     """Return how much the target's baseline lowers the loss on the source's instances."""
     found: dict[str, float | None] = {}
-    for source in asked.sources:
-        base, warm = asked.losses(None, source), asked.losses(asked.target, source)
+    for source in inputs.sources:
+        base, warm = inputs.losses(None, source), inputs.losses(inputs.target, source)
         found[source] = float(((base - warm) / base).mean())
     return found
 
@@ -155,21 +160,21 @@ def warmup_drop(asked: Asked) -> Values:
 GENERATIVE: tuple[Family, ...] = ("decoder", "encoder_decoder")
 
 _PACKAGE = (
-    Selector("random", (), random),
-    Selector("size", (), size),
-    Selector("kind", (), kind),
-    Selector("source_mean", ("transfers",), source_mean),
-    Selector("tfidf", ("texts",), tfidf),
-    Selector("embedding", ("embeddings",), embedding),
-    Selector("roe", ("embeddings",), roe),
-    Selector("logme", ("features",), logme, of_labels=True),
-    Selector("esm_logme", ("embeddings", "own_embeddings"), esm_logme, of_labels=True),
-    Selector("leep", ("features",), leep, of_labels=True, source_labels=True),
-    Selector("nleep", ("features",), nleep, of_labels=True),
-    Selector("hscore", ("features",), hscore, of_labels=True),
-    Selector("taskemb", ("fisher",), taskemb),
-    Selector("gradient", ("gradients",), gradient),
-    Selector("warmup_drop", ("losses",), warmup_drop, families=GENERATIVE),
+    Selector("random", (), score_by_random),
+    Selector("size", (), score_by_size),
+    Selector("kind", (), score_by_kind),
+    Selector("source_mean", ("transfers",), score_by_source_mean),
+    Selector("tfidf", ("texts",), score_by_tfidf),
+    Selector("embedding", ("embeddings",), score_by_embedding),
+    Selector("roe", ("embeddings",), score_by_roe),
+    Selector("logme", ("features",), score_by_logme, of_labels=True),
+    Selector("esm_logme", ("embeddings", "own_embeddings"), score_by_esm_logme, of_labels=True),
+    Selector("leep", ("features",), score_by_leep, of_labels=True, source_labels=True),
+    Selector("nleep", ("features",), score_by_nleep, of_labels=True),
+    Selector("hscore", ("features",), score_by_hscore, of_labels=True),
+    Selector("taskemb", ("fisher",), score_by_taskemb),
+    Selector("gradient", ("gradients",), score_by_gradient),
+    Selector("warmup_drop", ("losses",), score_by_warmup_drop, families=GENERATIVE),
     Selector("probe", ("probe",)),
 )
 
@@ -179,7 +184,7 @@ SELECTORS: dict[str, Selector] = {selector.name: selector for selector in _PACKA
 _OF_PACKAGE = frozenset(SELECTORS)
 
 
-def add(selector: Selector) -> None:
+def register_selector(selector: Selector) -> None:
     """Register a plugin's selector in this process; an earlier one with its name is replaced.
 
     Raises:

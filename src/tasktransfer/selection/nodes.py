@@ -21,7 +21,7 @@ INSTANCES = 300
 
 
 @dataclass(frozen=True)
-class Studied:
+class StudyPairs:
     """Pairs that selectors rank: those with targets in one dataset, for a model and a seed.
 
     Sources from other datasets are named ``Dataset/task``; ``others`` has their data by dataset.
@@ -40,7 +40,7 @@ class Studied:
     def tasks(self) -> tuple[str, ...]:
         return tuple(sorted({task for pair in self.pairs for task in pair}))
 
-    def by_data(self, tasks: Iterable[str]) -> list[tuple[Data, tuple[str, ...]]]:
+    def group_by_data(self, tasks: Iterable[str]) -> list[tuple[Data, tuple[str, ...]]]:
         """Group tasks by their data, with their names in that data."""
         found: dict[str, list[str]] = {}
         for task in tasks:
@@ -54,33 +54,37 @@ def is_selection_run(run: Run) -> bool:
     return run.method == METHOD
 
 
-def plan_selector_runs(studied: Studied, selectors: Sequence[Selector]) -> Iterator[Run]:
+def plan_selector_runs(study_pairs: StudyPairs, selectors: Sequence[Selector]) -> Iterator[Run]:
     """Yield the runs of selectors: one for all targets, or one per pair for ``probe``.
 
     Selectors that need no node of their own have no run.
     """
     for selector in selectors:
         if PROBE in selector.reads:
-            for source, target in studied.pairs:
-                stage = studied.probe(source, target)
+            for source, target in study_pairs.pairs:
+                stage = study_pairs.probe(source, target)
                 outcome = Outcome((Start(stage),))
-                yield _run(studied, selector, (source,), target, outcome)
-        elif selector.is_fit and (fit := build_selector_fit(studied, selector)) is not None:
-            yield _run(studied, selector, studied.tasks, "", fit)
+                yield _build_run(study_pairs, selector, (source,), target, outcome)
+        elif selector.is_fit and (fit := build_selector_fit(study_pairs, selector)) is not None:
+            yield _build_run(study_pairs, selector, study_pairs.tasks, "", fit)
 
 
-def build_selector_fit(studied: Studied, selector: Selector) -> Fit | None:
+def build_selector_fit(study_pairs: StudyPairs, selector: Selector) -> Fit | None:
     """Return the node of a selector's values; None if it has no value for any pair."""
     sources: dict[str, list[str]] = {}
-    for source, target in studied.pairs:
-        of_source, of_target = (get_task(studied.data.name, task).kind for task in (source, target))
-        if selector.explain_absence(of_source, of_target, studied.model.family) is None:
+    for source, target in study_pairs.pairs:
+        of_source, of_target = (
+            get_task(study_pairs.data.name, task).kind for task in (source, target)
+        )
+        if selector.explain_absence(of_source, of_target, study_pairs.model.family) is None:
             sources.setdefault(target, []).append(source)
     if not sources:
         return None
-    fits = tuple(_list_measurements(studied, selector, sources))
+    fits = tuple(_list_measurements(study_pairs, selector, sources))
     named = {source for of in sources.values() for source in of}
-    others = tuple(data for data, _ in studied.by_data(sorted(named)) if data != studied.data)
+    others = tuple(
+        data for data, _ in study_pairs.group_by_data(sorted(named)) if data != study_pairs.data
+    )
     settings: dict[str, Any] = {
         "selector": selector.name,
         "sources": sources,
@@ -88,12 +92,12 @@ def build_selector_fit(studied: Studied, selector: Selector) -> Fit | None:
     }
     if selector.version > 1:
         settings["version"] = selector.version
-    seed = studied.seed if any(fit.on or fit.seed for fit in fits) else 0
-    return Fit(SELECTOR, studied.data, tuple(sources), seed, settings, reads=(*fits, *others))
+    seed = study_pairs.seed if any(fit.on or fit.seed for fit in fits) else 0
+    return Fit(SELECTOR, study_pairs.data, tuple(sources), seed, settings, reads=(*fits, *others))
 
 
 def _list_measurements(
-    studied: Studied, selector: Selector, sources: Mapping[str, Sequence[str]]
+    study_pairs: StudyPairs, selector: Selector, sources: Mapping[str, Sequence[str]]
 ) -> Iterator[Fit]:
     """Yield the measurements that a selector needs, by baseline or base model.
 
@@ -101,49 +105,53 @@ def _list_measurements(
     """
     named = sorted({source for of in sources.values() for source in of})
     if "embeddings" in selector.reads:
-        yield from _build_fits(studied, "embeddings", None, studied.tasks)
+        yield from _build_fits(study_pairs, "embeddings", None, study_pairs.tasks)
     if "own_embeddings" in selector.reads:
         for source in named:
-            yield from _build_fits(studied, "embeddings", source, (source,))
+            yield from _build_fits(study_pairs, "embeddings", source, (source,))
     if "features" in selector.reads:
         for source in named:
-            on = [t for s, t in studied.pairs if s == source and _is_labelled(studied, t)]
-            yield from _build_fits(studied, "features", source, dict.fromkeys(on))
+            on = [t for s, t in study_pairs.pairs if s == source and _is_labelled(study_pairs, t)]
+            yield from _build_fits(study_pairs, "features", source, dict.fromkeys(on))
     if "gradients" in selector.reads:
-        yield from _build_fits(studied, "gradients", None, studied.tasks)
+        yield from _build_fits(study_pairs, "gradients", None, study_pairs.tasks)
     if "fisher" in selector.reads:
-        for task in studied.tasks:
-            yield from _build_fits(studied, "fisher", task, (task,))
+        for task in study_pairs.tasks:
+            yield from _build_fits(study_pairs, "fisher", task, (task,))
     if "losses" in selector.reads:
-        yield from _build_fits(studied, "losses", None, studied.tasks)
+        yield from _build_fits(study_pairs, "losses", None, study_pairs.tasks)
         for target, of in sources.items():
-            yield from _build_fits(studied, "losses", target, of)
+            yield from _build_fits(study_pairs, "losses", target, of)
 
 
-def _is_labelled(studied: Studied, task: str) -> bool:
-    return get_task(studied.data.name, task).kind in SINGLE_LABEL
+def _is_labelled(study_pairs: StudyPairs, task: str) -> bool:
+    return get_task(study_pairs.data.name, task).kind in SINGLE_LABEL
 
 
-def _build_fits(studied: Studied, what: str, of: str | None, on: Iterable[str]) -> Iterator[Fit]:
+def _build_fits(
+    study_pairs: StudyPairs, what: str, of: str | None, on: Iterable[str]
+) -> Iterator[Fit]:
     """Yield a measurement by a task's baseline or the base model: one fit per dataset."""
-    start, seed = None, studied.seed
+    start, seed = None, study_pairs.seed
     settings: dict[str, Any] = {"instances": INSTANCES}
     if of is not None:
-        start = Start(studied.baseline(of))
+        start = Start(study_pairs.baseline(of))
     else:
-        settings["model"] = studied.model.identity
+        settings["model"] = study_pairs.model.identity
         # The seed initialises parts missing in the base model; mean states do not need them.
-        seed = studied.seed if what == "gradients" else 0
-    for data, tasks in studied.by_data(on):
+        seed = study_pairs.seed if what == "gradients" else 0
+    for data, tasks in study_pairs.group_by_data(on):
         yield Fit(what, data, tasks, seed, settings, start)
 
 
-def _run(
-    studied: Studied,
+def _build_run(
+    study_pairs: StudyPairs,
     selector: Selector,
     sources: tuple[str, ...],
     target: str,
     outcome: Outcome | Fit,
 ) -> Run:
-    about = {"dataset": studied.data.name, "sources": sources, "target": target}
-    return Run(METHOD, studied.model.name, studied.seed, about, outcome, variant=selector.name)
+    about = {"dataset": study_pairs.data.name, "sources": sources, "target": target}
+    return Run(
+        METHOD, study_pairs.model.name, study_pairs.seed, about, outcome, variant=selector.name
+    )

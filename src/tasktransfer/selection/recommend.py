@@ -33,7 +33,7 @@ from tasktransfer.selection.evidence import (
     select_targets,
 )
 from tasktransfer.selection.expected_gain import FEWEST_TARGETS, Expected, fit_expected_gain
-from tasktransfer.selection.inputs import Asked
+from tasktransfer.selection.inputs import SelectorInput
 from tasktransfer.selection.methods import SELECTORS
 from tasktransfer.selection.nodes import PROBE
 from tasktransfer.selection.regret import LEADING, LEVEL
@@ -254,7 +254,7 @@ def _compute_transfer_values(question: Question, rows: pd.DataFrame) -> dict[str
         return {}
     tasks = (*question.sources, question.target)
     kinds = {task: str(get_task(question.dataset, task).kind) for task in tasks}
-    asked = Asked(question.target, question.sources, kinds, transfers=gains)
+    asked = SelectorInput(question.target, question.sources, kinds, transfers=gains)
     return {
         name: {s: v for s, v in selector.values(asked).items() if v is not None}
         for name, selector in SELECTORS.items()

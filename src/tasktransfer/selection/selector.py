@@ -47,9 +47,9 @@ The record of a selector's values has the values at this place, by target and so
 class Selector:
     """A ranking of sources.
 
-    ``values`` maps an ``inputs.Asked`` (a target with its sources) to the value of each source by
-    name, or to None for a source without value. A selector that reads ``probe`` has no function:
-    its value is the dev score of that training run.
+    ``values`` maps an ``inputs.SelectorInput`` (a target with its sources) to the value of each
+    source by name, or to None for a source without value. A selector that reads ``probe`` has no
+    function: its value is the dev score of that training run.
 
     ``reads`` names its inputs, which are computed once for all selectors:
 

@@ -26,7 +26,7 @@ from tasktransfer.results.schema import Record
 from tasktransfer.results.store import build_frame
 from tasktransfer.selection.choose import select_dev_deltas
 from tasktransfer.selection.columns import VALUES
-from tasktransfer.selection.inputs import Asked
+from tasktransfer.selection.inputs import SelectorInput
 from tasktransfer.selection.judging import compute_source_means
 from tasktransfer.selection.matrix import Matrix, build_cube, compute_regret, join_matrices
 from tasktransfer.selection.measures import KS
@@ -138,7 +138,7 @@ def compute_values(
                 named = (dataset, model, selector.name, source, target, seed)
                 found = computed.get(named, found)
             else:
-                found = _from_tables(selector, group, sizes, source, target, seed)
+                found = _compute_table_value(selector, group, sizes, source, target, seed)
             value, cost, reason = found
             reason = None if np.isfinite(value) else reason
             rows.append((*key, source, target, seed, value, reason, *cost))
@@ -189,7 +189,7 @@ def _list_pairs(group: Group) -> list[tuple[str, str, int]]:
     return list(rows.itertuples(index=False, name=None))
 
 
-def _from_tables(
+def _compute_table_value(
     selector: Selector,
     group: Group,
     sizes: Mapping[Task, int],
@@ -197,7 +197,7 @@ def _from_tables(
     target: str,
     seed: int,
 ) -> Found:
-    """Yield the values of a selector that needs no node, for one seed."""
+    """Return the value of a pair for one seed, from a selector that needs no node."""
     tasks = (source, target)
     kinds = {task: str(get_task(group.key[0], task).kind) for task in tasks}
     counts = {task: sizes.get(resolve_task(group.key[0], task), 0) for task in tasks}
@@ -209,7 +209,7 @@ def _from_tables(
         transfers[source] = rows["delta"].to_numpy(float)
         seconds = float(sum(group.seconds[digest] for digest in rows["digest"]))
     assert selector.values is not None
-    asked = Asked(target, (source,), kinds, counts, transfers=transfers)
+    asked = SelectorInput(target, (source,), kinds, counts, transfers=transfers)
     value = selector.values(asked)[source]
     return (np.nan if value is None else value), (seconds, 0.0), NO_NUMBER
 

@@ -20,7 +20,7 @@ from tasktransfer.metrics.answers import label_numbers
 from tasktransfer.metrics.labels import compute_ratio
 from tasktransfer.results.rows import encode_answers
 from tasktransfer.stats.bootstrap import Trainings, compute_mean_confidences
-from tasktransfer.stats.draws import Floats, Units, compute_jackknife_scores, make_dialogue_units
+from tasktransfer.stats.draws import Floats, Units, build_dialogue_units, compute_jackknife_scores
 from tasktransfer.tasks.card import Task
 
 LEAST_SHARE = 0.99
@@ -77,7 +77,7 @@ class LabelAnswers:
     @cached_property
     def units(self) -> Units:
         """The dialogues as resampled units."""
-        return make_dialogue_units(self.dialogues)
+        return build_dialogue_units(self.dialogues)
 
     @cached_property
     def counts(self) -> Floats:

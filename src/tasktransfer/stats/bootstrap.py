@@ -137,7 +137,7 @@ class Confidence:
     degrees: float
 
 
-def estimate(
+def estimate_delta(
     transfer: Trainings,
     baseline: Trainings,
     units: Units | None = None,
@@ -238,7 +238,7 @@ def compute_mean_confidences(
     estimates = [_estimate_mean(*of) for of in several]
     sure = compute_confidences(estimates)
     if np.isinf([least, most]).any():
-        return [_clip(one, least, most) for one in sure]
+        return [_clip_confidence(one, least, most) for one in sure]
     width = most - least
     # Relative to the logit of 0, so that the test is of 0. If 0 is an end, the plain test is used.
     tests_zero = least < 0 < most
@@ -254,7 +254,7 @@ def compute_mean_confidences(
         parts = tuple((slope**2 * variance, degrees) for variance, degrees in one.parts)
         away = float(special.logit((one.delta - least) / width)) - origin
         logits.append(replace(one, delta=away, parts=parts))
-    found = [_clip(one, least, most) for one in sure]
+    found = [_clip_confidence(one, least, most) for one in sure]
     for index, of_logit in zip(inside, compute_confidences(logits), strict=True):
         ends = special.expit([of_logit.low + origin, of_logit.high + origin])
         low, high = (least + width * ends).tolist()
@@ -267,10 +267,10 @@ def _estimate_mean(trainings: Trainings, units: Units | None) -> Estimate:
     resampled = trainings.resampled
     nowhere = None if resampled is None else np.zeros_like(resampled)
     nothing = Trainings(trainings.seeds, np.zeros_like(trainings.scores), nowhere)
-    return estimate(trainings, nothing, units)
+    return estimate_delta(trainings, nothing, units)
 
 
-def _clip(confidence: Confidence, least: float, most: float) -> Confidence:
+def _clip_confidence(confidence: Confidence, least: float, most: float) -> Confidence:
     low, high = np.clip([confidence.low, confidence.high], least, most).tolist()
     return replace(confidence, low=low, high=high)
 
@@ -285,7 +285,7 @@ def compute_confidences(estimates: Sequence[Estimate]) -> list[Confidence]:
     regular = [one for one in estimates if one.standard_error >= _NOTHING]
     sure = iter(_compute_regular(regular) if regular else ())
     return [
-        next(sure) if one.standard_error >= _NOTHING else _handle_degenerate(one)
+        next(sure) if one.standard_error >= _NOTHING else _build_degenerate_confidence(one)
         for one in estimates
     ]
 
@@ -298,7 +298,7 @@ def _compute_regular(estimates: Sequence[Estimate]) -> list[Confidence]:
     variances, degrees = np.moveaxis(np.array(padded), 2, 0)
     shares = (variances / error[:, None] ** 2) ** _SHARE_POWER
 
-    def reach(level: npt.ArrayLike) -> Floats:
+    def compute_tail_reach(level: npt.ArrayLike) -> Floats:
         """Return half the width of the interval with this error probability, in standard errors."""
         tail = np.asarray(level, np.float64)[..., None] / 2
         normal = special.ndtri(tail) ** 2
@@ -306,10 +306,12 @@ def _compute_regular(estimates: Sequence[Estimate]) -> list[Confidence]:
         squared = normal[..., 0] + (shares * more).sum(axis=1)
         return np.asarray(np.sqrt(np.maximum(squared, 0)), np.float64)
 
-    at_level = reach(1 - LEVEL)
+    at_level = compute_tail_reach(1 - LEVEL)
     # At least e^-300, where squared quantiles with one degree of freedom are still finite.
     size, away, tail = len(estimates), np.abs(delta) / error, (1 - LEVEL) / 2
-    p = np.exp(_find_falling_root(lambda x: reach(np.exp(x)) - away, -300.0, 0.0, size))
+    p = np.exp(
+        _find_falling_root(lambda x: compute_tail_reach(np.exp(x)) - away, -300.0, 0.0, size)
+    )
     like = np.exp(
         _find_falling_root(lambda x: -special.stdtrit(np.exp(x), tail) - at_level, 0.0, 14.0, size)
     )
@@ -335,7 +337,7 @@ def _find_falling_root(
     return right
 
 
-def _handle_degenerate(estimated: Estimate) -> Confidence:
+def _build_degenerate_confidence(estimated: Estimate) -> Confidence:
     if not np.isfinite(estimated.standard_error):
         return Confidence(np.nan, np.nan, np.nan, np.nan)
     if abs(estimated.delta) < _NOTHING:

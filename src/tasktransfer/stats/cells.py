@@ -33,15 +33,15 @@ from tasktransfer.stats.bootstrap import (
     Trainings,
     compute_confidences,
     compute_mean_confidence,
-    estimate,
+    estimate_delta,
 )
 from tasktransfer.stats.clustered import resample_spearman
 from tasktransfer.stats.draws import (
     Floats,
     Units,
     Weights,
+    build_dialogue_units,
     compute_jackknife_scores,
-    make_dialogue_units,
 )
 from tasktransfer.stats.false_discovery import compute_q_values
 from tasktransfer.tasks.card import Task
@@ -105,7 +105,7 @@ def score_tallies(
     # Sorted by name, so that the clusters of any two runs have the same order.
     names = np.asarray(clusters, str)
     order = np.argsort(names, kind="stable")
-    units = _make_units(tuple(names[order].tolist()))
+    units = _build_units(tuple(names[order].tolist()))
     summed = units.sum_tally(np.asarray(tallies, np.float64)[order])
 
     def score(sums: Floats) -> Floats:
@@ -132,9 +132,9 @@ def score_answers(rows: pa.Table, task: Task, fidelity: Scoring = "default") -> 
 
 
 @lru_cache(maxsize=64)
-def _make_units(names: tuple[str, ...]) -> Units:
+def _build_units(names: tuple[str, ...]) -> Units:
     """Return the units of a test set, which thousands of runs share to save memory."""
-    return make_dialogue_units(names)
+    return build_dialogue_units(names)
 
 
 def score_rank_correlation(
@@ -176,7 +176,7 @@ class Cell:
     def subtract(self, other: Cell) -> Estimate:
         """Return the mean difference from another cell, over the seeds that both have."""
         units = get_shared_units(self.units, other.units)
-        return estimate(self.pair_seeds(other), other.pair_seeds(self), units)
+        return estimate_delta(self.pair_seeds(other), other.pair_seeds(self), units)
 
 
 def gather_cells(runs: Iterable[tuple[Key, int, Scored]]) -> dict[Key, Cell]:
@@ -189,10 +189,10 @@ def gather_cells(runs: Iterable[tuple[Key, int, Scored]]) -> dict[Key, Cell]:
     every: dict[Key, dict[int, Scored]] = {}
     for key, seed, scored in runs:
         every.setdefault(key, {}).setdefault(seed, scored)
-    return {key: _make_cell(of_seeds) for key, of_seeds in every.items()}
+    return {key: _build_cell(of_seeds) for key, of_seeds in every.items()}
 
 
-def _make_cell(of_seeds: Mapping[int, Scored]) -> Cell:
+def _build_cell(of_seeds: Mapping[int, Scored]) -> Cell:
     seeds = sorted(of_seeds)
     runs = [of_seeds[seed] for seed in seeds]
     units: Units | None = runs[0].units
@@ -248,7 +248,7 @@ def compute_mean_over_test_sets(several: Sequence[Cell]) -> Cell:
         pulled = part.moved.T / (cell.units.count - 1) ** 0.5 / len(several)
         for name, pull in zip(cell.units.names, pulled, strict=True):
             pulls[name] = pulls.get(name, np.zeros(len(shared))) + pull
-    units = make_dialogue_units(names)
+    units = build_dialogue_units(names)
     together = np.stack([pulls[name] for name in units.names], axis=1)
     resampled = scores[:, None] + together * (units.count - 1) ** 0.5
     return Cell(Trainings(tuple(shared), scores, resampled), units, several[0].scale)

@@ -70,7 +70,7 @@ def split_dialogues(dialogues: int, chance: np.random.Generator, splits: int = S
     return firsts
 
 
-def select_best(means: Floats, values: Floats) -> Floats:
+def select_best_source(means: Floats, values: Floats) -> Floats:
     """Return the values of the sources with the best mean, or 0 if no mean is above 0.
 
     Args:

@@ -118,7 +118,9 @@ def compute_williams_test(r12: float, r13: float, r23: float, n: int) -> tuple[f
     return t, float(2 * special.stdtr(n - 3, -abs(t)))
 
 
-def split_half(ratings: list[list[float]], seed: int = 0, splits: int = 100) -> float:
+def compute_split_half_agreement(
+    ratings: list[list[float]], seed: int = 0, splits: int = 100
+) -> float:
     """Compute the split-half agreement of annotators.
 
     It is Spearman's correlation between the mean ratings of two random halves of each item's
@@ -153,7 +155,7 @@ def compute_reliability(ratings: list[list[float]], agreement: float) -> float:
 
     Args:
         ratings: ratings of each item.
-        agreement: agreement of the halves (``split_half``).
+        agreement: agreement of the halves (``compute_split_half_agreement``).
 
     Returns:
         0 if the halves do not agree at all; NaN if the agreement is unknown.

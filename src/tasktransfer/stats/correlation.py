@@ -44,7 +44,7 @@ class Correlation:
     p: float
 
 
-def correlate(a: Floats, b: Floats, *names: str) -> Correlation:
+def compute_matrix_correlation(a: Floats, b: Floats, *names: str) -> Correlation:
     """Correlate the cells that two matrices both have.
 
     Args:

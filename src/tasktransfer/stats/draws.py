@@ -108,14 +108,14 @@ class Units:
         return order, np.searchsorted(self.of_instance[order], np.arange(self.count))
 
 
-def make_dialogue_units(ids: Sequence[str]) -> Units:
+def build_dialogue_units(ids: Sequence[str]) -> Units:
     """Return the units of a test set, from the dialogue ID of each instance."""
     numbers: dict[str, int] = {}
     of_instance = [numbers.setdefault(name, len(numbers)) for name in ids]
     return Units(np.array(of_instance, np.int64), "dialogue", tuple(numbers))
 
 
-def make_instance_units(count: int) -> Units:
+def build_instance_units(count: int) -> Units:
     """Return the units of a test set with unknown dialogues: every instance is a unit."""
     return Units(np.arange(count), "instance")
 

@@ -58,20 +58,24 @@ def compute_curve(cells: Mapping[float, Cell]) -> list[CurvePoint]:
         score, seeds = float(cell.trainings.scores.mean()), len(cell.trainings.seeds)
         points.append(CurvePoint(fraction, seeds, score, sure.low, sure.high, *gain))
         before = cell
-    return [*points, _forecast(cells, points[-1].score)]
+    return [*points, _forecast_gain(cells, points[-1].score)]
 
 
-def _forecast(cells: Mapping[float, Cell], score: float) -> CurvePoint:
-    earlier, _, _ = _combine(cells, {0.5: 1, 0.25: -1})
-    last, *stays = _combine(cells, {1.0: 1, 0.5: -1})
-    _, *falls = _combine(cells, {1.0: 2, 0.5: -3, 0.25: 1})
+def _forecast_gain(cells: Mapping[float, Cell], score: float) -> CurvePoint:
+    """Return the expected point after as many dialogues again as the training set has.
+
+    Its interval covers a gain that stays the same, and one that falls as between earlier points.
+    """
+    earlier, _, _ = _combine_confidence(cells, {0.5: 1, 0.25: -1})
+    last, *stays = _combine_confidence(cells, {1.0: 1, 0.5: -1})
+    _, *falls = _combine_confidence(cells, {1.0: 2, 0.5: -3, 0.25: 1})
     gain = last * last / earlier if 0 <= last <= earlier and earlier > 0 else last
     ends = (min(stays[0], falls[0]), max(stays[1], falls[1]))
     after, low, high = (float(np.clip(score + each, 0, 100)) for each in (gain, *ends))
     return CurvePoint(NEXT, 0, after, low, high, after - score, low - score, high - score)
 
 
-def _combine(
+def _combine_confidence(
     cells: Mapping[float, Cell], weights: Mapping[float, int]
 ) -> tuple[float, float, float]:
     """Return a weighted sum of mean scores, with the ends of its 95 % interval.

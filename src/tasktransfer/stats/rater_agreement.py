@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tasktransfer.errors import DataError
-from tasktransfer.stats.draws import make_dialogue_units, sample_unit_weights
+from tasktransfer.stats.draws import build_dialogue_units, sample_unit_weights
 
 Level = Literal["nominal", "ordinal"]
 Counts = npt.NDArray[np.int64]
@@ -59,7 +59,7 @@ def estimate_agreement(
     """
     several = counts.sum(axis=1) >= 2
     counts = counts[several]
-    units = make_dialogue_units([c for c, kept in zip(clusters, several, strict=True) if kept])
+    units = build_dialogue_units([c for c, kept in zip(clusters, several, strict=True) if kept])
     alpha = _compute_alpha(counts, level)
     low = high = math.nan
     if units.count >= LEAST_CLUSTERS and not math.isnan(alpha):

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.specs import Family
-from tasktransfer.core.versions import select_raised
+from tasktransfer.core.versions import select_later_versions
 
 TaskKind = Literal[
     "utterance_classification",
@@ -241,7 +241,7 @@ def compute_card_digest(task: Task) -> str:
     """
     content = _collect_changed_fields(task)
     numbers = {key: value for key, value in content.items() if key not in CHANGES_NO_NUMBER}
-    measures = select_raised("measure", ("score", *(spec.key for spec in task.metrics)))
+    measures = select_later_versions("measure", ("score", *(spec.key for spec in task.metrics)))
     if measures:
         numbers["versions"] = measures
     return compute_digest(numbers)[:CARD_DIGITS]

@@ -34,7 +34,7 @@ MicroBatches = list[list[MicroBatch]]
 def split_micro_batches(
     model: FamilyModel, splits: Mapping[str, EncodedSplit], update: Update, tokens: int
 ) -> MicroBatches:
-    """Split an update into micro-batches of at most about ``tokens`` tokens."""
+    """Split the batches of an update into micro-batches of about ``tokens`` tokens."""
     return [
         [
             MicroBatch(examples)
@@ -44,8 +44,8 @@ def split_micro_batches(
     ]
 
 
-class Ahead:
-    """A round's updates as micro-batches, in order.
+class UpdatePreparer:
+    """The updates of a round as micro-batches, of which the next one is prepared in a thread.
 
     A GPU computes asynchronously: while it computes an update, a thread prepares the next one and
     starts copying it to the device. On a CPU this gains nothing, so nothing is prepared ahead.
@@ -62,7 +62,7 @@ class Ahead:
         self._thread = ThreadPoolExecutor(1, "ahead") if device.type == "cuda" else None
         self._waiting: dict[tuple[int, int], Future[MicroBatches]] = {}
 
-    def __enter__(self) -> Ahead:
+    def __enter__(self) -> UpdatePreparer:
         return self
 
     def __exit__(
@@ -75,23 +75,30 @@ class Ahead:
             self._thread.shutdown(cancel_futures=True)
 
     def get_update(self, number: int, tokens: int) -> MicroBatches:
-        """Return update ``number`` of the round (from 0) in micro-batches of about ``tokens``."""
+        """Return an update of the round as micro-batches, and start to prepare the next one.
+
+        Args:
+            number: number of the update, from 0.
+            tokens: approximate number of tokens per micro-batch.
+        """
         if self._thread is None:
             return split_micro_batches(self._model, self._splits, self._updates[number], tokens)
         ready = self._waiting.pop((number, tokens), None)
         self._waiting.clear()  # prepared for more tokens than fit into memory
-        made = self._prepared(number, tokens) if ready is None else ready.result()
+        made = self._prepare_update(number, tokens) if ready is None else ready.result()
         if number + 1 < len(self._updates):
-            following = self._thread.submit(self._prepared, number + 1, tokens)
+            following = self._thread.submit(self._prepare_update, number + 1, tokens)
             self._waiting[number + 1, tokens] = following
         return made
 
-    def _prepared(self, number: int, tokens: int) -> MicroBatches:
+    def _prepare_update(self, number: int, tokens: int) -> MicroBatches:
         update = self._updates[number]
         made = split_micro_batches(self._model, self._splits, update, tokens)
         return [
             [
-                MicroBatch(part.examples, self._model.prepare(self._splits[b.task], part.examples))
+                MicroBatch(
+                    part.examples, self._model.prepare_inputs(self._splits[b.task], part.examples)
+                )
                 for part in of_batch
             ]
             for b, of_batch in zip(update, made, strict=True)

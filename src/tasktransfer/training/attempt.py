@@ -23,10 +23,10 @@ from tasktransfer.results.records import (
 )
 from tasktransfer.results.rounds import CHECKPOINT, list_missing_rounds, read_last_round
 from tasktransfer.results.state import CALL, RECORD, claim, read_history, record_event
-from tasktransfer.training.device import lease, list_devices
+from tasktransfer.training.device import lease_device, list_devices
 from tasktransfer.training.job import Job
 
-WORTH_ANOTHER_TRY = frozenset({"MemoryShortageError", "StorageError"})
+RETRIED_ERRORS = frozenset({"MemoryShortageError", "StorageError"})
 """Errors after which another attempt may succeed.
 
 All other errors of this package follow from the input, and the same input fails again. A killed
@@ -49,17 +49,17 @@ def train_if_needed(job: Job) -> None:
         problem = find_damage(job.out, job.stage.digest, "all")
         if problem is None:
             job = replace(job, stage=add_recorded_selections(job.stage, job.out))
-        if problem is None and is_there(job):
-            _print_message(f"{job.out}: already trained, nothing to do")
+        if problem is None and is_trained(job):
+            _print_message(f"{job.out}: The stage is already trained.")
             return
         if call:
-            _refuse_what_stays(job, call)
+            _raise_repeated_error(job, call)
         remove_partial_files(job.out)
         if problem is not None:
             _set_aside(job.out, problem)
         record_event(job.out, "started", call=call, digest=job.stage.digest)
         try:
-            with lease(list_devices()) as device:
+            with lease_device(list_devices()) as device:
                 tell(device=device or "cpu")
                 _train(job)
         except KeyboardInterrupt:
@@ -85,7 +85,7 @@ def _train(job: Job) -> None:
     train_stage(job)
 
 
-def is_there(job: Job) -> bool:
+def is_trained(job: Job) -> bool:
     """Return whether the stage's record and all required checkpoints exist."""
     wanted = [RECORD, *[CHECKPOINT] * job.save_checkpoint]
     if not all((job.out / name).exists() for name in wanted):
@@ -98,7 +98,7 @@ def is_there(job: Job) -> bool:
 
 
 def add_recorded_selections(stage: Stage, folder: Path) -> Stage:
-    """Return the stage with the selections of its existing record added to its own.
+    """Return the stage with its own selections and those of its existing record.
 
     Training it again for another selection then keeps the results of all earlier selections.
     """
@@ -112,14 +112,15 @@ def add_recorded_selections(stage: Stage, folder: Path) -> Stage:
 
 
 def _set_aside(folder: Path, problem: str) -> None:
-    """Rename a damaged record instead of overwriting it: it may have taken hours."""
+    """Rename a damaged record instead of overwriting it, because it may have taken hours."""
     kept = set_aside(folder)
     record_event(folder, "set aside", cause=problem, files=[file.name for file in kept])
-    _print_message(f"{problem}; kept as {', '.join(file.name for file in kept)}; training again")
+    names = ", ".join(file.name for file in kept)
+    _print_message(f"{problem}. The files are kept as {names}, and the stage is trained again.")
 
 
-def _refuse_what_stays(job: Job, call: str) -> None:
-    """Raise the error of the last attempt in this call if the same input would fail again.
+def _raise_repeated_error(job: Job, call: str) -> None:
+    """Raise the error of the last attempt in this call if it would occur again.
 
     A new call of the workflow tries again, because the input may have been fixed.
     """
@@ -127,12 +128,12 @@ def _refuse_what_stays(job: Job, call: str) -> None:
     last = events[-1] if events else {}
     failed = last.get("event") == "failed" and last.get("call") == call
     kind = getattr(errors, str(last.get("cause")), None) if failed else None
-    if kind is None or kind.__name__ in WORTH_ANOTHER_TRY:
+    if kind is None or kind.__name__ in RETRIED_ERRORS:
         return
     if isinstance(kind, type) and issubclass(kind, TaskTransferError):
         raise kind(
-            f"{last.get('error')} (This error is from an earlier attempt with the same input, so "
-            "the training was not run again.)"
+            f"{last.get('error')} This error is from an earlier attempt with the same input, so "
+            "the training was not run again."
         )
 
 

@@ -29,10 +29,10 @@ from tasktransfer.results.provenance import read_cpu_name
 UNITS = ("amx_bf16", "avx512_bf16", "sve_bf16", "bf16")
 """Torch's names of CPU instructions that multiply in bfloat16; the last two are for ARM."""
 
-LEAST_GAIN = 1.4
+MIN_GAIN = 1.4
 """Minimum speed-up of a layer's update in bfloat16 that justifies rounding to three digits."""
 
-WIDEST = 256
+MAX_WIDTH = 256
 """Largest hidden size that is measured: wider models gain more (docs/decisions/0017)."""
 ROWS, TOKENS, HEADS = 8, 128, 2
 """Shape of the layer's input, a typical micro-batch on a CPU, and its attention heads."""
@@ -40,14 +40,14 @@ SECONDS, PAIRS = 0.3, 5
 """Thread time of a measurement in seconds, and minimum number of updates in each format.
 
 With a third of a core, the median varied by 3 % between measurements."""
-LEAST_SHARE = 0.9
+MIN_CORE_FRACTION = 0.9
 """Minimum fraction of the wall time with a core for a measurement to be cached."""
 
 FILE = "bfloat16.json"
 
 
-def is_gain_reached(hidden_size: int, note: Callable[[str], None]) -> bool:
-    """Return whether a layer is ``LEAST_GAIN`` times as fast in bfloat16 as in float32.
+def is_bfloat16_faster(hidden_size: int, note: Callable[[str], None]) -> bool:
+    """Return whether a layer is ``MIN_GAIN`` times as fast in bfloat16 as in float32.
 
     Args:
         hidden_size: hidden size of the model.
@@ -58,14 +58,14 @@ def is_gain_reached(hidden_size: int, note: Callable[[str], None]) -> bool:
     units = list_bfloat16_units()
     if not units:
         return False
-    width = min(hidden_size, WIDEST)
+    width = min(hidden_size, MAX_WIDTH)
     machine = f"{read_cpu_name()}, {units[0]}, torch {torch.__version__}, hidden size {width}"
     try:
-        return _read_or_measure_gain(machine, width, note) >= LEAST_GAIN
+        return _read_or_measure_gain(machine, width, note) >= MIN_GAIN
     except (OSError, RuntimeError) as error:  # RuntimeError: no home directory
         note(
-            f"computed in float32: this CPU's bfloat16 speed-up cannot be cached ({error}); "
-            "set training.precision, or set XDG_CACHE_HOME to a writable folder"
+            f"The training computes in float32, because this CPU's bfloat16 speed-up cannot be "
+            f"cached ({error}). Set training.precision, or set XDG_CACHE_HOME to a writable folder."
         )
         return False
 
@@ -76,7 +76,7 @@ def list_bfloat16_units() -> list[str]:
     return [name for name in UNITS if has.get(name, False)]
 
 
-def get_memory_file() -> Path:
+def get_cache_file() -> Path:
     """Return the cache file: speed-ups by machine as JSON in the user's cache folder.
 
     Machines of the same kind that share a home directory share the decision.
@@ -144,18 +144,18 @@ def _build_layer_call(width: int) -> Callable[[torch.dtype], None]:
 
 
 def _read_or_measure_gain(machine: str, width: int, note: Callable[[str], None]) -> float:
-    file = get_memory_file()
+    file = get_cache_file()
     # One process at a time, so that two trainings that start together make the same decision.
     with locks.lock_path(file, note):
         gains = _read_cached_gains(file, note)
         if machine in gains:
             return gains[machine]
         gain, share = measure_gain(width)
-        if share < LEAST_SHARE:
+        if share < MIN_CORE_FRACTION:
             note(
-                f"bfloat16 is {gain:.1f} times as fast as float32 on this CPU, but the CPU was "
-                f"busy ({share:.0%} of a core), so it is measured again next time; set "
-                "training.precision to fix the choice"
+                f"bfloat16 is {gain:.1f} times as fast as float32 on this CPU, but the measurement "
+                f"had only {share:.0%} of a core, so the next training measures again. Set "
+                "training.precision to fix the number format."
             )
             return gain
         gains[machine] = round(gain, 2)
@@ -165,17 +165,20 @@ def _read_or_measure_gain(machine: str, width: int, note: Callable[[str], None])
 
 
 def _read_cached_gains(file: Path, note: Callable[[str], None]) -> dict[str, float]:
-    """Return the cached speed-ups by machine; note and ignore a damaged file."""
+    """Return the cached speed-ups by machine; a damaged file is reported and ignored."""
     try:
         gains: Any = json_text.read(file)
         if isinstance(gains, dict) and all(_is_gain(value) for value in gains.values()):
             return gains
-        problem = "not one number per machine"
+        problem = "it does not have one number per machine"
     except FileNotFoundError:
         return {}
     except ValueError as error:
         problem = str(error)
-    note(f"{file}: damaged ({problem}); this CPU's bfloat16 speed-up is measured again")
+    note(
+        f"{file}: The file is damaged ({problem}), so this CPU's bfloat16 speed-up is measured "
+        "again."
+    )
     return {}
 
 

@@ -26,14 +26,16 @@ SPECIAL = ("<pad>", "</s>", "<s>", "<unk>", "<SOC>", "<EOC>")
 """The six special tokens of the paper's code: padding, end and start of text, unknown, turns."""
 
 
-def build(
+def build_model_folder(
     architecture: ArchitectureConfig,
     instances: Sequence[Path],
     out: Path,
     weights: str,
     labels: Sequence[str],
 ) -> None:
-    """Write the config, the tokenizer and, if given, the word vectors, all or nothing.
+    """Write the folder of a built model: config, tokenizer and optionally word vectors.
+
+    The folder is complete or does not exist.
 
     Args:
         instances: folders of cached instances, whose training texts define the vocabulary.
@@ -102,14 +104,14 @@ def build_tokenizer(texts: Iterator[str], most: int, labels: Sequence[str] = ())
     normalizer = normalizers.BertNormalizer()
     split = pre_tokenizers.BertPreTokenizer()
 
-    def words(text: str) -> list[str]:
+    def split_words(text: str) -> list[str]:
         return [word for word, _ in split.pre_tokenize_str(normalizer.normalize_str(text))]
 
     counts: Counter[str] = Counter()
     for text in texts:
         for part in text.split(SPECIAL[4]):
-            counts.update(words(part))
-    always = {word for label in labels for word in words(label)}
+            counts.update(split_words(part))
+    always = {word for label in labels for word in split_words(label)}
     ordered = sorted({*counts, *always}, key=lambda w: (w not in always, -counts[w], w))[:most]
     vocabulary = {word: number for number, word in enumerate([*SPECIAL, *ordered])}
     core = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))

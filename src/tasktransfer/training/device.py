@@ -28,10 +28,10 @@ BATCH_JOB_VARIABLES = ("SLURM_JOB_ID", "LSB_JOBID", "PBS_JOBID")
 
 A Kubernetes pod sees only its own devices, and has its own locks."""
 POLL_SECONDS = 0.25
-REMEMBERED_SECONDS = 3600.0
+CACHE_SECONDS = 3600.0
 """Time for which the list of GPUs is cached: a GPU may fail while the machine is running."""
 
-_idle: dict[Path, int] = {}
+_idle_locks: dict[Path, int] = {}
 """Locks of finished leases: file → open descriptor.
 
 They are held until the process ends, because torch keeps its context and cached memory on the
@@ -61,9 +61,9 @@ def _list_gpus(program: str) -> list[str]:
     hour. A restart of the machine or a change of its devices invalidates the cache. An empty list
     is not cached.
     """
-    file = lock_folder() / f"gpus-{_compute_machine_digest(program)}.txt"
+    file = get_lock_folder() / f"gpus-{_compute_machine_digest(program)}.txt"
     with suppress(OSError):
-        if 0 <= time.time() - file.stat().st_mtime < REMEMBERED_SECONDS:
+        if 0 <= time.time() - file.stat().st_mtime < CACHE_SECONDS:
             return file.read_text(encoding="utf-8").splitlines()
     try:
         listed = subprocess.run(
@@ -99,7 +99,7 @@ def get_batch_job() -> str | None:
 
 
 def read_slots_per_gpu() -> int:
-    """Return the number of trainings that may share a device.
+    """Return the number of trainings that may share a device, from the environment.
 
     Raises:
         ConfigError: the variable is not a whole number of 1 or more.
@@ -113,7 +113,7 @@ def read_slots_per_gpu() -> int:
     return int(text)
 
 
-def lock_folder() -> Path:
+def get_lock_folder() -> Path:
     """Return the folder of the locks: one per user and machine, never on a shared file system."""
     given = os.environ.get(LOCKS_VARIABLE)
     if given is None:
@@ -124,8 +124,8 @@ def lock_folder() -> Path:
 
 
 @contextmanager
-def lease(pool: list[str], slots: int | None = None) -> Iterator[str | None]:
-    """Lease one device of ``pool``; wait until one is free.
+def lease_device(pool: list[str], slots: int | None = None) -> Iterator[str | None]:
+    """Lease one of several devices, and wait until one is free.
 
     The device is released when this process ends for any reason; a later lease of the same process
     uses it again. Sets CUDA_VISIBLE_DEVICES to the leased device, or to an empty value in a batch
@@ -145,28 +145,29 @@ def lease(pool: list[str], slots: int | None = None) -> Iterator[str | None]:
     try:
         yield device
     finally:
-        _idle[path] = descriptor
+        _idle_locks[path] = descriptor
 
 
 def _wait_for_slot(pool: list[str], slots: int) -> tuple[str, Path, int]:
-    folder = lock_folder()
+    folder = get_lock_folder()
     job = f"{number}-" if (number := get_batch_job()) else ""
     choice = {
         folder / f"{job}{device.replace('/', '_')}-{slot}.lock": device
         for slot in range(slots)
         for device in pool
     }
-    for path in _idle.keys() & choice.keys():
-        return choice[path], path, _idle.pop(path)
+    for path in _idle_locks.keys() & choice.keys():
+        return choice[path], path, _idle_locks.pop(path)
     while True:
         for path, device in choice.items():
-            descriptor = _try_lock(path)
+            descriptor = _open_locked_file(path)
             if descriptor is not None:
                 return device, path, descriptor
         time.sleep(POLL_SECONDS)
 
 
-def _try_lock(path: Path) -> int | None:
+def _open_locked_file(path: Path) -> int | None:
+    """Return the descriptor of a lock file; None if another process holds the lock."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     if locks.try_lock(descriptor):
         return descriptor

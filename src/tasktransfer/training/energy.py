@@ -17,21 +17,21 @@ Counter = Callable[[], int | None]
 """Function that returns the millijoules so far; None if they are not reported."""
 
 
-def start_meter(device: torch.device) -> Callable[[], float | None]:
+def start_energy_meter(device: torch.device) -> Callable[[], float | None]:
     """Start measuring the energy of the device that trains.
 
     Returns:
         A function that returns the joules since this call, or None if the device does not report
         them. Trainings that share a GPU each count an equal part of its energy, by its slots.
     """
-    read = _create_gpu_counter(device) if device.type == "cuda" else _return_none
+    read = _create_gpu_counter(device) if device.type == "cuda" else _read_nothing
     begin = read()
 
-    def joules() -> float | None:
+    def compute_joules() -> float | None:
         end = read()
         return None if begin is None or end is None else (end - begin) / 1000 / read_slots_per_gpu()
 
-    return joules
+    return compute_joules
 
 
 def _create_gpu_counter(device: torch.device) -> Counter:
@@ -42,13 +42,13 @@ def _create_gpu_counter(device: torch.device) -> Counter:
     try:
         import pynvml  # noqa: PLC0415 - only needed with a GPU
     except ImportError:
-        return _return_none
+        return _read_nothing
     try:
         pynvml.nvmlInit()
         uuid = torch.cuda.get_device_properties(device).uuid
         handle = pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid}")
     except pynvml.NVMLError:
-        return _return_none
+        return _read_nothing
 
     def read() -> int | None:
         try:
@@ -59,5 +59,5 @@ def _create_gpu_counter(device: torch.device) -> Counter:
     return read
 
 
-def _return_none() -> None:
+def _read_nothing() -> None:
     return None

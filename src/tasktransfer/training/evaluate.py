@@ -16,7 +16,7 @@ from tasktransfer.training.setup import Setup
 
 Prediction = tuple[str, ...]
 
-TOLD_TOGETHER = 4
+PROGRESS_MICRO_BATCHES = 4
 """Number of micro-batches that a worker computes between two progress updates."""
 
 
@@ -29,7 +29,7 @@ class Evaluation:
     score: float
 
 
-def predict(
+def predict_instances(
     model: FamilyModel,
     split: EncodedSplit,
     token_budget: int,
@@ -52,10 +52,10 @@ def predict(
         ]
 
     micro_batches = model.split_for_prediction(split, range(len(split)), token_budget)
-    step = TOLD_TOGETHER * setup.workers.count
+    step = PROGRESS_MICRO_BATCHES * setup.workers.count
     for begin in range(0, len(micro_batches), step):
         some = micro_batches[begin : begin + step]
-        for answered in setup.workers.apply(predict_shard, setup.workers.shards(some)):
+        for answered in setup.workers.apply(predict_shard, setup.workers.split_work(some)):
             for example, prediction in answered:
                 by_example[example] = prediction
         progress(sum(map(len, some)))
@@ -65,7 +65,7 @@ def predict(
     return by_instance
 
 
-def evaluate(
+def evaluate_split(
     model: FamilyModel,
     task: Task,
     split: EncodedSplit,
@@ -78,8 +78,8 @@ def evaluate(
     Raises:
         MemoryShortageError: not even one instance at a time fits into memory.
     """
-    predictions = setup.eval_budget.run(
-        lambda tokens: predict(model, split, tokens, setup, progress), undo=lambda: None
+    predictions = setup.eval_budget.run_within_memory(
+        lambda tokens: predict_instances(model, split, tokens, setup, progress), undo=lambda: None
     )
     values = metrics.evaluate(task, predictions, split.targets, fidelity=fidelity)
     return Evaluation(predictions, values, metrics.score(task, values))

@@ -17,7 +17,11 @@ from tasktransfer.layers.dropout import use_dropout_seed
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.training.ahead import MicroBatch, MicroBatches
 from tasktransfer.training.half_weights import HalfWeights
-from tasktransfer.training.in_batch import InBatchModel, compute_slopes, is_in_batch
+from tasktransfer.training.in_batch import (
+    InBatchModel,
+    compute_encoding_gradients,
+    uses_in_batch_loss,
+)
 from tasktransfer.training.samplers import Update
 from tasktransfer.training.setup import Setup
 
@@ -32,7 +36,7 @@ class _Work:
     Attributes:
         place: index of the batch in the update.
         slopes: gradient of the loss with respect to the micro-batch's encodings, if the loss
-            depends on the batch as a whole (``in_batch``).
+            depends on the batch as a whole (``has_in_batch_loss``).
     """
 
     place: int
@@ -50,7 +54,7 @@ def set_gradients(
     setup: Setup,
     halves: HalfWeights | None = None,
 ) -> list[Tensor]:
-    """Set each parameter's gradient for the update's loss.
+    """Set the gradients of the trained parameters for an update.
 
     The loss of an update is the weighted sum of its batches' mean losses.
 
@@ -68,8 +72,8 @@ def set_gradients(
         losses = [torch.zeros((), device=setup.device) for _ in update]
         sums: Gradients = None
         if halves is not None:
-            halves.refresh()
-        with setup.one_update():
+            halves.cast_weights()
+        with setup.cache_casts():
             for work in shard:
                 batch = update[work.place]
                 with setup.autocast(), use_dropout_seed(work.dropout_seed):
@@ -79,14 +83,14 @@ def set_gradients(
                     losses[work.place] += loss.detach()
                 if loss.requires_grad:  # False if it depends on frozen parts only
                     weighted = loss * batch.weight if work.slopes is None else loss
-                    sums = _sum(sums, _compute_gradients(weighted, moving, halves))
+                    sums = _add_gradients(sums, _compute_gradients(weighted, moving, halves))
         return losses, sums
 
     seeded = _assign_seeds(made)
     of_whole: dict[int, Tensor] = {}
     for index, batch in enumerate(update):
         split = splits[batch.task]
-        if is_in_batch(model, split):
+        if uses_in_batch_loss(model, split):
             mine = [work for work in seeded if work.place == index]
             factor = batch.weight / divisors[index]
             loss, slopes = _run_first_pass(model, split, mine, factor, setup, halves)
@@ -96,11 +100,11 @@ def set_gradients(
                 replace(work, slopes=next(with_slopes)) if work.place == index else work
                 for work in seeded
             ]
-    shards = setup.workers.shards(seeded)
+    shards = setup.workers.split_work(seeded)
     results = setup.workers.apply(compute_shard, shards)
     gradients: Gradients = None
     for _, of_one in results:
-        gradients = _sum(gradients, of_one)
+        gradients = _add_gradients(gradients, of_one)
     if gradients is not None:
         for parameter, gradient in zip(moving, gradients, strict=True):
             parameter.grad = None if gradient is None else gradient.to_dense()
@@ -111,7 +115,7 @@ def set_gradients(
     ]
 
 
-def set_gradients_of_two(
+def set_pair_gradients(
     model: FamilyModel,
     moving: Sequence[nn.Parameter],
     splits: Mapping[str, EncodedSplit],
@@ -120,7 +124,7 @@ def set_gradients_of_two(
     setup: Setup,
     halves: HalfWeights | None = None,
 ) -> tuple[list[Tensor], Tensor]:
-    """Set the gradients for an update of two batches as ``set_gradients`` does.
+    """Set the gradients for an update of two batches, and compare the two gradients.
 
     Returns:
         Each batch's mean loss, and the cosine similarity of the two batches' gradients over the
@@ -151,16 +155,16 @@ def _run_first_pass(
 ) -> tuple[Tensor, list[Tensor]]:
     """Return the summed loss of a whole batch, and its gradients by micro-batch.
 
-    See ``compute_slopes``.
+    The gradients are those of ``compute_encoding_gradients``.
     """
     encodings = []
     if halves is not None:
-        halves.refresh()
-    with torch.no_grad(), setup.one_update():
+        halves.cast_weights()
+    with torch.no_grad(), setup.cache_casts():
         for work in works:
             with setup.autocast(), use_dropout_seed(work.dropout_seed):
                 encodings.append(_compute_encodings(model, split, work, halves))
-    return compute_slopes(model, encodings, factor)
+    return compute_encoding_gradients(model, encodings, factor)
 
 
 def _compute_encodings(
@@ -171,23 +175,23 @@ def _compute_encodings(
     def encode() -> Tensor:
         return model.encode(split, examples, inputs)
 
-    return encode() if halves is None else halves.run(encode)
+    return encode() if halves is None else halves.compute_with_halves(encode)
 
 
 def _compute_loss(
     model: FamilyModel, split: EncodedSplit, work: _Work, halves: HalfWeights | None
 ) -> Tensor:
     examples, inputs = work.micro_batch.examples, work.micro_batch.inputs
-    if work.slopes is not None and is_in_batch(model, split):
+    if work.slopes is not None and uses_in_batch_loss(model, split):
         # Its gradient is that of the batch's loss; its value has no meaning.
         return (_compute_encodings(model, split, work, halves).float() * work.slopes).sum()
 
     def loss() -> Tensor:
         if inputs is None:
-            return model.loss(split, examples)
-        return model.loss(split, examples, inputs)
+            return model.compute_loss(split, examples)
+        return model.compute_loss(split, examples, inputs)
 
-    return loss() if halves is None else halves.run(loss)
+    return loss() if halves is None else halves.compute_with_halves(loss)
 
 
 def _compute_gradients(
@@ -195,7 +199,7 @@ def _compute_gradients(
 ) -> tuple[Tensor | None, ...]:
     if halves is None:
         return torch.autograd.grad(loss, moving, allow_unused=True)
-    return halves.gradients(loss, moving)
+    return halves.compute_gradients(loss, moving)
 
 
 def _assign_seeds(made: MicroBatches) -> list[_Work]:
@@ -207,8 +211,8 @@ def _assign_seeds(made: MicroBatches) -> list[_Work]:
     return work
 
 
-def _sum(first: Gradients, second: Gradients) -> Gradients:
-    """Add the second set of gradients to the first in place; return the sum."""
+def _add_gradients(first: Gradients, second: Gradients) -> Gradients:
+    """Return the sum of two sets of gradients; the first set is changed in place."""
     if first is None or second is None:
         return second if first is None else first
     pairs = list(zip(first, second, strict=True))

@@ -43,20 +43,22 @@ class HalfWeights:
         self._half_of = {id(p): h for p, h in zip(self._weights, self._halves, strict=True)}
         self._caller = _Caller(module)
 
-    def refresh(self) -> None:
-        """Cast the current weights."""
+    def cast_weights(self) -> None:
+        """Cast the current float32 weights to half precision."""
         with torch.no_grad():
             torch._foreach_copy_(self._halves, self._weights)
 
-    def run(self, work: Callable[[], Tensor]) -> Tensor:
-        """Call ``work`` while the module has its weights in half precision; return its result."""
+    def compute_with_halves(self, work: Callable[[], Tensor]) -> Tensor:
+        """Return the result of ``work``, during which the module has weights in half precision."""
         from torch.func import functional_call
 
         made: Tensor = functional_call(self._caller, self._by_name, (work,), tie_weights=False)
         return made
 
-    def gradients(self, loss: Tensor, moving: Sequence[nn.Parameter]) -> tuple[Tensor | None, ...]:
-        """Return the float32 gradients of a loss that was computed ``run``.
+    def compute_gradients(
+        self, loss: Tensor, moving: Sequence[nn.Parameter]
+    ) -> tuple[Tensor | None, ...]:
+        """Return the float32 gradients of a loss that was computed by ``compute_with_halves``.
 
         There is one per parameter; None if the loss does not depend on the parameter.
         """

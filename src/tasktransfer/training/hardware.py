@@ -33,18 +33,18 @@ class Hardware:
     deterministic: bool = False
     threads: int = 1
 
-    def device(self) -> torch.device:
-        """Set torch's switches; return the device that this process has leased."""
+    def prepare_device(self) -> torch.device:
+        """Set torch's global switches, and return the device that this process has leased."""
         return set_switches(self.threads, self.deterministic)
 
-    def setup(
+    def choose_setup(
         self,
         model: FamilyModel,
         family: Family,
         device: torch.device,
         note: Callable[[str], None] = lambda text: None,
     ) -> Setup:
-        """Choose the precision, the tokens per micro-batch and the workers for a model.
+        """Return the precision, the tokens per micro-batch and the workers for a model.
 
         Args:
             note: called with notes for the record.
@@ -54,7 +54,7 @@ class Hardware:
         if device.type != "cpu" and train_tokens < FEW_TOKENS:
             note(
                 f"1/{read_slots_per_gpu()} of the GPU's memory fits only {train_tokens} tokens at "
-                f"a time, which is slow: let fewer runs share the GPU ({SLOTS_VARIABLE})"
+                f"a time, which is slow. Let fewer runs share the GPU ({SLOTS_VARIABLE})."
             )
         budgets = TokenBudget(train_tokens, "training"), TokenBudget(eval_tokens, "evaluation")
         side_by_side = device.type == "cpu" and model.side_by_side

@@ -42,7 +42,7 @@ from tasktransfer.core.digests import compute_digest
 from tasktransfer.errors import CONSOLE
 from tasktransfer.files import locks
 from tasktransfer.results.state import INTERRUPTED
-from tasktransfer.training.device import get_batch_job, lock_folder
+from tasktransfer.training.device import get_batch_job, get_lock_folder
 
 WORKFLOW = "TASKTRANSFER_WORKFLOW"
 """Environment variable with the process id of the Snakemake workflow whose jobs share a host."""
@@ -50,7 +50,7 @@ WORKFLOW = "TASKTRANSFER_WORKFLOW"
 THREADS = {"OPENBLAS_NUM_THREADS": "1"}
 """Variables set for the host: a BLAS that starts threads on import does not survive a fork."""
 
-OF_SHELLS = frozenset({"_", "OLDPWD", "PWD", "SHLVL"})
+SHELL_VARIABLES = frozenset({"_", "OLDPWD", "PWD", "SHLVL"})
 """Variables that no library reads; they may differ between the jobs of a workflow."""
 
 _TAKEN, _INTERRUPT = b"+", b"!"
@@ -60,7 +60,7 @@ _KILL_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 # --- the client ---------------------------------------------------------------------------------
 
 
-def ask(arguments: Sequence[str], threads: int, program: Sequence[str]) -> int | None:
+def run_in_host(arguments: Sequence[str], threads: int, program: Sequence[str]) -> int | None:
     """Run a command in the workflow's host, which is started if it is not running.
 
     Args:
@@ -77,7 +77,7 @@ def ask(arguments: Sequence[str], threads: int, program: Sequence[str]) -> int |
     if workflow is None:
         return None
     try:
-        with _Host(workflow, threads).connection([*program]) as connection:
+        with _Host(workflow, threads).connect([*program]) as connection:
             return _request_job(connection, arguments, threads)
     except OSError:
         return None
@@ -87,7 +87,7 @@ def ask(arguments: Sequence[str], threads: int, program: Sequence[str]) -> int |
 
 
 def _request_job(connection: socket.socket, arguments: Sequence[str], threads: int) -> int | None:
-    if not _is_of_this_user(connection):
+    if not _belongs_to_user(connection):
         return None
     request = {
         "arguments": [*arguments],
@@ -108,7 +108,7 @@ def _read_exit_code(connection: socket.socket) -> int:
     with suppress(OSError, ValueError), connection.makefile("rb") as stream:
         code = int(stream.readline())
         return code if code >= 0 else 128 - code
-    print("error: the process that ran this job was killed; try again", file=sys.stderr)
+    print("error: The process that ran this job was killed. Try again.", file=sys.stderr)
     return 1
 
 
@@ -150,7 +150,7 @@ def _compute_key(threads: int) -> str:
 
     Libraries read the environment only once.
     """
-    environment = {name: os.environ[name] for name in os.environ.keys() - OF_SHELLS}
+    environment = {name: os.environ[name] for name in os.environ.keys() - SHELL_VARIABLES}
     return compute_digest([environment, threads])
 
 
@@ -161,13 +161,17 @@ class _Host:
     workflow: int
     threads: int
 
-    def connection(self, program: list[str]) -> socket.socket:
-        """Connect to the host and start it if necessary; raise OSError if that is impossible."""
-        path = self._place()
+    def connect(self, program: list[str]) -> socket.socket:
+        """Return a connection to the host, which is started if necessary.
+
+        Raises:
+            OSError: the host cannot be started or reached.
+        """
+        path = self._locate_socket()
         with suppress(FileNotFoundError, ConnectionRefusedError):
             return _connect_socket(path)
         with (path.parent / ".lock").open("a") as stream:
-            locks.wait(stream.fileno(), lambda: None)
+            locks.wait_for_lock(stream.fileno(), lambda: None)
             with suppress(FileNotFoundError, ConnectionRefusedError):
                 return _connect_socket(path)  # another client was faster
             _remove_stale_sockets(path.parent)
@@ -175,12 +179,12 @@ class _Host:
             self._start(path, program)
             return _connect_socket(path)
 
-    def _place(self) -> Path:
+    def _locate_socket(self) -> Path:
         package = Path(tasktransfer.__file__).parent
         sources = sorted(package.rglob("*.py"))
         version = [[file.stat().st_mtime_ns, file.stat().st_size] for file in sources]
         name = compute_digest([str(package), sys.executable, version])
-        folder = lock_folder() / "hosts"
+        folder = get_lock_folder() / "hosts"
         folder.mkdir(mode=0o700, exist_ok=True)
         return folder / f"{self.workflow}-{name[:16]}.sock"
 
@@ -221,7 +225,7 @@ def _remove_stale_sockets(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _is_of_this_user(connection: socket.socket) -> bool:
+def _belongs_to_user(connection: socket.socket) -> bool:
     size = struct.calcsize("3i")
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
     return bool(struct.unpack("3i", credentials)[1] == os.getuid())
@@ -234,8 +238,10 @@ Command = Callable[[Sequence[str]], int]
 """Function that runs a command by its arguments and returns its exit code."""
 
 
-def serve(run: Command, modules: Sequence[str], listener: int, workflow: int, key: str) -> None:
-    """Import the libraries, and fork for each client until the workflow and all jobs have ended.
+def serve_clients(
+    run: Command, modules: Sequence[str], listener: int, workflow: int, key: str
+) -> None:
+    """Import the libraries, and fork a process for each client until the workflow ends.
 
     Args:
         run: function that a child runs.
@@ -246,7 +252,7 @@ def serve(run: Command, modules: Sequence[str], listener: int, workflow: int, ke
     """
     with socket.socket(fileno=listener) as queue:
         try:
-            fit = _import(modules)
+            fit = _import_modules(modules)
             signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps supervisors
             _start_supervisors(queue, workflow, key, run if fit else None)
         finally:
@@ -255,8 +261,8 @@ def serve(run: Command, modules: Sequence[str], listener: int, workflow: int, ke
         os.wait()  # returns after all have ended, since the kernel reaps them
 
 
-def _import(modules: Sequence[str]) -> bool:
-    """Import the modules; return whether this process can be forked safely."""
+def _import_modules(modules: Sequence[str]) -> bool:
+    """Import modules, and return whether this process can be forked safely."""
     gc.disable()  # imports create many objects but no garbage
     try:
         for module in modules:
@@ -290,13 +296,13 @@ def _run_client_job(connection: socket.socket, key: str, run: Command, host: int
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         _, streams, _, _ = socket.recv_fds(connection, 1, 4)
         request = json.loads(connection.makefile("rb").readline() or "{}")
-        if _is_of_this_user(connection) and request.get("key") == key and len(streams) >= 3:
+        if _belongs_to_user(connection) and request.get("key") == key and len(streams) >= 3:
             connection.sendall(_TAKEN)
             own = os.getpid()
             child = os.fork()
             if not child:
                 connection.close()
-                _train(request, streams, run, own)
+                _run_in_child(request, streams, run, own)
             for stream in streams:
                 os.close(stream)
             connection.sendall(b"%d\n" % _wait_for_child(child, connection))
@@ -322,11 +328,14 @@ def _wait_for_child(child: int, connection: socket.socket) -> int:
 
 
 def _wait_for_readable(*either: int | socket.socket) -> list[Any]:
-    """Wait for two descriptors; return the readable ones. A process's is readable after its end."""
+    """Wait until one of two descriptors is readable, and return the readable ones.
+
+    The descriptor of a process is readable after the process has ended.
+    """
     return select.select(either, [], [])[0]
 
 
-def _train(request: Any, streams: Sequence[int], run: Command, supervisor: int) -> NoReturn:
+def _run_in_child(request: Any, streams: Sequence[int], run: Command, supervisor: int) -> NoReturn:
     code = 1
     try:
         _end_with_parent(supervisor)

@@ -23,7 +23,7 @@ from tasktransfer.training.setup import Setup
 class InBatchModel(FamilyModel, Protocol):
     """A model with tasks that have an in-batch loss."""
 
-    def in_batch(self, split: EncodedSplit) -> bool:
+    def has_in_batch_loss(self, split: EncodedSplit) -> bool:
         """Return whether the split's task has an in-batch loss."""
         ...
 
@@ -36,16 +36,16 @@ class InBatchModel(FamilyModel, Protocol):
         ...
 
 
-def is_in_batch(model: FamilyModel, split: EncodedSplit) -> TypeGuard[InBatchModel]:
+def uses_in_batch_loss(model: FamilyModel, split: EncodedSplit) -> TypeGuard[InBatchModel]:
     """Return whether the split's task has an in-batch loss."""
     ask = getattr(model, "in_batch", None)
     return ask is not None and bool(ask(split))
 
 
-def compute_slopes(
+def compute_encoding_gradients(
     model: InBatchModel, encodings: Sequence[Tensor], factor: float
 ) -> tuple[Tensor, list[Tensor]]:
-    """Compute a batch's loss and its gradients with respect to the encodings (slopes).
+    """Return the loss of a batch, and its gradients with respect to the encodings (slopes).
 
     Args:
         encodings: encodings of each micro-batch, without gradients.

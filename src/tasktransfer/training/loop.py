@@ -28,12 +28,17 @@ from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import TrainingError
 from tasktransfer.metrics.measures import Measure
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.parts import Tensors, copy_moving, freeze_all_but, put_back
+from tasktransfer.models.parts import (
+    Tensors,
+    copy_trained_state,
+    freeze_other_parts,
+    load_trained_state,
+)
 from tasktransfer.tasks.card import Task
-from tasktransfer.training.ahead import Ahead
-from tasktransfer.training.gradients import set_gradients, set_gradients_of_two
+from tasktransfer.training.ahead import UpdatePreparer
+from tasktransfer.training.gradients import set_gradients, set_pair_gradients
 from tasktransfer.training.half_weights import HalfWeights
-from tasktransfer.training.optimisers import make_optimiser
+from tasktransfer.training.optimisers import create_optimiser
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.resume import (
     Snapshots,
@@ -42,7 +47,7 @@ from tasktransfer.training.resume import (
     restore_random_state,
 )
 from tasktransfer.training.samplers import Schedule, Update
-from tasktransfer.training.schedules import Scheduler, make_scheduler
+from tasktransfer.training.schedules import Scheduler, create_scheduler
 from tasktransfer.training.selection import (
     DevMeasures,
     compute_dev_measures,
@@ -128,7 +133,7 @@ def train(
     keep_round: KeepRound | None = None,
     on_round: OnRound | None = None,
 ) -> Trained:
-    """Train a stage on ``train_splits`` and select the best round on ``dev_splits``.
+    """Train a model on ``train_splits``, and select the best round on ``dev_splits``.
 
     If the stage has several selections, they are independent: each stops when its own patience is
     exhausted, and the training stops with the last of them.
@@ -149,15 +154,17 @@ def train(
     torch.manual_seed(stage.seed)
     measure = get_selecting_measure(stage, tasks)
     schedule = Schedule.build(stage, train_splits)
-    moving = freeze_all_but(model, stage.trains)
-    optimiser = make_optimiser(model.module, moving, stage.training)
-    scheduler = make_scheduler(optimiser, stage.training, schedule.updates)
+    moving = freeze_other_parts(model, stage.trains)
+    optimiser = create_optimiser(model.module, moving, stage.training)
+    scheduler = create_scheduler(optimiser, stage.training, schedule.updates)
     untrained = [Best(selection, measure.worst) for selection in stage.selections]
     fresh = Trained(untrained, bandit=Bandit.start(stage))
     trained = _restore_state(model, optimiser, scheduler, snapshots, fresh) or fresh
     if trained.rounds:
-        progress.say(f"resumes after round {trained.last}")
-        progress.skip(trained.samples + len(trained.rounds) * sum(map(len, dev_splits.values())))
+        progress.print_message(f"The training resumes after round {trained.last}.")
+        progress.skip_instances(
+            trained.samples + len(trained.rounds) * sum(map(len, dev_splits.values()))
+        )
     elif keep_round is not None:
         started = time.perf_counter()
         dev, values = compute_dev_measures(model, stage, tasks, dev_splits, setup, progress)
@@ -169,35 +176,37 @@ def train(
     while trained.last < schedule.rounds and not trained.is_settled:
         number = trained.last + 1
         started = time.perf_counter()
-        updates = list(schedule.round(number))
-        splits = _draw_answers(train_splits, stage, number)
+        updates = list(schedule.iterate_round(number))
+        splits = _sample_answers(train_splits, stage, number)
         train_loss, updates = _train_round(
             *(model, moving, optimiser, stage, splits, number, updates, setup, progress),
             trained.bandit,
             scheduler,
         )
-        mixing = trained.bandit.take_weights() if trained.bandit else {}
+        mixing = trained.bandit.pop_weights() if trained.bandit else {}
         ended = time.perf_counter()
         dev, values = compute_dev_measures(model, stage, tasks, dev_splits, setup, progress)
         done = time.perf_counter()
-        _count(trained, updates, train_splits)
+        _count_samples(trained, updates, train_splits)
         trained.train_seconds += ended - started
         trained.dev_seconds += done - ended
-        _choose(trained.best, number, values, measure, model)
+        _record_scores(trained.best, number, values, measure, model)
         trained.rounds.append(Round(number, train_loss, dev, done - started, mixing))
-        progress.round(number, train_loss, [(best.scores[-1], best.round) for best in trained.best])
+        progress.report_round(
+            number, train_loss, [(best.scores[-1], best.round) for best in trained.best]
+        )
         if on_round is not None:
             scores = [best.scores[-1] for best in trained.best]
             on_round(number, train_loss, scores, optimiser.param_groups[0]["lr"])
         if keep_round is not None:
             keep_round(number)
         if snapshots is not None and number < schedule.rounds:
-            snapshots.keep(partial(_collect_state, model, optimiser, scheduler, trained))
+            snapshots.write_state(partial(_collect_state, model, optimiser, scheduler, trained))
     return trained
 
 
-def _choose(
-    of: Sequence[Best],
+def _record_scores(
+    selections: Sequence[Best],
     number: int,
     values: Mapping[str, Sequence[float]],
     measure: Measure,
@@ -208,14 +217,14 @@ def _choose(
     All selections that choose the round share one copy of the weights.
     """
     weights: Tensors = {}
-    for best in of:
+    for best in selections:
         score, settled = (
             compute_selection_score(values, best.selection),
             best.is_settled(number - 1),
         )
         best.scores.append(score)
         if not settled and measure.better(score, than=best.score):
-            weights = weights or copy_moving(model.module)
+            weights = weights or copy_trained_state(model.module)
             best.round, best.score, best.weights = number, score, weights
 
 
@@ -242,12 +251,12 @@ def _train_round(
     losses: list[tuple[int, str, Tensor]] = []
     done: list[Update] = []
     together = setup.device.type == "cuda" and setup.precision == "bfloat16"
-    # Gradient checkpointing recomputes layers outside of ``HalfWeights.within``.
+    # Gradient checkpointing recomputes layers outside of ``HalfWeights.compute_with_halves``.
     together = together and not stage.training.gradient_checkpointing
     halves = HalfWeights(model.module) if together else None
-    with Ahead(model, splits, updates, setup.device) as ahead:
+    with UpdatePreparer(model, splits, updates, setup.device) as ahead:
         for index, offered in enumerate(updates):
-            wanted = bandit.choose() if bandit else [batch.task for batch in offered]
+            wanted = bandit.choose_source() if bandit else [batch.task for batch in offered]
             taken = [one for one, batch in enumerate(offered) if batch.task in wanted]
             update = tuple(offered[one] for one in taken)
             turn = index, update, taken
@@ -257,11 +266,13 @@ def _train_round(
                 made = ahead.get_update(index, tokens)
                 parts = [made[number] for number in taken]
                 given = (model, moving, splits, update, parts, setup, halves)
-                return set_gradients_of_two(*given) if bandit else (set_gradients(*given), None)
+                return set_pair_gradients(*given) if bandit else (set_gradients(*given), None)
 
-            of_batches, alike = setup.train_budget.run(gradients, undo=optimiser.zero_grad)
+            of_batches, alike = setup.train_budget.run_within_memory(
+                gradients, undo=optimiser.zero_grad
+            )
             if bandit:
-                bandit.learn(wanted[1], float(alike))
+                bandit.add_reward(wanted[1], float(alike))
             done.append(update)
             each = zip(update, of_batches, strict=True)
             losses += [(index + 1, batch.task, loss) for batch, loss in each]
@@ -270,11 +281,11 @@ def _train_round(
             if scheduler is not None:
                 scheduler.step()
             optimiser.zero_grad(set_to_none=True)
-            progress.advance(sum(len(batch.examples) for batch in update))
+            progress.count_instances(sum(len(batch.examples) for batch in update))
     return _average_losses(losses, number), done
 
 
-def _draw_answers(splits: Splits, stage: Stage, number: int) -> Splits:
+def _sample_answers(splits: Splits, stage: Stage, number: int) -> Splits:
     """Return the splits with the round's gold answers, if one of several is sampled."""
     if stage.training.fidelity.several_answers == "first":
         return splits
@@ -299,7 +310,7 @@ def _average_losses(losses: list[tuple[int, str, Tensor]], number: int) -> dict[
     return {task: float(np.mean(v)) for task, v in sorted(by_task.items())}
 
 
-def _count(trained: Trained, updates: Sequence[Update], splits: Splits) -> None:
+def _count_samples(trained: Trained, updates: Sequence[Update], splits: Splits) -> None:
     """Add the tokens and samples of a round's updates to the totals."""
     tokens = {task: split.count_tokens() for task, split in splits.items()}
     for batch in (batch for update in updates for batch in update):
@@ -321,7 +332,7 @@ def _collect_state(
     # Weights of the last round, or shared by several selections, are written once.
     rounds = {best.round: best.weights for best in trained.best if best.round != trained.last}
     state: TrainingState = {
-        "weights": copy_moving(model.module),
+        "weights": copy_trained_state(model.module),
         "optimiser": optimiser.state_dict(),
         "random": get_random_state(),
         "history": asdict(replace(trained, best=bare)),
@@ -339,16 +350,16 @@ def _restore_state(
     snapshots: Snapshots | None,
     fresh: Trained,
 ) -> Trained | None:
-    """Restore the state of an interrupted training; return None if there is none."""
-    kept = snapshots.read() if snapshots is not None else None
+    """Restore the state of an interrupted training, and return its history; None without one."""
+    kept = snapshots.read_state() if snapshots is not None else None
     if kept is None:
         return None
-    put_back(model.module, kept["weights"])
+    load_trained_state(model.module, kept["weights"])
     optimiser.load_state_dict(kept["optimiser"])
     if scheduler is not None:
         scheduler.load_state_dict(kept["scheduler"])
     restore_random_state(kept["random"])
-    history, newest = kept["history"], copy_moving(model.module)
+    history, newest = kept["history"], copy_trained_state(model.module)
     rounds = [Round(**entry) for entry in history["rounds"]]
     best = [
         Best(

@@ -23,8 +23,10 @@ SIDE = {"cpu": 768, "cuda": 8192}
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
-def measure(device: str, seconds: float = SECONDS) -> dict[str, Any]:
-    """Measure the floating-point operations per second of square matrix products, by precision.
+def measure_matrix_product(device: str, seconds: float = SECONDS) -> dict[str, Any]:
+    """Measure the speed of square matrix products in each precision.
+
+    The speed is in floating-point operations per second.
 
     A multiplication with its addition counts as two operations.
 
@@ -33,12 +35,14 @@ def measure(device: str, seconds: float = SECONDS) -> dict[str, Any]:
     """
     torch.set_num_threads(1)
     clock = time.perf_counter if device == "cuda" else time.thread_time
-    rates = {name: _rate(device, kind, seconds, clock) for name, kind in PRECISIONS.items()}
+    rates = {name: _measure_rate(device, kind, seconds, clock) for name, kind in PRECISIONS.items()}
     name = torch.cuda.get_device_name() if device == "cuda" else f"one of {os.cpu_count()} cores"
     return {"flops": rates, "where": f"{platform.node()}, {name}"}
 
 
-def _rate(device: str, kind: torch.dtype, seconds: float, clock: Callable[[], float]) -> float:
+def _measure_rate(
+    device: str, kind: torch.dtype, seconds: float, clock: Callable[[], float]
+) -> float:
     side = SIDE[device]
     left = torch.ones(side, side, dtype=kind, device=device)
     _run_product(left)  # warm-up
@@ -56,4 +60,4 @@ def _run_product(left: torch.Tensor) -> None:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(sys.argv[1])))
+    print(json.dumps(measure_matrix_product(sys.argv[1])))

@@ -15,7 +15,7 @@ from tasktransfer.errors import MemoryShortageError
 
 T = TypeVar("T")
 
-FEWEST_TOKENS = 8
+MIN_TOKENS = 8
 """Smallest budget: below it, every example is its own micro-batch, and halving has no effect."""
 
 
@@ -32,8 +32,10 @@ class TokenBudget:
     what: str
     notes: list[str] = field(default_factory=list)
 
-    def run(self, work: Callable[[int], T], undo: Callable[[], None]) -> T:
-        """Return ``work(tokens)``, halving the tokens until it fits into memory.
+    def run_within_memory(self, work: Callable[[int], T], undo: Callable[[], None]) -> T:
+        """Return ``work(tokens)`` with the largest number of tokens that fits into memory.
+
+        The number is halved after each out-of-memory error.
 
         Args:
             work: function that computes in micro-batches of at most the given number of tokens. The
@@ -48,7 +50,7 @@ class TokenBudget:
             try:
                 return work(self.tokens)
             except RuntimeError as error:
-                if not is_shortage(error):
+                if not is_memory_shortage(error):
                     raise
                 shortage = str(error).splitlines()[0]
             # Outside of the handler, because the exception references tensors of the failed try.
@@ -58,11 +60,11 @@ class TokenBudget:
     def _reduce_budget(self, shortage: str) -> None:
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
-        if self.tokens <= FEWEST_TOKENS:
+        if self.tokens <= MIN_TOKENS:
             raise MemoryShortageError(
-                f"The memory is not sufficient for {self.what}, even with one instance at a "
-                f"time: {shortage}. Use a device with more memory, fewer runs per device, or "
-                "a smaller max_length."
+                f"The memory is not sufficient for {self.what}, even with one instance at a time "
+                f"({shortage}). Use a device with more memory, fewer runs per device, or a smaller "
+                "max_length."
             )
         self.tokens //= 2
         self.notes[:] = [note for note in self.notes if self.what not in note]
@@ -82,7 +84,7 @@ Torch's GPU allocator has its own class. The CPU, the CUDA driver (pinned memory
 CUDA's libraries (workspaces) have none."""
 
 
-def is_shortage(error: RuntimeError) -> bool:
+def is_memory_shortage(error: RuntimeError) -> bool:
     """Return whether a torch error is an out-of-memory error, on a GPU or the CPU."""
     if isinstance(error, torch.OutOfMemoryError):
         return True

@@ -13,7 +13,7 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.models.heads import Head
 
 
-def make_optimiser(
+def create_optimiser(
     module: nn.Module, moving: Sequence[nn.Parameter], training: Training
 ) -> torch.optim.Optimizer:
     """Return Adam, AdamW (with weight decay) or Adamax.
@@ -45,7 +45,7 @@ def make_optimiser(
 def _group_parameters(
     module: nn.Module, moving: Sequence[nn.Parameter], training: Training
 ) -> list[Any]:
-    """Return the parameters, in groups if some have another learning rate or no weight decay."""
+    """Return the trained parameters, grouped by learning rate and weight decay if these differ."""
     rate = training.head_learning_rate
     spared = training.weight_decay > 0 and training.decays == "matrices"
     if rate is None and not spared:

@@ -10,7 +10,7 @@ from typing import Literal
 
 import torch
 
-from tasktransfer.training.bfloat16_gain import is_gain_reached
+from tasktransfer.training.bfloat16_gain import is_bfloat16_faster
 
 Precision = Literal["float32", "bfloat16"]
 
@@ -35,4 +35,4 @@ def choose_precision(
         return wanted
     if device.type == "cuda":
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
-    return "bfloat16" if is_gain_reached(hidden_size, note) else "float32"
+    return "bfloat16" if is_bfloat16_faster(hidden_size, note) else "float32"

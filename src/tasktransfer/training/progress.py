@@ -26,34 +26,34 @@ class Progress:
         self._skipped = 0
         self._last = 0.0
 
-    def advance(self, count: int) -> None:
-        """Count ``count`` more instances; write a line at most every ten seconds."""
+    def count_instances(self, count: int) -> None:
+        """Count further instances, and write a line at most every ten seconds."""
         self.done += count
         if time.perf_counter() - self._last >= 10:
-            self._line("")
+            self._print_line("")
 
-    def skip(self, count: int) -> None:
-        """Count ``count`` instances of an earlier process, which do not count for the speed."""
+    def skip_instances(self, count: int) -> None:
+        """Count instances of an earlier process, which do not count for the speed."""
         self.done += count
         self._skipped += count
 
-    def round(
+    def report_round(
         self, number: int, train_loss: Mapping[str, float], chosen: Sequence[tuple[float, int]]
     ) -> None:
-        """Write the results of a round.
+        """Write a line with the results of a round.
 
         Args:
             chosen: per selection, the round's score and the best round so far.
         """
         losses = ", ".join(f"{task} {value:.4f}" for task, value in train_loss.items())
         dev = ", ".join(f"{score:.2f} | best round {best}" for score, best in chosen)
-        self._line(f" | round {number}: loss {losses} | dev {dev}")
+        self._print_line(f" | round {number}: loss {losses} | dev {dev}")
 
-    def say(self, text: str) -> None:
+    def print_message(self, text: str) -> None:
         """Write a message on its own line."""
         print(f"{self.label}: {text}", file=self.out, flush=True)
 
-    def _line(self, text: str) -> None:
+    def _print_line(self, text: str) -> None:
         self._last = time.perf_counter()
         elapsed = self._last - self.started
         share = min(1.0, self.done / self.total)

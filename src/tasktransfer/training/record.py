@@ -99,7 +99,7 @@ def build_provenance(
     Args:
         learnable: number of trainable parameters before the stage froze any.
         started: start time in UTC.
-        joules: energy of the device, see ``energy.start_meter``.
+        joules: energy of the device, see ``energy.start_energy_meter``.
         notes: notes from loading the model.
     """
     rate = 1 / max(trained.train_seconds, 1e-9)
@@ -142,8 +142,8 @@ def count_trainable_parameters(model: FamilyModel) -> int:
     return sum(weight.numel() for weight in model.module.parameters() if weight.requires_grad)
 
 
-def split_sizes(splits: Mapping[tuple[str, str], EncodedSplit]) -> dict[str, Sizes]:
-    """Return the number of instances per task and split; 0 for a split that is not used."""
+def count_split_instances(splits: Mapping[tuple[str, str], EncodedSplit]) -> dict[str, Sizes]:
+    """Return the number of instances by task and split; 0 for a split that is not used."""
     sizes: dict[str, Sizes] = {}
     for (task, split), examples in splits.items():
         size = sizes.setdefault(task, {"train": 0, "dev": 0, "test": 0})

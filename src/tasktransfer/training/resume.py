@@ -30,29 +30,29 @@ A round that is shorter than ten times the writing is not stored, because repeat
 than storing every round."""
 
 
-LEAST_VARIABLE = "TASKTRANSFER_RESUME_SECONDS"
-LEAST_SECONDS = 300.0
+MIN_SECONDS_VARIABLE = "TASKTRANSFER_RESUME_SECONDS"
+MIN_SECONDS = 300.0
 """Minimum training time in seconds since the last state, or the start, before one is written.
 
 A state is four times as large as the weights, and repeating minutes costs less than writing many
 states."""
 
 
-def read_least_seconds() -> float:
-    """Return ``LEAST_SECONDS`` or its override from the environment.
+def read_min_seconds() -> float:
+    """Return ``MIN_SECONDS`` or its override from the environment.
 
     Raises:
         ConfigError: the override is not a number of 0 or more.
     """
-    text = os.environ.get(LEAST_VARIABLE, str(LEAST_SECONDS))
+    text = os.environ.get(MIN_SECONDS_VARIABLE, str(MIN_SECONDS))
     try:
         seconds = float(text)
     except ValueError:
         seconds = -1.0
     if not seconds >= 0:
         raise ConfigError(
-            f"{LEAST_VARIABLE}={text}: The value is not a number of seconds of 0 or more. Correct "
-            "it, or unset the variable."
+            f"{MIN_SECONDS_VARIABLE}={text}: The value is not a number of seconds of 0 or more. "
+            "Correct it, or unset the variable."
         )
     return seconds
 
@@ -81,15 +81,13 @@ class TrainingState(TypedDict):
 
 @dataclass(slots=True)
 class Snapshots:
-    """The storage of one training's state.
-
-    A damaged state is not used.
+    """Storage of the state of one training. A damaged state is not used.
 
     Attributes:
         belongs_to: stage digest and other facts that a stored state must match to be used.
         say: function that reports why a state is not used or not written.
         share: maximum fraction of the time for writing, see ``SHARE``.
-        least: minimum seconds between two states, see ``LEAST_SECONDS``.
+        least: minimum seconds between two states, see ``MIN_SECONDS``.
         refused: function that returns a reason not to use a state, or an empty string.
     """
 
@@ -97,7 +95,7 @@ class Snapshots:
     belongs_to: dict[str, str]
     say: Callable[[str], None]
     share: float = SHARE
-    least: float = LEAST_SECONDS
+    least: float = MIN_SECONDS
     refused: Callable[[TrainingState], str] = lambda state: ""
     _cost: float = 0.0
     _last: float = field(default_factory=time.perf_counter)
@@ -106,7 +104,7 @@ class Snapshots:
     def file(self) -> Path:
         return self.stage_folder / RESUME / FILE
 
-    def read(self) -> TrainingState | None:
+    def read_state(self) -> TrainingState | None:
         """Return the last stored state; None if there is none or it cannot be used."""
         if not self.file.exists():
             return None
@@ -126,7 +124,7 @@ class Snapshots:
             return None
         return state
 
-    def keep(self, state: Callable[[], TrainingState]) -> None:
+    def write_state(self, state: Callable[[], TrainingState]) -> None:
         """Write the state after a round.
 
         It is not written within ``least`` seconds of the last one, or if writing would take more
@@ -142,7 +140,10 @@ class Snapshots:
             part.replace(self.file)  # atomic: a kill leaves the old state or the new one
         except (OSError, RuntimeError) as error:
             # torch reports a full disk as RuntimeError. The training can continue without a state.
-            self.say(f"{part}: cannot be written ({error}); a killed run would repeat this epoch")
+            self.say(
+                f"{part}: The state of the training cannot be written ({error}), so a killed run "
+                "would repeat this epoch."
+            )
         finally:
             with suppress(OSError):
                 part.unlink()

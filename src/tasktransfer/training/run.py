@@ -23,7 +23,7 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.encoding.encoded import EncodedSplit, is_synthetic, read_manifest, read_split
 from tasktransfer.errors import DataError
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.parts import put_back
+from tasktransfer.models.parts import load_trained_state
 from tasktransfer.results.artefacts import compute_checksums
 from tasktransfer.results.records import write_record
 from tasktransfer.results.rounds import (
@@ -37,8 +37,8 @@ from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.schema import Record, RowsFile
 from tasktransfer.results.state import RECORD
 from tasktransfer.tasks.card import Task
-from tasktransfer.training.energy import start_meter
-from tasktransfer.training.evaluate import Evaluation, evaluate
+from tasktransfer.training.energy import start_energy_meter
+from tasktransfer.training.evaluate import Evaluation, evaluate_split
 from tasktransfer.training.hardware import Hardware
 from tasktransfer.training.job import Job
 from tasktransfer.training.loop import Best, train
@@ -47,10 +47,10 @@ from tasktransfer.training.record import (
     Clock,
     build_provenance,
     build_record,
+    count_split_instances,
     count_trainable_parameters,
-    split_sizes,
 )
-from tasktransfer.training.resume import Snapshots, TrainingState, read_least_seconds
+from tasktransfer.training.resume import Snapshots, TrainingState, read_min_seconds
 from tasktransfer.training.samplers import Schedule
 from tasktransfer.training.setup import Setup
 from tasktransfer.training.starts import list_tasks, load_start
@@ -58,7 +58,7 @@ from tasktransfer.training.tracking import open_tracker
 
 
 def train_stage(job: Job) -> Record:
-    """Train one stage and write record, predictions and, if requested, checkpoint to ``job.out``.
+    """Train one stage, and write its record, predictions and optional checkpoint.
 
     Raises:
         DataError: an encoded split is missing or empty.
@@ -72,8 +72,8 @@ def train_stage(job: Job) -> Record:
     clock: Clock = {}
     stage = job.stage
     hardware = Hardware(stage.training.precision, stage.training.deterministic, job.threads)
-    device = hardware.device()
-    joules = start_meter(device)
+    device = hardware.prepare_device()
+    joules = start_energy_meter(device)
     progress_label = f"{stage.dataset} {stage.model.name} {stage.label} seed {stage.seed}"
     with _measure_time(clock, "read"):
         tasks = list_tasks(stage)
@@ -87,17 +87,17 @@ def train_stage(job: Job) -> Record:
 
     def note(text: str) -> None:
         notes.append(text)
-        progress.say(text)
+        progress.print_message(text)
 
     with _measure_time(clock, "load"):
         model = load_start(job, tasks, device, note)
     learnable = count_trainable_parameters(model)
-    setup = hardware.setup(model, stage.model.family, device, note)
+    setup = hardware.choose_setup(model, stage.model.family, device, note)
     snapshots = Snapshots(
         job.out,
         collect_resume_facts(stage, setup, model),
-        progress.say,
-        least=read_least_seconds(),
+        progress.print_message,
+        least=read_min_seconds(),
         refused=partial(_describe_missing_rounds, job),
     )
     keeps = job.keeps_rounds or bool(list_kept_rounds(job.out))
@@ -115,12 +115,12 @@ def train_stage(job: Job) -> Record:
     tested: dict[str, Evaluation] = {}
     with _replace_folder(job.out / CHECKPOINT) if job.save_checkpoint else nullcontext() as folder:
         for best in trained.best:
-            put_back(model.module, best.weights)
+            load_trained_state(model.module, best.weights)
             with _measure_time(clock, "test"):
                 tested |= _evaluate_best_round(job, model, best, tasks, splits, setup, progress)
             if folder is not None:
                 with _measure_time(clock, "save"):
-                    _save(model, stage, best, folder)
+                    _save_best_round(model, stage, best, folder)
     kept = [*[CHECKPOINT] * job.save_checkpoint, ROUNDS]
     # The wall clock may jump, and a record with negative time is invalid: use a monotonic clock.
     clock["total"] = time.perf_counter() - began
@@ -128,7 +128,7 @@ def train_stage(job: Job) -> Record:
         job,
         trained,
         tested,
-        sizes=split_sizes(splits),
+        sizes=count_split_instances(splits),
         synthetic=synthetic,
         rows=_write_rows(job, tasks, splits, tested) if tested else None,
         artefacts=compute_checksums(job.out, kept),
@@ -149,7 +149,7 @@ def train_stage(job: Job) -> Record:
     results = record["results"].items()
     scores = ", ".join(f"{task} {result['score']:.2f}" for task, result in results)
     dev = ", ".join(f"{best.score:.2f}" for best in trained.best)
-    progress.say(f"done: dev {dev}, test {scores or 'not scored'}")
+    progress.print_message(f"done: dev {dev}, test {scores or 'not scored'}")
     return record
 
 
@@ -165,7 +165,7 @@ def _measure_time(clock: Clock, phase: str) -> Iterator[None]:
 
 
 def collect_resume_facts(stage: Stage, setup: Setup, model: FamilyModel) -> dict[str, str]:
-    """Return the facts that a stored state must match for the training to end in this record."""
+    """Return the facts that a stored state must match, so that a training may resume from it."""
     weights = [[name, [*weight.shape]] for name, weight in model.module.named_parameters()]
     return {
         "stage": stage.digest,
@@ -221,12 +221,14 @@ def _evaluate_best_round(
     """Evaluate the model of a best round on the test sets of its selection."""
     scoring = job.stage.training.fidelity.scoring
     return {
-        task: evaluate(model, tasks[task], splits[task, "test"], setup, scoring, progress.advance)
+        task: evaluate_split(
+            model, tasks[task], splits[task, "test"], setup, scoring, progress.count_instances
+        )
         for task in job.stage.list_tested_tasks(best.selection)
     }
 
 
-def _save(model: FamilyModel, stage: Stage, best: Best, folder: Path) -> None:
+def _save_best_round(model: FamilyModel, stage: Stage, best: Best, folder: Path) -> None:
     """Save the model of a best round in its subfolder of a checkpoint."""
     path = get_choice_folder(folder, stage.list_identifying_tasks(best.selection))
     path.mkdir(exist_ok=True)
@@ -240,7 +242,7 @@ def _keep_round(model: FamilyModel, folder: Path, stage: Stage, number: int) -> 
     trajectory.
     """
     path = folder / str(number)
-    if stage.keeps(number) or path.is_dir():
+    if stage.keeps_round(number) or path.is_dir():
         with _replace_folder(path) as building:
             model.save(building)
 
@@ -256,7 +258,7 @@ def _describe_missing_rounds(job: Job, state: TrainingState) -> str:
     if not job.keeps_rounds:
         return ""
     gone = list_missing_rounds(job.out, job.stage, state["history"]["rounds"][-1]["round"])
-    return f"missing checkpoints of rounds: {', '.join(map(str, gone))}" if gone else ""
+    return f"The checkpoints of rounds {', '.join(map(str, gone))} are missing" if gone else ""
 
 
 @contextmanager

@@ -42,7 +42,7 @@ Update = tuple[Batch, ...]
 # --- samplers -----------------------------------------------------------------------------------
 
 
-def make_task_batches(
+def build_task_batches(
     sizes: Sizes, training: Training, seed: int, epoch: int, weigh_alone: bool = False
 ) -> list[Update]:
     """Return every batch of every task once, one per update.
@@ -99,7 +99,7 @@ def _group_batches(
 
 
 def get_batch_size(training: Training) -> int:
-    """Return the examples per batch; ``training.batch_size`` is the number per update."""
+    """Return the number of examples per batch; ``training.batch_size`` is that per update."""
     return max(1, training.batch_size // training.fidelity.batches_per_update)
 
 
@@ -112,7 +112,7 @@ def sample_uniformly(sizes: Sizes, training: Training, seed: int, epoch: int) ->
     """
     generator = np.random.default_rng([seed, epoch])
     drawn = generator.integers(len(sizes), size=_count_batches(sizes, training.batch_size))
-    return _as_drawn(generator, drawn.tolist(), sizes, training.batch_size)
+    return _fill_updates(generator, drawn.tolist(), sizes, training.batch_size)
 
 
 def sample_by_temperature(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
@@ -124,13 +124,17 @@ def sample_by_temperature(sizes: Sizes, training: Training, seed: int, epoch: in
     shares = np.array([sizes[task] for task in sorted(sizes)]) ** (1 / TEMPERATURE)
     count = _count_batches(sizes, training.batch_size)
     drawn = generator.choice(len(sizes), size=count, p=shares / shares.sum())
-    return _as_drawn(generator, drawn.tolist(), sizes, training.batch_size)
+    return _fill_updates(generator, drawn.tolist(), sizes, training.batch_size)
 
 
-def _as_drawn(
+def _fill_updates(
     generator: np.random.Generator, drawn: list[int], sizes: Sizes, step: int
 ) -> list[Update]:
-    """Return one batch per update from a list of task indices, in sorted order of the names."""
+    """Return updates of one batch each, of the tasks with these indices.
+
+    Args:
+        drawn: index of the task of each update, in the sorted order of the tasks' names.
+    """
     tasks = sorted(sizes)
     waiting: dict[str, list[Batch]] = {task: [] for task in tasks}
     updates: list[Update] = []
@@ -141,7 +145,7 @@ def _as_drawn(
     return updates
 
 
-def weigh_randomly(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
+def sample_random_weights(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
     """Return updates of one batch per task, with random loss weights that change each update.
 
     The weights are a softmax of standard normal numbers (Lin et al. 2021). This is a control:
@@ -150,7 +154,7 @@ def weigh_randomly(sizes: Sizes, training: Training, seed: int, epoch: int) -> l
     """
     generator = np.random.default_rng([seed, epoch])
     tasks = sorted(sizes)
-    every = _draw_from_every_task(generator, sizes, training.batch_size)
+    every = _sample_every_task(generator, sizes, training.batch_size)
     updates: list[Update] = []
     for _ in range(math.ceil(_count_batches(sizes, training.batch_size) / len(tasks))):
         drawn = np.exp(generator.standard_normal(len(tasks)))
@@ -160,18 +164,18 @@ def weigh_randomly(sizes: Sizes, training: Training, seed: int, epoch: int) -> l
     return updates
 
 
-def offer_batches(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
+def sample_every_task(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
     """Return updates of one batch per task, from which a bandit selects two during training.
 
     These are the batches of the target and of one source (``core.bandits``). The number of trained
     batches is therefore that of ``task_batches``. The other batches are skipped, which is harmless
     because batches are sampled at random.
     """
-    every = _draw_from_every_task(np.random.default_rng([seed, epoch]), sizes, training.batch_size)
+    every = _sample_every_task(np.random.default_rng([seed, epoch]), sizes, training.batch_size)
     return [next(every) for _ in range(math.ceil(_count_batches(sizes, training.batch_size) / 2))]
 
 
-def _draw_from_every_task(
+def _sample_every_task(
     generator: np.random.Generator, sizes: Sizes, step: int
 ) -> Iterator[tuple[Batch, ...]]:
     """Yield one batch of every task endlessly, in shuffled passes as in ``uniform``."""
@@ -209,7 +213,7 @@ def mix_tasks(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[U
 
 
 def pair_instances(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
-    """Return updates of one batch per task with the same instances; the loss is the tasks' mean."""
+    """Return updates with one batch of the same instances for each task, weighted equally."""
     generator = np.random.default_rng([seed, epoch])
     tasks = sorted(sizes)
     return [
@@ -219,14 +223,14 @@ def pair_instances(sizes: Sizes, training: Training, seed: int, epoch: int) -> l
 
 
 SAMPLERS: dict[Sampler, Callable[[Sizes, Training, int, int], list[Update]]] = {
-    "task_batches": make_task_batches,
+    "task_batches": build_task_batches,
     "uniform": sample_uniformly,
     "mixed": mix_tasks,
     "together": pair_instances,
     "temperature": sample_by_temperature,
-    "random_weights": weigh_randomly,
-    "exp3": offer_batches,
-    "ucb1": offer_batches,
+    "random_weights": sample_random_weights,
+    "exp3": sample_every_task,
+    "ucb1": sample_every_task,
 }
 
 
@@ -297,7 +301,7 @@ class Schedule:
             stage.selection.every,
             stage.training.fidelity.weighting_when_finetuning and _has_multitask_ancestor(stage),
         )
-        if schedule._in_epoch < 1:
+        if schedule._updates_per_epoch < 1:
             batches = _count_batches(sizes, get_batch_size(stage.training))
             raise DataError(
                 f"{', '.join(sizes)}: An epoch has {batches} batches, but an update needs "
@@ -310,31 +314,31 @@ class Schedule:
     @property
     def rounds(self) -> int:
         """The number of rounds without early stopping."""
-        return math.ceil(self.updates / self._in_round)
+        return math.ceil(self.updates / self._updates_per_round)
 
     @property
     def updates(self) -> int:
         """The number of updates of the whole training without early stopping."""
-        return self.training.count_updates(self.sampler, len(self.sizes), self._in_epoch)
+        return self.training.count_updates(self.sampler, len(self.sizes), self._updates_per_epoch)
 
     @property
     def epochs(self) -> float:
         """The number of passes over the training sets without early stopping."""
-        return self.updates / self._in_epoch
+        return self.updates / self._updates_per_epoch
 
-    def round(self, number: int) -> Iterator[Update]:
-        """Yield the updates of a round; rounds are numbered from 1."""
-        last = min(number * self._in_round, self.updates)
-        for update in range((number - 1) * self._in_round, last):
-            epoch, position = divmod(update, self._in_epoch)
+    def iterate_round(self, number: int) -> Iterator[Update]:
+        """Yield the updates of a round, by its number from 1."""
+        last = min(number * self._updates_per_round, self.updates)
+        for update in range((number - 1) * self._updates_per_round, last):
+            epoch, position = divmod(update, self._updates_per_epoch)
             yield self._updates(epoch + 1)[position]
 
     @property
-    def _in_round(self) -> int:
-        return self.every or self._in_epoch
+    def _updates_per_round(self) -> int:
+        return self.every or self._updates_per_epoch
 
     @property
-    def _in_epoch(self) -> int:
+    def _updates_per_epoch(self) -> int:
         if self.sampler == "together":
             return math.ceil(next(iter(self.sizes.values())) / self.training.batch_size)
         if self.sampler in ("uniform", "mixed", "temperature"):
@@ -353,7 +357,7 @@ class Schedule:
         if self._epoch[0] != epoch:
             sampler = SAMPLERS[self.sampler]
             if self.weigh_alone and self.sampler == "task_batches":
-                sampler = partial(make_task_batches, weigh_alone=True)
+                sampler = partial(build_task_batches, weigh_alone=True)
             self._epoch = epoch, sampler(self.sizes, self.training, self.seed, epoch)
         return self._epoch[1]
 

@@ -9,7 +9,7 @@ from tasktransfer.core.specs import Training
 Scheduler = torch.optim.lr_scheduler.LRScheduler
 
 
-def make_scheduler(
+def create_scheduler(
     optimiser: torch.optim.Optimizer, training: Training, updates: int
 ) -> Scheduler | None:
     """Return the scheduler of a training; None if its learning rate never changes.

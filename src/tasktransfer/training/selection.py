@@ -15,13 +15,13 @@ from tasktransfer.errors import ConfigError, TrainingError
 from tasktransfer.metrics.measures import MEASURES, Measure, convert_to_numbers, list_row_measures
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.tasks.card import Task
-from tasktransfer.training.evaluate import evaluate
-from tasktransfer.training.in_batch import compute_dev_loss as in_batch_dev_loss
-from tasktransfer.training.in_batch import is_in_batch
+from tasktransfer.training.evaluate import evaluate_split
+from tasktransfer.training.in_batch import compute_dev_loss as compute_in_batch_dev_loss
+from tasktransfer.training.in_batch import uses_in_batch_loss
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.setup import Setup
 
-OF_LOSS = ("loss", "perplexity")
+LOSS_MEASURES = ("loss", "perplexity")
 """Measures of the loss, which need no predictions."""
 
 DevMeasures = dict[str, dict[str, float]]
@@ -70,15 +70,20 @@ def compute_dev_measures(
     measured: DevMeasures = {}
     values: dict[str, list[float]] = {}
     for task, split in splits.items():
-        if name in OF_LOSS:
+        if name in LOSS_MEASURES:
             measured[task] = _compute_loss_measures(
                 name, compute_dev_loss(model, split, setup, stage.training.batch_size), task
             )
-            progress.advance(len(split))
+            progress.count_instances(len(split))
             values[task] = [measured[task][name]]
         else:
-            evaluation = evaluate(
-                model, tasks[task], split, setup, stage.training.fidelity.scoring, progress.advance
+            evaluation = evaluate_split(
+                model,
+                tasks[task],
+                split,
+                setup,
+                stage.training.fidelity.scoring,
+                progress.count_instances,
             )
             measured[task] = dict(evaluation.metrics)
             if of_rows := MEASURES[name].of_rows:
@@ -126,22 +131,23 @@ def compute_dev_loss(
     (``FamilyModel.compute_divisor``).
 
     Args:
-        batch_size: batch size of in-batch losses (``in_batch``); None if the split is one batch.
+        batch_size: batch size of in-batch losses; None if the split is one batch.
     """
     model.module.eval()
     examples = range(len(split))
-    if is_in_batch(model, split):
+    if uses_in_batch_loss(model, split):
         dual, size = model, batch_size or len(split)
-        return setup.eval_budget.run(
-            lambda tokens: in_batch_dev_loss(dual, split, setup, size, tokens), undo=lambda: None
+        return setup.eval_budget.run_within_memory(
+            lambda tokens: compute_in_batch_dev_loss(dual, split, setup, size, tokens),
+            undo=lambda: None,
         )
 
     def sum_losses(tokens: int) -> float:
         total = 0.0
         with torch.inference_mode(), setup.autocast():
             for some in model.split_for_training(split, examples, tokens):
-                total += float(model.loss(split, some))
+                total += float(model.compute_loss(split, some))
         return total
 
-    total = setup.eval_budget.run(sum_losses, undo=lambda: None)
+    total = setup.eval_budget.run_within_memory(sum_losses, undo=lambda: None)
     return total / model.compute_divisor(split, examples)

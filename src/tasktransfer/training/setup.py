@@ -31,8 +31,11 @@ class Setup:
             return nullcontext()
         return torch.autocast(self.device.type, torch.bfloat16)
 
-    def one_update(self) -> AbstractContextManager[object]:
-        """Return a context in which weights do not change, so ``autocast`` casts each only once."""
+    def cache_casts(self) -> AbstractContextManager[object]:
+        """Return a context in which ``autocast`` casts each weight only once.
+
+        The weights must not change in it.
+        """
         if self.precision == "float32":
             return nullcontext()
         # torch caches the cast weights until a thread leaves its outermost autocast block.

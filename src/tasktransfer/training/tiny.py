@@ -19,7 +19,7 @@ from tasktransfer.core.specs import Family
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.datasets import get_task
 from tasktransfer.files import Maker, replace_folder
-from tasktransfer.models.family import pad
+from tasktransfer.models.family import pad_to_tensors
 from tasktransfer.models.recipe import TINY_RECIPE_VERSION
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import build_answer_text, prompt_parts
@@ -43,8 +43,12 @@ MAKER = Maker("tiny model", "tiny_model.json", "recipe")
 Texts = list[str]
 
 
-def build(family: Family, instances: Sequence[Path], out: Path, threads: int = 1) -> None:
-    """Create a tokenizer and a model, pre-train it, and save both to ``out``, all or nothing.
+def build_tiny_model(
+    family: Family, instances: Sequence[Path], out: Path, threads: int = 1
+) -> None:
+    """Pre-train a tiny model with its own tokenizer, and save both in a folder.
+
+    The folder is complete or does not exist.
 
     Args:
         family: model family.
@@ -242,7 +246,7 @@ def create_model(family: Family, tokenizer: Any) -> Any:
 
 
 def _train_model(family: Family, model: Any, tokenizer: Any, texts: Texts) -> None:
-    """Pre-train briefly: masked LM (encoder), causal LM (decoder) or span corruption (T5)."""
+    """Pre-train a model by masked LM (encoder), causal LM (decoder) or span corruption (T5)."""
     rows = [
         torch.tensor(tokenizer(text, truncation=True, max_length=LENGTH)["input_ids"])
         for text in texts
@@ -327,7 +331,7 @@ def _replace_spans(
 
 
 def _pad_rows(rows: list[Tensor], tokenizer: Any) -> tuple[Tensor, Tensor]:
-    return pad([r.numpy() for r in rows], tokenizer.pad_token_id, torch.device("cpu"))
+    return pad_to_tensors([r.numpy() for r in rows], tokenizer.pad_token_id, torch.device("cpu"))
 
 
 Objective = Callable[[Any, Any, list[Tensor], torch.Generator], Tensor]

@@ -14,13 +14,13 @@ from tasktransfer.training.precision import Precision
 
 CPU_TOKENS: dict[Precision, tuple[int, int]] = {"float32": (1024, 2048), "bfloat16": (2048, 4096)}
 """Tokens of a micro-batch on a CPU in training and in evaluation."""
-GPU_MOST = (32768, 65536)
+MAX_GPU_TOKENS = (32768, 65536)
 """Maximum tokens of a micro-batch on a GPU in training and in evaluation.
 
 An update of 60 sequences of 512 tokens is below it, and no tensor of logits has more elements than
 a 32-bit index can address."""
 
-BYTES_A_TOKEN: dict[Family, dict[Precision, int]] = {
+BYTES_PER_TOKEN: dict[Family, dict[Precision, int]] = {
     "encoder": {"float32": 90, "bfloat16": 52},
     "decoder": {"float32": 156, "bfloat16": 105},
     "encoder_decoder": {"float32": 142, "bfloat16": 108},
@@ -31,7 +31,7 @@ BYTES_A_TOKEN: dict[Family, dict[Precision, int]] = {
 In bfloat16 this is 0.45, 0.9 and 0.95 MiB per token at base shape. The values were counted on
 tensors without data and modelled (tests/fidelity/test_gpu_path.py). They are a fifth to a third
 above the stored activations, to allow for temporary tensors."""
-BYTES_A_PARAMETER = {True: 20, False: 6}
+BYTES_PER_PARAMETER = {True: 20, False: 6}
 """Bytes per parameter, by whether it is trained.
 
 Trained: weight, gradient and two moments in float32; weight and gradient in bfloat16. Frozen: the
@@ -54,9 +54,9 @@ def get_token_budgets(
         return CPU_TOKENS[precision]
     total = torch.cuda.get_device_properties(device).total_memory / read_slots_per_gpu()
     parameters = model.module.parameters()
-    held = sum(BYTES_A_PARAMETER[weight.requires_grad] * weight.numel() for weight in parameters)
+    held = sum(BYTES_PER_PARAMETER[weight.requires_grad] * weight.numel() for weight in parameters)
     left = total - OTHER_BYTES - held
-    a_token = BYTES_A_TOKEN[family][precision] * model.layers * model.hidden_size
+    a_token = BYTES_PER_TOKEN[family][precision] * model.layers * model.hidden_size
     fitting = max(1, int(SHARE * left / a_token))
     # Without a backward pass a token takes less than a quarter.
-    return min(GPU_MOST[0], fitting), min(GPU_MOST[1], 4 * fitting)
+    return min(MAX_GPU_TOKENS[0], fitting), min(MAX_GPU_TOKENS[1], 4 * fitting)

@@ -12,7 +12,7 @@ from tasktransfer.training.bfloat16_gain import list_bfloat16_units
 
 
 def describe_machine(device: torch.device, precision: str, threads: int) -> Host:
-    """Describe the machine and the device that computed."""
+    """Return the machine and the device of a computation, for a record."""
     here = describe_host(threads) | {"precision": precision}
     if device.type == "cuda":
         here |= {"device": "cuda", "gpu": torch.cuda.get_device_name(device)}
@@ -54,7 +54,7 @@ class TorchFacts:
 
 
 def collect_torch_facts() -> TorchFacts:
-    """Collect the facts from torch, which initialises CUDA if there is a GPU."""
+    """Return facts about torch and its hardware; CUDA is initialised if there is a GPU."""
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     seen = [torch.cuda.get_device_properties(number) for number in range(count)]
     has = count > 0 and torch.cuda.is_bf16_supported(including_emulation=False)

@@ -122,13 +122,13 @@ def _import_client(module: str, package: str) -> Any:
         return import_module(module)
     except ImportError as error:
         raise ConfigError(
-            f"tracking: the package {package} is not installed ({error}). Run `pip install "
+            f"tracking: The package {package} is not installed ({error}). Run `pip install "
             f"'tasktransfer[{package}]'`, or remove the key."
         ) from error
 
 
 def describe_stage(stage: Stage) -> dict[str, Any]:
-    """Return the facts by which runs can be filtered and compared."""
+    """Return facts about a stage by which runs can be filtered and compared."""
     return {
         "dataset": stage.dataset,
         "model": stage.model.name,
@@ -139,5 +139,5 @@ def describe_stage(stage: Stage) -> dict[str, Any]:
 
 
 def format_project(study: str) -> str:
-    """Return a project's name for a study, without characters that the clients refuse."""
+    """Return a name for a study's project, without characters that the clients refuse."""
     return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in study)

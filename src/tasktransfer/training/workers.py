@@ -29,15 +29,15 @@ class Workers:
             else None
         )
 
-    def shards(self, work: Sequence[T]) -> list[Sequence[T]]:
-        """Distribute the work round-robin.
+    def split_work(self, work: Sequence[T]) -> list[Sequence[T]]:
+        """Distribute items to the workers in turn, and return one list per worker.
 
         Micro-batches are sorted and have similar costs, so shards have similar costs, too.
         """
         return [work[i :: self.count] for i in range(self.count) if work[i :: self.count]]
 
     def apply(self, function: Callable[[T], R], work: Sequence[T]) -> list[R]:
-        """Apply the function to each item and return the results in order.
+        """Apply a function to each item in parallel, and return the results in order.
 
         If calls fail, the first error is raised after all calls have ended.
         """

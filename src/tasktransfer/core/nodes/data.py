@@ -15,7 +15,7 @@ from tasktransfer.core.nodes.identity import (
     find_texts,
     list_references,
 )
-from tasktransfer.core.versions import LIBRARY_VERSION, select_raised
+from tasktransfer.core.versions import LIBRARY_VERSION, select_later_versions
 
 if TYPE_CHECKING:
     from tasktransfer.core.nodes import Node
@@ -54,7 +54,7 @@ class Data:
             "recipe": self.recipe,
             "settings": dict(self.settings),
             "uses": list_references(self.uses),
-            **drop_empty({"versions": select_raised("recipe", (self.recipe,))}),
+            **drop_empty({"versions": select_later_versions("recipe", (self.recipe,))}),
             **drop_empty({"cards": self.get_card_digests(find_texts(self.settings))}),
         }
         return {**read, "derived": derived}

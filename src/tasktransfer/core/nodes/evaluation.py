@@ -17,7 +17,7 @@ from tasktransfer.core.nodes.identity import (
 )
 from tasktransfer.core.nodes.stage import Stage, Start, list_stages
 from tasktransfer.core.specs import ModelSpec
-from tasktransfer.core.versions import LIBRARY_VERSION, select_raised
+from tasktransfer.core.versions import LIBRARY_VERSION, select_later_versions
 
 if TYPE_CHECKING:
     from tasktransfer.core.nodes import Node
@@ -48,7 +48,7 @@ class Fit:
             "library": LIBRARY_VERSION,
             "learner": self.learner,
             **drop_empty({"reads": list_references(self.reads)}),
-            **drop_empty({"versions": select_raised("learner", (self.learner,))}),
+            **drop_empty({"versions": select_later_versions("learner", (self.learner,))}),
             **self.data.build_identity(self.tasks),
             "tasks": list(self.tasks),
             "seed": self.seed,
@@ -170,7 +170,7 @@ class Evaluation:
             **drop_empty({"cards": cards}),
             "task": self.task,
             "measures": list(self.measures),
-            **drop_empty({"versions": select_raised("measure", self.measures)}),
+            **drop_empty({"versions": select_later_versions("measure", self.measures)}),
             "split": self.split,
             "settings": dict(self.settings),
         }

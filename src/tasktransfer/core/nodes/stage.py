@@ -52,7 +52,7 @@ class Start:
                 f"start from {self.stage.label} at {self.at}: This stage keeps only its best "
                 "round. Set its selection to keep: every, or start at best."
             )
-        if self.stage and isinstance(self.at, int) and not self.stage.keeps(self.at):
+        if self.stage and isinstance(self.at, int) and not self.stage.keeps_round(self.at):
             raise ConfigError(
                 f"start from {self.stage.label} at {self.at}: This stage keeps only the "
                 f"rounds {', '.join(map(str, self.stage.selection.rounds))}. Add {self.at} to "
@@ -262,9 +262,9 @@ class Stage:
         """All tasks for training, selection and test, sorted."""
         return tuple(sorted({*self.train_tasks, *self.measured_on, *self.tested}))
 
-    def keeps(self, number: int) -> bool:
+    def keeps_round(self, number: int) -> bool:
         """Return whether the parameters of a round are kept, whether or not it is the best."""
-        return any(selection.keeps(number) for selection in self.selections)
+        return any(selection.keeps_round(number) for selection in self.selections)
 
     @property
     def keeps_rounds(self) -> bool:

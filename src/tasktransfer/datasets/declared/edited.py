@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from tasktransfer.config import yaml_file
-from tasktransfer.core.validation import Problem, list_problems, show
+from tasktransfer.core.validation import Problem, list_problems
 from tasktransfer.datasets.declared.lengths import Lengths
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import open_source
@@ -33,13 +33,13 @@ def read_declaration(path: Path) -> Edited:
     """
     document = yaml_file.read(path)
     if document.problems:
-        raise document.error(document.problems)
+        raise document.build_error(document.problems)
     value = document.value
     datasets = value.get("datasets") if isinstance(value, dict) else None
     if not isinstance(datasets, dict) or len(datasets) != 1 or len(value) != 1:
         raise ConfigError(
-            f"{path}: Expected one dataset under the key datasets, and no other key. Write the "
-            f"output of `tasktransfer data check FILE` to {path}, and edit it there."
+            f"{path}: The file must have one dataset under the key datasets, and no other key. "
+            f"Write the output of `tasktransfer data check FILE` to {path}, and edit it there."
         )
     ((name, section),) = datasets.items()
     key = f"datasets.{name}"
@@ -47,11 +47,10 @@ def read_declaration(path: Path) -> Edited:
         declaration = Declaration.model_validate(section)
     except ValidationError as error:
         problems = list_problems(error, section, Declaration.model_json_schema, key)
-        raise document.error(problems) from None
+        raise document.build_error(problems) from None
     if declaration.files is None:
-        remedy = "give its files, or write the config of a study by hand"
-        found = Problem(f"{key}.hub", f"found {show(declaration.hub)}, expected files: {remedy}")
-        raise document.error([found])
+        remedy = "Replace the key hub by files, or write the config of a study by hand."
+        raise document.build_error([Problem(f"{key}.hub", f"The dataset names no files. {remedy}")])
     return Edited(str(name), section, declaration)
 
 

@@ -24,7 +24,7 @@ from tasktransfer.config.fields import (
     Title,
 )
 from tasktransfer.config.places import check_home_expansion, check_path_length
-from tasktransfer.core.validation import refuse, show
+from tasktransfer.core.validation import format_value, raise_problems
 from tasktransfer.datasets.declared.task_section import FieldPath, TaskKey, TaskSection
 
 
@@ -127,10 +127,14 @@ class DialogueSection(Section):
         problems = []
         for key in ("speaker", "order"):
             if getattr(self, key) is not None and self.text is None:
-                problems.append((f".{key}", "needs text: turns that are texts have no fields"))
+                problems.append(
+                    (f".{key}", "Turns that are texts have no fields. Set text, or remove the key.")
+                )
         if self.order is not None and self.turns is None and self.id is None:
-            problems.append((".order", "needs turns or id: a row is a whole dialogue without them"))
-        refuse(problems)
+            problems.append(
+                (".order", "A row without turns and id is a whole dialogue. Set turns or id.")
+            )
+        raise_problems(problems)
         return self
 
     @property
@@ -182,7 +186,7 @@ class FewSampleSection(Section):
     @model_validator(mode="after")
     def _require_one_size(self) -> Self:
         if (self.instances is None) == (self.share is None):
-            raise ValueError("Both instances and share are set. Remove one of them.")
+            raise ValueError("The size is given by instances or by share. Set exactly one of them.")
         return self
 
 
@@ -268,12 +272,14 @@ class Declaration(Section):
     def _require_one_source(self) -> Self:
         if (self.files is None) == (self.hub is None):
             raise ValueError(
-                "A dataset needs either files or hub, not both and not neither. Set one of them."
+                "A dataset is read either from files or from the hub. Set exactly one of files and "
+                "hub."
             )
         if self.hub is None:
             stray = {"revision": self.revision, "config": self.config}
-            refuse(
-                (f".{key}", f"found {show(value)}, which only a dataset on the hub has: remove it")
+            problem = "but only a dataset on the hub has this key. Remove it."
+            raise_problems(
+                (f".{key}", f"The value is {format_value(value)}, {problem}")
                 for key, value in stray.items()
                 if value is not None
             )

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from tasktransfer.config.fields import DISTINCT, LIST, Section, Text, Title
-from tasktransfer.core.validation import describe_unknown, refuse
+from tasktransfer.core.validation import describe_unknown, raise_problems
 from tasktransfer.tasks.card import TaskKind
 
 FieldPath = Annotated[
@@ -141,28 +141,40 @@ class TaskSection(Section):
     def _check_kind(self) -> Self:
         problems = []
         if self.label is None and self.kind not in ("multi_output", "reply"):
-            problems.append((".label", "is missing: name the field with the gold answer"))
+            problems.append((".label", "The key is missing. Name the field with the gold answer."))
         wanted = {"options": "multiple_choice", "scale": "rating", "outputs": "multi_output"}
         for key, kind in wanted.items():
             if (getattr(self, key) is None) == (self.kind == kind):
-                what = "is missing" if self.kind == kind else "cannot be used"
-                why = "need it" if self.kind == kind else "have it, and no others; remove it"
-                problems.append((f".{key}", f"{what}: tasks of kind {kind} {why}"))
+                message = (
+                    f"The key is missing. Add it, because the kind of the task is {kind}."
+                    if self.kind == kind
+                    else f"Only tasks of kind {kind} can have this key. Remove it."
+                )
+                problems.append((f".{key}", message))
         if self.unanswerable is not None and self.kind != "span":
-            problems.append((".unanswerable", "cannot be used: only kind span has it; remove it"))
+            problems.append(
+                (".unanswerable", "Only tasks of kind span can have this key. Remove it.")
+            )
         if self.labels is not None and self.kind in ("span", "reply", "multiple_choice", "rating"):
-            problems.append((".labels", f"cannot be used: {self.kind} has no labels; remove it"))
+            problems.append(
+                (".labels", f"Tasks of kind {self.kind} have no labels. Remove the key.")
+            )
         if self.keeps is not None and self.kind in ("utterance_classification", "reply"):
-            message = f"cannot be used: {self.kind} is about the last turn of its input; remove it"
+            message = (
+                f"Tasks of kind {self.kind} keep the last turn of their input. Remove the key."
+            )
             problems.append((".keeps", message))
         if self.keeps == "both" and self.kind == "span":
-            message = "cannot be both: an answer is one piece of the dialogue; set start or end"
+            message = (
+                "The value is both, but a span is one piece of the dialogue. Set start or end."
+            )
             problems.append((".keeps", message))
         for index, name in enumerate(self.metrics or ()):
             if name not in METRICS[self.kind]:
-                message = describe_unknown(f"metric of {self.kind}", name, METRICS[self.kind])
+                owner = f"kind {self.kind}"
+                message = describe_unknown("metric", name, METRICS[self.kind], owner=owner)
                 problems.append((f".metrics[{index}]", message))
-        refuse(problems)
+        raise_problems(problems)
         return self
 
     @property

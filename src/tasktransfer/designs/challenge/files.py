@@ -109,7 +109,7 @@ def _read_folder(path: Path, findings: Findings) -> Iterator[tuple[str, Chunks]]
             findings.error("", None, "too-many-members", text)
             return
         if _is_junk(name) or entry.is_file(follow_symlinks=False):
-            yield name, budget.counted(name, _read_chunks(Path(entry.path)))
+            yield name, budget.limit_chunks(name, _read_chunks(Path(entry.path)))
         elif entry.is_symlink():
             findings.error(name, None, "link", "is a symbolic link; replace it with the file")
         elif not entry.is_dir():

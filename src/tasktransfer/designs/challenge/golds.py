@@ -9,7 +9,7 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.challenge.format import list_row_ids
 from tasktransfer.errors import DataError
 from tasktransfer.metrics import Coded, encode_answers
-from tasktransfer.stats.draws import Units, make_dialogue_units
+from tasktransfer.stats.draws import Units, build_dialogue_units
 from tasktransfer.tasks.card import Instance, Task
 
 SYNTHETIC = (
@@ -81,5 +81,5 @@ def _build_task_golds(task: Task, instances: list[Instance]) -> TaskGolds:
     for index, name in enumerate(ids):
         places[name] = (*places.get(name, ()), index)
     answers = tuple(instance.target for instance in instances)
-    units = make_dialogue_units([instance.dialogue_id for instance in instances])
+    units = build_dialogue_units([instance.dialogue_id for instance in instances])
     return TaskGolds(task, answers, encode_answers(answers), ids, places, units)

@@ -78,7 +78,7 @@ def parse_policy(text: str, dataset: str, runs: Path | None) -> Policy:
     fixed = (FIXED + name for name in TRANSFER_ALGORITHMS)
     policies = (BEST_DEV, *fixed, *(BY_SELECTOR + name for name in SELECTORS), NAMED)
     raise ConfigError(
-        f"--policy {text}: This is not a policy{suggest_name(text, policies)}. Choose one of "
+        f"--policy {text}: This is not a policy.{suggest_name(text, policies)} Choose one of "
         f"{', '.join(policies)}."
     )
 
@@ -89,12 +89,14 @@ def _read_runs(path: Path, dataset: str) -> dict[str, NamedRun]:
     tasks = tuple(DATASETS[dataset].tasks)
     named = document.value if isinstance(document.value, dict) else {}
     if others := [task for task in named if task not in tasks]:
-        raise document.error(
+        raise document.build_error(
             Problem(str(t), describe_unknown("task", str(t), tasks)) for t in others
         )
     adapter = TypeAdapter(dict[TaskName, NamedRun])
-    runs: dict[str, NamedRun] = config.check_content(document, adapter, {"dataset": dataset})
+    runs: dict[str, NamedRun] = config.validate_content(document, adapter, {"dataset": dataset})
     missing = [task for task in tasks if task not in runs]
     if missing:
-        raise document.error(Problem(task, "is missing; add its run") for task in missing)
+        raise document.build_error(
+            Problem(task, "The task is missing. Add its run.") for task in missing
+        )
     return runs

@@ -93,8 +93,7 @@ def _refuse_impossible(study: Study, wish: Wish) -> None:
     if wish.dataset not in datasets:
         raise ConfigError(
             f"{file}: {wish.dataset!r} is not a dataset of this "
-            f"study{suggest_name(wish.dataset, datasets)}. Choose one of "
-            f"{', '.join(datasets)}."
+            f"study.{suggest_name(wish.dataset, datasets)} Choose one of {', '.join(datasets)}."
         )
     study.model(wish.model)
     if study.unknown:

@@ -54,7 +54,7 @@ class EmpatheticData(DataConfig):
         folders: Mapping[Any, str] = self.releases
         return folders.get(dataset, self.release)
 
-    def generates(self, dataset: str) -> bool:
+    def is_generated(self, dataset: str) -> bool:
         return self.generated and dataset not in self.releases
 
 
@@ -115,13 +115,6 @@ class EvaluationConfig(Section):
     decoding: DecodingConfig = Field(
         default=DecodingConfig(), description="decoding settings of generated replies"
     )
-
-    @property
-    def cuts(self) -> str:
-        """The limits as text for captions; empty if there are none."""
-        limits = {name: getattr(self, name) for name in ("limit", "limit_generated", "limit_pool")}
-        listed = (f"evaluation.{name} {n}" for name, n in limits.items() if n is not None)
-        return ", ".join(listed)
 
 
 class EmpatheticConfig(CommonConfig):

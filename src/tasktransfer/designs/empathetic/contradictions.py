@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tasktransfer.config.brought import find_used_names
+from tasktransfer.config.brought import find_name_conflicts
 from tasktransfer.core.validation import Problem, describe_unknown
 from tasktransfer.designs.empathetic.methods import (
     CLASSIFIERS,
@@ -45,12 +45,14 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
                 path = f"models[{index}].second_encoder"
                 yield from _check_family(path, model.second_encoder, "encoder", models)
                 if getattr(models.get(model.second_encoder), "second_encoder", None) is not None:
-                    remedy = "has a second encoder too: name a model without second_encoder"
-                    yield Problem(path, f"{model.second_encoder!r} {remedy}")
+                    problem = f"{model.second_encoder!r} has a second encoder, too."
+                    yield Problem(path, f"{problem} Name a model without second_encoder.")
     if "retrieval" in parts and not (parts["retrieval"] or parts.get("generation")):
-        yield Problem("retrieval", "is missing, and so is generation: give one of them")
+        yield Problem(
+            "retrieval", "The sections retrieval and generation are missing. Add one of them."
+        )
     yield from _check_evaluation(parts)
-    yield from find_used_names(parts.get("brought", ()), USED_NAMES)
+    yield from find_name_conflicts(parts.get("brought", ()), USED_NAMES)
     methods = {method for section in settings.values() for method in section.methods}
     for control in parts.get("controls", ()) if FAMILIES.keys() <= parts.keys() else ():
         of_labels = control in CONTROLS_OF_LABELS
@@ -59,8 +61,8 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
             what = CONTROLLED if of_labels else "ensembles"
             yield Problem(
                 "controls",
-                f"{control} is a control for {what}, which no setting has: add a method to "
-                "retrieval.methods or generation.methods, or remove the control",
+                f"{control} is a control for {what}, which no setting has. Add it to "
+                "retrieval.methods or generation.methods, or remove the control.",
             )
 
 
@@ -71,15 +73,15 @@ def _check_evaluation(parts: Parts) -> Iterator[Problem]:
     if parts.get("retrieval") and evaluation.limit and evaluation.limit < evaluation.block:
         yield Problem(
             "evaluation.limit",
-            f"is {evaluation.limit}, less than evaluation.block ({evaluation.block}), so no "
-            "block is left: raise the limit, or lower the block",
+            f"The value is {evaluation.limit}, which is less than evaluation.block "
+            f"({evaluation.block}), so that no block is left. Raise the limit, or lower the block.",
         )
     for index, pool in enumerate(evaluation.pools):
         if data and "R" in pool.split("+") and PAIRS not in data.releases:
             yield Problem(
                 f"evaluation.pools[{index}]",
-                f"{pool!r} needs reply pairs, and data.releases.{PAIRS} names no folder: "
-                "give one, or remove the pool",
+                f"{pool!r} needs reply pairs, but data.releases.{PAIRS} names no folder. Add "
+                "it, or remove the pool.",
             )
 
 
@@ -90,7 +92,8 @@ def _check_family(
         yield Problem(path, describe_unknown("model", name, tuple(models)))
     elif models[name].family != family:
         found = models[name].family
-        yield Problem(path, f"{name!r} is of family {found}: name a model of family {family}")
+        problem = f"{name!r} is of family {found}. Name a model of family {family}."
+        yield Problem(path, problem)
 
 
 def _check_setting(
@@ -111,9 +114,11 @@ def _check_setting(
                 path, describe_unknown("method", method, (*offered, CONTROLLED, "topicprepend-1"))
             )
         if method.startswith("ensemble") and parts.get("classifier") is None:
-            yield Problem(path, f"{method!r} needs the section classifier: give its model")
+            problem = f"{method!r} needs the section classifier. Add it with its model."
+            yield Problem(path, problem)
         if method.endswith("large") and section.large_model is None:
-            yield Problem(path, f"{method!r} needs {name}.large_model: name the larger model")
+            problem = f"{method!r} needs {name}.large_model. Add it with the larger model's name."
+            yield Problem(path, problem)
     ensembles = [method for method in section.methods if method.startswith("ensemble")]
     if ensembles:
         yield from _check_ensemble(name, section, ensembles[0], models, parts.get("classifier"))
@@ -127,14 +132,15 @@ def _check_prepend(path: str, method: str, model: Any, parts: Parts) -> Iterator
         labels = TOPIC_TASKS[topics.dataset].labels
     if labels and k > len(labels):
         yield Problem(
-            path, f"{method!r} prepends {k} labels, and there are {len(labels)}: lower it"
+            path,
+            f"{method!r} prepends {k} labels, but there are only {len(labels)}. Lower the number.",
         )
     positions = getattr(model and model.built, "positions", None)
     if positions is not None and model.max_length + k > positions:
         yield Problem(
             path,
-            f"{method!r} reads {model.max_length} tokens and {k} labels, and {model.name} has "
-            f"{positions} positions: raise its architecture.positions",
+            f"{method!r} reads {model.max_length} tokens and {k} labels, but {model.name} has "
+            f"{positions} positions. Raise its architecture.positions.",
         )
 
 
@@ -145,14 +151,14 @@ def _check_ensemble(
     path, joined, own = f"{name}.ensemble", models.get(section.ensemble), models.get(section.model)
     if joined is None or joined.second_encoder is None:
         if joined is not None or section.ensemble is None:
-            message = f"{method!r} needs a model whose second_encoder is the classifier: name one"
+            message = f"{method!r} needs a model whose second_encoder is the classifier. Name one."
             yield Problem(path, message)
         return
     if classifier and joined.second_encoder != classifier.model:
         yield Problem(
             path,
-            f"{joined.name!r} has the second_encoder {joined.second_encoder!r}, and "
-            f"classifier.model is {classifier.model!r}: name the same model in both",
+            f"{joined.name!r} has the second_encoder {joined.second_encoder!r}, but "
+            f"classifier.model is {classifier.model!r}. Name the same model in both.",
         )
     for key in ("checkpoint", "revision", "max_length", "architecture"):
         values = [getattr(model, key) for model in (joined, own) if model is not None]
@@ -160,6 +166,6 @@ def _check_ensemble(
             yield Problem(
                 path,
                 f"{joined.name!r} is Base with a second encoder, but its {key} differs from "
-                f"that of {section.model!r}: give both the same",
+                f"that of {section.model!r}. Give both the same value.",
             )
             return

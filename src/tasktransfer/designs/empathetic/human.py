@@ -23,7 +23,7 @@ from tasktransfer.files.data_files import read_csv_rows
 from tasktransfer.files.locations import format_location
 from tasktransfer.stats.bootstrap import Trainings, compute_mean_confidence
 from tasktransfer.stats.cells import NO_SEED
-from tasktransfer.stats.draws import compute_jackknife_scores, make_dialogue_units
+from tasktransfer.stats.draws import build_dialogue_units, compute_jackknife_scores
 
 RATINGS = ("model", "instance", "rater", "empathy", "relevance", "fluency")
 CHOICES = ("first", "second", "instance", "rater", "choice")
@@ -105,7 +105,7 @@ def _compute_interval(values: Sequence[int], contexts: Sequence[str]) -> tuple[f
     Contexts are left out in turn with all their ratings. Both ends are NaN for one context, and if
     the mean is the same whichever context is left out.
     """
-    units = make_dialogue_units(contexts)
+    units = build_dialogue_units(contexts)
     tally = units.sum_tally(np.array([(value, 1) for value in values], np.float64))
     resampled = compute_jackknife_scores(tally, lambda sums: sums[..., 0] / sums[..., 1])
     if units.count < 2 or np.ptp(resampled) < TINY:

@@ -66,7 +66,7 @@ def plan(config: EmpatheticConfig, revisions: Revisions) -> Plan:
             study.add_setting(setting)
         study.add_classifiers()
         study.add_brought(revisions)
-    return builder.plan()
+    return builder.build_plan()
 
 
 class _Seed:
@@ -264,7 +264,7 @@ class _Seed:
     ) -> None:
         spec = self.models[name or section.model]
         training = self.config.resolve_hyperparameters(setting, section)
-        stages = self.builder.stages(
+        stages = self.builder.build_stages(
             [*begin, *steps], self.data[ED], spec, training, self.seed, self.rounds
         )
         last = list(stages.values())[-1] if stages else None
@@ -277,7 +277,7 @@ class _Seed:
         evaluations = judge(outcome, data, method)
         model = last.model.name if last else spec.name
         about = {"setting": setting}
-        self.builder.add(
+        self.builder.add_run(
             Run(method, model, self.seed, about, outcome, evaluations, variant=setting)
         )
 
@@ -354,7 +354,7 @@ class _Seed:
             told = {**settings, "brought": {"name": name, "revision": revision}}
             judged = Evaluation(Outcome(()), self.data[ED], REPLY.name, ("bleu",), settings=told)
             about = {"setting": setting}
-            self.builder.add(
+            self.builder.add_run(
                 Run(name, BROUGHT, self.seed, about, Outcome(()), (judged,), variant=setting)
             )
 
@@ -371,11 +371,11 @@ class _Seed:
                     judged += self._as_prepended(fit)
                 name = {"emo": "fasttext-emotion", "topic": "fasttext-topic"}[what]
                 about = {"setting": "classifier"}
-                self.builder.add(Run(name, "fasttext", seed, about, fit, judged))
+                self.builder.add_run(Run(name, "fasttext", seed, about, fit, judged))
         if "ensemble-tuned" in methods:
             step = self._classifier("ensemble-tuned")
             assert step.model is not None and step.training is not None
-            (stage,) = self.builder.stages(
+            (stage,) = self.builder.build_stages(
                 [step], self.data[ED], step.model, step.training, seed, self.rounds
             ).values()
             outcome = Outcome((Start(stage),))
@@ -383,7 +383,7 @@ class _Seed:
                 Evaluation(outcome, self.data[ED], task, ("accuracy",)) for task in (EMOTION.name,)
             )
             about = {"setting": "classifier"}
-            self.builder.add(
+            self.builder.add_run(
                 Run("classifier-tuned", stage.model.name, seed, about, outcome, judged)
             )
 

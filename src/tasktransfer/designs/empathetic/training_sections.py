@@ -20,7 +20,7 @@ from tasktransfer.config.fields import (
     ModelName,
     Section,
 )
-from tasktransfer.config.training import FIDELITY_OF_FETA, OF_FETA
+from tasktransfer.config.training import ONLY_IN_TRANSFER, TRANSFER_SWITCHES
 from tasktransfer.core.specs import FAMILIES, Family
 
 
@@ -82,8 +82,8 @@ class EmpatheticModel(ModelConfig):
         checkpoint, longest = info.data.get("checkpoint"), info.data.get("max_length", 0)
         if architecture is not None and architecture.positions < longest:
             raise ValueError(
-                f"positions ({architecture.positions}) is smaller than max_length "
-                f"({longest}). Raise positions."
+                f"positions ({architecture.positions}) is smaller than max_length ({longest}). "
+                "Raise positions."
             )
         if checkpoint is not None and (checkpoint == BUILT) != (architecture is not None):
             wanted = (
@@ -110,13 +110,13 @@ class EmpatheticTraining(TrainingConfig):
     """Default hyperparameters of every training of the study; sections may override them."""
 
     without_effect: ClassVar[Mapping[str, str]] = {
-        "limit_test": "set evaluation.limit, evaluation.limit_generated or evaluation.limit_pool",
-        "task_weighting": "remove it, because no training mixes batches of several tasks",
-        "loss_on": "remove it, because no decoder is trained",
-        "fidelity.weighting_when_finetuning": "remove it, because no fine-tuning follows a "
+        "limit_test": "Set evaluation.limit, evaluation.limit_generated or evaluation.limit_pool",
+        "task_weighting": "Remove it, because no training mixes batches of several tasks",
+        "loss_on": "Remove it, because no decoder is trained",
+        "fidelity.weighting_when_finetuning": "Remove it, because no fine-tuning follows a "
         "training on several tasks",
-        "fidelity.repetition_penalty": "remove it, because evaluation.decoding sets the decoding",
-        **dict.fromkeys(FIDELITY_OF_FETA, OF_FETA),
+        "fidelity.repetition_penalty": "Remove it, because evaluation.decoding sets the decoding",
+        **dict.fromkeys(TRANSFER_SWITCHES, ONLY_IN_TRANSFER),
     }
 
     epochs: Epochs = Field(default=10, description="number of passes over the training set")

@@ -37,7 +37,7 @@ class KnownRun:
     @property
     def has_other_records(self) -> bool:
         """True if the tables were collected from other records than those of the plan."""
-        planned = {f"{node.path}/{RECORD}" for node in self.run.results_in}
+        planned = {f"{node.path}/{RECORD}" for node in self.run.result_nodes}
         return self.in_plan and bool(self.records) and self.records != planned
 
 
@@ -124,7 +124,7 @@ def _trace_nodes(
     """Return a run's trainings, its evaluated nodes and the nodes with its results, each once."""
     run, results = known.run, Path(study.config.results)
     if known.in_plan:
-        own: dict[str, Node] = {n.digest: n for n in (*run.stages, *run.judged, *run.results_in)}
+        own: dict[str, Node] = {n.digest: n for n in (*run.stages, *run.judged, *run.result_nodes)}
         for node in own.values():
             if node.digest not in nodes:
                 nodes[node.digest] = describe_node(study, node, instance)
@@ -153,7 +153,7 @@ def _find_state(
 def _find_score(known: KnownRun, nodes: Sequence[NodeFacts]) -> float | None:
     """Return the test score of a training's run on its own task; None for other runs."""
     record: Record | None = nodes[-1].content
-    if record is None or record["node"]["kind"] != "stage" or len(known.run.results_in) > 1:
+    if record is None or record["node"]["kind"] != "stage" or len(known.run.result_nodes) > 1:
         return None
     results = record["results"]
     named = [name for name in known.run.about.values() if isinstance(name, str) and name in results]

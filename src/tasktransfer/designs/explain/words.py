@@ -147,7 +147,7 @@ def refuse_words(
     if unknown:
         every = {name for values in names.values() for name in values}
         return ConfigError(
-            f"{file}: No {what} is named {unknown[0]!r}{suggest_name(unknown[0], every)}. Choose "
+            f"{file}: No {what} is named {unknown[0]!r}.{suggest_name(unknown[0], every)} Choose "
             f"from {known or 'no names'}."
         )
     advice = next(filter(None, (search.suggest(words) for search in searches)), "")

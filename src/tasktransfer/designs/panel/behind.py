@@ -47,7 +47,7 @@ def is_behind_expert(row: Mapping[str, Any], run: Run) -> bool:
 
 def is_training_used(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run uses a training of the row's kind."""
-    used = add_ancestors(run.results_in)
+    used = add_ancestors(run.result_nodes)
     return any(isinstance(node, Stage) and node.kind == row["kind"] for node in used)
 
 

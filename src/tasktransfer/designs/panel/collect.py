@@ -133,7 +133,7 @@ def _make_choice_rows(collected: Collected, run: Run) -> Iterator[Values]:
         rows = collected.rows(run.evaluations[0])
         groups, values = rows["cluster"].to_pylist(), rows["predicted_value"].to_pylist()
     elif run.method == SELECTION_ADAPTER:
-        table = collected.rows(run.results_in[0])
+        table = collected.rows(run.result_nodes[0])
         groups = table["cluster"].to_pylist()
         values = [float(answer[0]) for answer in table["prediction"].to_pylist()]
     else:
@@ -155,7 +155,7 @@ def make_few_shot_rows(frames: Frames) -> list[Values]:
 
 
 def _make_few_shot_row(collected: Collected, run: Run) -> Values:
-    table = collected.rows(run.results_in[0])
+    table = collected.rows(run.result_nodes[0])
     predicted, gold = (
         np.array([float(answer[0]) for answer in table[name].to_pylist()])
         for name in ("prediction", "gold")

@@ -8,11 +8,11 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from tasktransfer.config import CommonConfig, EndpointConfig, WholeData, fields
-from tasktransfer.config.brought import Brought, find_used_names
+from tasktransfer.config.brought import Brought, find_name_conflicts
 from tasktransfer.config.fields import DISTINCT, LIST, NOT_EMPTY, Count, Section
 from tasktransfer.config.models import check_unique_names
 from tasktransfer.core.specs import Training
-from tasktransfer.core.validation import Problem, describe_unknown, refuse
+from tasktransfer.core.validation import Problem, describe_unknown, raise_problems
 from tasktransfer.designs.panel.models_section import (
     PanelModel,
     PromptedRaters,
@@ -213,13 +213,13 @@ class PanelConfig(CommonConfig):
     def _check_labels(self) -> PanelConfig:
         wanted = self.pairs.labels == "labeller"
         if wanted and self.labeller is None:
-            remedy = "give the section, or set pairs.labels to given or made"
-            refuse([(".labeller", f"is missing, but pairs.labels is labeller: {remedy}")])
+            remedy = "Add it, or set pairs.labels to given or made."
+            problem = "The section is missing, but pairs.labels is labeller."
+            raise_problems([(".labeller", f"{problem} {remedy}")])
         if not wanted and self.labeller is not None:
-            remedy = "remove it, or set that to labeller"
-            refuse(
-                [(".labeller", f"has no effect if pairs.labels is {self.pairs.labels}: {remedy}")]
-            )
+            problem = f"The section has no effect, because pairs.labels is {self.pairs.labels}."
+            remedy = "Remove it, or set pairs.labels to labeller."
+            raise_problems([(".labeller", f"{problem} {remedy}")])
         return self
 
     @property
@@ -269,7 +269,8 @@ class PanelConfig(CommonConfig):
         if few_shot is not None:
             yield from _find_unknown("few_shot.sets", "rated set", few_shot.sets, rated)
             if not {"panel-mean", "single"} & {*parts.get("methods", METHODS)}:
-                yield Problem("few_shot", "needs panel-mean or single: add one to methods")
+                problem = "Few-shot transfer starts from panel-mean or single."
+                yield Problem("few_shot", f"{problem} Add one of them to methods.")
         if selection is not None and selection.domain not in parts.get("domains", domains):
             yield Problem(
                 "selection.domain",
@@ -285,16 +286,16 @@ class PanelConfig(CommonConfig):
         if training is not None and training.limit_test is not None and not tests:
             yield Problem(
                 "training.limit_test",
-                f"found {training.limit_test}, which has no effect without few_shot or selection: "
-                "remove it",
+                f"The value is {training.limit_test}, which has no effect without few_shot or "
+                "selection. Remove it.",
             )
-        yield from find_used_names(parts.get("brought", ()), RESERVED)
+        yield from find_name_conflicts(parts.get("brought", ()), RESERVED)
         yield from find_model_contradictions(parts)
         yield from _check_methods(parts)
         methods = parts.get("methods", ())
         if "leaky" in parts.get("controls", ()) and not {"single", "twin"} & {*methods}:
-            remedy = "leaky is compared with single and twin: add one of them to methods"
-            yield Problem("controls", remedy)
+            problem = "The control leaky is compared with single and twin."
+            yield Problem("controls", f"{problem} Add one of them to methods, or remove leaky.")
 
 
 def _check_methods(parts: Mapping[str, Any]) -> Iterator[Problem]:
@@ -302,13 +303,15 @@ def _check_methods(parts: Mapping[str, Any]) -> Iterator[Problem]:
     if parts.get("methods", METHODS):
         return
     if not parts.get("prompted") and not parts.get("brought"):
-        yield Problem("methods", "is empty, and no model is prompted or brought: name a method")
+        problem = "The list is empty, and prompted and brought are empty, too. Name a method."
+        yield Problem("methods", problem)
     for key in ("labeller", "selection"):
         if parts.get(key) is not None:
-            yield Problem(key, "has no effect without methods: remove it, or name a method")
+            problem = "The section has no effect without methods. Remove it, or name a method."
+            yield Problem(key, problem)
     if "exchanged" in parts.get("controls", ()):
-        remedy = "it repeats the first method: name a method, or remove exchanged"
-        yield Problem("controls", f"exchanged has no effect without methods, because {remedy}")
+        problem = "The control exchanged repeats the first method, but methods is empty."
+        yield Problem("controls", f"{problem} Name a method, or remove exchanged.")
 
 
 def _find_unknown(path: str, what: str, names: Any, known: tuple[str, ...]) -> Iterator[Problem]:

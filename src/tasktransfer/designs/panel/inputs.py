@@ -108,7 +108,7 @@ class Inputs:
             model = replace(model, reads="pair")
         training = self.config.resolve_hyperparameters(section)
         seed = self.config.seeds[0]
-        return self.builder.stages([step], self.filtered, model, training, seed)[step]
+        return self.builder.build_stages([step], self.filtered, model, training, seed)[step]
 
     def add_labeller(self) -> None:
         """Add a run for the labeller, so that it is in plans and tables."""
@@ -116,7 +116,7 @@ class Inputs:
             outcome = Outcome((Start(self.labeller),))
             seed = self.config.seeds[0]
             about: dict[str, Any] = {}
-            self.builder.add(Run("labeller", self.labeller.model.name, seed, about, outcome))
+            self.builder.add_run(Run("labeller", self.labeller.model.name, seed, about, outcome))
 
     @cached_property
     def pairs(self) -> Data:

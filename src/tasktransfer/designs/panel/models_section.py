@@ -12,8 +12,8 @@ from tasktransfer.config.fields import LIST
 from tasktransfer.config.prompted import (
     PromptedModelConfig,
     SeenField,
+    find_duplicate_names,
     find_model_problems,
-    find_repeated_names,
 )
 from tasktransfer.core.specs import Family
 from tasktransfer.core.validation import Problem
@@ -61,7 +61,7 @@ def find_model_contradictions(parts: Mapping[str, Any]) -> Iterator[Problem]:
         parts: key → validated part of the config.
     """
     entries: tuple[PromptedRater, ...] = parts.get("prompted", ())
-    yield from find_repeated_names(
+    yield from find_duplicate_names(
         entries, (*RESERVED, *(rater.name for rater in parts.get("brought", ())))
     )
     if (
@@ -70,16 +70,17 @@ def find_model_contradictions(parts: Mapping[str, Any]) -> Iterator[Problem]:
         and "Reddit" in parts.get("domains", ())
     ):
         problem = f"{REDDIT_SET} is partly training data if Reddit is a domain, but every item"
-        yield Problem("prompted", f"{problem} is prompted: remove the set, the domain or prompted")
+        remedy = f"Remove {REDDIT_SET}, the domain Reddit, or prompted."
+        yield Problem("prompted", f"{problem} is prompted. {remedy}")
     if "models" not in parts or "prompted" not in parts:
         return
     named = {model.name: model for model in parts["models"]}
-    hint = "add it to models as a decoder, or give an endpoint"
+    hint = "Add it to models as a decoder, or give an endpoint."
     for index, entry in enumerate(entries):
         yield from find_model_problems(f"prompted[{index}]", entry, named, hint)
     names = {entry.model for entry in entries}
     for index, model in enumerate(parts["models"]):
-        remedy = "add it to prompted, or remove it" if index else "name an encoder first"
+        remedy = "Add it to prompted, or remove it." if index else "Name an encoder first."
         if model.is_only_prompted and (index == 0 or model.name not in names):
             problem = f"{model.name!r} is a {model.family}, which the panel does not train"
-            yield Problem(f"models[{index}].family", f"{problem}: {remedy}")
+            yield Problem(f"models[{index}].family", f"{problem}. {remedy}")

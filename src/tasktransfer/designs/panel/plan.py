@@ -112,13 +112,13 @@ def plan(config: PanelConfig, revisions: Revisions) -> Plan:
     for seed in config.seeds:
         study = _Seed(inputs, seed)
         for run in study.runs():
-            builder.add(run)
+            builder.add_run(run)
         if seed == config.seeds[0]:
             rated = (*study.cosines(), *study.brought(revisions), *study.prompted())
             first = (*rated, *study.few_shot())
             for run in (*first, *study.selection()):
-                builder.add(run)
-    return builder.plan()
+                builder.add_run(run)
+    return builder.build_plan()
 
 
 def _name_of(step: Step, starts: tuple[Start, ...]) -> tuple[str, str]:
@@ -181,7 +181,7 @@ class _Seed:
     def _stages(self, steps: list[Step], model: ModelSpec) -> list[Stage]:
         training = self.config.resolve_hyperparameters(self.config.joint)
         data = self.inputs.pairs
-        stages = self.inputs.builder.stages(steps, data, model, training, self.seed)
+        stages = self.inputs.builder.build_stages(steps, data, model, training, self.seed)
         return [stages[step] for step in steps]
 
     def _whole(self, task: str, data: Data, domains: int = 1) -> Stage:
@@ -247,7 +247,7 @@ class _Seed:
     def prompted(self) -> Iterator[Run]:
         """Yield the runs of prompted models: an evaluation per rated set and prompt template."""
         for rater in self.config.prompted:
-            outcome = Outcome((), model=rater.spec(self.inputs.models))
+            outcome = Outcome((), model=rater.to_spec(self.inputs.models))
             judged = []
             for name in self.config.rated_sets:
                 card = get_task(self.inputs.name, name)
@@ -257,7 +257,7 @@ class _Seed:
                         "wording": index,
                         "prompt": compute_wording_digest(card, wording),
                         "rating": "expected",
-                        **rater.choose_settings(),
+                        **rater.get_evaluation_settings(),
                     }
                     settings = {"asked": asked}
                     judged.append(
@@ -334,7 +334,7 @@ class _Seed:
         )
         model = self.inputs.adapted if panel else self.inputs.plain
         training = self.config.resolve_hyperparameters(section)
-        (stage,) = self.inputs.builder.stages([step], data, model, training, draw).values()
+        (stage,) = self.inputs.builder.build_stages([step], data, model, training, draw).values()
         about = {"set": task, **drawn, "of": method}
         return Run(f"few-shot {method}", model.name, self.seed, about, Outcome((Start(stage),)))
 
@@ -368,7 +368,7 @@ class _Seed:
             )
             training = self.config.resolve_hyperparameters(self.config.experts)
             model = self.inputs.adapted
-            stages = self.inputs.builder.stages([step], data, model, training, self.seed)
+            stages = self.inputs.builder.build_stages([step], data, model, training, self.seed)
             outcome = Outcome((Start(stages[step]),))
             yield Run(SELECTION_ADAPTER, name, self.seed, about, outcome)
             if not section.cosine:

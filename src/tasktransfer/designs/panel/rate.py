@@ -45,7 +45,7 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
         ModelError, RecordError: an expert is missing, or has changed since its training.
     """
     from tasktransfer.evaluation.judge import predict_outcome_numbers  # noqa: PLC0415  # imports torch
-    from tasktransfer.jobs.node_jobs import places  # noqa: PLC0415
+    from tasktransfer.jobs.node_jobs import build_places  # noqa: PLC0415
 
     experts, others = _find_raters(study, seed)
     lines = list(read_json_lines(file))
@@ -67,7 +67,9 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
     def by(run: Run) -> list[float]:
         (asked,) = run.evaluations
         assert isinstance(asked.of, Outcome)
-        return predict_outcome_numbers(asked, asked.of, places(study, asked, threads), instances)
+        return predict_outcome_numbers(
+            asked, asked.of, build_places(study, asked, threads), instances
+        )
 
     ratings = {domain: by(run) for domain, run in experts.items()}
     alone = {name: by(run) for name, run in others.items()}

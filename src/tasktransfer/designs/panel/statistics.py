@@ -49,10 +49,10 @@ from tasktransfer.stats.clustered import (
     compare_raters,
     compute_percentile_interval,
     compute_reliability,
+    compute_split_half_agreement,
     compute_williams_test,
-    split_half,
 )
-from tasktransfer.stats.draws import Units, make_dialogue_units, sample_unit_weights
+from tasktransfer.stats.draws import Units, build_dialogue_units, sample_unit_weights
 from tasktransfer.stats.false_discovery import compute_q_values
 from tasktransfer.stats.shares import compute_wilson_interval
 
@@ -123,7 +123,7 @@ def build_rated_sets(frames: Frames) -> list[Rated]:
         for control, column in (("word-overlap", "overlap"), ("length", "response_words")):
             given[control, ""] = {0: own[column].to_numpy(float)}
         gold = own["gold"].to_numpy(float)
-        units = make_dialogue_units(own["context"].tolist())
+        units = build_dialogue_units(own["context"].tolist())
         sets.append(Rated(name, list(places), gold, units, given, domains))
     return sets
 
@@ -341,7 +341,7 @@ def make_ceilings(frames: Frames) -> Iterator[Line]:
     for one in frames.share(build_rated_sets):
         name, some = one.name, items[items["set"] == one.name]
         ratings = [list(of) for of in some["ratings"]]
-        agreement = split_half(ratings)
+        agreement = compute_split_half_agreement(ratings)
         reliable = compute_reliability(ratings, agreement)
         there = {control: control in one.methods for control in OF_CEILINGS}
         yield (

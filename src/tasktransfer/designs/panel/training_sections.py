@@ -9,7 +9,7 @@ from pydantic import Field
 
 from tasktransfer.config import TrainingConfig, fields
 from tasktransfer.config.fields import DISTINCT, LIST, NUMBER, Count, ModelName, Section
-from tasktransfer.config.training import FIDELITY_OF_FETA, OF_FETA
+from tasktransfer.config.training import ONLY_IN_TRANSFER, TRANSFER_SWITCHES
 from tasktransfer.core.specs import Decays
 
 Perturbation = Literal[
@@ -27,11 +27,11 @@ class PanelTraining(TrainingConfig):
     """Default hyperparameters of every training (section VI-C); sections may override them."""
 
     without_effect: ClassVar[Mapping[str, str]] = {
-        "loss_on": "remove it, because no decoder is trained",
-        "fidelity.repetition_penalty": "remove it, because nothing is generated",
-        "fidelity.selection_metrics": "remove it, because accuracy or Spearman's correlation "
+        "loss_on": "Remove it, because no decoder is trained",
+        "fidelity.repetition_penalty": "Remove it, because nothing is generated",
+        "fidelity.selection_metrics": "Remove it, because accuracy or Spearman's correlation "
         "selects the best round",
-        **dict.fromkeys(FIDELITY_OF_FETA, OF_FETA),
+        **dict.fromkeys(TRANSFER_SWITCHES, ONLY_IN_TRANSFER),
     }
     later: ClassVar[tuple[str, ...]] = tuple(
         key for key in TrainingConfig.later if key != "weight_decay"

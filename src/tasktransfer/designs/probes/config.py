@@ -22,9 +22,14 @@ from tasktransfer.config.fields import (
 from tasktransfer.config.model_sizes import find_depth
 from tasktransfer.config.models import check_unique_names
 from tasktransfer.config.renamed_keys import restore_old_names
-from tasktransfer.config.training import FIDELITY_OF_FETA, OF_FETA
+from tasktransfer.config.training import ONLY_IN_TRANSFER, TRANSFER_SWITCHES
 from tasktransfer.core.architecture import Architecture, ArchitectureKind
-from tasktransfer.core.validation import Problem, describe_unknown, refuse
+from tasktransfer.core.validation import (
+    Problem,
+    describe_unknown,
+    describe_wrong_value,
+    raise_problems,
+)
 from tasktransfer.designs.probes.facts import (
     CONTROL,
     EVERY,
@@ -75,9 +80,11 @@ class ArchitectureConfig(Section):
     def _fits(self) -> ArchitectureConfig:
         if self.kind == "transformer":
             if self.embedding != self.units:
-                refuse([(".embedding", f"found {self.embedding}, expected units, {self.units}")])
+                problem = f"The value is {self.embedding}, but units is {self.units}."
+                raise_problems([(".embedding", f"{problem} Give both the same value.")])
             if self.units % (2 * self.heads):
-                refuse([(".units", f"found {self.units}, expected a multiple of twice the heads")])
+                multiple = f"a multiple of {2 * self.heads}, twice the number of heads"
+                raise_problems([(".units", describe_wrong_value(self.units, multiple))])
         return self
 
     @property
@@ -123,36 +130,38 @@ class ProbedModel(ModelConfig):
     @model_validator(mode="after")
     def _check_architecture(self) -> ProbedModel:
         if (self.architecture is None) == (self.checkpoint == BUILT):
-            message = "give either an architecture or a checkpoint"
-            refuse([(".checkpoint", f"found {self.checkpoint!r}: {message}")])
+            problem = "A model needs either an architecture or a checkpoint."
+            raise_problems([(".checkpoint", f"{problem} Give one of the two.")])
         if self.architecture is not None and self.family != "encoder_decoder":
-            message = "an architecture is an encoder_decoder: write that, or name a checkpoint"
-            refuse([(".family", f"found {self.family!r}: {message}")])
+            problem = f"The family is {self.family!r}, but an architecture is an encoder_decoder."
+            raise_problems([(".family", f"{problem} Write encoder_decoder, or name a checkpoint.")])
         if self.architecture is not None and self.revision is not None:
-            message = "only hub names have revisions, and an architecture is built: remove it"
-            refuse([(".revision", f"found {self.revision!r}: {message}")])
+            problem = f"The value is {self.revision!r}, but only models on the hub have revisions."
+            raise_problems([(".revision", f"{problem} Remove the key.")])
         return self
 
     @model_validator(mode="after")
     def _check_layers(self) -> ProbedModel:
         if self.architecture is not None:
             given = self.model_fields_set & {"layers", "pooling"}
-            message = "only checkpoints have it, and an architecture is built: remove it"
-            refuse([(f".{key}", message) for key in sorted(given)])
+            message = "Only a model with a checkpoint can have this key. Remove it."
+            raise_problems([(f".{key}", message) for key in sorted(given)])
         if self.pooling == "first" and self.family == "decoder":
-            message = "a decoder's first token does not see the others: give last or mean"
-            refuse([(".pooling", f"found 'first': {message}")])
+            problem = "The value is 'first', but a decoder's first token does not see the others."
+            raise_problems([(".pooling", f"{problem} Write last or mean.")])
         depth = self.depth if self.layers is not None else None
         if self.layers == ALL and depth is None:
             message = (
-                f"the number of layers of {self.checkpoint} is unknown, because it has no readable "
-                "config.json on this disk: list the layers, such as [0, 6, 12]"
+                f"The number of layers of {self.checkpoint} is unknown, because it has no readable "
+                "config.json on this disk. List the layers, such as [0, 6, 12]."
             )
-            refuse([(".layers", message)])
+            raise_problems([(".layers", message)])
         if self.layers is not None and self.layers != ALL and depth is not None:
-            message = f"but {self.checkpoint} has layers 0 to {depth}: change it"
+            problem = f"but {self.checkpoint} has layers 0 to {depth}. Choose one of these."
             places = [(n, layer) for n, layer in enumerate(self.layers) if layer > depth]
-            refuse([(f".layers[{n}]", f"found {layer}, {message}") for n, layer in places])
+            raise_problems(
+                [(f".layers[{n}]", f"The value is {layer}, {problem}") for n, layer in places]
+            )
         return self
 
     @property
@@ -176,18 +185,18 @@ class ProbesTraining(TrainingConfig):
     """Hyperparameters of training on the next utterance."""
 
     without_effect: ClassVar[Mapping[str, str]] = {
-        "task_weighting": "remove it, because no training mixes batches of several tasks",
-        "loss_on": "remove it, because no decoder is trained",
-        "head_learning_rate": "remove it, because the models have no task heads",
-        "gradient_checkpointing": "remove it, because the models do not use transformers",
-        "fidelity.scoring": "remove it, because there is one way to compute BLEU",
-        "fidelity.backbone_dropout": "set models[].architecture.dropout",
-        "fidelity.head_init": "remove it, because the models have no task heads",
-        "fidelity.selection_metrics": "remove it, because BLEU selects the best round",
-        "fidelity.repetition_penalty": "remove it, because built models generate without one",
-        "fidelity.weighting_when_finetuning": "remove it, because no fine-tuning follows a "
+        "task_weighting": "Remove it, because no training mixes batches of several tasks",
+        "loss_on": "Remove it, because no decoder is trained",
+        "head_learning_rate": "Remove it, because the models have no task heads",
+        "gradient_checkpointing": "Remove it, because the models do not use transformers",
+        "fidelity.scoring": "Remove it, because there is one way to compute BLEU",
+        "fidelity.backbone_dropout": "Set models[].architecture.dropout",
+        "fidelity.head_init": "Remove it, because the models have no task heads",
+        "fidelity.selection_metrics": "Remove it, because BLEU selects the best round",
+        "fidelity.repetition_penalty": "Remove it, because built models generate without one",
+        "fidelity.weighting_when_finetuning": "Remove it, because no fine-tuning follows a "
         "training on several tasks",
-        **dict.fromkeys(FIDELITY_OF_FETA, OF_FETA),
+        **dict.fromkeys(TRANSFER_SWITCHES, ONLY_IN_TRANSFER),
     }
 
     epochs: Epochs = Field(default=25, description="number of passes over the training set")
@@ -295,18 +304,21 @@ class ProbesConfig(CommonConfig):
             if not where:
                 yield Problem(f"probes.tasks[{index}]", describe_unknown("probe", name, NAMES))
             elif "corpora" in parts and not {*where} & {*parts["corpora"]}:
-                told = f"{name!r} is a probe of {where[0]}, which is not in corpora: add it there"
-                yield Problem(f"probes.tasks[{index}]", f"{told}, or remove the probe")
+                problem = f"{name!r} is a probe of {where[0]}, which is not in corpora."
+                remedy = f"Add {where[0]} to corpora, or remove the probe."
+                yield Problem(f"probes.tasks[{index}]", f"{problem} {remedy}")
         for index, corpus in enumerate(parts.get("corpora", ()) if probes.tasks != ALL else ()):
             names = [probe.name for probe in EVERY if probe.corpus == corpus]
             if not {*names} & {*probes.tasks}:
-                told = f"probes.tasks names no probe of {corpus}: add one of {', '.join(names)}"
-                yield Problem(f"corpora[{index}]", f"{told}, or remove the corpus")
+                remedy = f"Add one of {', '.join(names)}, or remove the corpus."
+                problem = f"probes.tasks names no probe of {corpus}. {remedy}"
+                yield Problem(f"corpora[{index}]", problem)
         for index, snapshot in enumerate(probes.snapshots if probes.snapshots != ALL else ()):
             if training and isinstance(snapshot, int) and snapshot > training.epochs:
                 yield Problem(
                     f"probes.snapshots[{index}]",
-                    f"found {snapshot}, but there are {training.epochs} epochs (training.epochs)",
+                    f"The value is {snapshot}, but training.epochs is {training.epochs}. Choose a "
+                    "smaller number.",
                 )
 
     def select_probes(self, corpus: str) -> tuple[Probe, ...]:

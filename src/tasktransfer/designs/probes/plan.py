@@ -58,13 +58,13 @@ def plan(config: ProbesConfig, revisions: Revisions) -> Plan:
             training = _build_training(config, model)
             for seed in config.seeds:
                 steps = make_training_step(corpus, config.probes.measure, rounds)
-                (stage,) = builder.stages(steps, read, spec, training, seed).values()
+                (stage,) = builder.build_stages(steps, read, spec, training, seed).values()
                 for name, at in _list_snapshots(config):
                     asked = {"representation": config.probes.representation}
                     fit = _fit("probes", labels, probes, config, asked, Start(stage, at))
                     replies = _plan_reply_evaluation(stage, at, read, config)
                     _add(builder, probes, fit, name, spec.name, seed, replies)
-    return builder.plan()
+    return builder.build_plan()
 
 
 def _list_readings(model: ProbedModel, spec: ModelSpec) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -195,7 +195,7 @@ def _add(
 ) -> None:
     for probe in probes:
         about = {"corpus": probe.corpus, "probe": probe.name}
-        builder.add(Run(method, model, seed, about, fit, evaluations))
+        builder.add_run(Run(method, model, seed, about, fit, evaluations))
 
 
 def _plan_reply_evaluation(

@@ -51,7 +51,7 @@ class Broken:
     what: str
 
     def __str__(self) -> str:
-        return f"{self.what}, against the challenge's rule {self.rule!r}: {MEANING[self.rule]}"
+        return f"{self.what}, against the challenge's rule {self.rule!r} ({MEANING[self.rule]})"
 
 
 # --- runs and records ----------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def list_forbidden_keys(study: Any) -> dict[str, str]:
         return {}
     messages: dict[str, str] = {}
     for path, rule, remedy in _find_refusals(study):
-        messages.setdefault(path, f"{rule}; {remedy}")
+        messages.setdefault(path, f"{rule}. {remedy}.")
     return messages
 
 
@@ -175,11 +175,15 @@ Refusal = tuple[str, Broken, str]
 def _find_refusals(study: Any) -> Iterator[Refusal]:
     free = "rules: free allows it, but its records cannot be submitted"
     if _get(study, "data", "few_sample") is False:
-        yield "data.few_sample", Broken(FEW_SAMPLE, "found false"), f"set it to true ({free})"
+        yield (
+            "data.few_sample",
+            Broken(FEW_SAMPLE, "The value is false"),
+            f"Set it to true ({free})",
+        )
     limit = _get(study, "training", "limit_test")
     if limit is not None:
-        what = Broken(WHOLE_TEST, f"found {limit!r}")
-        yield "training.limit_test", what, f"remove it ({free})"
+        what = Broken(WHOLE_TEST, f"The value is {limit!r}")
+        yield "training.limit_test", what, f"Remove it ({free})"
     for dataset in DATASETS:
         section, path = _get(study, "datasets", dataset), f"datasets.{dataset}"
         for role in ("tasks", "sources", "targets"):
@@ -192,7 +196,7 @@ def _find_refusals(study: Any) -> Iterator[Refusal]:
                 )
             source = _get(pair, "source")
             if source is not None and source == _get(pair, "target"):
-                yield f"{path}.pairs[{index}]", _report_self_source(source), "name another source"
+                yield f"{path}.pairs[{index}]", _report_self_source(source), "Name another source"
     for index, item in enumerate(_list(study, "multi_source", "named")):
         yield from _find_named_refusals(f"multi_source.named[{index}]", item)
     if _get(study, "multi_source", "mode") == "auto":
@@ -201,7 +205,7 @@ def _find_refusals(study: Any) -> Iterator[Refusal]:
             studied = _get(study, "datasets", dataset) is not None
             if studied and isinstance(count, int) and count >= len(DATASETS[dataset].tasks):
                 what = _report_excess_sources(dataset, "a target", count)
-                yield "multi_source.sources_per_target", what, "reduce it"
+                yield "multi_source.sources_per_target", what, "Reduce it"
 
 
 def _find_named_refusals(path: str, item: Any) -> Iterator[Refusal]:
@@ -213,20 +217,20 @@ def _find_named_refusals(path: str, item: Any) -> Iterator[Refusal]:
         yield (
             f"{path}.sources",
             _report_excess_sources(dataset, target, len(sources)),
-            "remove some",
+            "Remove some",
         )
     yield from _find_foreign_refusals(dataset, target, f"{path}.target")
     for index, source in enumerate(sources):
         yield from _find_foreign_refusals(dataset, source, f"{path}.sources[{index}]")
         if source == target:
-            yield f"{path}.sources[{index}]", _report_self_source(source), "remove it"
+            yield f"{path}.sources[{index}]", _report_self_source(source), "Remove it"
 
 
 def _find_foreign_refusals(dataset: str, name: Any, path: str) -> Iterator[Refusal]:
     """Yield a refusal if a task belongs to another dataset; unknown names are ignored here."""
     elsewhere = isinstance(name, str) and any(name in each.tasks for each in DATASETS.values())
     if elsewhere and name not in DATASETS[dataset].tasks:
-        yield path, _report_foreign_task(dataset, name), f"use tasks of {dataset}"
+        yield path, _report_foreign_task(dataset, name), f"Use tasks of {dataset}"
 
 
 def _get(value: Any, *keys: str) -> Any:

@@ -24,7 +24,7 @@ from tasktransfer.config import CommonConfig, EndpointConfig
 from tasktransfer.config.fields import DISTINCT, LIST, Seeds
 from tasktransfer.config.models import check_unique_names
 from tasktransfer.config.recipes import find_recipe
-from tasktransfer.config.training import OF_ROUNDS
+from tasktransfer.config.training import ROUND_KEYS
 from tasktransfer.core.references import REFERENCES
 from tasktransfer.core.specs import ModelSpec, Reads, Rounds, Training
 from tasktransfer.core.validation import Problem
@@ -320,14 +320,14 @@ class TransferConfig(CommonConfig):
             Rounds(section.round_updates, section.patience),
         )
 
-    def content(self) -> dict[str, Any]:
+    def build_digest_content(self) -> dict[str, Any]:
         """Return the content as for any config, with ``training`` by dataset as in the stages."""
         training = {
             each.name: self.get_training_hyperparameters(each.name).identity
             for each in self.datasets
         }
         datasets = [asdict(each) for each in self.datasets]
-        content = super().content()
+        content = super().build_digest_content()
         # These keys came later.
         _drop_defaults(content["multi_source"], choose_by="dev")
         for model in content["models"]:
@@ -345,7 +345,7 @@ class TransferConfig(CommonConfig):
                 del content[key]
         if set(content["checkpoints"]["keep"]) == set(STAGE_KINDS):  # all; one kind was added later
             content["checkpoints"]["keep"] = STAGE_KINDS[:-1]
-        followed = ("recipe", *OF_ROUNDS)
+        followed = ("recipe", *ROUND_KEYS)
         more = {key: value for key in followed if (value := getattr(self.training, key))}
         return content | {"datasets": datasets, "training": training | more}
 

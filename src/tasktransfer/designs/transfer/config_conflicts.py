@@ -19,13 +19,17 @@ from tasktransfer.designs.transfer.pairs import Asked, across, find_cross_datase
 from tasktransfer.designs.transfer.prompted_section import find_hidden_texts, find_prompted_problems
 from tasktransfer.designs.transfer.runs import BASELINE
 
+_NO_TRANSFERS = "The study trains baselines only. Remove the key, or add an algorithm."
+
 
 def find_contradictions(parts: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield all conflicts between sections of a config; ``parts`` has the valid sections."""
     datasets: tuple[DatasetConfig, ...] = parts.get("datasets", ())
     asked = Asked(*(parts.get(key) for key in ("pairs", "sources", "targets")))
     if isinstance(asked.pairs, tuple) and (asked.sources or asked.targets):
-        yield Problem("pairs", "cannot be combined with sources and targets: remove one")
+        yield Problem(
+            "pairs", "The key cannot be combined with sources or targets. Remove one of them."
+        )
     problems: list[Problem] = []
     if datasets:
         datasets, problems = across(asked, datasets)
@@ -44,7 +48,8 @@ def find_contradictions(parts: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _find_check_problems(parts, algorithms)
     if parts.get("learning_curve") and not trains:
         yield Problem(
-            "learning_curve", "has no effect if no model is trained: remove it, or train a model"
+            "learning_curve",
+            "The key has no effect if no model is trained. Remove it, or train a model.",
         )
     if parts.get("baseline_seeds"):
         yield from _find_missing_baseline_seeds(parts["baseline_seeds"], parts.get("seeds", ()))
@@ -71,15 +76,21 @@ def find_contradictions(parts: Mapping[str, Any]) -> Iterator[Problem]:
 def _find_untrained_problems(parts: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield problems of a study that trains no model: it must prompt one, and compares nothing."""
     if not parts.get("prompted", True):
-        message = "names no model, and nothing is prompted: add a model, or an endpoint to prompted"
+        message = (
+            "The study names no model to train or to prompt. Add a model, or add an endpoint to "
+            "prompted."
+        )
         if parts["models"]:
-            message = "none is trained or prompted: remove trained: false, or add one to prompted"
+            message = (
+                "No model is trained or prompted. Remove trained: false, or add a model to "
+                "prompted."
+            )
         yield Problem("models", message)
     elif parts.get("references"):
         yield Problem(
             "references",
-            f"found [{', '.join(parts['references'])}], but no model is trained, so there is no "
-            "baseline to compare them with: remove it, or train a model",
+            f"The value is [{', '.join(parts['references'])}], but no model is trained, so there "
+            "is no baseline to compare it with. Remove the key, or train a model.",
         )
 
 
@@ -89,37 +100,40 @@ def _find_missing_pairs(datasets: tuple[DatasetConfig, ...], asked: Asked) -> It
         if getattr(asked, key) == ():
             yield Problem(
                 key,
-                "is empty, but transfer algorithms need a source: name one, or set algorithms: "
-                "[baseline]",
+                "The list is empty, but transfer algorithms need a source. Name a source, or set "
+                "algorithms: [baseline].",
             )
             return
     for dataset in datasets if asked.is_open else ():
         if not dataset.pairs:
             yield Problem(
                 f"datasets.{dataset.name}",
-                "has no pair of a source and another task as its target: name two tasks or more, "
-                "or set algorithms: [baseline]",
+                "The dataset has no pair of a source and another task as its target. Name two or "
+                "more tasks, or set algorithms: [baseline].",
             )
 
 
 def _find_race_problems(parts: Mapping[str, Any], algorithms: tuple[str, ...]) -> Iterator[Problem]:
     if algorithms == (BASELINE,):
-        yield Problem("racing", "has no effect on baselines alone: remove it, or add an algorithm")
+        yield Problem("racing", _NO_TRANSFERS)
     last, seeds = parts["racing"].seeds[-1], parts.get("seeds", ())
     if last > len(seeds):
         yield Problem(
             "racing.seeds",
-            f"its last round has {last} seeds, and seeds has {len(seeds)}: set seeds: {last}",
+            f"The last round has {last} seeds, but the study has only {len(seeds)}. Set seeds: "
+            f"{last}.",
         )
     if parts.get("controls"):
         yield Problem(
-            "racing", "cannot be combined with controls, which run for every pair: remove one"
+            "racing",
+            "Racing cannot be combined with controls, which run for every pair. Remove one of the "
+            "two.",
         )
     if "multi_source" in parts and parts["multi_source"].mode == "auto":
         yield Problem(
             "racing",
-            "cannot be combined with multi_source.mode: auto, which chooses from all pairs: set "
-            "mode to named or off, or remove racing",
+            "Racing cannot be combined with multi_source.mode: auto, which chooses from all pairs. "
+            "Set mode to named or off, or remove racing.",
         )
 
 
@@ -128,18 +142,17 @@ def _find_check_problems(
 ) -> Iterator[Problem]:
     """Yield keys without which baselines cannot be checked, and keys that need all transfers."""
     if algorithms == (BASELINE,):
-        yield Problem(
-            "check_baselines", "has no effect on baselines alone: remove it, or add an algorithm"
-        )
+        yield Problem("check_baselines", _NO_TRANSFERS)
     if not parts.get("references", True):
         yield Problem(
             "check_baselines",
-            "compares baselines with references, but there are none: add references: "
-            "[most_frequent, tfidf_logistic]",
+            "The check compares baselines with references, but the study has none. Add references: "
+            "[most_frequent, tfidf_logistic].",
         )
     if "multi_source" in parts and parts["multi_source"].mode != "off":
         yield Problem(
-            "check_baselines", "cannot be combined with multi_source: set multi_source.mode: off"
+            "check_baselines",
+            "The check cannot be combined with multi_source. Set multi_source.mode: off.",
         )
 
 
@@ -150,8 +163,8 @@ def _find_missing_baseline_seeds(
     if missing:
         yield Problem(
             "baseline_seeds",
-            f"does not contain {', '.join(missing)} of seeds: add it, because transfers start from "
-            "the baselines of their own seeds",
+            f"The list does not contain {', '.join(missing)} of seeds, but transfers start from "
+            "the baselines with their own seeds. Add it.",
         )
 
 
@@ -162,12 +175,13 @@ def _find_budget_problems(
     if training.recipe and resolve_switches(training.fidelity)[0] != "default":
         yield Problem(
             "training.recipe",
-            "cannot be combined with fidelity: paper or tlidb, which have their own: remove one",
+            "A recipe cannot be combined with fidelity: paper or tlidb, which have their own "
+            "hyperparameters. Remove one of the two.",
         )
     if training.updates is not None:
         for key in ("epochs", "min_updates"):
             if key in training.keys_in_file:
-                message = "cannot be combined with updates, which replace it: remove one"
+                message = "The key cannot be combined with updates, which replace it. Remove one."
                 yield Problem(f"training.{key}", message)
         return
     if training.recipe and not training.has_own_budget:
@@ -175,7 +189,7 @@ def _find_budget_problems(
     epochs = training.epochs
     missing = [d.name for d in datasets if isinstance(epochs, dict) and d.name not in epochs]
     for name in missing:
-        yield Problem("training.epochs", f"has no value for {name}: add {name}: 20")
+        yield Problem("training.epochs", f"The key has no value for {name}. Add {name}: 20.")
 
 
 def _find_rate_without_heads(
@@ -190,8 +204,8 @@ def _find_rate_without_heads(
     ):
         yield Problem(
             "training.head_learning_rate",
-            "has no effect, because no encoder is trained and other families have no heads: "
-            "remove it",
+            "The key has no effect, because only encoders have heads, and no encoder is trained. "
+            "Remove it.",
         )
 
 
@@ -199,6 +213,6 @@ def _find_missing_checkpoints(checkpoints: CheckpointConfig) -> Iterator[Problem
     if "baseline" not in checkpoints.keep:
         yield Problem(
             "checkpoints.keep",
-            f"found [{', '.join(checkpoints.keep)}] without 'baseline', which pretrain_finetune "
-            "starts from: add it",
+            f"The value is [{', '.join(checkpoints.keep)}], but pretrain_finetune starts from the "
+            "checkpoints of 'baseline'. Add it.",
         )

@@ -35,7 +35,7 @@ class TransferData(DataConfig):
     def get_release(self, dataset: str) -> str:
         return self.releases.get(dataset, self.release)
 
-    def generates(self, dataset: str) -> bool:
+    def is_generated(self, dataset: str) -> bool:
         return self.generated and dataset not in self.releases
 
 
@@ -149,7 +149,7 @@ class TransferModel(ModelConfig):
         family = info.data.get("family", "encoder")
         if family != "encoder" and reads != "pooler":
             raise ValueError(
-                f"found {reads!r}, but models of family {family} have no task heads. Remove "
+                f"The value is {reads!r}, but models of family {family} have no task heads. Remove "
                 "the key."
             )
         return reads

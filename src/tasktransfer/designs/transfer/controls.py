@@ -66,7 +66,7 @@ def self_transfer(sources: Tasks, target: str, usual: Usual) -> list[Step]:
 
 def longer_baseline(sources: Tasks, target: str, usual: Usual) -> list[Step]:
     """Train on the target alone with twice the budget; the best round is chosen among all."""
-    training = usual.training.lengthen(LONGER)
+    training = usual.training.multiply_budget(LONGER)
     return [replace(_build_step(target), training=training)]
 
 

@@ -14,10 +14,11 @@ from tasktransfer.config.fields import DISTINCT, LIST, Section
 from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.core.validation import (
     Problem,
+    describe_unknown,
+    describe_wrong_value,
     extend_path,
     list_problems,
-    refuse,
-    show,
+    raise_problems,
 )
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.declared.section import Declaration, is_declaration
@@ -81,11 +82,11 @@ class DatasetConfig:
 def validate_datasets(sections: Any) -> tuple[DatasetConfig, ...]:
     """Validate every section with the names of its own dataset."""
     if not isinstance(sections, dict):
-        refuse([("", f"found {show(sections)}, expected a mapping (key: value)")])
+        raise_problems([("", describe_wrong_value(sections, "a mapping (key: value)"))])
     problems: list[tuple[str, str]] = []
     configs = []
     if not sections:
-        problems.append(("", f"is empty: name at least one of {', '.join(DATASETS)}"))
+        problems.append(("", f"The section is empty. Name at least one of {', '.join(DATASETS)}."))
     for name, value in sections.items():
         path = f"datasets.{name}"
         if name not in DATASETS:
@@ -100,7 +101,7 @@ def validate_datasets(sections: Any) -> tuple[DatasetConfig, ...]:
             configs.append(_build_dataset_config(name, section))
             inner = _find_pairing_problems(path, section, configs[-1].tasks)
         problems += [(p.path.removeprefix("datasets"), p.message) for p in inner]
-    refuse(problems)
+    raise_problems(problems)
     return tuple(configs)
 
 
@@ -110,9 +111,8 @@ def _list_dataset_problems(name: str, value: Any) -> list[tuple[str, str]]:
     It is either a declaration that cannot be read, or not a declaration.
     """
     if not is_declaration(value):
-        hint = suggest_name(name, DATASETS) or " (for a dataset of your own, give its files)"
-        listed = ", ".join(DATASETS)
-        return [(f".{name}", f"unknown dataset {show(name)}{hint}; expected one of {listed}")]
+        hint = "" if suggest_name(name, DATASETS) else "Give the files of a dataset of your own."
+        return [(f".{name}", describe_unknown("dataset", name, tuple(DATASETS), hint))]
     declared = {key: of for key, of in value.items() if key not in PairsSection.model_fields}
     try:
         Declaration.model_validate(declared)
@@ -147,13 +147,13 @@ def _find_pairing_problems(
 
     def find_unstudied_task(path: str, name: str) -> Iterator[Problem]:
         if name not in tasks:
-            yield Problem(path, f"{name!r} is not studied: add it to {dataset_path}.tasks")
+            yield Problem(path, f"{name!r} is not in {dataset_path}.tasks. Add it there.")
 
     for role, names in (("sources", section.sources), ("targets", section.targets)):
         if names != ALL and section.pairs is not None:
             yield Problem(
                 extend_path(dataset_path, role),
-                "cannot be combined with pairs, which replace it: remove one",
+                "The key cannot be combined with pairs, which replace it. Remove one of the two.",
             )
         elif names != ALL:
             for index, name in enumerate(names):
@@ -167,8 +167,8 @@ def _find_pairing_problems(
         if pair.source == pair.target:
             yield Problem(
                 path,
-                f"source and target are the same task, {pair.target!r}: a task cannot be its own "
-                "source",
+                f"The source and the target are the same task, {pair.target!r}. Choose another "
+                "source.",
             )
 
 

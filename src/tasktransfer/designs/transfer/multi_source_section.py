@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 from tasktransfer.config import ALL
 from tasktransfer.config.fields import DISTINCT, LIST, Count, Section
 from tasktransfer.core.specs import Family
-from tasktransfer.core.validation import Problem, extend_path, show
+from tasktransfer.core.validation import Problem, extend_path, format_value
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.names import DatasetName, OneOf, TaskName, TaskNames, get_tasks
 from tasktransfer.designs.transfer.algorithms import BANDITS, TRANSFER_ALGORITHMS
@@ -109,19 +109,21 @@ def find_multi_source_problems(
         yield from _check_named_target(item, datasets, extend_path("multi_source.named", index))
     if section.mode == "named" and not section.named:
         yield Problem(
-            "multi_source.named", "is empty though mode is named: add a target, or set mode to off"
+            "multi_source.named",
+            "The list is empty, but mode is named. Add a target, or set mode to off.",
         )
     if section.mode != "off" and algorithms and not section.transfers(algorithms):
         yield Problem(
             "multi_source.algorithms",
-            f"found {show(section.algorithms)}, which leaves no transfer algorithm: name one of "
-            f"{', '.join(TRANSFER_ALGORITHMS)}",
+            f"The value is {format_value(section.algorithms)}, which leaves no transfer algorithm. "
+            f"Name one of {', '.join(TRANSFER_ALGORITHMS)}.",
         )
     if section.mode == "auto":
         if algorithms == ("baseline",):
             yield Problem(
                 "multi_source.mode",
-                "auto picks from transfer results, but algorithms has none: add one",
+                "The value is auto, which chooses from results of transfer, but the study has no "
+                "transfer algorithm. Add one to algorithms.",
             )
         for dataset in datasets:
             yield from _check_requested_counts(section, dataset)
@@ -140,16 +142,18 @@ def find_chooser_problems(
         return
     problem = None
     if name == "random":
-        problem = "which does not rank sources: name another selector"
+        problem = "which does not rank sources. Name another selector"
     elif name not in selectors:
-        problem = "which is not in selectors: add it there"
+        problem = "which is not in selectors. Add it to selectors"
     elif families.isdisjoint(SELECTORS[name].families):
         problem = (
             f"which is defined for the families {', '.join(SELECTORS[name].families)}, but the "
-            "study trains no model of these: name another selector"
+            "study trains no model of these. Name another selector"
         )
     if problem:
-        yield Problem("multi_source.choose_by", f"found {show(name)}, {problem}, or use dev")
+        yield Problem(
+            "multi_source.choose_by", f"The value is {format_value(name)}, {problem}, or write dev."
+        )
 
 
 def _check_named_target(
@@ -158,7 +162,8 @@ def _check_named_target(
     if datasets and item.dataset not in {dataset.name for dataset in datasets}:
         yield Problem(
             extend_path(path, "dataset"),
-            f"{item.dataset!r} is not studied: add it to datasets, or remove this target",
+            f"{item.dataset!r} is not a dataset of the study. Add it to datasets, or remove this "
+            "target.",
         )
     places = [(extend_path(path, "target"), item.target)]
     places += [
@@ -169,11 +174,11 @@ def _check_named_target(
             home = next(name for name in DATASETS if task in get_tasks(name))
             yield Problem(
                 key_path,
-                f"{task!r} is a task of {home}, not of {item.dataset}, and a study never mixes "
-                "datasets: use tasks of one",
+                f"{task!r} is a task of {home}, not of {item.dataset}, but the sources and the "
+                "target of a run belong to one dataset. Choose tasks of one dataset.",
             )
         elif key_path != places[0][0] and task == item.target:
-            message = f"{task!r} is the target itself: a task cannot be its own source"
+            message = f"{task!r} is the target, which cannot be its own source. Remove it."
             yield Problem(key_path, message)
 
 
@@ -185,12 +190,12 @@ def _check_requested_counts(
     if len(targets) < section.targets_per_dataset:
         yield Problem(
             "multi_source.targets_per_dataset",
-            f"found {section.targets_per_dataset}, but {dataset.name} has {len(targets)} targets: "
-            "give a smaller number",
+            f"The value is {section.targets_per_dataset}, but {dataset.name} has {len(targets)} "
+            "targets. Write a smaller number.",
         )
     if section.sources_per_target > most:
         yield Problem(
             "multi_source.sources_per_target",
-            f"found {section.sources_per_target}, but a target of {dataset.name} has at most "
-            f"{most} sources: give a smaller number",
+            f"The value is {section.sources_per_target}, but a target of {dataset.name} has at "
+            f"most {most} sources. Write a smaller number.",
         )

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from tasktransfer.config.fields import DISTINCT, LIST, Section, Text
 from tasktransfer.core.suggestions import suggest_name
-from tasktransfer.core.validation import Problem, extend_path, show
+from tasktransfer.core.validation import Problem, extend_path, format_value
 from tasktransfer.datasets import as_seen_from, resolve_task
 from tasktransfer.designs.transfer.algorithms import BANDITS
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
@@ -88,7 +88,9 @@ def across(
         replace(section, pairs=tuple(by_target.get(section.name, ()))) for section in datasets
     )
     if not by_target and not problems and () not in (asked.pairs, asked.sources):
-        problems.append(Problem("targets", "leave no source beside a target: name another task"))
+        problems.append(
+            Problem("targets", "No target has a source other than itself. Name another task.")
+        )
     return found, problems
 
 
@@ -115,12 +117,13 @@ def find_cross_dataset_problems(
         yield Problem(
             "algorithms",
             f"{', '.join(joint)} trains source and target together, but some pairs combine two "
-            "datasets: use [baseline, pretrain_finetune], or sources of the target's dataset",
+            "datasets. Use [baseline, pretrain_finetune], or sources of the target's dataset.",
         )
     if mode != "off":
         yield Problem(
             "multi_source.mode",
-            f"found {show(mode)}, but some pairs combine two datasets: set it to off",
+            f"The value is {format_value(mode)}, but some pairs combine two datasets. Set it to "
+            "off.",
         )
 
 
@@ -149,13 +152,12 @@ def _match_pattern(
     ]
     if not found:
         names = [f"{dataset}/{task}" for dataset, task in studied]
-        hint = suggest_name(pattern, names) or f"; studied are {', '.join(names[:6])}"
-        problems.append(
-            Problem(path, f"{pattern!r} is not a task of the study{hint}: add it to datasets")
-        )
+        hint = suggest_name(pattern, names) or f" Its tasks are {', '.join(names[:6])}."
+        message = f"{pattern!r} is not a task of the study.{hint} Add it to datasets."
+        problems.append(Problem(path, message))
     elif not home and name != "*" and len(found) > 1:
-        both = ", ".join(f"{dataset}/{task}" for dataset, task in found)
-        problems.append(Problem(path, f"{pattern!r} is a task of several datasets: write {both}"))
+        both = " or ".join(f"{dataset}/{task}" for dataset, task in found)
+        problems.append(Problem(path, f"{pattern!r} is a task of several datasets. Write {both}."))
     return found
 
 

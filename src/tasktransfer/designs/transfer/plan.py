@@ -44,7 +44,7 @@ from tasktransfer.designs.transfer.stage_names import derive_stage_kind, format_
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.selection.methods import SELECTORS
-from tasktransfer.selection.nodes import Studied, plan_selector_runs
+from tasktransfer.selection.nodes import StudyPairs, plan_selector_runs
 
 
 def build(
@@ -81,26 +81,26 @@ def build(
             continue
         if config.rules == "challenge":
             refuse_forbidden(config, wanted)
-        builder.add(_run(builder, given, wanted))
+        builder.add_run(_run(builder, given, wanted))
     if config.learning_curve:
         models = [model.name for model in config.trained_models]
         for wanted in list_sample_runs(config.datasets, models, config.seeds):
-            builder.add(_run(builder, given, wanted))
+            builder.add_run(_run(builder, given, wanted))
     for run in _plan_selector_runs(config, builder, given, learned):
-        builder.add(run)
+        builder.add_run(run)
     for run in plan_prompted_runs(config, given.data, given.models):
-        builder.add(run)
+        builder.add_run(run)
     simple = config.references
     for run in plan_reference_runs(
         simple, names, given.data, given.models, given.get_training_hyperparameters
     ):
-        builder.add(run)
+        builder.add_run(run)
     if learned is not None:
         for run in _plan_checks(config, given):
-            builder.add(run)
+            builder.add_run(run)
     for stage in _plan_candidate_stages(config, builder, given):
-        builder.expect(stage)
-    return builder.plan()
+        builder.register_stage(stage)
+    return builder.build_plan()
 
 
 def _plan_checks(config: TransferConfig, given: _Given) -> Iterator[Run]:
@@ -133,13 +133,13 @@ def _plan_selector_runs(
             for pair in dataset.pairs
             if learned is None or (dataset.name, model.name, pair[1]) in learned
         ]
-        studied = Studied(
+        study_pairs = StudyPairs(
             *(given.data[dataset.name], given.data, given.models[model.name], seed),
             pairs=pairs,
             baseline=of.plan_baseline,
             probe=of.plan_probe_stage,
         )
-        yield from plan_selector_runs(studied, selectors)
+        yield from plan_selector_runs(study_pairs, selectors)
 
 
 class _Of(NamedTuple):
@@ -221,7 +221,9 @@ class _Given(NamedTuple):
             self.get_training_hyperparameters(dataset, model),
             self.trainings[model].rounds,
         )
-        return builder.stages(steps, self.data[dataset], self.models[model], training, seed, rounds)
+        return builder.build_stages(
+            steps, self.data[dataset], self.models[model], training, seed, rounds
+        )
 
 
 def _collect_inputs(config: TransferConfig, revisions: Revisions) -> _Given:

@@ -29,7 +29,7 @@ def plan_prompted_runs(
     With shots there is one run per seed, otherwise one run with the first seed.
     """
     for dataset, entry in product(config.datasets, config.prompted):
-        outcome = Outcome((), model=entry.spec(models))
+        outcome = Outcome((), model=entry.to_spec(models))
         limit = entry.limit_test or config.get_training_hyperparameters(dataset.name).limit_test
         for shots in entry.shots:
             for seed, name in product(config.seeds if shots else config.seeds[:1], dataset.tasks):
@@ -60,7 +60,7 @@ def _build_evaluations(
         }
         if shots:
             asked["seed"] = seed
-        asked |= entry.choose_settings()
+        asked |= entry.get_evaluation_settings()
         if limit is not None:
             asked["limit_test"] = limit
         made.append(Evaluation(outcome, data, card.name, measures, settings={"asked": asked}))

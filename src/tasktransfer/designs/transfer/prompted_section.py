@@ -86,9 +86,9 @@ def find_hidden_texts(datasets: Sequence[DatasetConfig]) -> Iterator[Problem]:
             if hidden := list_hidden_fields(cards[name]):
                 yield Problem(
                     f"datasets.{dataset.name}.tasks",
-                    f"the prompts of {name} do not show the field {', '.join(hidden)} that its "
-                    "answer is about, so a model cannot be prompted on it: remove the task or "
-                    "prompted",
+                    f"The prompts of {name} do not show the field {', '.join(hidden)} that its "
+                    "answer is about, so that no model can be prompted on it. Remove the task or "
+                    "prompted.",
                 )
                 break
 
@@ -102,7 +102,7 @@ def find_prompted_problems(
     first: dict[str, tuple[int, tuple[Any, ...]]] = {}
     for index, entry in enumerate(entries):
         path = extend_path("prompted", index)
-        hint = "add it to models, with trained: false to only prompt it, or give an endpoint"
+        hint = "Add it to models, with trained: false to only prompt it, or give an endpoint."
         yield from find_model_problems(path, entry, named, hint)
         same = (
             *(entry.endpoint, entry.served, entry.max_length),
@@ -113,11 +113,11 @@ def find_prompted_problems(
             yield Problem(
                 path,
                 f"{entry.model!r} has another endpoint, served, max_length, chat, test_data_seen, "
-                f"limit_test or thinking_tokens than in prompted[{earlier}]: give it another name, "
-                "or list shots in one entry",
+                f"limit_test or thinking_tokens than in prompted[{earlier}]. Give it another name, "
+                "or list the shots in one entry.",
             )
         for shots in entry.shots:
             earlier = asked.setdefault((entry.model, shots), index)
             if earlier != index:
                 message = f"{entry.model!r} with {shots} shots is also in prompted[{earlier}]"
-                yield Problem(path, f"{message}: remove one of the two")
+                yield Problem(path, f"{message}. Remove one of the two.")

@@ -52,10 +52,13 @@ class RacingConfig(Section):
     @model_validator(mode="after")
     def _check_rounds(self) -> Self:
         if list(self.seeds) != sorted(set(self.seeds)):
-            raise ValueError(f"seeds: found {list(self.seeds)}, expected increasing numbers")
+            raise ValueError(
+                f"The numbers of seeds, {list(self.seeds)}, do not increase. Sort them, and remove "
+                "duplicates."
+            )
         if len(self.keep) != len(self.seeds) - 1:
             raise ValueError(
-                f"keep: found {len(self.keep)} fractions for {len(self.seeds)} rounds. Give "
+                f"The key keep has {len(self.keep)} fractions for {len(self.seeds)} rounds. Give "
                 "one fraction for each round except the last."
             )
         return self

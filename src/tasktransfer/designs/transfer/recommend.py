@@ -31,7 +31,7 @@ from tasktransfer.results.study import Study
 from tasktransfer.selection.columns import VALUES
 from tasktransfer.selection.evidence import build_evidence, list_targets, read_shipped_evidence
 from tasktransfer.selection.expected_gain import FEWEST_TARGETS
-from tasktransfer.selection.inputs import Asked
+from tasktransfer.selection.inputs import SelectorInput
 from tasktransfer.selection.methods import SELECTORS
 from tasktransfer.selection.nodes import is_selection_run
 from tasktransfer.selection.recommend import (
@@ -135,7 +135,7 @@ def collect_values(study: Study, question: Question) -> dict[str, dict[str, floa
             continue
         else:
             assert selector.values is not None
-            asked = Asked(question.target, question.sources, kinds, sizes)
+            asked = SelectorInput(question.target, question.sources, kinds, sizes)
             values = {s: v for s, v in selector.values(asked).items() if v is not None}
         if values:
             found[name] = values

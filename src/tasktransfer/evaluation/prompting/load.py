@@ -93,14 +93,14 @@ def load_asked(
         ModelError: it cannot be prompted (``load_texts``) or read (``checkpoint.load_pretrained``).
     """
     texts = load_texts(model, start, revision, chat)
-    device = hardware.device()
+    device = hardware.prepare_device()
     module = load_pretrained(model.family, start, revision)
     check_vocabulary(texts.tokenizer, module.get_input_embeddings().weight.shape[0], start)
     check_length(module, start, model.max_length)
     config = module.config.get_text_config()
     layers = int(getattr(config, "num_hidden_layers", None) or config.num_layers)
     sized: Any = _Sized(module, int(config.hidden_size), layers)
-    setup = hardware.setup(sized, model.family, device)
+    setup = hardware.choose_setup(sized, model.family, device)
     module.to(device, torch.bfloat16 if setup.precision == "bfloat16" else torch.float32)
     kind = Seq2SeqModel if model.family == "encoder_decoder" else CausalModel
     return kind(module, texts, device, setup)

@@ -197,7 +197,7 @@ class CausalModel:
 
     def _run_within_budget(self, work: Any) -> Any:
         with torch.inference_mode():
-            return self.setup.eval_budget.run(work, undo=lambda: None)
+            return self.setup.eval_budget.run_within_memory(work, undo=lambda: None)
 
     def _head(self, rows: Sequence[Ids]) -> Ids:
         """Return the common prefix of all rows, without the last token of the shortest row.

@@ -15,7 +15,7 @@ import torch
 from tasktransfer.encoding.text import encode_answers
 from tasktransfer.evaluation.prompting.model import Likelihood, cut_at_stop
 from tasktransfer.evaluation.prompting.texts import Ids, Texts
-from tasktransfer.models.family import pad
+from tasktransfer.models.family import pad_to_tensors
 from tasktransfer.tasks.asking import Asked, Prompt
 from tasktransfer.training.setup import Setup
 
@@ -61,7 +61,7 @@ class Seq2SeqModel:
             together = max(1, tokens // max(map(len, answers)))
             for begin in range(0, len(answers), together):
                 some = answers[begin : begin + together]
-                labels, mask = pad(_convert_rows(some), 0, self.device)
+                labels, mask = pad_to_tensors(_convert_rows(some), 0, self.device)
                 logits = self.module(
                     encoder_outputs=(states.expand(len(some), -1, -1),),
                     attention_mask=ids["attention_mask"].expand(len(some), -1),
@@ -75,7 +75,7 @@ class Seq2SeqModel:
             return scored
 
         with torch.inference_mode():
-            return self.setup.eval_budget.run(work, undo=lambda: None)
+            return self.setup.eval_budget.run_within_memory(work, undo=lambda: None)
 
     def _shift_labels(self, labels: torch.Tensor) -> torch.Tensor:
         begin = labels.new_full((len(labels), 1), self.module.config.decoder_start_token_id)
@@ -84,7 +84,9 @@ class Seq2SeqModel:
     def _ids(self, prompts: Sequence[Prompt]) -> dict[str, torch.Tensor]:
         rows: list[Ids] = self.texts.tokenizer([prompt.text for prompt in prompts])["input_ids"]
         self.read["read_tokens"] += sum(map(len, rows))
-        ids, mask = pad(_convert_rows(rows), self.texts.tokenizer.pad_token_id, self.device)
+        ids, mask = pad_to_tensors(
+            _convert_rows(rows), self.texts.tokenizer.pad_token_id, self.device
+        )
         return {"input_ids": ids, "attention_mask": mask}
 
     def write(self, prompts: Sequence[Prompt], most: int, stops: Sequence[str]) -> list[str]:

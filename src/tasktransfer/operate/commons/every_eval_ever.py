@@ -122,7 +122,7 @@ def make_slug(name: str) -> str:
 
 
 def _collect_judged(collected: Collected, run: Run) -> Iterator[Judged]:
-    for node in run.results_in:
+    for node in run.result_nodes:
         record = collected.record(node)
         tasks = [t for t in record["results"] if not isinstance(node, Stage) or t in node.tested]
         split = node.split if isinstance(node, Evaluation) else "test"

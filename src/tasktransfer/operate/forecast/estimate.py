@@ -268,7 +268,7 @@ class Estimates:
         """Yield (volume, number of times that it is predicted)."""
         rounds = self._count_rounds(stage)
         for task in stage.measured_on:
-            yield self.sizes.measure_split(stage, task, "dev"), rounds + int(stage.keeps(0))
+            yield self.sizes.measure_split(stage, task, "dev"), rounds + int(stage.keeps_round(0))
         for task in stage.tested:
             yield self.sizes.measure_split(stage, task, "test"), 1
 

@@ -94,8 +94,8 @@ def find_card_rates(name: str) -> Rates:
     cards = [card for card in DATASHEET if _is_named(card, name)]
     if not cards:
         raise ConfigError(
-            f"--card: {describe_unknown('card', name, tuple(DATASHEET))}. Choose one of these "
-            f"names, or use --on gpu without --card for the rates of an {USUAL_CARD}."
+            f"--card: {describe_unknown('card', name, tuple(DATASHEET))} Or use --on gpu without "
+            f"--card for the rates of an {USUAL_CARD}."
         )
     card = max(cards, key=len)
     float32, bfloat16 = DATASHEET[card]

@@ -211,7 +211,7 @@ def compute_speed(size: ModelSize, family: Family, rates: Rates, precision: Prec
     matrix products are added. The backward pass is cheaper if only an adapter is trained.
     """
     device = rates.device
-    products = 2 * size.working(family) / rates.flops[precision]
+    products = 2 * size.count_multiplied_parameters(family) / rates.flops[precision]
     if device == "cuda":
         forward = products / GPU_SHARE[family]
         update = GPU_UPDATE_SECONDS[family]

@@ -210,7 +210,7 @@ def names(run: Run) -> Values:
 
 def scored(run: Run) -> Stage:
     """Return the stage of a run's test score, with the selection that chose its round."""
-    (stage,) = run.results_in
+    (stage,) = run.result_nodes
     assert isinstance(stage, Stage)
     return stage
 

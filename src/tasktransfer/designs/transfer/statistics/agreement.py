@@ -26,7 +26,7 @@ from tasktransfer.designs.transfer.statistics.single_source import (
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Order
 from tasktransfer.results.store import build_frame
-from tasktransfer.stats.correlation import compute_spearman, correlate
+from tasktransfer.stats.correlation import compute_matrix_correlation, compute_spearman
 from tasktransfer.stats.resampling import Floats, create_generator
 
 MOST_SPLITS = 40
@@ -110,7 +110,7 @@ def _list_comparisons(
 
 def _compare(a: Floats, b: Floats, *names: str) -> tuple[Any, ...]:
     """Compute the numbers of a row, from deltas of sources × targets × seeds."""
-    correlation = correlate(average_over_seeds(a), average_over_seeds(b), *names)
+    correlation = compute_matrix_correlation(average_over_seeds(a), average_over_seeds(b), *names)
     return *astuple(correlation), *_compare_halves(a, b, *names)
 
 

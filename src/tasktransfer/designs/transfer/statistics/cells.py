@@ -293,7 +293,7 @@ def _estimate_cells(
         if units is None:
             for cell in members:
                 runs = (_build_trainings(cell.transfers), _build_trainings(cell.baselines))
-                yield cell, bootstrap.estimate(*runs, more_baselines=True)
+                yield cell, bootstrap.estimate_delta(*runs, more_baselines=True)
         else:
             yield from _estimate_resampled_cells(members, root, units)
 
@@ -319,7 +319,7 @@ def _estimate_resampled_cells(
         without = np.concatenate([baseline(run) for run in cell.baselines])
         yield (
             cell,
-            bootstrap.estimate(
+            bootstrap.estimate_delta(
                 _build_trainings(cell.transfers, scores(*cell.transfers)),
                 _build_trainings(cell.baselines, without),
                 units,

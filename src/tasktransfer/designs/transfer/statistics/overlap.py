@@ -32,7 +32,7 @@ from tasktransfer.results.metadata import Metadata, Order
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_rows
 from tasktransfer.results.store import build_frame
-from tasktransfer.stats.correlation import correlate
+from tasktransfer.stats.correlation import compute_matrix_correlation
 from tasktransfer.stats.resampling import Floats
 
 TEST_INSTANCES = "test instances"
@@ -166,7 +166,7 @@ def overlap_effect(
             seeds = sorted(group["seed"].unique())
             means = average_over_seeds(cube(group, tasks, seeds))
             for basis, share in shares.items():
-                effect = correlate(share, means, dataset, *key, basis)
+                effect = compute_matrix_correlation(share, means, dataset, *key, basis)
                 rows.append((dataset, *key, basis, *astuple(effect)))
     return build_frame(rows, columns.OVERLAP_EFFECT)
 

@@ -17,7 +17,7 @@ from tasktransfer.errors import RecordError, TaskTransferError
 from tasktransfer.results.rows import read_columns, select_task_rows
 from tasktransfer.results.schema import RowsFile
 from tasktransfer.results.tallies import Tallies
-from tasktransfer.stats.draws import Units, make_dialogue_units, make_instance_units
+from tasktransfer.stats.draws import Units, build_dialogue_units, build_instance_units
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,5 +113,5 @@ def build_resampling_units(
         ) from error
     names = select_task_rows(rows, target)["cluster"]
     if names.null_count or len(names) != instances:
-        return make_instance_units(instances)
-    return make_dialogue_units(names.to_pylist())
+        return build_instance_units(instances)
+    return build_dialogue_units(names.to_pylist())

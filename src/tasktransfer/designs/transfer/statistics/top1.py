@@ -32,7 +32,7 @@ from tasktransfer.stats.chosen import (
     Target,
     compute_heldout,
     compute_mean_over_seeds,
-    select_best,
+    select_best_source,
     simulate_half_width,
 )
 from tasktransfer.stats.resampling import Floats, create_generator
@@ -100,7 +100,7 @@ def _compute_top1_columns(test: Floats, dev: Floats) -> tuple[Any, ...]:
         pairs,
         seeds,
         float(best),
-        *compute_mean_over_seeds(select_best(dev.mean(axis=2), test)),
+        *compute_mean_over_seeds(select_best_source(dev.mean(axis=2), test)),
     )
 
 
