@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +25,13 @@ SCALES = ("empathy", "relevance", "fluency")
 
 
 def make_rating_column(key: str) -> Column:
-    """Return the column of a mean with its standard error, and its interval over contexts."""
+    """Return the column of a mean with its standard error, and its interval over contexts.
+
+    The paper's own ratings (Table 3) have no interval.
+    """
 
     def show(row: Mapping[str, Any]) -> str:
-        low, high = row[f"{key}_low"], row[f"{key}_high"]
+        low, high = row.get(f"{key}_low", math.nan), row.get(f"{key}_high", math.nan)
         ends = "" if is_missing(low) else f" [{low:.2f}, {high:.2f}]"
         return f"{row[key]:.2f} ± {row[f'{key}_sem']:.2f}{ends}"
 
