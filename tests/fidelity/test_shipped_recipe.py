@@ -57,12 +57,16 @@ def test_the_pages_table_has_these_baselines(before: pd.DataFrame, after: pd.Dat
         assert row["reference_score"] == pytest.approx(former["reference_score"])
         expected.append(
             f"| {str(target).replace('_', ' ')} ({dataset}) | {former['score']:.1f} | "
-            f"{row['score']:.1f} | {row['reference_score']:.1f} | {row['state']} |"
+            f"{row['score']:.1f} | {row['reference_score']:.1f} | {row['delta']:+.1f} | "
+            f"{row['low']:+.1f} to {row['high']:+.1f} | {row['state']} |".replace("-", "−")
         )
     lines = re.findall(r"^\| \w.* \((?:DailyDialog|Friends)\) \|.*\|$", SECTION, flags=re.M)
     assert sorted(lines) == sorted(expected), "\n".join(expected)
 
 
 def test_the_text_counts_the_learned_baselines(after: pd.DataFrame) -> None:
-    learned = int((after["state"] == "learned").sum())
-    assert f"**{learned} of these {len(after)} baselines now beat" in " ".join(SECTION.split())
+    text = " ".join(SECTION.split())
+    learned = after["state"] == "learned"
+    assert f"**{int(learned.sum())} of the {len(after)} baselines beat" in text
+    significant = learned & (after["low"] > 0)
+    assert f"For {int(significant.sum())} of them, the interval" in text
