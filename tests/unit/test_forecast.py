@@ -408,7 +408,7 @@ def test_a_card_and_this_machine_are_not_planned_together(
     option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["plan", "--card", "L4", option, "--config", "/nowhere.yaml"]) == 2
-    assert "contradicts" in capsys.readouterr().err
+    assert "cannot be combined with" in capsys.readouterr().err
 
 
 # --- the whole ----------------------------------------------------------------------------------

@@ -192,7 +192,7 @@ def test_json_is_read_whatever_its_lines(text: str, ending: str, tmp_path: Path)
         ("a.jsonl", '{"a": 1},\n{"a": 2},', "Remove the comma after the object"),
         ("a.jsonl", "{'a': 1}\n{'a': 2}", "Write the line with json.dumps"),
         ("a.json", '[{"a": 1},', ":1"),
-        ("a.json", '[{"a": 1} {"a": 2}]', "expected ',' or ']'"),
+        ("a.json", '[{"a": 1} {"a": 2}]', "instead of ',' or ']'"),
         ("a.json", "[[1, 2], [3, 4]]", "item 1: Found [1, 2], expected an object in braces"),
         ("a.json", '{"a": ' + "9" * 5000 + "}", "thousands of digits"),
         ("a.json", "", "Found an empty file"),
