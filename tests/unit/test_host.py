@@ -120,7 +120,7 @@ def test_nobody_stays_behind_when_one_is_killed(workflow: Workflow, role: str) -
     for name in names:
         expected = {"supervisor": 1, "host": 1}.get(role, 137)
         assert workflow.code(name) == expected
-        assert ("try again" in workflow.out(name, "err")) == (expected == 1)
+        assert ("Try again" in workflow.out(name, "err")) == (expected == 1)
     wait_until(workflow.is_quiet)
     assert len(workflow.hosts()) == (0 if role == "host" else 1)
     assert workflow.code(workflow.client("exit", "5")) == 5
@@ -224,7 +224,7 @@ def test_what_imports_torch_many_times_is_asked_of_the_host(
     asked: list[tuple[list[str], int]] = []
     monkeypatch.setattr(sys, "argv", ["tasktransfer", command, *options[command]])
     monkeypatch.setattr(
-        cli.host, "ask", lambda words, threads, _: asked.append((words, threads)) or 7
+        cli.host, "run_in_host", lambda words, threads, _: asked.append((words, threads)) or 7
     )
     monkeypatch.setattr(cli.os, "_exit", sys.exit)
     with pytest.raises(SystemExit, match="7"):

@@ -38,8 +38,8 @@ class InBatchModel(FamilyModel, Protocol):
 
 def uses_in_batch_loss(model: FamilyModel, split: EncodedSplit) -> TypeGuard[InBatchModel]:
     """Return whether the split's task has an in-batch loss."""
-    ask = getattr(model, "in_batch", None)
-    return ask is not None and bool(ask(split))
+    decide = getattr(model, "has_in_batch_loss", None)
+    return decide is not None and bool(decide(split))
 
 
 def compute_encoding_gradients(
