@@ -171,7 +171,7 @@ def test_the_first_fit_computes_all_layers_and_the_others_read_them(
         return np.stack([np.full((len(texts), 4), layer, np.float32) for layer in layers])
 
     monkeypatch.setattr(features, "compute_layer_features", compute)
-    monkeypatch.setattr(layer_job.inputs, "hardware", lambda study: None)
+    monkeypatch.setattr(layer_job.inputs, "get_hardware", lambda study: None)
     study: Any = SimpleNamespace(
         config=SimpleNamespace(results=str(tmp_path / "out")),
         plan=planned,
