@@ -72,7 +72,7 @@ class Inputs:
         raise DataError(f"{self.config}: the plan has no baseline of {case.name}; a bug")
 
 
-def limit_training(volume: Volume) -> dict[str, dict[str, int]]:
+def limit_training(volume: Volume) -> dict[str, dict[str, int | None]]:
     """Return the overrides of a config that limit its trainings to a volume."""
     limits = {
         "epochs": volume.epochs,

@@ -11,7 +11,9 @@ FIRST_DATA = needs.list_first_data(STUDY, DESIGN.recipes_first) if CALL.is_main 
 
 
 def instances_inputs(wildcards):
-    return needs.list_instance_inputs(STUDY, wildcards.dataset, instances_folder(wildcards))
+    return needs.list_instance_inputs(
+        STUDY, wildcards.dataset, instances_folder(wildcards)
+    )
 
 
 def instances_folder(wildcards):
