@@ -231,4 +231,4 @@ def test_a_step_runs_with_and_without_job(capsys: pytest.CaptureFixture[str]) ->
     assert "  train  " in capsys.readouterr().out
     with pytest.raises(SystemExit, match="2"):
         cli.parse_arguments(["job", "report"])
-    assert "job: 'report' is not a step; expected one of world" in capsys.readouterr().err
+    assert "job: 'report' is not a step. Choose one of world" in capsys.readouterr().err

@@ -121,8 +121,8 @@ ANYWHERE: list[tuple[tuple[str, ...], str, Content, str]] = [
         ":1: The text is not valid JSON .*deep.*. Fix the line",
     ),
     (LINES_FILES, "null", b"null\n", ":1: Found None, expected an object. Fix"),
-    (CSV_FILES, "empty", b"", ":1: The file is empty, expected .*Fetch"),
-    (CSV_FILES, "other columns", b"a,b\n1,2\n", ":1: The columns .*Fix the first line"),
+    (CSV_FILES, "empty", b"", ":1: The file is empty, so it names no columns. Fetch"),
+    (CSV_FILES, "other columns", b"a,b\n1,2\n", ":1: The columns? .*Fix the line"),
     (
         CSV_FILES,
         "open quote",
