@@ -212,9 +212,7 @@ CASES = [
     Bad(
         "GPT-2 as encoder_decoder", "gpt2", r"causal.*Set family: decoder", family="encoder_decoder"
     ),
-    Bad(
-        "NaN", "bert", r"NaN or infinite.*layer\.1.*diverged.*checkpoint", one_value(float("nan"))
-    ),
+    Bad("NaN", "bert", r"NaN or infinite.*layer\.1.*diverged.*checkpoint", one_value(float("nan"))),
     Bad("infinite", "bert", r"NaN or infinite.*layer\.1", one_value(float("-inf"))),
     Bad(
         "truncated weights",

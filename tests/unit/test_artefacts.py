@@ -140,7 +140,9 @@ def test_weights_without_checksums_are_looked_at_when_they_are_read(
 ) -> None:
     file = kept / "checkpoint" / "heads.safetensors"
     harm(file)
-    with pytest.raises(ModelError, match=r"heads\.safetensors: .*(NaN|damaged|does not exist).* again"):
+    with pytest.raises(
+        ModelError, match=r"heads\.safetensors: .*(NaN|damaged|does not exist).* again"
+    ):
         read_weights(file)
 
 

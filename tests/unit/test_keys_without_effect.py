@@ -59,7 +59,7 @@ def write_study(design: str, folder: Path, key: str, **changes: Any) -> Path:
     ("design", "key"), [(design, key) for design in PRESETS for key in idle_keys(design)]
 )
 def test_a_key_without_effect_is_refused(design: str, key: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=rf"study.yaml:\d+: training.{key}: .*: (set|remove)"):
+    with pytest.raises(ConfigError, match=rf"study.yaml:\d+: training.{key}: .*(Set|Remove)"):
         load_config(write_study(design, tmp_path, key))
 
 

@@ -118,7 +118,7 @@ def test_sound_data_is_complete(config: dict[str, Any]) -> None:
 CASES: list[tuple[dict[str, Any], str, Callable[[Path], None], str]] = [
     (PANEL, FED, gone, "read from evaluation/fed/fed_data.json. .*remove 'FED_Turn' from rated_"),
     (PANEL, FED, empty, "fed_data.json:1:1: The file is empty. Fetch"),
-    (PANEL, GUPTA, empty, "processed_output.csv:1: The file is empty, expected"),
+    (PANEL, GUPTA, empty, "processed_output.csv:1: The file is empty"),
     (PANEL, GUPTA, first_line, "has 0 items of 0 contexts for DailyDialog_Gupta.* from rated_"),
     (PANEL, OWN, gone, "own/train.jsonl, own/dev.jsonl. .*remove 'Own' from domains"),
     (

@@ -42,7 +42,7 @@ def test_random_weights_are_shares_that_change() -> None:
 @pytest.mark.parametrize("sampler", ["temperature", "random_weights", "exp3", "ucb1"])
 def test_an_epoch_has_as_many_updates_as_its_schedule_says(sampler: str) -> None:
     schedule = Schedule(sampler, SIZES, TRAINING, 0)  # type: ignore[arg-type]
-    assert len(list(schedule.round(1))) == len(SAMPLERS[sampler](SIZES, TRAINING, 0, 1))  # type: ignore[index]
+    assert len(list(schedule.iterate_round(1))) == len(SAMPLERS[sampler](SIZES, TRAINING, 0, 1))  # type: ignore[index]
 
 
 def test_ties_by_hand() -> None:

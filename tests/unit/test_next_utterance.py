@@ -90,7 +90,7 @@ def test_a_snapshot_of_another_architecture_is_refused(tmp_path: Path) -> None:
     model = built("lstm")
     model.save(tmp_path)
     other = replace(model.architecture, units=16)
-    with pytest.raises(ModelError, match=r"architecture\.json.*another architecture .*Remove"):
+    with pytest.raises(ModelError, match=r"architecture\.json.*has the architecture .*Remove"):
         check_architecture(tmp_path, other.weights)
     assert parse_weights(other.weights) == other
 
@@ -145,12 +145,12 @@ def test_reading_waits_for_nothing_that_the_host_has_sent(kind: ArchitectureKind
     words = torch.tensor([turn, turn])
     lengths = torch.tensor([len(turn), len(turn) - 3])
     rows = {"ids": words.as_subclass(OnDevice), "lengths": lengths, "words": words}
-    plain = model._read({"ids": words, "lengths": lengths, "words": words})
+    plain = model._encode_rows({"ids": words, "lengths": lengths, "words": words})
     OnDevice.waited_for.clear()
-    read = model._read(rows)
+    read = model._encode_rows(rows)
     assert OnDevice.waited_for == []
     assert torch.equal(read.memory.as_subclass(torch.Tensor), plain.memory)
-    model._read({**rows, "words": rows["ids"]})
+    model._encode_rows({**rows, "words": rows["ids"]})
     assert bool(OnDevice.waited_for) == (kind == "hred"), "the words are cut where they lie"
 
 
@@ -162,7 +162,7 @@ def test_looking_seldom_at_what_has_ended_changes_no_answer(
     ids = torch.tensor([build_word_tokenizer(TEXTS, 3)(TEXTS[:1])["input_ids"][0]])
     rows = {"ids": ids, "lengths": torch.tensor([ids.shape[1]]), "words": ids}
     with torch.inference_mode():
-        read = model._read(rows)
+        read = model._encode_rows(rows)
         (first,) = model.decoder.generate(read, 0, -1, 20)[:, 3].tolist()  # type: ignore[operator]
         often = model.decoder.generate(read, 0, first, 20)  # type: ignore[operator]
         monkeypatch.setattr(layers, "have_all_ended", lambda ended, step: step == 7)

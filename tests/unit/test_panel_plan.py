@@ -254,7 +254,7 @@ def test_presets_are_right_by_code_and_by_schema(path: Path) -> None:
         ({"labeller": {"model": "deb"}}, "labeller.model"),
         ({"selection": {"domain": "Reddit"}}, "selection.domain"),
         ({"methods": ["panel", "collection"]}, "few_shot"),
-        ({"controls": ["leaky"], "methods": ["panel-mean"]}, "add one of them to methods"),
+        ({"controls": ["leaky"], "methods": ["panel-mean"]}, "Add one of them to methods"),
         ({"pairs": {"labels": "made"}}, "labeller"),
     ],
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 from contextlib import chdir
 from pathlib import Path
@@ -49,18 +50,37 @@ ENVIRONMENT = {
 }
 
 
-def snakemake(folder: Path, *words: str) -> str:
-    """Run Snakemake, which must succeed, and return its output."""
-    words = (
-        *(*words, "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"),
+def call(folder: Path, *words: str) -> str:
+    """Run Snakemake or a Python module, which must succeed, and return its output."""
+    if words[0] == "snakemake":
+        done = run_snakemake(words[1:], folder, ENVIRONMENT)
+    else:
+        done = subprocess.run(
+            [sys.executable, "-m", *words],
+            cwd=folder,
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    logs = "\n".join(log.read_text()[-1500:] for log in (folder / "results").rglob("*.log"))
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:] + logs[-6000:]
+    return done.stdout + done.stderr
+
+
+def snakemake_words(*words: str) -> tuple[str, ...]:
+    """Return a call of Snakemake on the study in the current folder."""
+    return (
+        *("snakemake", *words, "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"),
         *("--workflow-profile", str(ROOT / "profiles" / "default")),
         *("--max-jobs-per-timespan", "100/1s"),
         *("--configfile", "study.yaml"),
     )
-    done = run_snakemake(words, folder, ENVIRONMENT)
-    logs = "\n".join(log.read_text()[-1500:] for log in (folder / "results").rglob("*.log"))
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:] + logs[-6000:]
-    return done.stdout + done.stderr
+
+
+def snakemake(folder: Path, *words: str) -> str:
+    """Run Snakemake on the study in a folder, and return its output."""
+    return call(folder, *snakemake_words(*words))
 
 
 def tell(capsys: pytest.CaptureFixture[str], *words: str) -> str:
