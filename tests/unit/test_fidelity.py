@@ -174,7 +174,7 @@ def test_a_task_is_weighted_when_it_is_fine_tuned_after_several(stays: bool, wei
     for before, expected in ((several, weight), (between, weight), (alone, 1.0)):
         stage = small_stage("a", training=given, starts=(Start(before),))
         schedule = Schedule.build(stage, {"a": get_split([3] * 200)})  # 4 batches of 60
-        assert {batch.weight for (batch,) in schedule.round(1)} == {expected}
+        assert {batch.weight for (batch,) in schedule.iterate_round(1)} == {expected}
 
 
 # --- models -------------------------------------------------------------------------------------
