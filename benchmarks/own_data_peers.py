@@ -105,7 +105,7 @@ def read_dialogues(folder: Path, document: dict[str, Any]) -> dict[str, list[Row
         fit = next(fit for fit in study.plan.fits if fit.learner == FROZEN)
         cache = study.instances(fit.data.name)
         if not Path(cache, MANIFEST).exists():
-            release, few = study.release_of(fit.data.name), study.config.data.few_sample
+            release, few = study.get_release(fit.data.name), study.config.data.few_sample
             prepare(fit.data.name, release, few, cache)
         (name,) = fit.tasks
         task = get_task(fit.data.name, name)

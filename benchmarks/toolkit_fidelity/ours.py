@@ -89,5 +89,5 @@ def _epochs(stage: Stage, splits: Mapping[str, EncodedSplit], count: int) -> lis
     schedule = Schedule.build(replace(stage, selection=selection), splits)
     epochs: list[list[Update]] = []
     while sum(map(len, epochs[:-1])) < count:
-        epochs.append(list(schedule.round(len(epochs) + 1)))
+        epochs.append(list(schedule.iterate_round(len(epochs) + 1)))
     return epochs
