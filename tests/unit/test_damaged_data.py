@@ -247,7 +247,7 @@ SINGLE = [
     (sound.DSTC7, b"no archive", "cannot be read .*Fetch it again"),
     (sound.DSTC7, lambda content: content[:80], "cannot be read .*Fetch it again"),
     (sound.DSTC7, as_tgz({}), "contains no dstc7-task2-context.tsv. Fetch it again"),
-    (sound.DSTC7, tables(context="InstanceID\n1\n"), r"\(context\):1: The columns Con"),
+    (sound.DSTC7, tables(context="InstanceID\n1\n"), r"\(context\):1: The column Con"),
     (sound.DSTC7, tables(**{"human-eval-per-judge": "InstanceID\tSystemID\tRelevance\n1\tA\n"}),
      "1 A: Rating '' is not a number. Give one"),
     (PLUS, line({"context": ...}), ":1: The key 'context' is missing. Fix the line"),

@@ -537,6 +537,13 @@ def test_malformed_files_are_refused_with_their_line(
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+def test_skip_empty_skips_turns_without_text(folders: Path, tmp_path: Path) -> None:
+    texts = ("the invoice", "", "the invoice")
+    file = write_dialogues(tmp_path / "new.jsonl", [{"messages": [{"text": t} for t in texts]}])
+    [line] = run_predict(folders / "intent", file, tmp_path / "out", "--skip-empty")
+    assert line["label"] == "billing"
+
+
 def test_options_that_do_not_fit_are_refused(folders: Path, tmp_path: Path) -> None:
     file = write_dialogues(tmp_path / "new.jsonl", list_dialogues(2))
     words = ["predict", str(folders / "intent"), str(file)]

@@ -205,7 +205,7 @@ def test_ties_of_a_users_judgements(tmp_path: Path) -> None:
     file.write_text("id,answer\n1,tie\n")
     with pytest.raises(
         DataError,
-        match=r"judgements\.csv:1: The columns choice are missing. The line names .id, answer",
+        match=r"judgements\.csv:1: The column choice is missing. The line names .id, answer",
     ):
         read_judgements(file)
     with pytest.raises(DataError, match=r"none\.csv: The file is missing"):

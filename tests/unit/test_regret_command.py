@@ -83,7 +83,7 @@ def test_fractions_and_baselines_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda t: t.drop(columns="seed"), "The columns seed are missing"),
+        (lambda t: t.drop(columns="seed"), "The column seed is missing"),
         (lambda t: t.assign(truth="high"), ":2, column truth: 'high' is not a number"),
         (lambda t: t.assign(random=1), "column random"),
         (lambda t: pd.concat([t, t.tail(1)]), ":362: This is a second score of 'task8' → 'task9'"),

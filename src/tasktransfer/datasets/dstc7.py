@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import decode_utf8, read_from_tar
-from tasktransfer.files.locations import format_location
+from tasktransfer.files.locations import format_location, format_missing_columns
 
 
 def read_dstc7_contexts(file: Path) -> dict[str, str]:
@@ -25,8 +25,8 @@ def read_dstc7_table(file: Path, name: str, columns: Sequence[str]) -> Iterator[
     head, *rows = read_dstc7_lines(file, name)
     if missing := [column for column in columns if column not in head]:
         raise DataError(
-            f"{format_location(f'{file} ({name})', 1)}: The columns {', '.join(missing)} are "
-            f"missing; found {', '.join(head)!r:.80}. Copy the archive again."
+            f"{format_location(f'{file} ({name})', 1)}: {format_missing_columns(missing)} "
+            f"The line names {', '.join(head)!r:.80}. Copy the archive again."
         )
     places = [head.index(column) for column in columns]
     return (tuple(row[at] if at < len(row) else "" for at in places) for row in rows)

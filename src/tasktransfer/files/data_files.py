@@ -20,7 +20,11 @@ from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 from tasktransfer.files.csv_file import open_csv
 from tasktransfer.files.fields import Location, Table
-from tasktransfer.files.locations import format_location, format_problem
+from tasktransfer.files.locations import (
+    format_location,
+    format_missing_columns,
+    format_problem,
+)
 from tasktransfer.files.regular import open_regular
 from tasktransfer.files.safe_zip import Limits, UnsafeZipError, check_zip, describe_flaw
 from tasktransfer.files.text_stream import MAX_LENGTH, MAX_RATIO, RATIO_FREE_BYTES, TextLines
@@ -228,8 +232,8 @@ def read_csv_rows(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, lis
     csv = open_csv(file)
     if missing := [column for column in columns if column not in csv.columns]:
         raise DataError(
-            f"{format_location(file, csv.header_line)}: The columns {', '.join(missing)} are "
-            f"missing. The line names {', '.join(csv.columns)!r:.80} ({csv.dialect}), but it must "
+            f"{format_location(file, csv.header_line)}: {format_missing_columns(missing)} "
+            f"The line names {', '.join(csv.columns)!r:.80} ({csv.dialect}), but it must "
             f"name {', '.join(columns)}. Fix the line."
         )
     places = [csv.columns.index(column) for column in columns]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -17,3 +18,13 @@ def format_problem(place: str | Path, problem: str, remedy: str = "") -> str:
     """
     sentences = [f"{text[0].upper()}{text[1:]}." for text in (problem, remedy) if text]
     return f"{place}: {' '.join(sentences)}"
+
+
+def format_missing_columns(columns: Sequence[str]) -> str:
+    """Return the sentence that one or several columns are missing."""
+    names = ", ".join(columns)
+    return (
+        f"The column {names} is missing."
+        if len(columns) == 1
+        else f"The columns {names} are missing."
+    )

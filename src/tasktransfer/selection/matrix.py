@@ -21,7 +21,7 @@ import pandas as pd
 
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.files.csv_file import CsvFile, open_csv
-from tasktransfer.files.locations import format_location
+from tasktransfer.files.locations import format_location, format_missing_columns
 from tasktransfer.files.progress import show_progress
 from tasktransfer.results.store import build_frame
 from tasktransfer.selection.columns import REGRET
@@ -119,7 +119,7 @@ def _refuse_columns(path: Path, columns: Sequence[str]) -> None:
     missing = [name for name in NEEDED if name not in columns]
     if missing:
         raise DataError(
-            f"{path}: The columns {', '.join(missing)} are missing. A matrix has "
+            f"{path}: {format_missing_columns(missing)} A matrix has "
             f"{', '.join(NEEDED)} and a column for each selector. Rename your columns, or add "
             "the missing ones."
         )

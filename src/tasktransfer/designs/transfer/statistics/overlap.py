@@ -27,6 +27,7 @@ from tasktransfer.designs.transfer.statistics.single_source import (
     matrix,
 )
 from tasktransfer.errors import RecordError
+from tasktransfer.files.locations import format_missing_columns
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata, Order
 from tasktransfer.results.records import read_record
@@ -193,7 +194,7 @@ def _select_training_counts(frames: Frames) -> pd.DataFrame | None:
     remedy = f"Run `tasktransfer data stats --out {path.parent}` again, or delete the file"
     absent = sorted(wanted - set(shared.columns))
     if absent:
-        raise RecordError(f"{path}: The columns {', '.join(absent)} are missing. {remedy}.")
+        raise RecordError(f"{path}: {format_missing_columns(absent)} {remedy}.")
     _check_same_data(path, shared, runs, frames.metadata, remedy)
     studied = set(runs["target"]) | set(runs["sources"].explode().dropna())
     return shared[shared["source"].isin(studied) & shared["target"].isin(studied)]
