@@ -36,7 +36,7 @@ import yaml
 import tasktransfer as tt
 from benchmarks.recipe_search import SPLITS, write_own_data
 from tasktransfer.core.references import REFERENCES
-from tasktransfer.data.cache import MANIFEST, prepare
+from tasktransfer.data.cache import MANIFEST, cache_dataset
 from tasktransfer.designs import get_design, open_study
 from tasktransfer.files import replace_file
 from tasktransfer.jobs import node_jobs
@@ -123,7 +123,7 @@ def fit_reference(folder: Path, document: Document, size: int, name: str) -> pd.
         dataset = fits[0].data.name
         release, few = study.get_release(dataset), study.config.data.few_sample
         if not Path(study.instances(dataset), MANIFEST).exists():
-            prepare(dataset, release, few, study.instances(dataset))
+            cache_dataset(dataset, release, few, study.instances(dataset))
         for fit in fits:
             node_jobs.fit_node(study, fit, get_design(study.config))
         records = [read_record(Path(study.record(fit))) for fit in fits]

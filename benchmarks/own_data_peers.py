@@ -54,7 +54,7 @@ from benchmarks.own_data_methods import (
     write_study,
 )
 from tasktransfer.core.references import CONTRASTIVE, FROZEN
-from tasktransfer.data.cache import MANIFEST, prepare, read_instances
+from tasktransfer.data.cache import MANIFEST, cache_dataset, read_instances
 from tasktransfer.data.samples import select_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import open_study
@@ -106,7 +106,7 @@ def read_dialogues(folder: Path, document: dict[str, Any]) -> dict[str, list[Row
         cache = study.instances(fit.data.name)
         if not Path(cache, MANIFEST).exists():
             release, few = study.get_release(fit.data.name), study.config.data.few_sample
-            prepare(fit.data.name, release, few, cache)
+            cache_dataset(fit.data.name, release, few, cache)
         (name,) = fit.tasks
         task = get_task(fit.data.name, name)
         rows = {}

@@ -21,7 +21,7 @@ from transformers import AutoModel, AutoTokenizer
 from tasktransfer.data.samples import select_indices
 from tasktransfer.designs.empathetic.sources.cards import REPLY
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES
-from tasktransfer.metrics.retrieval import p_at_1, select_block_rows
+from tasktransfer.metrics.retrieval import compute_p_at_1, select_block_rows
 from tasktransfer.models.dual_encoder import pool_mean
 
 BLOCK, LIMIT, LONGEST, TOGETHER, SHUFFLES = 100, 1000, 102, 64, 20
@@ -65,7 +65,7 @@ def main(release: str, model: str) -> None:
             np.mean(dialogues[kept[block]][:, None] == dialogues[kept[block]]) * len(block) - 1
             for block in np.array_split(order, len(order) // BLOCK)
         ]
-        right = 100 * p_at_1(scores, order, BLOCK).mean()
+        right = 100 * compute_p_at_1(scores, order, BLOCK).mean()
         print(f"{name:<44}{len(kept):>7,d}{right:>8.1f}{np.mean(mates):>8.2f}", flush=True)
 
     print(f"{'rows':<44}{'rows':>7}{'P@1':>8}{'mates':>8}   (mates: others of the same dialogue)")

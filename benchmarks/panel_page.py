@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.designs.panel.statistics import build_rated_sets
-from tasktransfer.metrics.measures import spearman
+from tasktransfer.metrics.measures import compute_spearman
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.stats.clustered import resample_spearman
@@ -99,7 +99,10 @@ def _mean_differences(tables: dict[str, pd.DataFrame]) -> None:
         for (method, domain), given in one.given.items():
             if not domain:
                 values = next(iter(given.values()))
-                told = spearman(values, one.gold), resample_spearman(values, one.gold, one.weights)
+                told = (
+                    compute_spearman(values, one.gold),
+                    resample_spearman(values, one.gold, one.weights),
+                )
                 moved.setdefault(method, {})[one.name] = told
     print(
         "\nmeans over sets, differences [95 % interval over contexts]: all; without those two sets"

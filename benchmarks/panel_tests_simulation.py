@@ -15,7 +15,7 @@ import sys
 
 import numpy as np
 
-from tasktransfer.metrics.measures import spearman
+from tasktransfer.metrics.measures import compute_spearman
 from tasktransfer.stats.clustered import compare_raters, compute_williams_test
 from tasktransfer.stats.draws import sample_unit_weights
 
@@ -35,7 +35,11 @@ def main(studies: int = 2000) -> None:
         found = np.zeros(2)
         for _ in range(studies):
             people, one, other = study(random, contexts, responses)
-            r = spearman(one, people), spearman(other, people), spearman(one, other)
+            r = (
+                compute_spearman(one, people),
+                compute_spearman(other, people),
+                compute_spearman(one, other),
+            )
             p = compare_raters(one, other, people, weights, contexts)[3]
             found += (compute_williams_test(*r, len(people))[1] <= 0.05, p <= 0.05)
         rates = 100 * found / studies

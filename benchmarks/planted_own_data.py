@@ -35,7 +35,7 @@ import pandas as pd
 import yaml
 
 from tasktransfer.cli.demo_study import SNAKEFILE, WORKFLOW
-from tasktransfer.datasets import PACKAGE
+from tasktransfer.datasets import PACKAGE_DATASETS
 from tasktransfer.designs.transfer.report.first_source import first_sources
 
 WORLDS = ("helped", "unhelped", "scrambled")
@@ -151,7 +151,7 @@ def write(folder: Path, world: str, seed: int, seeds: int) -> None:
 
 def take_over(done: Path, folder: Path) -> None:
     """Copy the files shared by all worlds: the tiny model and its tiny world."""
-    same = [f"data/instances/{dataset.name}-*" for dataset in PACKAGE]
+    same = [f"data/instances/{dataset.name}-*" for dataset in PACKAGE_DATASETS]
     for pattern in ("models", "data/tiny-world-*", *same):
         for made in (done / "results").glob(pattern):
             shutil.copytree(

@@ -37,7 +37,7 @@ from tasktransfer.core.references import CONTRASTIVE, OF_A_MODEL, REFERENCES
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.designs.transfer.frames import METHODS
 from tasktransfer.designs.transfer.statistics.methods import Cost, Method, build_rows, sort
-from tasktransfer.evaluation.reference import choose_predictor
+from tasktransfer.evaluation.reference import get_predictor
 from tasktransfer.results.store import build_frame
 from tasktransfer.stats.cells import NO_SEED, Scored, gather_cells
 from tasktransfer.stats.draws import build_dialogue_units, compute_jackknife_scores
@@ -141,7 +141,7 @@ def predict(world: World, embed: Embed) -> tuple[dict[str, npt.NDArray[np.str_]]
     train = [*islice(dialogues, world.train)]
     test = [*islice(dialogues, max(TESTED) + HELD_OUT)]
     answers = {
-        name: choose_predictor(name, embed if name in OF_A_MODEL else None)(CARD, train, test, 0)
+        name: get_predictor(name, embed if name in OF_A_MODEL else None)(CARD, train, test, 0)
         for name in REFERENCES
         if name != CONTRASTIVE
     }

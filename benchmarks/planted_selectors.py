@@ -90,7 +90,7 @@ def main() -> None:
 
 def _scrambled(folder: Path, dataset: str, tasks: tuple[str, ...]) -> None:
     """Write a tiny world in which these tasks' answers are permuted over all annotations."""
-    tiny_world.generate(folder)
+    tiny_world.generate_releases(folder)
     file = folder / f"TLiDB_{dataset}" / f"TLiDB_{dataset}.json"
     release = json.loads(file.read_text(encoding="utf-8"))
     turns = [turn for dialogue in release["data"] for turn in dialogue["dialogue"]]

@@ -19,8 +19,8 @@ from typing import Any
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.designs.probes.facts import CONTROL, CORPORA, EVERY, Probe, name_reply_task
 from tasktransfer.designs.probes.labels import label_instances
-from tasktransfer.encoding.word_tokenizer import keep_last_words
-from tasktransfer.fits.probes import Given, fit_probes
+from tasktransfer.encoding.word_tokenizer import truncate_to_last_words
+from tasktransfer.fits.probes import ProbeInputs, fit_probes
 from tasktransfer.jobs.probe_job import count_words, select_sample
 from tasktransfer.tasks.card import Instance
 
@@ -64,7 +64,7 @@ def measured(
     texts = list(dict.fromkeys(one.context for one in rows))
     place = {text: number for number, text in enumerate(texts)}
     learnt = {one.context for one in splits["train"]}
-    cut = texts if most is None else [keep_last_words(text, most) for text in texts]
+    cut = texts if most is None else [truncate_to_last_words(text, most) for text in texts]
     matrix = count_words(cut, [text in learnt for text in texts])
 
     def features(instances: Sequence[Instance]) -> Any:
@@ -72,7 +72,9 @@ def measured(
 
     settings = {"sets": [probe.task] if probe.has_sets else []}
     with tempfile.TemporaryDirectory() as folder:
-        given = Given({probe.task: splits}, features, settings, 0, Path(folder), lambda text: None)
+        given = ProbeInputs(
+            {probe.task: splits}, features, settings, 0, Path(folder), lambda text: None
+        )
         return fit_probes(given).measures[probe.task]
 
 

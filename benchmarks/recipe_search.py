@@ -36,7 +36,7 @@ import yaml
 from tasktransfer import metrics
 from tasktransfer.core.nodes import Data, Stage
 from tasktransfer.core.specs import LowRank, ModelSpec, Selection, Training
-from tasktransfer.data.cache import prepare
+from tasktransfer.data.cache import cache_dataset
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import load_config
 from tasktransfer.encoding.encode import encode_dataset
@@ -169,7 +169,7 @@ def encode(folder: Path, model: Path, family: str, feta: Path, dialogue: Path) -
     for name in ("Own", *FETA):
         instances, out = folder / f"instances-{name}", folder / f"{model.name}-{name}"
         if not instances.exists():
-            prepare(name, feta.resolve(), True, instances)
+            cache_dataset(name, feta.resolve(), True, instances)
         if not out.exists():
             tasks = [task for dataset, task in TASKS if dataset == name]
             encode_dataset(
@@ -246,8 +246,8 @@ def run_setting(
     answers = evaluate_split(loaded, card, splits["dev"], setup, "default").predictions
     [(_, most)] = Counter(answers).most_common(1)
     [(frequent, _)] = Counter(tuple(t) for t in splits["train"].targets).most_common(1)
-    constant = metrics.score(
-        card, metrics.evaluate(card, [frequent] * len(answers), splits["dev"].targets)
+    constant = metrics.compute_task_score(
+        card, metrics.evaluate_predictions(card, [frequent] * len(answers), splits["dev"].targets)
     )
     return {
         "dev": round(best.score, 2),

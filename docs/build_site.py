@@ -25,7 +25,7 @@ from config_reference import keys
 from tasktransfer.cli import make_parser
 from tasktransfer.cli.groups import GROUPS
 from tasktransfer.cli.parsers import iterate_parsers, list_command_summaries
-from tasktransfer.datasets import PACKAGE
+from tasktransfer.datasets import PACKAGE_DATASETS
 from tasktransfer.designs.empathetic import frames as empathetic
 from tasktransfer.designs.panel import frames as panel
 from tasktransfer.designs.probes import frames as probes
@@ -200,7 +200,7 @@ def commands(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 def tasks() -> Iterator[str]:
     """Yield one table of tasks per dataset of the package, from the task cards."""
-    for dataset in PACKAGE:
+    for dataset in PACKAGE_DATASETS:
         yield f"## {dataset.name}\n"
         yield "| task | kind | annotations | licence that their source states |"
         yield "|---|---|---|---|"

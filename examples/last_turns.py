@@ -23,7 +23,7 @@ from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.core.steps import Step
-from tasktransfer.datasets import get_recipe, get_task, make_data
+from tasktransfer.datasets import build_data_node, get_recipe_version, get_task
 from tasktransfer.designs.design import Design
 from tasktransfer.designs.names import DatasetName, TaskNames
 from tasktransfer.present.columns import (
@@ -97,8 +97,10 @@ class LastTurnsConfig(CommonConfig):
 
 def plan(config: LastTurnsConfig, revisions: Revisions) -> Plan:
     """Plan one training stage per task, model, seed and context length."""
-    builder = PlanBuilder(lambda step, starts: ("baseline", step.train_tasks[0]), get_recipe)
-    whole = make_data(config.dataset, revisions.data[config.dataset],
+    builder = PlanBuilder(
+        lambda step, starts: ("baseline", step.train_tasks[0]), get_recipe_version
+    )
+    whole = build_data_node(config.dataset, revisions.data[config.dataset],
                     {"few_sample": config.data.few_sample})  # fmt: skip
     training = Training(**config.training.resolve())
     for turns in (UNCUT, *map(str, config.turns)):

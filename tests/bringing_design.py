@@ -18,7 +18,7 @@ from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_instances
 from tasktransfer.data.recipes import Ingredients, Split
-from tasktransfer.datasets import make_data
+from tasktransfer.datasets import build_data_node
 from tasktransfer.designs.design import Design
 from tasktransfer.fits import Features, Learner
 from tasktransfer.metrics.measures import Measure, Values
@@ -49,7 +49,9 @@ class Frequent:
     label: int
     labels: int
 
-    def probabilities(self, instances: Sequence[Instance], features: Features | None) -> Features:
+    def predict_probabilities(
+        self, instances: Sequence[Instance], features: Features | None
+    ) -> Features:
         return np.tile(np.eye(self.labels)[self.label], (len(instances), 1))
 
     def save(self, folder: Path) -> None:
@@ -81,7 +83,7 @@ SQUARED_GAP = Measure("squared_gap", False, high=inf, scale="plain", of_rows=squ
 def plan(config: BringingConfig, revisions: Revisions) -> Plan:
     builder = PlanBuilder(lambda step, starts: ("none", "none"))
     few = {"few_sample": config.data.few_sample}
-    data = make_data(DATASET, revisions.data[DATASET], few)
+    data = build_data_node(DATASET, revisions.data[DATASET], few)
     halved = replace(data, settings={**few, "task": TASK}, recipe="every_second")
     fitted = Fit("frequent", halved, (TASK,))
     judged = Evaluation(fitted, data, TASK, ("squared_gap",))

@@ -13,7 +13,7 @@ from packed_results import restore, write_pack
 from small_models import make_model
 from tasktransfer.cli import main
 from tasktransfer.core.nodes import Stage
-from tasktransfer.data.cache import prepare, read_instances
+from tasktransfer.data.cache import cache_dataset, read_instances
 from tasktransfer.designs import get_design, open_study
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.results.study import Study
@@ -55,7 +55,7 @@ def open_preset(base: Path) -> Study:
     texts = []
     for dataset in study.config.datasets:
         folder = Path(study.instances(dataset.name))
-        prepare(dataset.name, study.release, study.config.data.few_sample, folder)
+        cache_dataset(dataset.name, study.release, study.config.data.few_sample, folder)
         texts += [
             row.context for task in dataset.tasks for row in read_instances(folder, task, "train")
         ]

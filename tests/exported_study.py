@@ -14,7 +14,7 @@ import yaml
 from small_models import make_model
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.references import CONTRASTIVE_SETTINGS, REFERENCES
-from tasktransfer.data.cache import prepare
+from tasktransfer.data.cache import cache_dataset
 from tasktransfer.designs import get_design, open_study
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.jobs import node_jobs
@@ -100,7 +100,7 @@ def finish_study(keep: bool = True) -> Study:
     study = open_study("study.yaml")
     design = get_design(study.config)
     data = study.get_released_data("Tickets")
-    prepare("Tickets", study.get_release("Tickets"), True, study.instances("Tickets"))
+    cache_dataset("Tickets", study.get_release("Tickets"), True, study.instances("Tickets"))
     for folder, (_, name) in study.encoded_folders.items():
         spec = study.revisions.models[name]
         encode_dataset(

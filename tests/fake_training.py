@@ -90,7 +90,7 @@ def of_memory() -> dict[str, dict[str, float]]:
     needed: dict[str, dict[str, float]] = {}
     for family in FAMILIES:
         split = batch_of(family, *KINDS["utterance_classification"])
-        padded = len(split) * int(split.get_longest().max())
+        padded = len(split) * int(split.compute_longest_lengths().max())
         tokens = padded if family == "encoder_decoder" else int(split.count_tokens().sum())
         for precision in get_args(Precision):
             model = model_of(family, get_task("DailyDialog", split.task))

@@ -10,9 +10,9 @@ import json
 import zipfile
 from pathlib import Path
 
-from tasktransfer.data.cache import prepare
+from tasktransfer.data.cache import cache_dataset
 from tasktransfer.datasets import DATASETS
-from tasktransfer.datasets.tiny_world import generate, generate_part
+from tasktransfer.datasets.tiny_world import generate_release, generate_releases
 from tasktransfer.results.revisions import get_own_tiny_version
 from tasktransfer.results.study import Study
 
@@ -32,12 +32,12 @@ def prepare_data(study: Study) -> None:
         place = Path(study.get_release(name))
         if not place.exists():
             if get_own_tiny_version(name):
-                generate_part(
+                generate_release(
                     DATASETS[name], place, seed=made_from.seed, dialogues=made_from.dialogues
                 )
             else:
-                generate(place, seed=made_from.seed, dialogues=made_from.dialogues)
-        prepare(name, place, study.config.data.few_sample, study.instances(name))
+                generate_releases(place, seed=made_from.seed, dialogues=made_from.dialogues)
+        cache_dataset(name, place, study.config.data.few_sample, study.instances(name))
 
 
 def list_digests(study: Study) -> list[str]:

@@ -17,7 +17,7 @@ from tasktransfer.core.plan import Choice, Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.core.steps import Step
-from tasktransfer.datasets import make_data
+from tasktransfer.datasets import build_data_node
 from tasktransfer.designs.design import Design
 from tasktransfer.errors import ConfigError
 from tasktransfer.present.declared import Analysis
@@ -43,7 +43,7 @@ class RaceConfig(CommonConfig):
 
 def plan(config: RaceConfig, revisions: Revisions) -> Plan:
     builder = PlanBuilder(lambda step, starts: ("target" if starts else "source", _label(step)))
-    data = make_data(DATASET, revisions.data[DATASET], {"few_sample": config.data.few_sample})
+    data = build_data_node(DATASET, revisions.data[DATASET], {"few_sample": config.data.few_sample})
     training = Training(**{**config.training.resolve(), "epochs": 1})
     (spec,) = revisions.models.values()
 

@@ -8,26 +8,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.datasets import DATASETS, PACKAGE, dailydialog, friends
+from tasktransfer.datasets import DATASETS, PACKAGE_DATASETS, dailydialog, friends
 from tasktransfer.datasets.feta import release
 from tasktransfer.datasets.feta.archive import FEW_SAMPLE_ID_FILES, ID_FILES, name_json_file
-from tasktransfer.datasets.feta.release import Parsed
+from tasktransfer.datasets.feta.release import ParsedRelease
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.tasks.card import Instance
 
 PAPER_TASKS = [
-    card for dataset in PACKAGE for card in dataset.cards if card.name in PARTS[card.dataset].sizes
+    card
+    for dataset in PACKAGE_DATASETS
+    for card in dataset.cards
+    if card.name in PARTS[card.dataset].sizes
 ]
 """The 17 tasks of the paper and of the tiny world; the package may have more."""
 
 
-def load_release(path: Path | str, dataset: str) -> Parsed:
+def load_release(path: Path | str, dataset: str) -> ParsedRelease:
     """Parse a release of one of the package's datasets with its reader."""
     tasks = {"DailyDialog": dailydialog.TASKS, "Friends": friends.TASKS}[dataset]
     return release.parse_release(path, dataset, tasks)
 
 
-def read_instances(parsed: Parsed, task: str, split: str, few_sample: bool) -> list[Instance]:
+def read_instances(
+    parsed: ParsedRelease, task: str, split: str, few_sample: bool
+) -> list[Instance]:
     """Read the instances of a task on a split."""
     return list(release.read_instances(parsed, task, split, few_sample))
 

@@ -40,7 +40,7 @@ from tasktransfer.designs import load_config
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.runs import transfer_runs
 from tasktransfer.designs.transfer.study_plan import plan
-from tasktransfer.metrics import Coded
+from tasktransfer.metrics import CodedAnswers
 from tasktransfer.results.records import record_of
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.rows import COLUMNS, SCHEMA_VERSION
@@ -113,8 +113,8 @@ def write_stage(
     for run in runs:
         test_set = _test_set(run.about["dataset"], run.about["target"], instances)
         predicted = _predict(test_set, run, take)
-        values = metrics.evaluate(test_set.task, predicted, test_set.golds)
-        score = metrics.score(test_set.task, values)
+        values = metrics.evaluate_predictions(test_set.task, predicted, test_set.golds)
+        score = metrics.compute_task_score(test_set.task, values)
         test[run.about["target"]] = {"measures": values, "score": score, "instances": instances}
         tables.append(_predictions(test_set, predicted))
     predictions = _write_predictions(of_stage, stage, tables) if tables else None
@@ -153,7 +153,7 @@ class TestSet:
     ids: pa.Array
     dialogues: pa.Array
     texts: tuple[str, ...]
-    golds: Coded
+    golds: CodedAnswers
     choices: Codes
 
 
@@ -174,7 +174,7 @@ def _test_set(dataset: str, target: str, instances: int) -> TestSet:
 
 def _labels(
     task: Task, chance: np.random.Generator, n: int
-) -> tuple[tuple[str, ...], Coded, Codes]:
+) -> tuple[tuple[str, ...], CodedAnswers, Codes]:
     """Sample labels with frequencies proportional to 1/k; 2 % of wrong answers are not labels."""
     answers = len(task.outputs) or 1
     shares = 1 / np.arange(1, len(task.labels) + 1)
@@ -184,12 +184,12 @@ def _labels(
     )
     texts = (*task.labels, "no label")
     starts = np.arange(n + 1) * answers
-    return texts, Coded(texts, golds.ravel(), starts), np.concatenate([golds[None], wrong])
+    return texts, CodedAnswers(texts, golds.ravel(), starts), np.concatenate([golds[None], wrong])
 
 
 def _label_sets(
     task: Task, chance: np.random.Generator, n: int
-) -> tuple[tuple[str, ...], Coded, Codes]:
+) -> tuple[tuple[str, ...], CodedAnswers, Codes]:
     first = chance.integers(0, len(task.labels), n)
     second = np.where(chance.random(n) < 0.2, (first + 1) % len(task.labels), -1)
     golds = np.stack([first, second], axis=1)
@@ -202,10 +202,16 @@ def _label_sets(
     )
     kept = golds.ravel()[golds.ravel() >= 0]
     starts = np.concatenate([[0], np.cumsum((golds >= 0).sum(axis=1))])
-    return task.labels, Coded(task.labels, kept, starts), np.concatenate([golds[None], wrong])
+    return (
+        task.labels,
+        CodedAnswers(task.labels, kept, starts),
+        np.concatenate([golds[None], wrong]),
+    )
 
 
-def _spans(task: Task, chance: np.random.Generator, n: int) -> tuple[tuple[str, ...], Coded, Codes]:
+def _spans(
+    task: Task, chance: np.random.Generator, n: int
+) -> tuple[tuple[str, ...], CodedAnswers, Codes]:
     """Sample answers of three to eight words.
 
     Partly correct answers miss the first or the last word. Three quarters of the causal spans are
@@ -227,10 +233,10 @@ def _spans(task: Task, chance: np.random.Generator, n: int) -> tuple[tuple[str, 
     starts = np.concatenate([[0], np.cumsum(several)])
     golds = np.repeat(places, several)
     golds[1:][np.diff(golds) == 0] += n
-    return texts, Coded(texts, golds, starts), choices[:, :, None]
+    return texts, CodedAnswers(texts, golds, starts), choices[:, :, None]
 
 
-def _predict(test_set: TestSet, run: Run, take: str) -> Coded:
+def _predict(test_set: TestSet, run: Run, take: str) -> CodedAnswers:
     """Predict correctly if an instance is easier than the run's quality, else another answer.
 
     The quality depends on model, target, transfer and seed.
@@ -247,7 +253,7 @@ def _predict(test_set: TestSet, run: Run, take: str) -> Coded:
     row = np.where(right, 0, seed.integers(1, len(test_set.choices), n))
     picked = test_set.choices[row, np.arange(n)]
     starts = np.concatenate([[0], np.cumsum((picked >= 0).sum(axis=1))])
-    return Coded(test_set.texts, picked[picked >= 0], starts)
+    return CodedAnswers(test_set.texts, picked[picked >= 0], starts)
 
 
 @cache
@@ -272,7 +278,7 @@ def _write_predictions(folder: Path, stage: Stage, tables: list[pa.Table]) -> Ro
     return {"file": ROWS, "rows": len(rows), "sha256": hashlib.sha256(content).hexdigest()}
 
 
-def _predictions(test_set: TestSet, predicted: Coded) -> pa.Table:
+def _predictions(test_set: TestSet, predicted: CodedAnswers) -> pa.Table:
     n = len(test_set.ids)
     score = metrics.score_instances(test_set.task, predicted, test_set.golds)
     columns = {
@@ -288,7 +294,7 @@ def _predictions(test_set: TestSet, predicted: Coded) -> pa.Table:
     return pa.Table.from_arrays(every, schema=COLUMNS)
 
 
-def _lists(answers: Coded) -> pa.ListArray:
+def _lists(answers: CodedAnswers) -> pa.ListArray:
     values = pa.array(answers.texts).take(pa.array(answers.codes))
     return pa.ListArray.from_arrays(pa.array(answers.starts.astype(np.int32)), values)
 

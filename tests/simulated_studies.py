@@ -28,7 +28,7 @@ from scipy import stats
 
 from tasktransfer import metrics
 from tasktransfer.datasets import get_task
-from tasktransfer.metrics import Coded
+from tasktransfer.metrics import CodedAnswers
 from tasktransfer.stats import bootstrap, draws
 from tasktransfer.stats.bootstrap import Confidence, Estimate, Trainings
 from tasktransfer.stats.chosen import Target, split_dialogues
@@ -149,14 +149,14 @@ def train(
     codes = np.where(right, test.golds, wrong)
     starts = np.arange(len(codes) + 1)
     labels = regime.task.labels
-    return metrics.tally(
-        regime.task, Coded(labels, codes, starts), Coded(labels, test.golds, starts)
+    return metrics.tally_instances(
+        regime.task, CodedAnswers(labels, codes, starts), CodedAnswers(labels, test.golds, starts)
     )
 
 
 def score(task: Task, tally: metrics.Sums) -> float:
     """Return the official score of all instances."""
-    return float(metrics.score_of_sums(task, tally.sum(axis=0)))
+    return float(metrics.compute_score_from_sums(task, tally.sum(axis=0)))
 
 
 def true_delta(regime: Regime, chance: np.random.Generator, draws: int = 4000) -> float:
@@ -229,7 +229,7 @@ class Judge:
             tuple(range(len(tallies))),
             np.array([score(task, tally) for tally in tallies]),
             draws.compute_jackknife_scores(
-                units.sum_tally(tallies), partial(metrics.score_of_sums, task)
+                units.sum_tally(tallies), partial(metrics.compute_score_from_sums, task)
             ),
         )
 

@@ -14,7 +14,12 @@ from releases import tiny_release
 from tasktransfer.core.fidelity import DEFAULT, Fidelity
 from tasktransfer.core.nodes import Data, Stage
 from tasktransfer.core.specs import FAMILIES, Family, LowRank, ModelSpec, Reads, Selection, Training
-from tasktransfer.data.cache import name_instance_file, prepare, read_instances, write_instances
+from tasktransfer.data.cache import (
+    cache_dataset,
+    name_instance_file,
+    read_instances,
+    write_instances,
+)
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.encoding.encoded import EncodedSplit, read_split
@@ -79,7 +84,7 @@ def loader(base: Path) -> Loader:
     texts = []
     for dataset in DATASETS:
         tiny_release(dataset).write(base / "release")
-        prepare(dataset, base / "release", False, base / f"instances-{dataset}")
+        cache_dataset(dataset, base / "release", False, base / f"instances-{dataset}")
         texts += [
             row.context
             for task in DATASETS[dataset].tasks

@@ -89,8 +89,12 @@ def tested(stage: Stage, task: Task, quality: float | None = None) -> tuple[list
         Row(i, task.name, f"{task.name}-{i}", answers[i], golds[i], each[i], f"d{i // 2}")
         for i in range(TEST_SIZE)
     ]
-    values = metrics.evaluate(task, answers, golds)
-    return rows, {"measures": values, "score": metrics.score(task, values), "instances": TEST_SIZE}
+    values = metrics.evaluate_predictions(task, answers, golds)
+    return rows, {
+        "measures": values,
+        "score": metrics.compute_task_score(task, values),
+        "instances": TEST_SIZE,
+    }
 
 
 def _random(text: str) -> np.random.Generator:

@@ -18,7 +18,7 @@ from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.core.steps import Step
-from tasktransfer.datasets import make_data
+from tasktransfer.datasets import build_data_node
 from tasktransfer.designs.design import Design
 from tasktransfer.metrics.measures import Measure, Values
 from tasktransfer.present.columns import make_number_column, make_text_column
@@ -68,7 +68,7 @@ def frozen_body() -> list[Step]:
 def plan(config: ToyConfig, revisions: Revisions) -> Plan:
     builder = PlanBuilder(lambda step, starts: ("tuned" if starts else "base", step.train_tasks[0]))
     few = {"few_sample": config.data.few_sample}
-    data = make_data(DATASET, revisions.data[DATASET], few)
+    data = build_data_node(DATASET, revisions.data[DATASET], few)
     training = Training(**config.training.resolve())
     for spec in revisions.models.values():
         for seed in config.seeds:

@@ -36,11 +36,11 @@ from benchmarks.training_speed.toolkit import import_toolkit
 from tasktransfer.core.fidelity import FIDELITIES, Fidelity
 from tasktransfer.core.nodes import Data, Stage
 from tasktransfer.core.specs import Family, ModelSpec, Selection, Training
-from tasktransfer.data.cache import prepare, read_instances
+from tasktransfer.data.cache import cache_dataset, read_instances
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.tasks.card import Instance, Task
-from tasktransfer.tasks.toolkit_texts import build_encoder_texts, prompt_text
+from tasktransfer.tasks.toolkit_texts import build_encoder_texts, build_prompt_text
 
 CASES = {
     "single": ("DailyDialog", ("dialogue_reasoning_span_extraction",)),
@@ -160,7 +160,7 @@ def run(
     stage = _stage(family, dataset, tasks, fidelity)
     instances = chosen.work / f"instances-{dataset}"
     if not instances.exists():
-        prepare(dataset, chosen.release, True, instances)
+        cache_dataset(dataset, chosen.release, True, instances)
     checkpoint = _checkpoint(chosen, family, instances, stage)
     several = "+".join(get_task(dataset, task).short for task in stage.tasks)
     encoded = chosen.work / f"encoded-{dataset}-{family}-{several}"
@@ -188,7 +188,7 @@ def inputs(chosen: argparse.Namespace, dataset: str) -> Iterator[dict[str, Any]]
 
     instances = chosen.work / f"instances-{dataset}"
     if not instances.exists():
-        prepare(dataset, chosen.release, True, instances)
+        cache_dataset(dataset, chosen.release, True, instances)
     for task, card in DATASETS[dataset].tasks.items():
         rows = read_instances(instances, task, "train")
         for kind, most in (("Encoder", 0), ("Decoder", 512)):  # as in its configs
@@ -212,7 +212,7 @@ def _inputs(card: Task, rows: Sequence[Instance], encoder: bool) -> Iterator[str
             yield texts if card.kind == "multiple_choice" else texts[0]
         else:
             outputs: list[int | None] = list(range(len(card.outputs))) or [None]
-            yield from (prompt_text(forms, card, row, output) for output in outputs)
+            yield from (build_prompt_text(forms, card, row, output) for output in outputs)
 
 
 def main() -> None:

@@ -40,7 +40,7 @@ from transformers import (
 from benchmarks.training_speed.cases import BATCH, DATASET, SEED, Measured, Work
 from benchmarks.training_speed.clock import FirstUpdate, memory, timed
 from tasktransfer.datasets import get_task
-from tasktransfer.encoding.encoded import IGNORED, EncodedSplit, read_manifest, read_split
+from tasktransfer.encoding.encoded import IGNORED_LABEL, EncodedSplit, read_manifest, read_split
 from tasktransfer.models.family import pad_to_tensors
 from tasktransfer.tasks.card import Task
 
@@ -177,7 +177,7 @@ def _row(
     if work["family"] == "decoder":
         if not training:  # what is to be continued
             return {"input_ids": sequences[0], "length": longest}
-        hidden = [IGNORED] * len(sequences[0])
+        hidden = [IGNORED_LABEL] * len(sequences[0])
         both = sequences[0] + labels
         return {"input_ids": both, "labels": hidden + labels, "length": len(both)}
     starts = [int(split.second_starts[i]) for i in split.get_sequence_range(example)]

@@ -153,14 +153,16 @@ def _instances(study: Study) -> Path:
     from tasktransfer.data import cache
 
     if study.config.data.generated and not Path(study.tiny_world).exists():
-        from tasktransfer.datasets.tiny_world import generate
+        from tasktransfer.datasets.tiny_world import generate_releases
 
         made_from = study.config.data.tiny_world
-        generate(Path(study.tiny_world), seed=made_from.seed, dialogues=made_from.dialogues)
+        generate_releases(
+            Path(study.tiny_world), seed=made_from.seed, dialogues=made_from.dialogues
+        )
     folder = Path(study.instances(DATASET))
     if not (folder / "manifest.json").exists():
         _say(f"reading {study.release}")
-        cache.prepare(DATASET, study.release, study.config.data.few_sample, folder)
+        cache.cache_dataset(DATASET, study.release, study.config.data.few_sample, folder)
     return folder
 
 

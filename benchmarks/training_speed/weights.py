@@ -21,7 +21,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import EncodedSplit, read_manifest, read_split
 from tasktransfer.layers.ragged import Ragged
 from tasktransfer.models.load import Loading, load_model
-from tasktransfer.tasks.compose import build_answer_text, prompt_parts
+from tasktransfer.tasks.compose import build_answer_text, build_prompt_parts
 
 VOCABULARY: dict[Family, int] = {"encoder": 30522, "decoder": 50257, "encoder_decoder": 32128}
 """Rows of the embeddings; the trained tokenizers may use fewer."""
@@ -49,7 +49,7 @@ def texts_of(instances: Path, dataset: str, tasks: Sequence[str]) -> list[str]:
         task = get_task(dataset, name)
         for row in read_instances(instances, name, "train"):
             for output in range(len(task.outputs)) if task.outputs else (None,):
-                prompt = "".join(prompt_parts(task, row, output))
+                prompt = "".join(build_prompt_parts(task, row, output))
                 texts |= {prompt, " " + build_answer_text(task, row, output)}
     return sorted(texts)
 

@@ -12,7 +12,7 @@ from real_worlds import REAL, make_world
 
 from packed_results import WEIGHTS, is_current, prepare_data, restore
 from tasktransfer.cli import main
-from tasktransfer.datasets.multiwoz.tiny_world import generate
+from tasktransfer.datasets.multiwoz.tiny_world import generate_release
 from tasktransfer.designs import open_study
 from tasktransfer.results.study import Study
 
@@ -174,7 +174,7 @@ def compute_study(name: str, folder: Path, *, packed: bool = True) -> Study:
         if name in REAL:
             make_world(design_name(name))
         elif name == "probes":
-            generate(Path("world"), dialogues=60)
+            generate_release(Path("world"), dialogues=60)
         study = open_study("study.yaml")
         if packed and is_current(study, name):
             prepare_data(study)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tasktransfer.datasets.multiwoz.tiny_world import generate as generate_multiwoz
-from tasktransfer.datasets.tiny_world import generate
+from tasktransfer.datasets.multiwoz.tiny_world import generate_release as generate_multiwoz
+from tasktransfer.datasets.tiny_world import generate_releases
 from tasktransfer.designs.empathetic.sources.cards import NEWSGROUP_LABELS
 from tasktransfer.tasks.card import SPLITS
 
@@ -15,7 +15,7 @@ def write_inputs(name: str) -> None:
     """Write a study's inputs other than the tiny world into the working directory."""
     Path("vectors.txt").write_text("yes 0.1 0.2\nno 0.3 0.1\nhello 0.2 0.2\n")
     if name == "transfer":
-        generate(Path("friends"), dialogues=120)
+        generate_releases(Path("friends"), dialogues=120)
     if name == "across":
         _write_own()
     if name == "empathetic":

@@ -13,7 +13,7 @@ from typing import Any
 from small_corpora import FILES, TWELVE, VALID, as_json, as_zip, said
 from tasktransfer.datasets.multiwoz import SYNTHETIC
 from tasktransfer.datasets.multiwoz import tiny_world as tiny_multiwoz
-from tasktransfer.datasets.tiny_world import MAKER, generate
+from tasktransfer.datasets.tiny_world import MAKER, generate_releases
 
 WORLD, MODEL = Path("world"), Path("model")
 BERT = {
@@ -59,7 +59,7 @@ def make_world(design: str) -> None:
 
 
 def _feta() -> None:
-    generate(WORLD, dialogues=120)
+    generate_releases(WORLD, dialogues=120)
     (WORLD / MAKER.file).unlink()
     for file in WORLD.rglob("TLiDB_*.json"):
         release = json.loads(file.read_text())
@@ -69,7 +69,7 @@ def _feta() -> None:
 
 def _multiwoz() -> None:
     """Write the tiny world's dialogues, each once, since splits of real releases are disjoint."""
-    tiny_multiwoz.generate(WORLD, dialogues=60)
+    tiny_multiwoz.generate_release(WORLD, dialogues=60)
     for file in WORLD.rglob(SYNTHETIC):
         file.unlink()
     heard: set[tuple[str, ...]] = set()

@@ -20,7 +20,7 @@ from tasktransfer.designs.empathetic.sources.dialogues import (
     read_dialogues,
 )
 from tasktransfer.designs.empathetic.sources.others import EMOTION_TAGS
-from tasktransfer.fits import choose_answers, fast_text
+from tasktransfer.fits import fast_text, select_most_probable_labels
 from tasktransfer.metrics import bleu
 from tasktransfer.metrics.answers import encode_answers
 from tasktransfer.tasks.card import SPLITS
@@ -107,8 +107,8 @@ def test_fasttext_is_as_accurate_as_published() -> None:
     accuracy = {}
     for card in (EMOTION, EMOTION_CUT):
         train, test = (list(release.instances(card.name, s)) for s in ("train", "test"))
-        classifier = fast_text.fit(card, train, None, {}, seed=0)
-        told = choose_answers(card, classifier.probabilities(test, None))
+        classifier = fast_text.fit_fasttext(card, train, None, {}, seed=0)
+        told = select_most_probable_labels(card, classifier.predict_probabilities(test, None))
         accuracy[card.name] = np.mean([a == b.target for a, b in zip(told, test, strict=True)])
     assert 0.40 < accuracy["emotion_cut"] < accuracy["emotion"] < 0.48
 
@@ -151,7 +151,7 @@ GOLDS = [
 
 
 def test_bleu_is_that_of_sacrebleu() -> None:
-    sums = bleu.tally(
+    sums = bleu.tally_ngrams(
         encode_answers([(t,) for t in REPLIES]), encode_answers([(t,) for t in GOLDS])
     ).sum(axis=0)
     tokens = [[" ".join(bleu.split_words(text)) for text in texts] for texts in (REPLIES, GOLDS)]
@@ -169,7 +169,9 @@ def test_bleu_by_hand() -> None:
 
     It matches 3 of 4 words, 1 of 3 pairs and 0 of 2 triples; brevity is exp(1 - 5/4).
     """
-    sums = bleu.tally(encode_answers([("a b x c",)]), encode_answers([("a b c d e",)])).sum(axis=0)
+    sums = bleu.tally_ngrams(encode_answers([("a b x c",)]), encode_answers([("a b c d e",)])).sum(
+        axis=0
+    )
     assert sums.tolist() == [3, 1, 0, 0, 4, 3, 2, 1, 4, 5]
     brevity = np.exp(1 - 5 / 4)
     wanted = [0.75 * brevity, (0.75 / 3) ** 0.5 * brevity, 0, 0]

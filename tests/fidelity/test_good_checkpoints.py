@@ -13,7 +13,7 @@ from architectures import FAMILY_OF, MODERN, write_checkpoint
 from releases import tiny_release
 from small_models import small_stage
 from tasktransfer.core.specs import LowRank, ModelSpec, Training
-from tasktransfer.data.cache import prepare, read_instances
+from tasktransfer.data.cache import cache_dataset, read_instances
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.models.check_model import check_model
 from tasktransfer.models.checkpoint import load_pretrained
@@ -126,7 +126,7 @@ def test_an_encoder_whose_attention_a_training_destroyed_is_still_an_encoder(
 def instances(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.mktemp("release")
     tiny_release(DATASET).write(base)
-    prepare(DATASET, base, False, base / "instances")
+    cache_dataset(DATASET, base, False, base / "instances")
     return base / "instances"
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from small_models import make_model
-from tasktransfer.data.cache import prepare, read_instances
+from tasktransfer.data.cache import cache_dataset, read_instances
 from tasktransfer.encoding.encode import encode_dataset
-from tasktransfer.encoding.encoded import IGNORED, read_split
+from tasktransfer.encoding.encoded import IGNORED_LABEL, read_split
 
 TASK = "reading_comprehension"
 
@@ -19,7 +19,7 @@ TASK = "reading_comprehension"
 @pytest.fixture(scope="module")
 def instances(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("instances") / "Friends"
-    prepare("Friends", shared / "feta", True, folder)
+    cache_dataset("Friends", shared / "feta", True, folder)
     return folder
 
 
@@ -48,7 +48,7 @@ def test_only_names_that_the_input_lacks_are_lost(
         labels, places = split.labels[number], split.offsets[number].reshape(-1, 2)
         begin = min(start for start, _ in places if start >= 0)
         held = [m for m in names_in(row.context, row.target[0]) if m >= begin]
-        assert (int(labels[0]) == IGNORED) == (not held)
+        assert (int(labels[0]) == IGNORED_LABEL) == (not held)
         if held:
             start, end = places[labels[0]][0], places[labels[1]][1]
             assert (start, row.context[start:end].lower()) == (held[0], row.target[0].lower())

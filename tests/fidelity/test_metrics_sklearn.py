@@ -12,7 +12,7 @@ import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
 from tasktransfer.datasets import ALL_TASKS, get_task
-from tasktransfer.metrics import Scoring, evaluate
+from tasktransfer.metrics import Scoring, evaluate_predictions
 from tasktransfer.tasks.card import MetricSpec, Task
 
 FIDELITIES: tuple[Scoring, ...] = ("default", "tlidb")
@@ -71,7 +71,7 @@ def random_case(
 @pytest.mark.parametrize("fidelity", FIDELITIES)
 def test_valid_predictions_equal_scikit_learn(task: Task, seed: int, fidelity: Scoring) -> None:
     guesses, golds, guessed, right = random_case(task, seed, invalid=False)
-    metrics = evaluate(task, guesses, golds, fidelity=fidelity)
+    metrics = evaluate_predictions(task, guesses, golds, fidelity=fidelity)
     for spec in task.metrics:
         if spec.name == "accuracy":
             expected = 100.0 * accuracy_score(right, guessed)
@@ -84,7 +84,7 @@ def test_valid_predictions_equal_scikit_learn(task: Task, seed: int, fidelity: S
 @each_classification
 def test_tlidb_has_invalid_answers_as_class_minus_one(task: Task, seed: int) -> None:
     guesses, golds, guessed, right = random_case(task, seed, invalid=True)
-    metrics = evaluate(task, guesses, golds, fidelity="tlidb")
+    metrics = evaluate_predictions(task, guesses, golds, fidelity="tlidb")
     for spec in task.metrics:
         if spec.name == "f1":
             expected = sklearn_f1(right, guessed, average=spec.average, labels=spec.label_indices)
@@ -95,7 +95,7 @@ def test_tlidb_has_invalid_answers_as_class_minus_one(task: Task, seed: int) -> 
 @each_classification
 def test_default_leaves_invalid_answers_out_of_the_classes(task: Task, seed: int) -> None:
     guesses, golds, guessed, right = random_case(task, seed, invalid=True)
-    metrics = evaluate(task, guesses, golds)
+    metrics = evaluate_predictions(task, guesses, golds)
     valid = sorted({*guessed, *right} - {-1})
     for spec in task.metrics:
         if spec.name == "accuracy" or (spec.average == "micro" and spec.label_indices is None):
@@ -116,7 +116,7 @@ def test_label_indices_equal_scikit_learn_s_labels(
 ) -> None:
     task = replace(ACT, metrics=(MetricSpec("f1", average, label_indices=indices),))
     guesses, golds, guessed, right = random_case(task, seed, invalid=True)
-    (value,) = evaluate(task, guesses, golds, fidelity=fidelity).values()
+    (value,) = evaluate_predictions(task, guesses, golds, fidelity=fidelity).values()
     assert value == pytest.approx(sklearn_f1(right, guessed, average=average, labels=indices))
 
 
@@ -126,16 +126,16 @@ def test_an_invalid_answer_in_dailydialog_emotion_costs_precision_too() -> None:
     # neutral utterance adds one false positive, because the release lists -1 (2/4).
     quiet = [("anger",), ("neutral",), ("neutral",), ("neutral",)]
     noisy = [("anger",), ("neutral",), ("neutral",), ("dunno",)]
-    assert evaluate(EMOTION, quiet, golds)["micro_f1"] == pytest.approx(200 / 3)
-    assert evaluate(EMOTION, noisy, golds)["micro_f1"] == pytest.approx(50.0)
+    assert evaluate_predictions(EMOTION, quiet, golds)["micro_f1"] == pytest.approx(200 / 3)
+    assert evaluate_predictions(EMOTION, noisy, golds)["micro_f1"] == pytest.approx(50.0)
 
 
 def test_macro_f1_worked_in_both_fidelities() -> None:
     golds = [("inform",), ("inform",), ("question",), ("question",)]
     guesses = [("inform",), ("inform",), ("question",), ("dunno",)]
     # inform 1, question 2/3, and in the toolkit class -1 with 0.
-    default = evaluate(ACT, guesses, golds)
-    toolkit = evaluate(ACT, guesses, golds, fidelity="tlidb")
+    default = evaluate_predictions(ACT, guesses, golds)
+    toolkit = evaluate_predictions(ACT, guesses, golds, fidelity="tlidb")
     assert default == pytest.approx({"micro_f1": 75.0, "macro_f1": 100 * (1 + 2 / 3) / 2})
     assert toolkit == pytest.approx({"micro_f1": 75.0, "macro_f1": 100 * (1 + 2 / 3) / 3})
 
@@ -143,8 +143,8 @@ def test_macro_f1_worked_in_both_fidelities() -> None:
 def test_invalid_answers_do_not_change_weighted_f1() -> None:
     task = get_task("Friends", "MELD_emotion_recognition")
     guesses, golds, *_ = random_case(task, 1, invalid=True)
-    assert evaluate(task, guesses, golds) == pytest.approx(
-        evaluate(task, guesses, golds, fidelity="tlidb")
+    assert evaluate_predictions(task, guesses, golds) == pytest.approx(
+        evaluate_predictions(task, guesses, golds, fidelity="tlidb")
     )
 
 
@@ -158,7 +158,7 @@ def test_multi_output_accuracy_is_over_all_traits(seed: int) -> None:
     guesses = [tuple(chance.choices(("0", "1", "?"), k=5)) for _ in range(30)]
     flat = [list(sum(answers, ())) for answers in (golds, guesses)]
     expected = 100.0 * accuracy_score(*flat)
-    assert evaluate(PERSONALITY, guesses, golds)["accuracy"] == pytest.approx(expected)
+    assert evaluate_predictions(PERSONALITY, guesses, golds)["accuracy"] == pytest.approx(expected)
 
 
 @seeds
@@ -178,14 +178,14 @@ def test_multi_label_f1_equals_scikit_learn(seed: int, average: Any, restricted:
         [[int(label in answer) for label in task.labels] for answer in answers]
         for answers in (golds, guesses)
     ]
-    (value,) = evaluate(task, guesses, golds).values()
+    (value,) = evaluate_predictions(task, guesses, golds).values()
     assert value == pytest.approx(sklearn_f1(*vectors, average=average, labels=indices))
 
 
 def test_unscored_relations_do_not_count() -> None:
     golds = [("per:boss", "org:students"), ("unanswerable",)]
     guesses = [("per:boss", "unanswerable"), ("per:alternate_names",)]
-    assert evaluate(RELATIONS, guesses, golds) == {"micro_multilabel_f1": 100.0}
+    assert evaluate_predictions(RELATIONS, guesses, golds) == {"micro_multilabel_f1": 100.0}
 
 
 # --- spans -----------------------------------------------------------------------------------
@@ -195,20 +195,22 @@ def test_exact_match_and_token_f1_worked() -> None:
     golds = [("The red dog!",), ("my old phone",), ("tea",), ("...",)]
     guesses = [("a RED dog",), ("my phone",), ("coffee",), ("",)]
     # Token-F1: 1; precision 1, recall 2/3: 4/5; 0; empty prediction and gold: 1.
-    assert evaluate(SPAN, guesses, golds) == pytest.approx(
+    assert evaluate_predictions(SPAN, guesses, golds) == pytest.approx(
         {"exact_match": 50.0, "macro_token_f1": 100 * (1 + 0.8 + 0 + 1) / 4}
     )
 
 
 def test_repeated_words_count_as_often_as_they_occur() -> None:
     golds, guesses = [("no no no way",)], [("no no",)]
-    assert evaluate(SPAN, guesses, golds)["macro_token_f1"] == pytest.approx(100 * 2 * 2 / 6)
+    assert evaluate_predictions(SPAN, guesses, golds)["macro_token_f1"] == pytest.approx(
+        100 * 2 * 2 / 6
+    )
 
 
 def test_best_of_several_right_answers() -> None:
     golds = [("a phone", "there's a phone"), ("red cat", "red cat ran off")]
     guesses = [("there's a phone",), ("the red cat ran",)]
-    metrics = evaluate(QUESTIONS, guesses, golds)
+    metrics = evaluate_predictions(QUESTIONS, guesses, golds)
     # Second instance: 4/5 with "red cat" (2 of 3 words, 2 of 2), 6/7 with the longer one.
     assert metrics["exact_match"] == 50.0
     assert metrics["macro_token_f1"] == pytest.approx(100 * (1 + 6 / 7) / 2)
@@ -219,7 +221,7 @@ def test_best_of_several_right_answers() -> None:
 def test_unanswerable_phrases_and_their_exact_match() -> None:
     golds = [("Impossible answer",), ("Impossible answer",), ("the dog",), ("the dog",)]
     guesses = [("impossible",), ("the cat",), ("dog",), ("",)]
-    metrics = evaluate(CAUSAL_SPAN, guesses, golds)
+    metrics = evaluate_predictions(CAUSAL_SPAN, guesses, golds)
     # Exact match counts the two answerable instances only.
     assert metrics["exact_match"] == 50.0
     assert metrics["macro_token_f1"] == pytest.approx(50.0)
@@ -231,27 +233,29 @@ def test_unanswerable_phrases_and_their_exact_match() -> None:
 def test_impossible_inside_an_answer_is_a_quirk_of_the_toolkit() -> None:
     golds = [("Impossible answer",), ("it is impossible to sleep",), ("dog",)]
     guesses = [("that was impossible",), ("it is impossible to sleep",), ("dog",)]
-    default = evaluate(CAUSAL_SPAN, guesses, golds)
-    toolkit = evaluate(CAUSAL_SPAN, guesses, golds, fidelity="tlidb")
+    default = evaluate_predictions(CAUSAL_SPAN, guesses, golds)
+    toolkit = evaluate_predictions(CAUSAL_SPAN, guesses, golds, fidelity="tlidb")
     assert default["macro_token_f1"] == pytest.approx(200 / 3)
     assert default["exact_match"] == 100.0
     assert toolkit["macro_token_f1"] == 100.0
     # Only "dog" is left as answerable.
     assert toolkit["exact_match"] == 100.0
     wrong_dog = [*guesses[:2], ("cat",)]
-    assert evaluate(CAUSAL_SPAN, wrong_dog, golds)["exact_match"] == 50.0
-    assert evaluate(CAUSAL_SPAN, wrong_dog, golds, fidelity="tlidb")["exact_match"] == 0.0
+    assert evaluate_predictions(CAUSAL_SPAN, wrong_dog, golds)["exact_match"] == 50.0
+    assert (
+        evaluate_predictions(CAUSAL_SPAN, wrong_dog, golds, fidelity="tlidb")["exact_match"] == 0.0
+    )
 
 
 def test_toolkit_s_micro_token_f1_forgets_total_misses() -> None:
     golds = [("red dog", "dog"), ("tea", "a cup of tea")]
     guesses = [("red dog",), ("coffee without milk",)]
-    default = evaluate(QUESTIONS, guesses, golds)
+    default = evaluate_predictions(QUESTIONS, guesses, golds)
     # Default: common 2, predicted 2 + 3, gold 2 + 1 (the first gold answer on a tie).
     assert default["micro_token_f1"] == pytest.approx(100 * 2 * 2 / (5 + 3))
     # Toolkit: the second instance adds nothing, and of the first the last overlap counts,
     # which is "dog": common 1, predicted 2, gold 1.
-    toolkit = evaluate(QUESTIONS, guesses, golds, fidelity="tlidb")
+    toolkit = evaluate_predictions(QUESTIONS, guesses, golds, fidelity="tlidb")
     assert toolkit["micro_token_f1"] == pytest.approx(100 * 2 * 1 / (2 + 1))
     assert {k: v for k, v in toolkit.items() if k != "micro_token_f1"} == pytest.approx(
         {k: v for k, v in default.items() if k != "micro_token_f1"}
@@ -262,7 +266,9 @@ def test_toolkit_s_micro_token_f1_counts_misses_of_single_answers() -> None:
     golds = [("red dog",), ("tea",)]
     guesses = [("red dog",), ("coffee",)]
     for fidelity in FIDELITIES:
-        value = evaluate(CAUSAL_SPAN, guesses, golds, fidelity=fidelity)["micro_token_f1"]
+        value = evaluate_predictions(CAUSAL_SPAN, guesses, golds, fidelity=fidelity)[
+            "micro_token_f1"
+        ]
         assert value == pytest.approx(100 * 2 * 2 / (3 + 3))
 
 
@@ -277,5 +283,5 @@ def test_toolkit_s_micro_token_f1_counts_misses_of_single_answers() -> None:
 def test_toolkit_s_question_answering_lists_single_answers_too(
     golds: list[tuple[str]], guesses: list[tuple[str]], value: float
 ) -> None:
-    toolkit = evaluate(QUESTIONS, guesses, golds, fidelity="tlidb")
+    toolkit = evaluate_predictions(QUESTIONS, guesses, golds, fidelity="tlidb")
     assert toolkit["micro_token_f1"] == pytest.approx(value)

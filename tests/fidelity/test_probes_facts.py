@@ -15,7 +15,7 @@ import pytest
 from tasktransfer.core.architecture import Architecture
 from tasktransfer.datasets.multiwoz import MULTIWOZ
 from tasktransfer.datasets.multiwoz.dialogues import MultiwozDialogue, find_files, read_dialogues
-from tasktransfer.datasets.multiwoz.labels import label_turns
+from tasktransfer.datasets.multiwoz.labels import build_turn_labels
 from tasktransfer.datasets.personachat import PERSONACHAT
 from tasktransfer.designs.probes import published
 from tasktransfer.tasks.card import SPLITS
@@ -151,9 +151,9 @@ AHEAD = ("UtteranceLoc",)
 def test_no_label_looks_ahead() -> None:
     """In every dialogue, the label of turn t is unchanged if later turns are removed."""
     for one in dialogues().values():
-        whole = label_turns(one.name, one.exchanges)
+        whole = build_turn_labels(one.name, one.exchanges)
         for turn in range(len(one.exchanges)):
-            cut = label_turns(one.name, one.exchanges[: turn + 1])[turn]
+            cut = build_turn_labels(one.name, one.exchanges[: turn + 1])[turn]
             expected = {probe: label for probe, label in whole[turn].items() if probe not in AHEAD}
             assert {probe: label for probe, label in cut.items() if probe not in AHEAD} == expected
 
@@ -204,9 +204,9 @@ def cut_after(text: str, exchanges: int | None) -> str:
 @needs_data
 def test_only_downstream_probes_read_the_system_turn() -> None:
     for one in list(dialogues().values())[:200]:
-        whole = label_turns(one.name, one.exchanges)
+        whole = build_turn_labels(one.name, one.exchanges)
         silent = [type(e)(e.state, e.user_domains, {}) for e in one.exchanges]
-        for full, without in zip(whole, label_turns(one.name, silent), strict=True):
+        for full, without in zip(whole, build_turn_labels(one.name, silent), strict=True):
             gone = full.keys() - without.keys()
             assert gone <= {"ActionSelect", "EntitySlots", "EntityValues"}
             assert without.items() <= full.items()
@@ -218,7 +218,7 @@ def test_labels_by_hand_of_a_taxi_dialogue() -> None:
     with zipfile.ZipFile(SHARED / "multiwoz20" / "test.json.zip") as archive:
         log = json.loads(archive.read("test.json"))["SNG0073"]["log"]
     assert log[1]["metadata"]["taxi"]["semi"]["destination"] == "pizza hut fen ditton"
-    first, second, *_ = label_turns("SNG0073", dialogues()["SNG0073"].exchanges)
+    first, second, *_ = build_turn_labels("SNG0073", dialogues()["SNG0073"].exchanges)
     assert first["RecentSlots"] == ("taxi-departure", "taxi-destination")
     assert first["RecentTopic"] == ("taxi",)
     assert first["NumAllInfo"] == first["NumRecentInfo"] == ("2",)
@@ -235,7 +235,7 @@ def test_labels_by_hand_of_a_taxi_dialogue() -> None:
 @needs_data
 def test_labels_by_hand_of_a_hotel_and_a_restaurant() -> None:
     """MUL0003: "the same price range", then a table for the same people on the same day."""
-    turns = label_turns("MUL0003", dialogues()["MUL0003"].exchanges)
+    turns = build_turn_labels("MUL0003", dialogues()["MUL0003"].exchanges)
     assert "ActionSelect" not in turns[3]  # turn 7 is not annotated
     asked, booked, thanked = turns[4], turns[6], turns[7]
     slots = ("restaurant-area", "restaurant-food", "restaurant-pricerange")
@@ -254,7 +254,7 @@ def test_labels_by_hand_of_a_hotel_and_a_restaurant() -> None:
 @needs_data
 def test_labels_by_hand_of_a_changed_booking() -> None:
     """PMUL1635, turn 15: the hotel's booking is changed after a train was found."""
-    turn = label_turns("PMUL1635", dialogues()["PMUL1635"].exchanges)[7]
+    turn = build_turn_labels("PMUL1635", dialogues()["PMUL1635"].exchanges)[7]
     assert turn["RecentTopic"] == ("hotel",)
     assert turn["RecentSlots"] == ("hotel-book day", "hotel-book people", "hotel-book stay")
     assert turn["RecentValues"] == ("3", "4", "monday")

@@ -7,7 +7,7 @@ import pytest
 from releases import PAPER_TASKS
 from tasktransfer.datasets import get_task
 from tasktransfer.tasks.card import Instance
-from tasktransfer.tasks.compose import build_answer_text, prompt_parts
+from tasktransfer.tasks.compose import build_answer_text, build_prompt_parts
 
 DIALOGUE = "speaker1: hi speaker2: bye"
 SCENE = "Ross Geller: Hi. Joey Tribbiani: Hey, how you doin'?"
@@ -243,7 +243,7 @@ def test_prompt_and_answer(
 ) -> None:
     task = get_task(dataset, name)
     item = Instance("i", "d", name, context, len(context), query, options, target)
-    assert "".join(prompt_parts(task, item, trait)) == prompt
+    assert "".join(build_prompt_parts(task, item, trait)) == prompt
     assert build_answer_text(task, item, trait) == answer
 
 

@@ -12,7 +12,7 @@ from releases import PAPER_TASKS
 from small_models import first_instances, make_model, small_stage
 from tasktransfer.core.nodes import Data
 from tasktransfer.core.specs import FAMILIES, Family, ModelSpec, Training
-from tasktransfer.data.cache import prepare, read_instances
+from tasktransfer.data.cache import cache_dataset, read_instances
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.encoding.encode import encode_dataset
@@ -35,7 +35,7 @@ def instances(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     base = tmp_path_factory.mktemp("instances")
     found = {}
     for dataset in DATASETS:
-        prepare(dataset, shared / "feta", True, base / f"{dataset}-full")
+        cache_dataset(dataset, shared / "feta", True, base / f"{dataset}-full")
         found[dataset] = first_instances(
             base / f"{dataset}-full",
             base / f"{dataset}-few",

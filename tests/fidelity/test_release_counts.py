@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from releases import PAPER_TASKS, load_release, read_instances
-from tasktransfer.data.cache import prepare
-from tasktransfer.data.stats import split_statistics
+from tasktransfer.data.cache import cache_dataset
+from tasktransfer.data.stats import count_instances_by_split
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.datasets.feta import splits
 from tasktransfer.datasets.feta.dialogues import format_utterance
-from tasktransfer.datasets.feta.release import Parsed
-from tasktransfer.datasets.feta.revision import release_revision
+from tasktransfer.datasets.feta.release import ParsedRelease
+from tasktransfer.datasets.feta.revision import compute_release_revision
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance, Task
@@ -76,7 +76,7 @@ EXACT = (
     "MELD_emotion_recognition",
 )
 
-Load = Callable[[str], Parsed]
+Load = Callable[[str], ParsedRelease]
 Read = Callable[[Task, str], list[Instance]]
 
 
@@ -139,7 +139,7 @@ def test_exact_tasks_agree_with_table_1(shared: Path, few_sample: Read, task: st
 def test_splits_are_complete(reduced: Load, dataset: str, sizes: tuple[int, ...]) -> None:
     release = reduced(dataset)
     for split, size in zip(SPLITS, sizes, strict=True):
-        splits.check_present(release.source, release.ids, split, True, release.dialogues)
+        splits.check_dialogues_present(release.source, release.ids, split, True, release.dialogues)
         assert len(release.ids.get_ids(split, few_sample=True)) == size
     assert len(release.dialogues) == sum(sizes)
 
@@ -237,21 +237,21 @@ def test_full_data_counts(full: Load, task: Task) -> None:
 @pytest.mark.parametrize(
     ("dataset", "message"),
     [
-        ("DailyDialog", "8,625 of the 9,583 dialogues of the train split are not in"),
-        ("Friends", "1,958 of the 2,175 dialogues of the train split are not in"),
+        ("DailyDialog", "8,625 of the 9,583 dialogues of the train split, such as "),
+        ("Friends", "1,958 of the 2,175 dialogues of the train split, such as "),
     ],
 )
 def test_full_data_on_the_reduced_folder_is_refused(
     shared: Path, tmp_path: Path, dataset: str, message: str
 ) -> None:
     with pytest.raises(DataError, match=message) as caught:
-        prepare(dataset, shared / "feta", False, tmp_path / "out")
+        cache_dataset(dataset, shared / "feta", False, tmp_path / "out")
     assert "Use the full release" in str(caught.value)
     assert not (tmp_path / "out").exists()
 
 
 def test_a_prepared_folder_counts_the_same(shared: Path, tmp_path: Path) -> None:
-    manifest = prepare("Friends", shared / "feta", True, tmp_path / "out")
-    assert manifest.revision == release_revision(shared / "feta", "Friends")
-    for row in split_statistics([tmp_path / "out"]):
+    manifest = cache_dataset("Friends", shared / "feta", True, tmp_path / "out")
+    assert manifest.revision == compute_release_revision(shared / "feta", "Friends")
+    for row in count_instances_by_split([tmp_path / "out"]):
         assert row["samples"] == SAMPLES[str(row["task"])][SPLITS.index(str(row["split"]))]

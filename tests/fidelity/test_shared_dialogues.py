@@ -59,7 +59,7 @@ def test_dialogues_in_two_splits(
     if task:
         assert list(release.instances(task, "test"))
     told = {
-        f"{what} by their text (of {one:,} and {other:,}), as in the published release"
+        f"{what} with the same text (of {one:,} and {other:,}), as in the published release"
         for what, (one, other) in counts.items()
     }
     assert {*release.told} == told

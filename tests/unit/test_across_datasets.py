@@ -13,8 +13,8 @@ from declared_files import TASKS, TURNS, as_jsonl, dialogue
 
 from tasktransfer.core.nodes import Data, Fit, Stage
 from tasktransfer.core.plan import Plan
-from tasktransfer.data.cache import prepare, read_instances
-from tasktransfer.datasets import DATASETS, declare, get_task
+from tasktransfer.data.cache import cache_dataset, read_instances
+from tasktransfer.datasets import DATASETS, get_task, replace_declared_datasets
 from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs.transfer.leaks import shared_dialogues
 from tasktransfer.designs.transfer.shown import build_analysis
@@ -33,7 +33,7 @@ BERT = {"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny"}
 def _in_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
     yield
-    declare(())
+    replace_declared_datasets(())
 
 
 def own(name: str, rows: list[dict[str, Any]], tasks: dict[str, Any] = TASKS) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def test_two_studies_in_one_process_have_datasets_of_one_name() -> None:
         refuse_lacking(of)  # reads the files
         assert get_task("Tickets", "intent").labels == tuple(sorted(labels))
         assert [stage.digest for stage in replace(of).plan.stages] == alone[labels]
-        prepare("Tickets", "", False, of.instances("Tickets"))
+        cache_dataset("Tickets", "", False, of.instances("Tickets"))
         answers = read_instances(of.instances("Tickets"), "intent", "train")
         assert {answer for one in answers for answer in one.target} == set(labels)
     study(datasets={"DailyDialog": {}}, training={"epochs": 1})

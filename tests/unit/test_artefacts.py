@@ -21,8 +21,8 @@ from finished_stages import finish, opened
 from small_models import Loader, small_stage
 from tasktransfer.core.nodes import Data, Fit, Stage, Start
 from tasktransfer.core.specs import Selection
-from tasktransfer.data.cache import prepare, read_instances
-from tasktransfer.datasets.tiny_world import generate
+from tasktransfer.data.cache import cache_dataset, read_instances
+from tasktransfer.datasets.tiny_world import generate_releases
 from tasktransfer.designs import get_design, open_study
 from tasktransfer.errors import ModelError, RecordError, TaskTransferError
 from tasktransfer.fits import LEARNERS
@@ -214,8 +214,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Study:
     }
     (folder / "study.yaml").write_text(json.dumps(config))
     study = open_study(folder / "study.yaml")
-    generate(Path(study.tiny_world), seed=0, dialogues=120)
-    prepare("DailyDialog", study.tiny_world, True, study.instances("DailyDialog"))
+    generate_releases(Path(study.tiny_world), seed=0, dialogues=120)
+    cache_dataset("DailyDialog", study.tiny_world, True, study.instances("DailyDialog"))
     design = get_design(study.config)
     node_jobs.fit_node(study, study.plan.fits[0], design)
     node_jobs.derive_data(study, study.plan.derived[0], design)

@@ -17,12 +17,12 @@ from tasktransfer.core.specs import ModelSpec
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ModelError
-from tasktransfer.evaluation.prompting.ask import build_asking
+from tasktransfer.evaluation.prompting.ask import build_prompter
 from tasktransfer.evaluation.prompting.chat_template import ChatTemplate
-from tasktransfer.evaluation.prompting.load import load_asked
+from tasktransfer.evaluation.prompting.load import load_prompted_model
 from tasktransfer.evaluation.prompting.local import CausalModel
 from tasktransfer.evaluation.prompting.seq2seq import Seq2SeqModel
-from tasktransfer.tasks.asking import Asked, Prompt
+from tasktransfer.tasks.asking import InstancePrompt, Prompt
 from tasktransfer.training.hardware import Hardware
 
 TASKS = (
@@ -35,18 +35,20 @@ ROUNDING = 1e-5
 FLOAT32 = Hardware("float32")
 
 
-def questions(model: Any, base: Path, dataset: str, task: str, shots: int = 1) -> list[Asked]:
+def questions(
+    model: Any, base: Path, dataset: str, task: str, shots: int = 1
+) -> list[InstancePrompt]:
     card = get_task(dataset, task)
     train, test = (
         read_instances(base / f"instances-{dataset}", task, s) for s in ("train", "test")
     )
-    how = build_asking(card, {"wording": 0, "shots": shots, "seed": 0}, train, model)
-    return [one for instance in test for one in how.build_questions(instance)]
+    how = build_prompter(card, {"wording": 0, "shots": shots, "seed": 0}, train, model)
+    return [one for instance in test for one in how.build_prompts(instance)]
 
 
 @pytest.fixture(scope="module")
 def decoder(load: Loader, models_folder: Path) -> CausalModel:
-    model = load_asked(
+    model = load_prompted_model(
         ModelSpec("small", "decoder", "w", 512), str(models_folder / "decoder"), None, FLOAT32
     )
     assert isinstance(model, CausalModel)
@@ -59,15 +61,15 @@ def chat_of(model: CausalModel, template: str) -> ChatTemplate:
     return ChatTemplate(model.texts.tokenizer, template, "here", False, ())
 
 
-def loop(model: CausalModel, asked: Asked) -> list[tuple[float, int]]:
+def loop(model: CausalModel, asked: InstancePrompt) -> list[tuple[float, int]]:
     """Score every choice with its whole prompt, one after the other."""
     told = []
     for choice in asked.choices:
-        prompt = model.texts.text(asked.prompt)
+        prompt = model.texts.render_prompt(asked.prompt)
         text = f"{prompt}{'' if model.texts.chat else ' '}{choice}"
         read = model.texts.tokenizer
         encoded = read(text, add_special_tokens=False, return_offsets_mapping=True)
-        added = [] if model.texts.chat else model.texts.ids([""])[0]
+        added = [] if model.texts.chat else model.texts.tokenize_texts([""])[0]
         ids = torch.tensor([[*added, *encoded["input_ids"]]])
         with torch.inference_mode():
             logits = model.module(input_ids=ids).logits.float().log_softmax(-1)[0]
@@ -102,7 +104,7 @@ def test_batches_order_and_shared_beginnings_change_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(decoder, "_head", lambda rows: [])
         unshared = decoder.compute_likelihoods(asked)
-        written = decoder.write([one.prompt for one in asked], 6, ("\n",))
+        written = decoder.generate([one.prompt for one in asked], 6, ("\n",))
     narrow = decoder.setup.eval_budget.tokens
     decoder.setup.eval_budget.tokens = 16
     few = decoder.compute_likelihoods(asked)
@@ -112,7 +114,7 @@ def test_batches_order_and_shared_beginnings_change_nothing(
             for a, b in zip(ours, theirs, strict=True):
                 assert a.tokens == b.tokens
                 assert a.total == pytest.approx(b.total, abs=ROUNDING * max(1, a.tokens))
-    assert written == decoder.write([one.prompt for one in asked], 6, ("\n",))
+    assert written == decoder.generate([one.prompt for one in asked], 6, ("\n",))
 
 
 def test_what_is_written_is_what_transformers_writes(
@@ -120,10 +122,10 @@ def test_what_is_written_is_what_transformers_writes(
 ) -> None:
     asked = questions(decoder, models_folder, "Friends", "question_answering")[:3]
     prompts = [one.prompt for one in asked]
-    written = decoder.write(prompts, 8, ("§",))
+    written = decoder.generate(prompts, 8, ("§",))
     assert any(written)
     for prompt, text in zip(prompts, written, strict=True):
-        ids = torch.tensor([decoder.texts.ids([prompt.text])[0]])
+        ids = torch.tensor([decoder.texts.tokenize_texts([prompt.text])[0]])
         with torch.inference_mode():
             whole = decoder.module.generate(
                 ids, attention_mask=torch.ones_like(ids), max_new_tokens=8, do_sample=False
@@ -131,11 +133,11 @@ def test_what_is_written_is_what_transformers_writes(
         theirs = decoder.texts.tokenizer.decode(whole[0, ids.shape[1] :], skip_special_tokens=True)
         assert text == theirs.lstrip()
         stop = text[len(text) // 2 :][:1] or "never"
-        assert decoder.write([prompt], 8, (stop,)) == [text.split(stop)[0]]
+        assert decoder.generate([prompt], 8, (stop,)) == [text.split(stop)[0]]
 
 
 def test_a_token_that_takes_the_end_of_the_prompt_is_counted(decoder: CausalModel) -> None:
-    asked = Asked(Prompt(("hello th",)), 0, ("ere", "e"))
+    asked = InstancePrompt(Prompt(("hello th",)), 0, ("ere", "e"))
     decoder.texts.chat = chat_of(decoder, "{{ messages[0].content }}")
     (scored,) = decoder.compute_likelihoods([asked])
     for (total, tokens), likelihood in zip(loop(decoder, asked), scored, strict=True):
@@ -153,22 +155,26 @@ def test_every_architecture_is_asked(
 ) -> None:
     monkeypatch.setitem(architectures.FAMILY_OF, architecture, "decoder")
     start = architectures.write_checkpoint(architecture, tmp_path, **DECODERS[architecture])
-    model = load_asked(ModelSpec("m", "decoder", "w", 200), str(start), None, FLOAT32)
+    model = load_prompted_model(ModelSpec("m", "decoder", "w", 200), str(start), None, FLOAT32)
     texts = ("Hello there, how are you", "the quick brown fox", "the quick brown fox jumps over")
-    asked = [Asked(Prompt((f"we talk, {text}",)), 0, ("today", "I am fine")) for text in texts]
+    asked = [
+        InstancePrompt(Prompt((f"we talk, {text}",)), 0, ("today", "I am fine")) for text in texts
+    ]
     assert isinstance(model, CausalModel)
     for one, scored in zip(asked, model.compute_likelihoods(asked), strict=True):
         for (total, tokens), likelihood in zip(loop(model, one), scored, strict=True):
             assert (likelihood.tokens, likelihood.total) == (tokens, pytest.approx(total, abs=1e-4))
     prompts = [one.prompt for one in asked]
-    assert model.write(prompts, 3, ("\n",)) == [model.write([p], 3, ("\n",))[0] for p in prompts]
+    assert model.generate(prompts, 3, ("\n",)) == [
+        model.generate([p], 3, ("\n",))[0] for p in prompts
+    ]
 
 
 def test_an_encoder_decoder_is_prompted_through_its_decoder(
     load: Loader, models_folder: Path
 ) -> None:
     spec = ModelSpec("small", "encoder_decoder", "w", 512)
-    model = load_asked(spec, str(models_folder / "encoder_decoder"), None, FLOAT32)
+    model = load_prompted_model(spec, str(models_folder / "encoder_decoder"), None, FLOAT32)
     assert isinstance(model, Seq2SeqModel)
     asked = questions(model, models_folder, "DailyDialog", "dialogue_nli")[:2]
     for one, scored in zip(asked, model.compute_likelihoods(asked), strict=True):
@@ -183,16 +189,18 @@ def test_an_encoder_decoder_is_prompted_through_its_decoder(
             total = sum(float(logits[n, labels[0, n]]) for n in own)
             assert likelihood.total == pytest.approx(total, abs=1e-4)
             assert likelihood.tokens == len(own)
-    assert len(model.write([asked[0].prompt], 4, ("\n",))) == 1
+    assert len(model.generate([asked[0].prompt], 4, ("\n",))) == 1
 
 
 def test_bfloat16_rounds_and_says_so(load: Loader, models_folder: Path) -> None:
     start = str(models_folder / "decoder")
-    model = load_asked(ModelSpec("small", "decoder", "w", 512), start, None, Hardware("bfloat16"))
+    model = load_prompted_model(
+        ModelSpec("small", "decoder", "w", 512), start, None, Hardware("bfloat16")
+    )
     assert model.setup.precision == "bfloat16"
     assert {p.dtype for p in model.module.parameters()} == {torch.bfloat16}
     asked = questions(model, models_folder, "DailyDialog", "dialogue_nli")[:2]
-    exact = load_asked(ModelSpec("small", "decoder", "w", 512), start, None, FLOAT32)
+    exact = load_prompted_model(ModelSpec("small", "decoder", "w", 512), start, None, FLOAT32)
     for ours, theirs in zip(
         model.compute_likelihoods(asked), exact.compute_likelihoods(asked), strict=True
     ):
@@ -202,12 +210,12 @@ def test_bfloat16_rounds_and_says_so(load: Loader, models_folder: Path) -> None:
 
 def test_what_cannot_be_asked_is_reported(load: Loader, models_folder: Path) -> None:
     with pytest.raises(ModelError, match="An encoder cannot generate"):
-        load_asked(
+        load_prompted_model(
             ModelSpec("e", "encoder", "w", 64), str(models_folder / "encoder"), None, FLOAT32
         )
     with pytest.raises(ModelError, match="no chat template"):
         start = str(models_folder / "decoder")
-        load_asked(ModelSpec("d", "decoder", "w", 64), start, None, FLOAT32, "yes")
+        load_prompted_model(ModelSpec("d", "decoder", "w", 64), start, None, FLOAT32, "yes")
 
 
 def test_a_prompt_that_does_not_fit_is_reported(decoder: CausalModel, models_folder: Path) -> None:

@@ -11,24 +11,24 @@ from declared_files import written
 from tasktransfer import metrics
 from tasktransfer.core.nodes import Evaluation, Outcome
 from tasktransfer.core.specs import ModelSpec
-from tasktransfer.datasets import ALL_TASKS, declare, get_task, make_data
+from tasktransfer.datasets import ALL_TASKS, build_data_node, get_task, replace_declared_datasets
 from tasktransfer.datasets.declared.reader import build_dataset
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.evaluation.numbers import compute_measures
-from tasktransfer.evaluation.prompting.ask import Asking, build_asking, sample_examples
-from tasktransfer.evaluation.prompting.model import Likelihood, Unread, cut_at_stop
+from tasktransfer.evaluation.prompting.ask import TaskPrompter, build_prompter, sample_examples
+from tasktransfer.evaluation.prompting.model import Likelihood, Unread, truncate_at_stop
 from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.tasks.asking import (
-    Asked,
+    InstancePrompt,
     Prompt,
-    build_questions,
+    build_prompts,
     compute_wording_digest,
     format_answer,
     get_wordings,
     has_choices,
     list_choice_answers,
-    read_choice,
-    read_written,
+    parse_choice,
+    parse_generated_answer,
 )
 from tasktransfer.tasks.card import Instance, MetricSpec, Task, compute_card_digest
 from tasktransfer.tasks.card import Prompt as CardPrompt
@@ -76,7 +76,7 @@ def test_every_task_is_asked_in_two_ways_at_least(task: Task) -> None:
     for wording in get_wordings(task):
         assert {*wording.labels} <= {*task.labels}, "a slip in a label's name"
         assert {*wording.traits} <= {*task.outputs}
-        for one in build_questions(task, wording, made_up(task), [made_up(task, 1)]):
+        for one in build_prompts(task, wording, made_up(task), [made_up(task, 1)]):
             first, said, last = one.prompt.turns
             assert first.startswith(wording.instruction.split("{")[0])
             assert "A: hello 1." in first
@@ -94,7 +94,7 @@ def test_every_task_is_asked_in_two_ways_at_least(task: Task) -> None:
 def test_cards_without_wordings_are_prompted_too(kind: str) -> None:
     task = other_task(kind)
     for wording in get_wordings(task):
-        (one,) = build_questions(task, wording, made_up(task), [made_up(task, 1)])
+        (one,) = build_prompts(task, wording, made_up(task), [made_up(task, 1)])
         assert "A: hello 0." in one.prompt.text
         assert "{" not in one.prompt.text
     assert len(get_wordings(task)) >= 2
@@ -131,15 +131,15 @@ def test_a_prompt_is_one_text_or_a_chat() -> None:
 )
 def test_a_written_answer_is_a_choice_or_none(text: str, label: str | None) -> None:
     task = get_task("DailyDialog", "causal_emotion_entailment")
-    assert read_choice(task, ("no", "yes"), text) == label
+    assert parse_choice(task, ("no", "yes"), text) == label
 
 
 def test_written_texts_are_read() -> None:
     span = get_task("Friends", "question_answering")
-    assert read_written(span, ' "the sofa" ') == ("the sofa",)
+    assert parse_generated_answer(span, ' "the sofa" ') == ("the sofa",)
     labels = other_task("open_labels")
-    assert read_written(labels, "B, none of these, a, b", ("a", "b")) == ("b", "a")
-    assert cut_at_stop("\n the sofa\nA: next", ("\n",)) == "the sofa"
+    assert parse_generated_answer(labels, "B, none of these, a, b", ("a", "b")) == ("b", "a")
+    assert truncate_at_stop("\n the sofa\nA: next", ("\n",)) == "the sofa"
 
 
 def test_shots_are_drawn_by_seed_from_training() -> None:
@@ -158,20 +158,20 @@ class OfWords:
     gives_likelihoods = True
 
     def __init__(self, liked: str = "", said: str = "") -> None:
-        self.liked, self.said, self.asked = liked, said, list[Asked]()
+        self.liked, self.said, self.asked = liked, said, list[InstancePrompt]()
 
     def count_tokens(self, prompt: Prompt) -> int:
         return len(prompt.text.split())
 
-    def cut(self, text: str, most: int, keeps: str) -> str:
+    def truncate_text(self, text: str, most: int, keeps: str) -> str:
         words = text.split()
         return " ".join(words[-most:] if keeps == "end" else words[:most]) if most > 0 else ""
 
-    def compute_likelihoods(self, asked: list[Asked]) -> list[list[Likelihood]]:
+    def compute_likelihoods(self, asked: list[InstancePrompt]) -> list[list[Likelihood]]:
         self.asked += asked
         return [[Likelihood(-float(c != self.liked), 1) for c in one.choices] for one in asked]
 
-    def write(self, prompts: list[Prompt], most: int, stops: object) -> list[str]:
+    def generate(self, prompts: list[Prompt], most: int, stops: object) -> list[str]:
         return [self.said for _ in prompts]
 
     def get_counts(self) -> dict[str, float]:
@@ -181,7 +181,7 @@ class OfWords:
 def test_a_label_that_no_shot_shows_is_scored() -> None:
     task = get_task("Friends", "emory_emotion_recognition")
     shots = [made_up(task, 0), made_up(task, 0)]  # all of them joyful
-    how = Asking(task, task.wordings[0], tuple(shots), OfWords(liked="scared"))
+    how = TaskPrompter(task, task.wordings[0], tuple(shots), OfWords(liked="scared"))
     how.model.max_length = 200
     given = how.prompt_model([made_up(task, 6), made_up(task, 1)])
     assert given.predictions == [("scared",), ("scared",)]
@@ -193,8 +193,8 @@ def test_long_dialogues_are_cut_at_the_end_that_the_card_names() -> None:
     model = OfWords()
     emotions = get_task("Friends", "emory_emotion_recognition")
     long = replace(made_up(emotions), context=" ".join(f"w{n}" for n in range(500)))
-    how = build_asking(emotions, {"wording": 1, "shots": 1, "seed": 0}, [long], model)
-    (one,) = how.build_questions(long)
+    how = build_prompter(emotions, {"wording": 1, "shots": 1, "seed": 0}, [long], model)
+    (one,) = how.build_prompts(long)
     assert model.count_tokens(one.prompt) <= model.max_length
     assert "w499" in one.prompt.turns[-1]
     assert "w0 " not in one.prompt.text
@@ -202,8 +202,7 @@ def test_long_dialogues_are_cut_at_the_end_that_the_card_names() -> None:
     assert 0 < len(first) <= model.max_length // 2
     beginning = replace(emotions, keeps="beginning")
     assert (
-        "w0 "
-        in how.__class__(beginning, how.wording, (), model).build_questions(long)[0].prompt.text
+        "w0 " in how.__class__(beginning, how.wording, (), model).build_prompts(long)[0].prompt.text
     )
 
 
@@ -211,8 +210,8 @@ def test_a_model_that_only_generates_sees_the_choices() -> None:
     task = get_task("DailyDialog", "causal_emotion_entailment")
     model = OfWords(said="Perhaps.")
     model.gives_likelihoods, model.max_length = False, 200
-    how = Asking(task, task.wordings[0], (), model)
-    assert "Write one of: no; yes." in how.build_questions(made_up(task))[0].prompt.text
+    how = TaskPrompter(task, task.wordings[0], (), model)
+    assert "Write one of: no; yes." in how.build_prompts(made_up(task))[0].prompt.text
     given = how.prompt_model([made_up(task), made_up(task, 1)])
     assert given.predictions == [("Perhaps.",)] * 2
     assert given.unreadable == 2
@@ -223,10 +222,10 @@ def test_a_model_that_only_generates_sees_the_choices() -> None:
 class Filtered(OfWords):
     """A model whose answers are all unreadable."""
 
-    def compute_likelihoods(self, asked: list[Asked]) -> list[Unread]:  # type: ignore[override]
+    def compute_likelihoods(self, asked: list[InstancePrompt]) -> list[Unread]:  # type: ignore[override]
         return [Unread("filtered")] * len(asked)
 
-    def write(self, prompts: list[Prompt], most: int, stops: object) -> list[Unread]:  # type: ignore[override]
+    def generate(self, prompts: list[Prompt], most: int, stops: object) -> list[Unread]:  # type: ignore[override]
         return [Unread("filtered")] * len(prompts)
 
 
@@ -236,7 +235,7 @@ def test_an_unread_answer_of_any_task_is_wrong(task: Task, scores: bool) -> None
     model = Filtered()
     model.gives_likelihoods, model.max_length = scores, 5000
     instances = [made_up(task, 0), made_up(task, 1)]
-    given = Asking(task, get_wordings(task)[0], (), model).prompt_model(instances, ("a", "b"))
+    given = TaskPrompter(task, get_wordings(task)[0], (), model).prompt_model(instances, ("a", "b"))
     assert given.unreadable == given.questions == given.reasons["filtered"] > 0
     assert given.likelihoods == given.ranks == [None, None]
     if task.kind in ("reply", "open_labels"):  # made up, with another kind's metric
@@ -253,7 +252,7 @@ def test_an_unread_answer_of_any_task_is_wrong(task: Task, scores: bool) -> None
 
 def test_an_evaluation_says_how_it_asks() -> None:
     model = ModelSpec("smol", "decoder", "served:smol", 100)
-    data = make_data("DailyDialog", "r1")
+    data = build_data_node("DailyDialog", "r1")
 
     def node(**asked: object) -> Evaluation:
         said = {"shots": 0, "wording": 0, "prompt": "p", **asked}
@@ -275,8 +274,8 @@ def test_declared_tasks_are_prompted(tmp_path: Path) -> None:
         card = dataset.tasks[name]
         first, second, *_ = release.instances(name, "train")
         for wording in get_wordings(card):
-            for one in build_questions(card, wording, first, [second]):
+            for one in build_prompts(card, wording, first, [second]):
                 assert first.context in one.prompt.turns[-1]
                 assert format_answer(card, wording, second, one.output) == one.prompt.turns[1]
                 assert len(one.choices) == (len(card.labels) if has_choices(card) else 0)
-    declare(())
+    replace_declared_datasets(())

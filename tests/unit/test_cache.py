@@ -14,13 +14,13 @@ from releases import read_instances as read_from_release
 from tasktransfer.data import cache
 from tasktransfer.data.cache import (
     MANIFEST,
-    prepare,
+    cache_dataset,
     read_instances,
     read_manifest,
     read_table,
 )
 from tasktransfer.datasets import DATASETS
-from tasktransfer.datasets.feta.revision import release_revision
+from tasktransfer.datasets.feta.revision import compute_release_revision
 from tasktransfer.errors import DataError
 from tasktransfer.files import remove_partial_folders
 
@@ -35,7 +35,7 @@ def parent(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def friends(parent: Path, tmp_path: Path) -> Path:
-    prepare("Friends", parent, True, tmp_path / "friends")
+    cache_dataset("Friends", parent, True, tmp_path / "friends")
     return tmp_path / "friends"
 
 
@@ -44,7 +44,7 @@ def friends(parent: Path, tmp_path: Path) -> Path:
 def test_every_instance_comes_back(
     parent: Path, tmp_path: Path, dataset: str, few_sample: bool
 ) -> None:
-    manifest = prepare(dataset, parent, few_sample, tmp_path / "out")
+    manifest = cache_dataset(dataset, parent, few_sample, tmp_path / "out")
     assert read_manifest(tmp_path / "out") == manifest
     release = load_release(parent, dataset)
     for task in release.tasks:
@@ -60,7 +60,7 @@ def test_every_instance_comes_back(
 def test_the_manifest_says_what_is_there(parent: Path, friends: Path) -> None:
     manifest = read_manifest(friends)
     assert manifest.dataset == "Friends"
-    assert manifest.revision == release_revision(parent, "Friends")
+    assert manifest.revision == compute_release_revision(parent, "Friends")
     assert (manifest.few_sample, manifest.synthetic, manifest.source_kind) == (
         True,
         False,
@@ -72,7 +72,7 @@ def test_the_manifest_says_what_is_there(parent: Path, friends: Path) -> None:
 def test_synthetic_data_and_zips_are_marked(tmp_path: Path) -> None:
     tiny = tiny_release("Friends")
     tiny.content["metadata"]["synthetic"] = True
-    manifest = prepare("Friends", tiny.pack(tmp_path), True, tmp_path / "out")
+    manifest = cache_dataset("Friends", tiny.pack(tmp_path), True, tmp_path / "out")
     assert (manifest.synthetic, manifest.source_kind) == (True, "zip")
 
 
@@ -106,7 +106,7 @@ def test_dialogues_know_their_split(friends: Path) -> None:
 def test_writing_is_deterministic_and_replaces_what_was_there(parent: Path, friends: Path) -> None:
     before = {file.name: file.read_bytes() for file in friends.iterdir()}
     (friends / "stale.arrow").write_text("from another release")
-    prepare("Friends", parent, True, friends)
+    cache_dataset("Friends", parent, True, friends)
     assert {file.name: file.read_bytes() for file in friends.iterdir()} == before
 
 
@@ -120,7 +120,7 @@ def test_a_failure_leaves_the_old_cache(
 
     monkeypatch.setattr(cache, "asdict", stop)
     with pytest.raises(KeyboardInterrupt):
-        prepare("Friends", parent, False, friends)
+        cache_dataset("Friends", parent, False, friends)
     assert {file.name: file.read_bytes() for file in friends.iterdir()} == before
     assert [file.name for file in friends.parent.iterdir()] == [friends.name]
 
@@ -130,7 +130,7 @@ def test_what_a_killed_process_left_is_cleared(parent: Path, tmp_path: Path) -> 
     half.mkdir(parents=True)
     (half / "half.arrow").write_text("half")
     remove_partial_folders(tmp_path / "out")
-    prepare("Friends", parent, True, tmp_path / "out")
+    cache_dataset("Friends", parent, True, tmp_path / "out")
     assert [file.name for file in tmp_path.iterdir()] == ["out"]
     assert not (tmp_path / "out" / "half.arrow").exists()
 
@@ -148,10 +148,10 @@ def test_a_split_without_instances_is_an_error(tmp_path: Path) -> None:
     tiny = tiny_release("Friends")
     del tiny.content["data"][2]["dialogue_metadata"]["question_answering"]
     tiny.write(tmp_path)
-    manifest = prepare("Friends", tmp_path, True, tmp_path / "out")
+    manifest = cache_dataset("Friends", tmp_path, True, tmp_path / "out")
     assert manifest.tasks["question_answering"]["dev"].samples == 0
     with pytest.raises(
-        DataError, match=r"dev split of this release of .* has no instance of question_answering"
+        DataError, match=r"dev split of this release of .* has no instances of question_answering"
     ):
         read_instances(tmp_path / "out", "question_answering", "dev")
 

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from tasktransfer.metrics.labels import Sums, compute_proportion
-from tasktransfer.metrics.measures import MEASURES, PACKAGE, Measure
+from tasktransfer.metrics.measures import MEASURES, PACKAGE_MEASURES, Measure
 from tasktransfer.stats.cells import (
     COLUMNS,
     NO_SEED,
@@ -194,7 +194,7 @@ def test_a_share_stays_within_its_ends_and_a_correlation_within_its_own() -> Non
 
 
 def test_every_measure_has_a_scale_that_holds_its_range() -> None:
-    for measure in (MEASURES[name] for name in PACKAGE):
+    for measure in (MEASURES[name] for name in PACKAGE_MEASURES):
         logs, fisher = measure.scale == "logarithm", measure.scale == "fisher"
         assert logs == measure.name.endswith("perplexity")
         assert fisher == (measure.low < 0)

@@ -128,10 +128,10 @@ def _file_draws(task: TaskGolds, answer: Answer, file: str, weights: np.ndarray)
         # As often as its dialogue.
         each = counts[task.units.of_instance].astype(int)
         drawn = np.repeat(np.arange(len(task.answers)), each)
-        values = metrics.evaluate(
+        values = metrics.evaluate_predictions(
             task.task, [predicted[n] for n in drawn], [task.answers[n] for n in drawn]
         )
-        scores.append(metrics.score(task.task, values))
+        scores.append(metrics.compute_task_score(task.task, values))
     return scores
 
 

@@ -83,9 +83,11 @@ def test_scores_are_those_of_the_metrics(
         for file, score in zip(FILES, both, strict=True):
             predicted = [clumsy(name, file, n, gold) for n, gold in enumerate(task.answers)]
             one = [p[:1] if task.task.kind == "span" else p for p in predicted]
-            values = metrics.evaluate(task.task, one, task.answers, fidelity=fidelity)
+            values = metrics.evaluate_predictions(task.task, one, task.answers, fidelity=fidelity)
             assert score.metrics == pytest.approx(values, abs=1e-9)
-            assert score.score == pytest.approx(metrics.score(task.task, values), abs=1e-9)
+            assert score.score == pytest.approx(
+                metrics.compute_task_score(task.task, values), abs=1e-9
+            )
             means[file] += score.score / len(golds.tasks)
     before, after = means[BASELINE_FILE], means[TRANSFER_FILE]
     assert before != after

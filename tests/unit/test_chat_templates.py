@@ -21,7 +21,7 @@ from tasktransfer.core.specs import Family, ModelSpec
 from tasktransfer.designs import open_study
 from tasktransfer.errors import ModelError
 from tasktransfer.evaluation.prompting import chat_template
-from tasktransfer.evaluation.prompting.load import load_asked, load_texts
+from tasktransfer.evaluation.prompting.load import load_prompt_tokenizer, load_prompted_model
 from tasktransfer.evaluation.prompting.template_process import render_chats
 from tasktransfer.tasks.asking import Prompt
 from tasktransfer.training.hardware import Hardware
@@ -43,11 +43,11 @@ FEW = Prompt(("Is it late?", "Yes it is", "Dialogue:  A: hi\n B: <ho>"))
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Test templates in this process, because a process for each takes seconds."""
 
-    def probe(request: str) -> tuple[list[Any], None]:
+    def render_here(request: str) -> tuple[list[Any], None]:
         return render_chats(**json.loads(request)), None
 
-    monkeypatch.setattr(chat_template, "probe", probe)
-    chat_template.choose_form.cache_clear()
+    monkeypatch.setattr(chat_template, "render_in_process", render_here)
+    chat_template.find_message_form.cache_clear()
 
 
 def copied(folder: Path, to: Path, template: Any, file: str = "tokenizer_config.json") -> Path:
@@ -70,7 +70,7 @@ def decoder(load: Loader, models_folder: Path) -> Path:
 
 
 def texts_of(folder: Path, chat: Any = "auto", family: Family = "decoder") -> Any:
-    return load_texts(ModelSpec("m", family, "w", 512), str(folder), None, chat)
+    return load_prompt_tokenizer(ModelSpec("m", family, "w", 512), str(folder), None, chat)
 
 
 @pytest.mark.usefixtures("in_process")
@@ -78,7 +78,7 @@ def texts_of(folder: Path, chat: Any = "auto", family: Family = "decoder") -> An
 @pytest.mark.parametrize("template", [PLAIN, PARTS, BOTH])
 def test_the_text_is_in_the_prompt(template: str, file: str, decoder: Path, tmp_path: Path) -> None:
     texts = texts_of(copied(decoder, tmp_path / "m", template, file))
-    rendered = texts.text(FEW)
+    rendered = texts.render_prompt(FEW)
     assert all(turn in rendered for turn in FEW.turns)
     assert "?Dialogue" not in rendered  # plain text, if a template takes both
     assert texts.notes == ((chat_template.PARTS_NOTE,) if template == PARTS else ())
@@ -116,16 +116,16 @@ def test_a_template_that_changes_the_text_or_fails_is_refused(
     case: str, decoder: Path, tmp_path: Path
 ) -> None:
     folder = copied(decoder, tmp_path / "m", CHANGED[case])
-    with pytest.raises(ModelError, match=r"tokenizer_config.json: the chat template .*chat: no"):
+    with pytest.raises(ModelError, match=r"tokenizer_config.json: The chat template .*chat: no"):
         texts_of(folder)
-    assert texts_of(folder, "no").text(FEW) == FEW.text
+    assert texts_of(folder, "no").render_prompt(FEW) == FEW.text
 
 
 @pytest.mark.usefixtures("in_process")
 def test_the_default_of_several_templates_is_taken(decoder: Path, tmp_path: Path) -> None:
     named = [{"name": "tool_use", "template": "?"}, {"name": "default", "template": PLAIN}]
     texts = texts_of(copied(decoder, tmp_path / "m", named))
-    assert texts.text(FEW).endswith("[assistant]")
+    assert texts.render_prompt(FEW).endswith("[assistant]")
 
 
 @pytest.mark.usefixtures("in_process")
@@ -133,9 +133,9 @@ def test_every_prompt_is_checked(decoder: Path, tmp_path: Path) -> None:
     """A template may interpret a part of a text as one of its own markers."""
     template = "{% for m in messages %}{{ m.content.split('</think>')[-1] }}{% endfor %}"
     texts = texts_of(copied(decoder, tmp_path / "m", template))
-    assert texts.text(Prompt(("Hello",))) == "Hello"
+    assert texts.render_prompt(Prompt(("Hello",))) == "Hello"
     with pytest.raises(ModelError, match=r"leaves out or changes .*'A: </think> B: no'"):
-        texts.text(Prompt(("A: </think> B: no",)))
+        texts.render_prompt(Prompt(("A: </think> B: no",)))
 
 
 @pytest.mark.usefixtures("in_process")
@@ -144,9 +144,9 @@ def test_a_template_without_an_assistant_renders_prompts_without_examples(
 ) -> None:
     template = PLAIN.replace("%}[", "%}{{ raise_exception('!') if m.role == 'assistant' }}[", 1)
     texts = texts_of(copied(decoder, tmp_path / "m", template))
-    assert "Hello" in texts.text(Prompt(("Hello",)))
+    assert "Hello" in texts.render_prompt(Prompt(("Hello",)))
     with pytest.raises(ModelError, match="cannot render a prompt: TemplateError: !"):
-        texts.text(FEW)
+        texts.render_prompt(FEW)
 
 
 @pytest.mark.usefixtures("in_process")
@@ -155,7 +155,7 @@ def test_an_encoder_decoder_is_prompted_in_plain_text(
 ) -> None:
     folder = copied(models_folder / "encoder_decoder", tmp_path / "m", PLAIN)
     texts = texts_of(folder, family="encoder_decoder")
-    assert texts.text(FEW) == FEW.text
+    assert texts.render_prompt(FEW) == FEW.text
     note = "it has a chat template, but an encoder-decoder is prompted in plain text"
     assert texts.notes == (note,)
     with pytest.raises(ModelError, match=r"prompted in plain text\. Set chat: auto"):
@@ -170,7 +170,9 @@ def test_a_template_that_asks_for_the_date_gets_the_same_on_every_day(
     decoder: Path, tmp_path: Path
 ) -> None:
     texts = texts_of(copied(decoder, tmp_path / "m", DATED))
-    assert texts.text(FEW).startswith("Today is 26 July 2024 (Friday).\n[user] Is it late?")
+    assert texts.render_prompt(FEW).startswith(
+        "Today is 26 July 2024 (Friday).\n[user] Is it late?"
+    )
     (note,) = texts.notes
     assert "date" in note and "26 July 2024" in note
 
@@ -182,7 +184,7 @@ FORMATS += ["%d %b %Y", "%Y-%m-%d", "%-d/%-m", "100 %%", "%%d", "%B %d, %Y", "at
 @pytest.mark.parametrize("form", FORMATS)
 def test_the_pinned_date_is_formatted_as_python_does(form: str) -> None:
     environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
-    template = chat_template.pin_date(f"{{{{ strftime_now({form!r}) }}}}")
+    template = chat_template.fix_date(f"{{{{ strftime_now({form!r}) }}}}")
     expected = chat_template.TEMPLATE_DATE.strftime(form)
     assert environment.from_string(template).render() == expected
 
@@ -194,11 +196,11 @@ def test_pinning_changes_nothing_else(begin: str) -> None:
     environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
     environment.globals["strftime_now"] = chat_template.TEMPLATE_DATE.strftime
     template = begin + "{{ 'with' if strftime_now is defined }} {{ strftime_now('%Y') }}\n x"
-    pinned = chat_template.pin_date(template)
+    pinned = chat_template.fix_date(template)
     assert pinned != template
     texts = [environment.from_string(each).render() for each in (template, pinned)]
     assert texts[0] == texts[1]
-    assert chat_template.pin_date(PLAIN) == PLAIN
+    assert chat_template.fix_date(PLAIN) == PLAIN
 
 
 def test_the_date_is_not_todays() -> None:
@@ -222,12 +224,12 @@ def test_the_date_is_not_todays() -> None:
     ],
 )
 def test_a_template_has_limited_time_and_memory(template: str, problem: str | None) -> None:
-    chat_template.choose_form.cache_clear()
+    chat_template.find_message_form.cache_clear()
     begin = time.monotonic()
-    parts, told = chat_template.choose_form(template, "{}")
+    parts, told = chat_template.find_message_form(template, "{}")
     assert (told is None) if problem is None else (problem in str(told))
     assert parts == (template == PARTS)
-    assert time.monotonic() - begin < chat_template.LONGEST_WAIT
+    assert time.monotonic() - begin < chat_template.MAX_SECONDS
 
 
 # --- studies ------------------------------------------------------------------------------------
@@ -268,7 +270,7 @@ def test_validate_tries_the_templates_of_prompted_models(
     write_study(tmp_path, broken)
     assert cli.main(["validate", "--config", "study.yaml"]) == 4
     error = capsys.readouterr().err
-    assert f"{broken}/chat_template.jinja: the chat template cannot" in error
+    assert f"{broken}/chat_template.jinja: The chat template cannot" in error
     write_study(tmp_path, broken, chat="no")
     assert cli.main(["validate", "--config", "study.yaml"]) == 0
     only_user = PLAIN.replace("%}[", "%}{{ raise_exception('!') if m.role == 'assistant' }}[", 1)
@@ -292,7 +294,9 @@ def test_prompts_are_not_longer_than_the_model(
     error = capsys.readouterr().err
     assert "has positions for" in error and "its max_length in the study is 100000" in error
     with pytest.raises(ModelError, match="has positions for"):
-        load_asked(ModelSpec("m", "decoder", "w", 100_000), str(folder), None, Hardware("float32"))
+        load_prompted_model(
+            ModelSpec("m", "decoder", "w", 100_000), str(folder), None, Hardware("float32")
+        )
 
 
 def test_another_template_is_another_evaluation(

@@ -102,4 +102,4 @@ def test_a_data_file_from_the_future_is_read_once(tmp_path: Path) -> None:
     date(file, YEAR)
     digests = Digests({})
     digest = digests.get_digest(file)
-    assert digests.recall(str(file.absolute()), file.stat()) == digest
+    assert digests.get_cached_digest(str(file.absolute()), file.stat()) == digest

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from tasktransfer.datasets import get_task
-from tasktransfer.metrics import evaluate
+from tasktransfer.metrics import evaluate_predictions
 from tasktransfer.operate.coded_answers import FIDELITIES, encode_rows
 from tasktransfer.results.rows import Row, encode_answers, read_rows, write_rows
 from tasktransfer.results.tallies import Tallies
@@ -50,7 +50,7 @@ def test_scores_are_the_same_and_no_word_is_left(tmp_path: Path) -> None:
     assert changed is not None
     for fidelity in FIDELITIES:
         before, after = (
-            evaluate(
+            evaluate_predictions(
                 SPAN, encode_answers(t["prediction"]), encode_answers(t["gold"]), fidelity=fidelity
             )
             for t in (rows, changed)
@@ -112,7 +112,9 @@ def test_labels_stay_and_what_a_model_wrote_instead_does_not(tmp_path: Path) -> 
     assert changed is not None
     assert changed["gold"].equals(rows["gold"])
     assert changed["prediction"].to_pylist() == [["w1"], ["anger"], ["w2 w3 w4"], ["w5"]]
-    before, after = (evaluate(task, *map(encode_answers, pair(t))) for t in (rows, changed))
+    before, after = (
+        evaluate_predictions(task, *map(encode_answers, pair(t))) for t in (rows, changed)
+    )
     assert before == after
 
 

@@ -9,7 +9,7 @@ import yaml
 from toy_study import STUDY, finish_all
 
 from tasktransfer import cli
-from tasktransfer.datasets.multiwoz.tiny_world import generate
+from tasktransfer.datasets.multiwoz.tiny_world import generate_release
 from tasktransfer.designs import open_study
 
 PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
@@ -81,7 +81,7 @@ def study_of(design: str) -> list[str]:
     name = "demo" if design == "transfer" else f"{design}-demo"
     options = ["--config", str(PRESETS / f"{name}.yaml"), "--set", "results=results"]
     if design == "probes":
-        generate(Path("world"), dialogues=24)
+        generate_release(Path("world"), dialogues=24)
         options += ["--set", "data.release=world"]
     return options
 

@@ -245,8 +245,12 @@ def spoken(stage: Stage, task: Task) -> tuple[list[Row], TaskResult]:
     answers = [words[0]] * TEST_SIZE
     each = metrics.score_instances(task, answers, golds)
     rows = [Row(i, task.name, f"i{i}", answers[i], golds[i], each[i]) for i in range(TEST_SIZE)]
-    values = metrics.evaluate(task, answers, golds)
-    return rows, {"measures": values, "score": metrics.score(task, values), "instances": TEST_SIZE}
+    values = metrics.evaluate_predictions(task, answers, golds)
+    return rows, {
+        "measures": values,
+        "score": metrics.compute_task_score(task, values),
+        "instances": TEST_SIZE,
+    }
 
 
 @pytest.mark.parametrize(

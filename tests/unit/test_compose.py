@@ -15,9 +15,9 @@ from tasktransfer.tasks.compose import (
     build_answer_text,
     build_encoder_text,
     build_option_texts,
-    label_words,
+    build_prompt_parts,
+    list_verbalizers,
     parse_answer,
-    prompt_parts,
 )
 
 EMOTION = get_task("DailyDialog", "emotion_recognition")
@@ -91,14 +91,14 @@ def test_encoder_functions_refuse_the_wrong_kind() -> None:
 
 def test_wrong_number_of_options_names_the_instance() -> None:
     item = instance(RESPONSE, options=("Yes.", "No."), question="Best?")
-    for compose in (build_option_texts, prompt_parts):
+    for compose in (build_option_texts, build_prompt_parts):
         with pytest.raises(DataError, match=r"'i7' of adversarial.* has 2 options.* has 3"):
             compose(RESPONSE, item)
 
 
 def test_missing_field_names_instance_and_field() -> None:
     item = instance(COMMONSENSE, head="tv")
-    for compose in (build_encoder_text, prompt_parts):
+    for compose in (build_encoder_text, build_prompt_parts):
         with pytest.raises(DataError, match=r"'i7' of dialogue_reasoning.*'tail'.*has \['head'"):
             compose(COMMONSENSE, item)
 
@@ -107,13 +107,13 @@ def test_missing_field_names_instance_and_field() -> None:
 
 
 def test_prompt_parts_keep_the_context_apart() -> None:
-    assert prompt_parts(EMOTION, instance(EMOTION)) == ("context: ", CONTEXT, " emotion:")
+    assert build_prompt_parts(EMOTION, instance(EMOTION)) == ("context: ", CONTEXT, " emotion:")
 
 
 @given(question=st.text(), context=st.text())
 def test_filling_is_a_single_pass(question: str, context: str) -> None:
     item = instance(CAUSAL_SPAN, context=context, question=question)
-    assert prompt_parts(CAUSAL_SPAN, item) == (
+    assert build_prompt_parts(CAUSAL_SPAN, item) == (
         "context: ",
         context,
         f" question: {question} answer:",
@@ -122,7 +122,7 @@ def test_filling_is_a_single_pass(question: str, context: str) -> None:
 
 def test_braces_in_a_field_are_not_filled_again() -> None:
     item = instance(COMMONSENSE, head="{tail} {0} {", tail="{labels}")
-    assert prompt_parts(COMMONSENSE, item)[2] == (
+    assert build_prompt_parts(COMMONSENSE, item)[2] == (
         " The relation between '{tail} {0} {' and '{labels}' is"
     )
     assert build_encoder_text(COMMONSENSE, item)[0] == "{tail} {0} { ; {labels}"
@@ -131,7 +131,7 @@ def test_braces_in_a_field_are_not_filled_again() -> None:
 def test_multi_output_is_asked_one_trait_at_a_time() -> None:
     item = instance(PERSONALITY, target=("1", "0", "0", "0", "1"), speaker="Joey")
     asked = [
-        (prompt_parts(PERSONALITY, item, i)[2], build_answer_text(PERSONALITY, item, i))
+        (build_prompt_parts(PERSONALITY, item, i)[2], build_answer_text(PERSONALITY, item, i))
         for i in range(5)
     ]
     assert asked == [
@@ -147,14 +147,14 @@ def test_multi_output_is_asked_one_trait_at_a_time() -> None:
 def test_multi_output_needs_a_trait(output: int | None) -> None:
     item = instance(PERSONALITY, target=("1",) * 5, speaker="Joey")
     with pytest.raises(ValueError, match="one prompt per trait"):
-        prompt_parts(PERSONALITY, item, output)
+        build_prompt_parts(PERSONALITY, item, output)
     with pytest.raises(ValueError, match="one prompt per trait"):
         build_answer_text(PERSONALITY, item, output)
 
 
 def test_other_kinds_take_no_trait() -> None:
     with pytest.raises(ValueError, match="has a single output"):
-        prompt_parts(EMOTION, instance(EMOTION), 0)
+        build_prompt_parts(EMOTION, instance(EMOTION), 0)
 
 
 # --- answers ---------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ def test_parse_answer(task: Task, text: str, prediction: tuple[str, ...]) -> Non
 
 @pytest.mark.parametrize("task", ALL_TASKS, ids=lambda task: task.name)
 def test_every_label_survives_being_written_and_read(task: Task) -> None:
-    for label, words in zip(task.labels, label_words(task), strict=True):
+    for label, words in zip(task.labels, list_verbalizers(task), strict=True):
         assert parse_answer(task, words) == (label,)
         if task.kind != "multi_output":
             assert parse_answer(task, build_answer_text(task, instance(task, (label,)))) == (label,)

@@ -27,7 +27,7 @@ from tasktransfer.evaluation.contrastive import (
     compute_rate_factor,
     sample_batches,
 )
-from tasktransfer.evaluation.embedded import predict_tuned
+from tasktransfer.evaluation.embedded import predict_by_fine_tuned_regression
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.stats.bootstrap import Trainings
 from tasktransfer.stats.cells import Cell
@@ -75,7 +75,7 @@ def load(checkpoint: str) -> ContrastiveEncoder:
 
 
 def embed(encoder: ContrastiveEncoder) -> Any:
-    vectors = encoder.embed([instance.context for instance in TRAIN])
+    vectors = encoder.embed_texts([instance.context for instance in TRAIN])
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
@@ -140,9 +140,9 @@ def test_instances_with_the_same_label_become_similar(checkpoint: str) -> None:
         return float(similar[same].mean() - similar[~same].mean())
 
     before = separation()
-    encoder.tune(CARD, TRAIN, SETTINGS, seed=0)
+    encoder.fine_tune(CARD, TRAIN, SETTINGS, seed=0)
     assert separation() > before + 0.1
-    predicted = predict_tuned(lambda *_: encoder.embed, CARD, TRAIN, TRAIN, 0)
+    predicted = predict_by_fine_tuned_regression(lambda *_: encoder.embed, CARD, TRAIN, TRAIN, 0)
     assert predicted == [instance.target for instance in TRAIN]
 
 
@@ -150,7 +150,7 @@ def test_equal_seeds_give_equal_embeddings(checkpoint: str) -> None:
     several = []
     for seed in (3, 3, 4):
         encoder = load(checkpoint)
-        encoder.tune(CARD, TRAIN, {**SETTINGS, "updates": 2}, seed)
+        encoder.fine_tune(CARD, TRAIN, {**SETTINGS, "updates": 2}, seed)
         several.append(embed(encoder))
     assert (several[0] == several[1]).all()
     assert not np.allclose(several[0], several[2])
@@ -159,13 +159,15 @@ def test_equal_seeds_give_equal_embeddings(checkpoint: str) -> None:
 def test_one_label_leaves_the_encoder_unchanged(checkpoint: str) -> None:
     encoder = load(checkpoint)
     before = embed(encoder)
-    encoder.tune(CARD, TRAIN[:3], SETTINGS, seed=0)
+    encoder.fine_tune(CARD, TRAIN[:3], SETTINGS, seed=0)
     assert (embed(encoder) == before).all()
 
 
 def test_a_loss_that_is_not_a_number_is_an_error(checkpoint: str) -> None:
-    with pytest.raises(TrainingError, match="loss of emotion_recognition became nan in update"):
-        load(checkpoint).tune(CARD, TRAIN, {**SETTINGS, "learning_rate": 1e30}, seed=0)
+    with pytest.raises(
+        TrainingError, match="emotion_recognition: The contrastive loss is nan in update"
+    ):
+        load(checkpoint).fine_tune(CARD, TRAIN, {**SETTINGS, "learning_rate": 1e30}, seed=0)
 
 
 # --- nodes and statistics -------------------------------------------------------------------------

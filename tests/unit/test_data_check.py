@@ -14,7 +14,7 @@ from declared_files import SHAPES, TASKS, TURNS, dialogue, lines, written
 
 from tasktransfer.cli import main
 from tasktransfer.cli.own_data import derive_dataset_name
-from tasktransfer.datasets.declared.check import Checked, check_files
+from tasktransfer.datasets.declared.check import CheckResult, check_files
 from tasktransfer.datasets.declared.reader import build_dataset
 from tasktransfer.datasets.declared.section import Declaration
 
@@ -23,7 +23,7 @@ def world(size: int = 12) -> list[dict[str, Any]]:
     return [dialogue("all", number) for number in range(size)]
 
 
-def declared(checked: Checked) -> dict[str, Any]:
+def declared(checked: CheckResult) -> dict[str, Any]:
     """Return the printed section as part of a config."""
     section: dict[str, Any] = yaml.safe_load(checked.text)["datasets"]["Own"]
     return section
@@ -157,7 +157,7 @@ def test_all_problems_are_reported_with_lines(tmp_path: Path) -> None:
         "train.jsonl:8: The field intent of task intent is missing, null or empty",
         "train.jsonl:21: Dialogue 'all-0' is already at",
         "test.jsonl:1: The label 'other' of intent is in test but not in train",
-        "test.jsonl:2: The dialogue of test is also in train, judged by its text",
+        "test.jsonl:2: The dialogue of test has the same text as one of train",
     ):
         assert words in found
     assert len(checked.problems) == 6
@@ -206,7 +206,7 @@ def test_a_dialogue_in_two_splits_is_not_mistaken_for_a_name_that_restarts(tmp_p
     (tmp_path / "train.jsonl").write_text(lines(rows))
     (tmp_path / "test.jsonl").write_text(lines(rows[:4]))
     checked = check_files([tmp_path / "train.jsonl", tmp_path / "test.jsonl"], "Own")
-    assert "of test is also in train, judged by its name" in checked.problems[0]
+    assert "of test has the same name as one of train" in checked.problems[0]
 
 
 def test_emojis_alone_are_no_duplicates(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_short_texts_may_be_in_two_splits_and_long_lists_are_cut(tmp_path: Path)
         (tmp_path / f"{split}.jsonl").write_text(lines(rows))
     checked = check_files([tmp_path / "train.jsonl", tmp_path / "test.jsonl"], "Own")
     (problem,) = checked.problems
-    assert "test.jsonl:41: The dialogue of test is also in train, judged by its text" in problem
+    assert "test.jsonl:41: The dialogue of test has the same text as one of train" in problem
     assert (
         ":1: The dialogue has the same text as" in checked.notes[0]
         and "fewer than 12" in checked.notes[0]

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from releases import tiny_release
-from tasktransfer.data.cache import prepare, read_instances
+from tasktransfer.data.cache import cache_dataset, read_instances
 from tasktransfer.data.stats import (
     compute_length_distributions,
+    count_instances_by_split,
     count_training_overlap,
-    split_statistics,
     tabulate_tasks,
 )
 from tasktransfer.datasets import DATASETS
@@ -24,12 +24,12 @@ from tasktransfer.errors import DataError
 def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     parent = tmp_path_factory.mktemp("data")
     for dataset in DATASETS:
-        prepare(dataset, tiny_release(dataset).write(parent), True, parent / dataset)
+        cache_dataset(dataset, tiny_release(dataset).write(parent), True, parent / dataset)
     return [parent / dataset for dataset in DATASETS]
 
 
 def test_counts_per_task_and_split(folders: list[Path]) -> None:
-    rows = split_statistics(folders)
+    rows = count_instances_by_split(folders)
     assert len(rows) == 17 * 3
     assert rows[2] == {
         "dataset": "DailyDialog",
@@ -43,7 +43,7 @@ def test_counts_per_task_and_split(folders: list[Path]) -> None:
 
 
 def test_one_row_per_task(folders: list[Path]) -> None:
-    rows = tabulate_tasks(split_statistics(folders))
+    rows = tabulate_tasks(count_instances_by_split(folders))
     assert len(rows) == 17
     assert rows[0]["task"] == "emotion_recognition"
     assert [rows[0][split] for split in ("train", "dev", "test")] == [2, 2, 4]
@@ -88,4 +88,4 @@ def test_written_beside_the_other_tables(folders: list[Path], tmp_path: Path) ->
 
 def test_a_folder_that_is_no_cache(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="not prepared"):
-        split_statistics([tmp_path])
+        count_instances_by_split([tmp_path])

@@ -17,8 +17,8 @@ from outside_dataset import ERRANDS
 from outside_dataset.release import write_release
 from tasktransfer import metrics
 from tasktransfer.data import stats
-from tasktransfer.data.cache import prepare, read_instances, read_manifest
-from tasktransfer.datasets import DATASETS, PACKAGE, find_dataset_problems
+from tasktransfer.data.cache import cache_dataset, read_instances, read_manifest
+from tasktransfer.datasets import DATASETS, PACKAGE_DATASETS, find_dataset_problems
 from tasktransfer.datasets.dataset import Dataset, Release
 from tasktransfer.datasets.tiny_world import MINIMUM_DIALOGUES
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES
@@ -29,8 +29,8 @@ from tasktransfer.tasks.compose import (
     build_answer_text,
     build_encoder_text,
     build_option_texts,
+    build_prompt_parts,
     parse_answer,
-    prompt_parts,
 )
 
 Write = Callable[[Path], object]
@@ -58,7 +58,7 @@ def in_tiny_world(dataset: Dataset) -> tuple[Dataset, Write, tuple[str, ...]]:
 
 
 WRITERS: dict[str, tuple[Dataset, Write, tuple[str, ...]]] = {
-    **{dataset.name: in_tiny_world(dataset) for dataset in PACKAGE},
+    **{dataset.name: in_tiny_world(dataset) for dataset in PACKAGE_DATASETS},
     EMPATHETIC_DIALOGUES.name: in_tiny_world(EMPATHETIC_DIALOGUES),
     ERRANDS.name: (ERRANDS, write_release, tuple(ERRANDS.tasks)),
 }
@@ -172,10 +172,10 @@ def test_the_cache_gives_the_instances_back(
 ) -> None:
     monkeypatch.setitem(DATASETS, case.dataset.name, case.dataset)
     release, out = case.open(few_sample=True), tmp_path / "out"
-    assert prepare(case.dataset.name, case.folder, True, out) == read_manifest(out)
+    assert cache_dataset(case.dataset.name, case.folder, True, out) == read_manifest(out)
     for card, split, instances in each_split(case, release):
         assert read_instances(out, card.name, split) == instances
-    assert len(stats.split_statistics([out])) == 3 * len(case.tasks)
+    assert len(stats.count_instances_by_split([out])) == 3 * len(case.tasks)
     turns = len(list(release.turns))
     counted = [
         row for row in stats.compute_length_distributions([out]) if row["unit"] == "utterance_words"
@@ -191,12 +191,14 @@ def test_every_instance_can_be_put_to_every_family_and_scored(case: Case) -> Non
             else:
                 assert build_encoder_text(card, row)[1] == row.context
             for output in list(range(len(card.outputs))) or [None]:
-                assert prompt_parts(card, row, output)[1] == row.context
+                assert build_prompt_parts(card, row, output)[1] == row.context
                 read_back = parse_answer(card, build_answer_text(card, row, output))
                 assert set(read_back) <= set(row.target)
         answers = [row.target[:1] if card.kind == "span" else row.target for row in instances]
         right = [row.target for row in instances]
-        assert metrics.score(card, metrics.evaluate(card, answers, right)) > 0
+        assert (
+            metrics.compute_task_score(card, metrics.evaluate_predictions(card, answers, right)) > 0
+        )
 
 
 def test_a_part_of_the_tiny_world_is_as_large_as_it_says(case: Case) -> None:
@@ -207,7 +209,7 @@ def test_a_part_of_the_tiny_world_is_as_large_as_it_says(case: Case) -> None:
         release = case.open(few_sample)
         assert release.synthetic and set(release.tasks) == tiny.sizes.keys()
         for task in release.tasks:
-            forecast = case.dataset.tiny_instances(
+            forecast = case.dataset.count_tiny_instances(
                 task, "train", MINIMUM_DIALOGUES, few_sample=few_sample
             )
             assert forecast == pytest.approx(len(list(release.instances(task, "train"))), rel=0.25)

@@ -13,10 +13,10 @@ import pytest
 from outside_dataset import ERRANDS, PURCHASE, SHOP
 from outside_dataset.release import write_release
 from tasktransfer import datasets
-from tasktransfer.data.cache import prepare
+from tasktransfer.data.cache import cache_dataset
 from tasktransfer.datasets import DATASETS, get_task, tiny_world
 from tasktransfer.datasets.dailydialog import DAILYDIALOG
-from tasktransfer.datasets.dataset import ASSUMED, Dataset
+from tasktransfer.datasets.dataset import ASSUMED_SIZE, Dataset
 from tasktransfer.designs import open_study
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.operate.forecast.estimate import Estimates
@@ -35,16 +35,16 @@ pytestmark = pytest.mark.usefixtures("datasets_of_one_test")
 
 
 def test_a_dataset_is_added_once() -> None:
-    datasets.add(ERRANDS)
-    datasets.add(ERRANDS)
+    datasets.add_dataset(ERRANDS)
+    datasets.add_dataset(ERRANDS)
     assert list(DATASETS) == ["DailyDialog", "Friends", "Errands"]
     assert get_task("Errands", "purchase_extraction") is PURCHASE
 
 
 def test_the_tiny_world_stays_as_it_is(tmp_path: Path) -> None:
-    tiny_world.generate(tmp_path / "before")
-    datasets.add(ERRANDS)
-    tiny_world.generate(tmp_path / "after")
+    tiny_world.generate_releases(tmp_path / "before")
+    datasets.add_dataset(ERRANDS)
+    tiny_world.generate_releases(tmp_path / "after")
     names = [
         sorted(path.relative_to(folder) for path in folder.rglob("*"))
         for folder in (tmp_path / "before", tmp_path / "after")
@@ -61,24 +61,24 @@ def with_card(**fields: Any) -> dict[str, Any]:
     ("change", "message"),
     [
         ({"name": "friends"}, "name: 'Friends' is a dataset already"),
-        ({"name": "../up"}, "name: '../up' is part of file names; use letters"),
-        ({"cards": ()}, "cards: none; give at least one task"),
-        ({"cards": (SHOP, SHOP)}, "cards: duplicate name 'shop_classification'"),
-        (with_card(short="buy"), "cards: duplicate short 'BUY'"),
-        (with_card(dataset="Shops"), "shop_classification.dataset: 'Shops'; write 'Errands'"),
-        (with_card(name="a/b"), "a/b.name: 'a/b'; use letters, digits and '_'"),
-        (with_card(kind="guess"), "shop_classification.kind: 'guess'; use one of utterance_"),
-        (with_card(labels=()), "shop_classification.labels: 0 for dialogue_classification"),
-        (with_card(labels=("a", "a")), "shop_classification.labels: duplicate label"),
-        (with_card(kind="multi_output"), "shop_classification.outputs: 0 for multi_output"),
-        (with_card(kind="multiple_choice"), "multiple choice numbers its options"),
-        (with_card(metrics=()), "shop_classification.metrics: none; name at least one"),
-        (with_card(metrics=(MetricSpec("blue"),)), "metrics: 'blue'; use one of accuracy"),  # type: ignore[arg-type]
-        (with_card(metrics=(MetricSpec("bleu"),)), "reply tasks, and only they, use bleu"),
-        (with_card(paper_metrics=("f1",)), "paper_metrics: 'f1' is not in metrics; use accuracy"),
+        ({"name": "../up"}, "name: '../up' is not a valid name. Use letters"),
+        ({"cards": ()}, "cards: The dataset has no task. Give at least one"),
+        ({"cards": (SHOP, SHOP)}, "cards: The name 'shop_classification' is repeated"),
+        (with_card(short="buy"), "cards: The short 'BUY' is repeated"),
+        (with_card(dataset="Shops"), "shop_classification.dataset: 'Shops' is not the name"),
+        (with_card(name="a/b"), "a/b.name: 'a/b' is not a valid name"),
+        (with_card(kind="guess"), "shop_classification.kind: 'guess' is not a kind. Use one"),
+        (with_card(labels=()), "shop_classification.labels: A task of kind dialogue_class"),
+        (with_card(labels=("a", "a")), "shop_classification.labels: A label is repeated"),
+        (with_card(kind="multi_output"), "outputs: A task of kind multi_output needs"),
+        (with_card(kind="multiple_choice"), "labels: The labels of multiple choice are"),
+        (with_card(metrics=()), "shop_classification.metrics: The card has no metric"),
+        (with_card(metrics=(MetricSpec("blue"),)), "metrics: 'blue' is not a metric."),  # type: ignore[arg-type]
+        (with_card(metrics=(MetricSpec("bleu"),)), "because it is for replies. Use bleu"),
+        (with_card(paper_metrics=("f1",)), "paper_metrics: 'f1' is not in metrics. Use accuracy"),
         (
             with_card(metrics=(MetricSpec("f1", "micro", label_indices=(3,)),)),
-            "label_indices of micro_f1 run from -1 to 2",
+            "Use numbers from -1 to 2",
         ),
         (
             with_card(prompt=Prompt("shop:", 8, label_words={"bank": "bank"})),
@@ -86,15 +86,18 @@ def with_card(**fields: Any) -> dict[str, Any]:
         ),
         (
             with_card(prompt=Prompt("shop:", 8, label_words={"bakery": "Market"})),
-            "prompt.label_words: two labels have the same words",
+            "prompt.label_words: Two labels have the same words",
         ),
-        ({"sizes": {"gone": ASSUMED}}, "sizes: 'gone' is not a task of the dataset; remove it"),
-        ({"tiny": DAILYDIALOG.tiny}, "tiny: the tiny world's bytes are fixed by the package"),
+        (
+            {"sizes": {"gone": ASSUMED_SIZE}},
+            "sizes: 'gone' is not a task of the dataset. Remove it",
+        ),
+        ({"tiny": DAILYDIALOG.tiny}, "tiny: Generated releases are fixed by the package"),
     ],
 )
 def test_what_does_not_fit_is_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)) as caught:
-        datasets.add(replace(ERRANDS, **change))
+        datasets.add_dataset(replace(ERRANDS, **change))
     assert str(caught.value).startswith("The dataset '")
     assert list(DATASETS) == ["DailyDialog", "Friends"]
 
@@ -111,11 +114,11 @@ def test_two_datasets_may_have_tasks_of_one_name() -> None:
     ("task", "change", "message"),
     [
         (SHOP, {"target": ("bank",)}, "target 'bank' is not a label of shop_classification"),
-        (SHOP, {"target": ()}, "target () has 0 entries for dialogue_classification"),
-        (SHOP, {"focus": -1}, "focus -1 is outside its context"),
-        (SHOP, {"task": "other"}, "task is 'other', expected 'shop_classification'"),
-        (PURCHASE, {"starts": ()}, "1 answers with 0 starts"),
-        (PURCHASE, {"starts": (0,)}, "is not in its context at 0, which has 'cl"),
+        (SHOP, {"target": ()}, "target () has 0 entries"),
+        (SHOP, {"focus": -1}, "focus -1 is outside the context"),
+        (SHOP, {"task": "other"}, "task is 'other', but 'shop_classification'"),
+        (PURCHASE, {"starts": ()}, "1 answers but 0 starts"),
+        (PURCHASE, {"starts": (0,)}, "is not at character 0 of its context, which has 'cl"),
     ],
 )
 def test_an_instance_that_does_not_fit_is_named(
@@ -131,11 +134,11 @@ def test_an_instance_that_does_not_fit_is_named(
 
         return replace(release, instances=instances)
 
-    datasets.add(replace(ERRANDS, reader=replace(ERRANDS.reader, open=spoilt)))
+    datasets.add_dataset(replace(ERRANDS, reader=replace(ERRANDS.reader, open=spoilt)))
     write_release(tmp_path)
     with pytest.raises(DataError, match=re.escape(message)) as caught:
-        prepare("Errands", tmp_path, True, tmp_path / "out")
-    assert f"{tmp_path / 'Errands'}: {task.name}, dev, instance 'dev-0-" in str(caught.value)
+        cache_dataset("Errands", tmp_path, True, tmp_path / "out")
+    assert f"{tmp_path / 'Errands'}, {task.name}, dev, instance 'dev-0-" in str(caught.value)
     assert "Fix the release, or the reader or card of Errands" in str(caught.value)
 
 
@@ -150,7 +153,7 @@ def test_a_task_without_a_size_is_forecast_as_assumed(monkeypatch: pytest.Monkey
     stages = {s.label: s for s in estimates.study.plan.stages if s.kind == "baseline"}
     assert (
         estimates.sizes.measure_split(stages["DNLI"], "dialogue_nli", "train").instances
-        == ASSUMED.train
+        == ASSUMED_SIZE.train
     )
     assert (
         estimates.sizes.measure_split(
@@ -164,11 +167,11 @@ def test_a_task_without_a_size_is_forecast_as_assumed(monkeypatch: pytest.Monkey
 
 
 def test_sizes_follow_the_setting() -> None:
-    assert DAILYDIALOG.instances("dialogue_nli", "train", few_sample=True) == 569
-    assert DAILYDIALOG.instances("dialogue_nli", "train", few_sample=False) == 5690
-    assert DAILYDIALOG.instances("dialogue_nli", "test", few_sample=False) == 1302
-    assert ERRANDS.instances(SHOP.name, "train", few_sample=False) == 48
-    assert ERRANDS.tiny_instances(SHOP.name, "train", 240, few_sample=True) == 0
+    assert DAILYDIALOG.count_instances("dialogue_nli", "train", few_sample=True) == 569
+    assert DAILYDIALOG.count_instances("dialogue_nli", "train", few_sample=False) == 5690
+    assert DAILYDIALOG.count_instances("dialogue_nli", "test", few_sample=False) == 1302
+    assert ERRANDS.count_instances(SHOP.name, "train", few_sample=False) == 48
+    assert ERRANDS.count_tiny_instances(SHOP.name, "train", 240, few_sample=True) == 0
 
 
 def test_a_release_without_turns_has_no_lengths(tmp_path: Path) -> None:
@@ -179,9 +182,9 @@ def test_a_release_without_turns_has_no_lengths(tmp_path: Path) -> None:
         return dataclasses.replace(ERRANDS.reader.open(folder, few_sample), turns=())
 
     silent: Dataset = replace(ERRANDS, reader=replace(ERRANDS.reader, open=quiet))
-    datasets.add(silent)
+    datasets.add_dataset(silent)
     write_release(tmp_path)
-    prepare("Errands", tmp_path, True, tmp_path / "out")
+    cache_dataset("Errands", tmp_path, True, tmp_path / "out")
     assert compute_length_distributions([tmp_path / "out"]) == []
     assert "shop_classification" in data_report.as_text([tmp_path / "out"])
     assert (tmp_path / "tables" / "lengths.csv") in data_report.write(
@@ -217,14 +220,14 @@ def test_no_dataset_is_named_outside_its_folder(room: str) -> None:
 @pytest.mark.parametrize(
     ("dataset", "name", "hint"),
     [
-        ("Friend", "question_answering", "did you mean 'Friends'"),
-        ("friends", "question_answering", "did you mean 'Friends'"),
+        ("Friend", "question_answering", "Did you mean 'Friends'"),
+        ("friends", "question_answering", "Did you mean 'Friends'"),
         ("Movies", "question_answering", "Choose one of DailyDialog, Friends"),
-        ("Friends", "question_answer", "did you mean 'question_answering'"),
-        ("Friends", "meld_emotion_recognition", "did you mean 'MELD_emotion_recognition'"),
-        ("Friends", "QA", "QA is short for 'question_answering'"),
-        ("DailyDialog", "drse", "DRSE is short for 'dialogue_reasoning_span_extraction'"),
-        ("DailyDialog", "question_answering", "it is a task of Friends"),
+        ("Friends", "question_answer", "Did you mean 'question_answering'"),
+        ("Friends", "meld_emotion_recognition", "Did you mean 'MELD_emotion_recognition'"),
+        ("Friends", "QA", "Write 'question_answering' instead of its short name"),
+        ("DailyDialog", "drse", "Write 'dialogue_reasoning_span_extraction' instead"),
+        ("DailyDialog", "question_answering", "It is a task of Friends"),
         ("DailyDialog", "zzz", "Choose one of emotion_recognition, "),
     ],
 )
@@ -236,4 +239,4 @@ def test_wrong_names_are_refused_with_the_right_one(dataset: str, name: str, hin
 def test_nothing_like_a_task_gets_no_guess() -> None:
     with pytest.raises(ConfigError) as caught:
         get_task("DailyDialog", "zzz")
-    assert "did you mean" not in str(caught.value)
+    assert "Did you mean" not in str(caught.value)

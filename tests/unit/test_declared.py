@@ -25,8 +25,8 @@ from declared_files import (
 
 from outside_dataset import ERRANDS, PURCHASE, SHOP
 from outside_dataset.release import write_release
-from tasktransfer.data.cache import prepare, read_instances
-from tasktransfer.datasets import DATASETS, declare, find_dataset_problems
+from tasktransfer.data.cache import cache_dataset, read_instances
+from tasktransfer.datasets import DATASETS, find_dataset_problems, replace_declared_datasets
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.datasets.declared.reader import build_dataset
 from tasktransfer.datasets.declared.section import Declaration
@@ -41,7 +41,7 @@ from tasktransfer.tasks.checks import find_instance_problem
 @pytest.fixture(autouse=True)
 def _no_declared_datasets() -> Iterator[None]:
     yield
-    declare(())
+    replace_declared_datasets(())
 
 
 def made(declaration: Json, memory: Path | None = None) -> Dataset:
@@ -143,8 +143,8 @@ def test_names_say_file_and_line(tmp_path: Path) -> None:
 
 
 def test_the_cache_has_them(tmp_path: Path, expected: Any) -> None:
-    declare([made(written(tmp_path, "json lines"))])
-    manifest = prepare("Tickets", tmp_path, False, tmp_path / "out")
+    replace_declared_datasets([made(written(tmp_path, "json lines"))])
+    manifest = cache_dataset("Tickets", tmp_path, False, tmp_path / "out")
     read = {f"{t}-{s}": read_instances(tmp_path / "out", t, s) for t in TASKS for s in SPLITS}
     assert plain(read) == expected
     assert manifest.dialogues == SIZES
@@ -306,11 +306,11 @@ def test_a_survey_is_remembered_by_content(tmp_path: Path) -> None:
 
 def test_declared_datasets_are_those_of_the_study_that_is_open(tmp_path: Path) -> None:
     declaration = written(tmp_path, "json lines")
-    declare([made(declaration)])
+    replace_declared_datasets([made(declaration)])
     fewer = made(declaration | {"tasks": {"intent": TASKS["intent"]}})
-    declare([fewer])
+    replace_declared_datasets([fewer])
     assert DATASETS["Tickets"] is fewer
-    declare([])
+    replace_declared_datasets([])
     assert "Tickets" not in DATASETS
 
 
@@ -386,7 +386,7 @@ def test_a_pattern_is_the_files_that_it_names(tmp_path: Path, expected: Any) -> 
     assert plain(instances(made(declaration))) == expected
     for pattern in ("train-?.jsonl", "nothing-*.jsonl", "b [1]/train-*.jsonl"):
         declaration["files"]["train"] = f"{folder}/{pattern}"
-        with pytest.raises(DataError, match=r"No file matches this pattern, which .*files\.train"):
+        with pytest.raises(DataError, match=r"No file matches the pattern in .*files\.train"):
             made(declaration)
     declaration["files"]["train"] = f"{folder}/train-[01]-of-3.jsonl"
     with pytest.raises(DataError, match=r"train-\[01\]-of-3\.jsonl: The file is missing"):
@@ -436,7 +436,7 @@ def test_a_reading_that_the_header_does_not_tell_is_in_the_digest(
         {f"{split}/0/": compute_sha256(file) for split, file in files.items()}
     )
     for memo in (None, tmp_path / "memo.json", tmp_path / "memo.json"):
-        assert (source.digest(memo) == content) == is_plain
+        assert (source.compute_digest(memo) == content) == is_plain
     assert made(declaration).tasks["x"].labels == ("x", "y")
 
 
@@ -485,7 +485,7 @@ def test_names_of_labels_are_in_the_digest(form: str, named: bool, tmp_path: Pat
     names = {f: str(f.relative_to(file)) if file.is_dir() else "" for f in parts}
     content = combine_digests({f"train/0/{names[f]}": compute_sha256(f) for f in parts})
     for memo in (None, tmp_path / "memo.json", tmp_path / "memo.json"):
-        assert (source.digest(memo) == content) == (not named)
+        assert (source.compute_digest(memo) == content) == (not named)
 
 
 def test_lists_of_labels_in_cells_are_in_the_revision(tmp_path: Path) -> None:

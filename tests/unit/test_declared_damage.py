@@ -115,7 +115,7 @@ CASES: dict[str, Case] = {
     ),
     "label in test alone": Case(
         lines(*good()),
-        *("test.jsonl:7", "'z' is not a label in train", "labels"),
+        *("test.jsonl:7", "not a label in train", "labels"),
         test=TEST + lines(row(99, intent="z")),
     ),
     "label that is not listed": Case(

@@ -13,7 +13,7 @@ import pytest
 from tasktransfer.cli import main
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.datasets.declared.check import check_files
-from tasktransfer.datasets.declared.draws import draw_splits
+from tasktransfer.datasets.declared.draws import sample_splits
 from tasktransfer.datasets.declared.reader import build_dataset
 from tasktransfer.datasets.declared.section import Declaration, SharesSection
 from tasktransfer.datasets.declared.spellings import merge_spellings, normalise_label
@@ -98,7 +98,9 @@ def test_no_text_is_in_two_drawn_splits(numbers: tuple[int, ...], tmp_path: Path
     assert sum(sizes.values()) == len(rows)
     assert abs(sizes["test"] - 0.2 * len(rows)) < 3 and abs(sizes["dev"] - 0.1 * len(rows)) < 3
     groups = len(numbers) + len(set(numbers))
-    assert any(f"{groups} of the {len(rows)} training dialogues say" in x for x in dataset.told)
+    assert any(
+        f"{groups} of the {len(rows)} training dialogues have the same" in x for x in dataset.told
+    )
     assert dataset.reader.revision(Path(), None) != REVISION
 
 
@@ -186,21 +188,23 @@ def test_few_samples_without_a_label_are_reported(tmp_path: Path) -> None:
 def test_groups_are_drawn_until_a_split_is_full() -> None:
     shares = SharesSection(test=0.25, dev=0.25)
     numbers = [10, 20, 30, 40, 50, 60, 70, 80]
-    plain = draw_splits(numbers, shares, ("dev", "test"))
-    assert draw_splits(numbers, shares, ("dev", "test"), numbers, {80}) == plain
-    assert [plain.split_of_number(n) for n in numbers] == ["test"] * 2 + ["dev"] * 2 + ["train"] * 4
+    plain = sample_splits(numbers, shares, ("dev", "test"))
+    assert sample_splits(numbers, shares, ("dev", "test"), numbers, {80}) == plain
+    assert [plain.get_split_by_number(n) for n in numbers] == ["test"] * 2 + ["dev"] * 2 + [
+        "train"
+    ] * 4
     groups = [10, 20, 20, 20, 50, 10, 70, 80]  # 20 is too large for test and for dev
-    both = draw_splits(numbers, shares, ("dev", "test"), groups)
-    assert [both.split_of_number(n) for n in numbers] == [
+    both = sample_splits(numbers, shares, ("dev", "test"), groups)
+    assert [both.get_split_by_number(n) for n in numbers] == [
         *("test", "train", "train", "train", "dev", "test", "dev", "train")
     ]
-    alike = draw_splits(numbers, shares, ("test",), [10] * 8)
-    assert {alike.split_of_number(n) for n in numbers} == {"test"}
+    alike = sample_splits(numbers, shares, ("test",), [10] * 8)
+    assert {alike.get_split_by_number(n) for n in numbers} == {"test"}
 
 
 def test_all_dialogues_that_say_the_same_are_refused(tmp_path: Path) -> None:
     rows = [{**row, "text": "hello"} for row in dialogues(9)]
-    with pytest.raises(DataError, match="9 training dialogues say the same as another"):
+    with pytest.raises(DataError, match="9 training dialogues have the same text as another"):
         made(tmp_path, rows)
 
 
@@ -209,12 +213,12 @@ def test_texts_with_different_answers_are_reported_with_lines(tmp_path: Path) ->
     rows.append({**rows[4], "id": "again", "mood": "c"})
     dataset = made(tmp_path, rows)
     assert any(
-        "mood: training dialogues that say the same have different answers (1 text;" in note
+        "mood: training dialogues with the same text have different answers (1 text," in note
         for note in dataset.told
     )
     checked = check_files([tmp_path / "own.jsonl"], "Own")
     (note,) = (note for note in checked.notes if "'c' here and 'b' there" in note)
-    assert ":31: says the same as" in note and ":5, and mood is" in note
+    assert ":31: The dialogue has the same text as" in note and ":5, but mood is" in note
     assert not checked.problems
 
 
@@ -241,7 +245,9 @@ def test_validate_tells_what_was_drawn(
     }
     Path("config.yaml").write_text(json.dumps(study))
     assert main(["validate"]) == 0
-    assert "60 of the 60 training dialogues say the same as another" in capsys.readouterr().out
+    assert (
+        "60 of the 60 training dialogues have the same text as another" in capsys.readouterr().out
+    )
 
 
 # --- spellings ---

@@ -16,7 +16,7 @@ from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, read_dial
 from tasktransfer.datasets.declared.section import DialogueSection
 from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.declared.task_section import TaskSection
-from tasktransfer.datasets.declared.turn_order import sort_keys
+from tasktransfer.datasets.declared.turn_order import build_sort_keys
 from tasktransfer.errors import DataError
 from tasktransfer.files.fields import Location
 
@@ -42,7 +42,7 @@ def answers(rows: list[Row], task: Row, /, **section: Any) -> list[tuple[str, st
     return [
         (instance.context, " + ".join(instance.target))
         for dialogue in read(rows, **section)
-        for instance in reader.instances(dialogue)
+        for instance in reader.read_instances(dialogue)
     ]
 
 
@@ -145,8 +145,10 @@ def test_an_order_that_is_none_is_refused(values: list[Any], problem: str) -> No
 
 
 def test_values_that_are_equal_keep_their_order() -> None:
-    assert sort_keys(["1", "1.0", 1]) == [1, 1, 1]
-    assert sort_keys([float("nan"), 1.0]) is None and sort_keys(["9" * 5000, "a"]) is None
+    assert build_sort_keys(["1", "1.0", 1]) == [1, 1, 1]
+    assert (
+        build_sort_keys([float("nan"), 1.0]) is None and build_sort_keys(["9" * 5000, "a"]) is None
+    )
     turns = [{"at": 3, "text": "b"}, {"at": 3, "text": "a"}]
     assert contexts([{"talk": turns}], turns="talk", text="text", order="at") == ["b a"]
 
@@ -284,7 +286,7 @@ def test_a_row_may_have_several_dialogues() -> None:
     ],
 )
 def test_lists_in_cells_are_read(text: str, value: Any) -> None:
-    assert cells.decode(text) == value
+    assert cells.parse_structure(text) == value
 
 
 @pytest.mark.parametrize(
@@ -295,7 +297,7 @@ def test_lists_in_cells_are_read(text: str, value: Any) -> None:
 )  # fmt: skip
 def test_what_is_no_list_raises_value_error(text: str) -> None:
     with pytest.raises(ValueError):
-        cells.decode(text)
+        cells.parse_structure(text)
 
 
 def test_cells_hold_turns_labels_and_objects() -> None:
@@ -312,7 +314,7 @@ def test_cells_hold_turns_labels_and_objects() -> None:
     assert [label for _, label in answers([row], several, **section)] == ["glad + calm"]
     inner = {"kind": "dialogue_classification", "label": "meta.topic"}
     assert [label for _, label in answers([row], inner, **section)] == ["trains"]
-    with pytest.raises(DataError, match="begins like a list but is not valid JSON"):
+    with pytest.raises(DataError, match="begins like a list, but is not valid JSON"):
         read([{"talk": "[{'by': 'a', "}], **section)
     assert contexts([{"talk": "[12:30] hi\n[12:31] hello"}], turns="talk", text="text") == [
         "[12:30] hi [12:31] hello"

@@ -13,7 +13,7 @@ from tasktransfer.stats import draws
 from tasktransfer.stats.draws import build_dialogue_units, build_instance_units
 
 CHOICE = get_task("DailyDialog", "dialogue_reasoning_multiple_choice_span_selection")
-accuracy = partial(metrics.score_of_sums, CHOICE)
+accuracy = partial(metrics.compute_score_from_sums, CHOICE)
 
 
 def test_units_are_the_dialogues_wherever_their_instances_stand() -> None:
@@ -121,9 +121,9 @@ def test_resampling_goes_through_the_official_score() -> None:
     """Macro-F1 of the resampled instances, not a mean of instance scores."""
     task = get_task("DailyDialog", "dialogue_nli")
     golds = [("entailment",)] * 9 + [("contradiction",)]
-    each = metrics.tally(task, [("entailment",)] * 10, golds)
+    each = metrics.tally_instances(task, [("entailment",)] * 10, golds)
     weights = np.ones((1, 10), np.float32)
     weights[0, 9] = 0
-    scores = draws.resample_scores(each, weights, partial(metrics.score_of_sums, task))
-    wanted = metrics.evaluate(task, [("entailment",)] * 9, golds[:9])
-    assert scores == pytest.approx([metrics.score(task, wanted)])
+    scores = draws.resample_scores(each, weights, partial(metrics.compute_score_from_sums, task))
+    wanted = metrics.evaluate_predictions(task, [("entailment",)] * 9, golds[:9])
+    assert scores == pytest.approx([metrics.compute_task_score(task, wanted)])

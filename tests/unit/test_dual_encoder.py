@@ -228,6 +228,6 @@ def test_perplexity_of_a_uniform_model_is_its_vocabulary() -> None:
     asked: Any = None
     with torch.inference_mode():
         setup = Setup(CPU, TokenBudget(64, "training"), TokenBudget(64, "evaluation"))
-        told = replies_judged.compute_perplexity(asked, model, setup, split, rows).measures
+        told = replies_judged.evaluate_perplexity(asked, model, setup, split, rows).measures
     assert told["perplexity"] == pytest.approx(words, rel=1e-5)
     assert told["word_perplexity"] == pytest.approx(words, rel=1e-5)

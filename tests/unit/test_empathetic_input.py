@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tasktransfer import datasets
-from tasktransfer.data.cache import prepare, read_instances
+from tasktransfer.data.cache import cache_dataset, read_instances
 from tasktransfer.data.recipes import Ingredients
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import load_config
@@ -41,7 +41,7 @@ def known() -> Iterator[None]:
     """Register the design's datasets during these tests."""
     before = dict(DATASETS)
     for dataset in (EMPATHETIC_DIALOGUES, *OTHERS):
-        datasets.add(dataset)
+        datasets.add_dataset(dataset)
     yield
     DATASETS.clear()
     DATASETS.update(before)
@@ -145,7 +145,7 @@ def test_replies_of_other_dialogues(tmp_path: Path) -> None:
 
 
 def ingredients(world: Path, out: Path, **settings: object) -> Ingredients:
-    prepare("EmpatheticDialogues", world, False, out)
+    cache_dataset("EmpatheticDialogues", world, False, out)
 
     def rank(task: str, instances: list[Instance]) -> list[tuple[str, ...]]:
         return [("best", "second one", "third") for _ in instances]
@@ -169,7 +169,7 @@ def test_the_best_label_stands_first_and_last_in_the_papers_code(
 
 
 def prepare_at(world: Path, out: Path) -> Path:
-    prepare("EmpatheticDialogues", world, False, out)
+    cache_dataset("EmpatheticDialogues", world, False, out)
     return out
 
 
@@ -335,10 +335,8 @@ def test_a_classifier_that_diverges_writes_nothing() -> None:
         Instance(str(i), str(i), "emotion", f"w{i % 7}", 0, {}, (), (card.labels[i % 3],))
         for i in range(60)
     ]
-    with pytest.raises(
-        TrainingError, match=r"loss of fastText became NaN with lr 1e\+30.*Lower lr"
-    ):
-        fast_text.fit(card, rows, None, {"lr": 1e30}, 0)
+    with pytest.raises(TrainingError, match=r"loss of fastText is NaN with lr 1e\+30.*Lower lr"):
+        fast_text.fit_fasttext(card, rows, None, {"lr": 1e30}, 0)
 
 
 def test_a_classifier_survives_its_folder(tmp_path: Path) -> None:
@@ -347,16 +345,16 @@ def test_a_classifier_survives_its_folder(tmp_path: Path) -> None:
         Instance(str(i), str(i), "emotion", f"w{i % 3} <SOC> x", 0, {}, (), (card.labels[i % 3],))
         for i in range(60)
     ]
-    first = fast_text.fit(card, rows, None, {}, 0)
+    first = fast_text.fit_fasttext(card, rows, None, {}, 0)
     first.save(tmp_path)
-    again = fast_text.load(tmp_path)
-    probable = first.probabilities(rows, None)
-    assert (again.probabilities(rows, None) == probable).all()
+    again = fast_text.load_fasttext(tmp_path)
+    probable = first.predict_probabilities(rows, None)
+    assert (again.predict_probabilities(rows, None) == probable).all()
     assert [card.labels[i] for i in probable.argmax(1)] == [row.target[0] for row in rows]
-    assert (fast_text.fit(card, rows, None, {}, 0).output == first.output).all()
+    assert (fast_text.fit_fasttext(card, rows, None, {}, 0).output == first.output).all()
     (tmp_path / fast_text.SETTINGS).write_text("{")
-    with pytest.raises(DataError, match="no valid classifier"):
-        fast_text.load(tmp_path)
+    with pytest.raises(DataError, match="The classifier cannot be read"):
+        fast_text.load_fasttext(tmp_path)
 
 
 def test_a_classifier_of_other_labels_is_refused(tmp_path: Path) -> None:
@@ -365,10 +363,10 @@ def test_a_classifier_of_other_labels_is_refused(tmp_path: Path) -> None:
         Instance(str(i), str(i), "emotion", f"w{i % 2}", 0, {}, (), (card.labels[i % 2],))
         for i in range(20)
     ]
-    fast_text.fit(card, rows, None, {}, 0).save(tmp_path)
+    fast_text.fit_fasttext(card, rows, None, {}, 0).save(tmp_path)
     learner = get_learner("fasttext", {})
     assert load_classifier(learner, tmp_path, card)
     other = replace(card, labels=("glad", *card.labels[1:]))
-    told = rf"{tmp_path}: The classifier has 32 labels, but .*difference is 'glad'"
+    told = rf"{tmp_path}: The classifier's 32 labels differ from .*'glad' is in one"
     with pytest.raises(DataError, match=told):
         load_classifier(learner, tmp_path, other)

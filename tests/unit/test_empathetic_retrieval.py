@@ -9,7 +9,11 @@ from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import DataError
 from tasktransfer.evaluation.replies import select_candidates
 from tasktransfer.layers.ragged import build_ragged
-from tasktransfer.metrics.retrieval import p_at_1, score_diagonal, select_block_rows
+from tasktransfer.metrics.retrieval import (
+    compute_diagonal_precision,
+    compute_p_at_1,
+    select_block_rows,
+)
 from tasktransfer.tasks.card import Instance
 
 SCORES = np.array(
@@ -32,7 +36,7 @@ def test_ties_count_by_halves_and_the_last_block_is_short() -> None:
 
     The short block of 2: row 3 wrong, row 4 correct.
     """
-    assert p_at_1(scores, np.arange(5), 3).tolist() == [1, 0.5, 0, 0, 1]
+    assert compute_p_at_1(scores, np.arange(5), 3).tolist() == [1, 0.5, 0, 0, 1]
 
 
 def test_the_papers_code_drops_the_last_block_always() -> None:
@@ -66,23 +70,25 @@ def test_rows_of_one_dialogue_stay_together_under_a_limit() -> None:
 
     for most in (2, None):
         kept = select_block_rows(1000, 100, most=most)
-        right = p_at_1(lambda r, c, k=kept: of_dialogue(k[r], k[c]), np.arange(len(kept)), 100)
+        right = compute_p_at_1(
+            lambda r, c, k=kept: of_dialogue(k[r], k[c]), np.arange(len(kept)), 100
+        )
         assert right.mean() == 0.5
 
 
 def test_another_order_puts_other_rows_together() -> None:
     order = np.array([0, 3, 1, 2, 4])
-    assert p_at_1(scores, order, 3).tolist()[0] == 0  # row 3's reply beats its own
+    assert compute_p_at_1(scores, order, 3).tolist()[0] == 0  # row 3's reply beats its own
 
 
 def test_of_equal_scores_one_is_drawn() -> None:
-    assert score_diagonal(np.zeros((4, 4))).tolist() == [0.25] * 4
+    assert compute_diagonal_precision(np.zeros((4, 4))).tolist() == [0.25] * 4
 
 
 def test_random_scores_are_right_by_chance() -> None:
     chance = np.random.default_rng(0)
     drawn = chance.random((3000, 100))
-    hits = [score_diagonal(drawn[i : i + 100]).mean() for i in range(0, 3000, 100)]
+    hits = [compute_diagonal_precision(drawn[i : i + 100]).mean() for i in range(0, 3000, 100)]
     assert 100 * np.mean(hits) == pytest.approx(1.0, abs=3 * 100 * np.std(hits) / 30**0.5)
 
 
@@ -119,7 +125,7 @@ def test_a_pool_that_its_filter_empties_is_refused() -> None:
 
 def test_fewer_rows_than_a_block_are_refused() -> None:
     with pytest.raises(
-        DataError, match=r"P@1,6: 5 rows are too few for a block of this size. Use a larger"
+        DataError, match=r"P@1,6: The 5 rows are too few for a block of 6. Use a larger"
     ):
         select_block_rows(5, 6)
     assert select_block_rows(5, 5).tolist() == [0, 1, 2, 3, 4]

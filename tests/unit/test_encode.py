@@ -10,10 +10,10 @@ import pytest
 
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
-from tasktransfer.encoding.encode import count_long_answers, list_warnings
-from tasktransfer.encoding.encoded import IGNORED, Example, read_split, write_split
-from tasktransfer.encoding.encoder_examples import encoder_examples, measure_longest_span
-from tasktransfer.encoding.text import text_to_text_examples
+from tasktransfer.encoding.encode import count_long_answers, list_truncation_warnings
+from tasktransfer.encoding.encoded import IGNORED_LABEL, Example, read_split, write_split
+from tasktransfer.encoding.encoder_examples import build_encoder_examples, measure_longest_span
+from tasktransfer.encoding.text import build_text_to_text_examples
 from tasktransfer.errors import ModelError
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.spans import find_mentions
@@ -49,7 +49,7 @@ def instance(task: str, context: str = f"{OLD} {TARGET}", **fields: Any) -> Inst
 def encoder_example(
     tokenizers: dict[Family, Any], task: Task, row: Instance, longest: int
 ) -> Example:
-    return next(encoder_examples(tokenizers["encoder"], task, [row], longest))
+    return next(build_encoder_examples(tokenizers["encoder"], task, [row], longest))
 
 
 def test_an_encoder_keeps_the_target_utterance_and_loses_the_oldest_turns(
@@ -87,7 +87,7 @@ def test_a_query_longer_than_the_model_is_cut_only_then(tokenizers: dict[Family,
     task = get_task("DailyDialog", "dialogue_nli")
     row = instance(task.name, query={"hypothesis": OLD}, target=("entailment",))
     rows = [instance(task.name, query={"hypothesis": "old words"}, target=("entailment",)), row]
-    examples = list(encoder_examples(tokenizers["encoder"], task, rows, 24))
+    examples = list(build_encoder_examples(tokenizers["encoder"], task, rows, 24))
     assert [len(example.sequences[0]) for example in examples] == [24, 24]
 
 
@@ -109,7 +109,7 @@ def test_span_labels_point_at_the_answer_in_the_original_text(
 def test_an_answer_that_was_cut_away_is_not_trained_on(tokenizers: dict[Family, Any]) -> None:
     task = get_task("DailyDialog", "dialogue_reasoning_span_extraction")
     row = instance(task.name, query={"question": "Which?"}, target=("old words",), starts=(10,))
-    assert encoder_example(tokenizers, task, row, 24).labels == [IGNORED, IGNORED]
+    assert encoder_example(tokenizers, task, row, 24).labels == [IGNORED_LABEL, IGNORED_LABEL]
 
 
 def test_an_unanswerable_question_points_at_the_first_token(tokenizers: dict[Family, Any]) -> None:
@@ -127,7 +127,7 @@ def test_text_to_text_keeps_prompt_and_target_utterance(
     task = get_task("DailyDialog", "emotion_recognition")
     tokenizer = tokenizers[family]
     row = instance(task.name, target=("anger",))
-    example = next(text_to_text_examples(tokenizer, task, [row], 60, family, 8))
+    example = next(build_text_to_text_examples(tokenizer, task, [row], 60, family, 8))
     text = tokenizer.decode(example.sequences[0], skip_special_tokens=True)
     assert text.startswith("context: ")
     assert text.endswith("the target utterance is here emotion:")
@@ -141,7 +141,7 @@ def test_a_prompt_that_cannot_fit_is_refused(tokenizers: dict[Family, Any]) -> N
     task = get_task("DailyDialog", "dialogue_reasoning_span_extraction")
     row = instance(task.name, query={"question": OLD}, target=("old",), starts=(10,))
     with pytest.raises(ModelError, match=r"i1.*Raise the model's max_length"):
-        next(text_to_text_examples(tokenizers["decoder"], task, [row], 40, "decoder", 8))
+        next(build_text_to_text_examples(tokenizers["decoder"], task, [row], 40, "decoder", 8))
 
 
 def test_traits_are_asked_one_by_one_of_text_to_text_models(
@@ -149,7 +149,9 @@ def test_traits_are_asked_one_by_one_of_text_to_text_models(
 ) -> None:
     task = get_task("Friends", "personality_detection")
     row = instance(task.name, query={"speaker": "Ross"}, target=("1", "0", "1", "0", "1"))
-    examples = list(text_to_text_examples(tokenizers["decoder"], task, [row], 200, "decoder", 12))
+    examples = list(
+        build_text_to_text_examples(tokenizers["decoder"], task, [row], 200, "decoder", 12)
+    )
     assert [example.output for example in examples] == [0, 1, 2, 3, 4]
     answers = [tokenizers["decoder"].decode(example.labels[:-1]).strip() for example in examples]
     assert answers == ["true", "false", "true", "false", "true"]
@@ -229,7 +231,7 @@ def test_question_answering_keeps_the_beginning(
     if family == "encoder":
         example = encoder_example(tokenizers, task, row, 40)
     else:
-        example = next(text_to_text_examples(tokenizers[family], task, [row], 60, family, 8))
+        example = next(build_text_to_text_examples(tokenizers[family], task, [row], 60, family, 8))
     text = tokenizers[family].decode(example.sequences[0], skip_special_tokens=True)
     assert "number 0" in text
     assert "the target utterance" not in text
@@ -242,7 +244,7 @@ def test_the_input_of_a_decoder_depends_on_no_answer(tokenizers: dict[Family, An
         instance(task.name, query={"question": "Which?"}, target=(text,), starts=(0,))
         for text in ("here", OLD)
     ]
-    short, long = text_to_text_examples(tokenizers["decoder"], task, rows, 60, "decoder", 8)
+    short, long = build_text_to_text_examples(tokenizers["decoder"], task, rows, 60, "decoder", 8)
     assert short.sequences == long.sequences
     assert len(short.sequences[0]) == 52
     assert len(long.labels) == 8
@@ -259,8 +261,8 @@ def test_answers_that_do_not_fit_are_reported() -> None:
         "lost_answers": {"a-task-train": 1200, "a-task-test": 0, "b-test": 0},
         "longer_answers": {"a-task-test": 3},
     }
-    lost, longer = list_warnings(manifest)
-    assert "a-task-train: 1,200 of 2,000 gold answers were truncated" in lost
+    lost, longer = list_truncation_warnings(manifest)
+    assert "a-task-train: 1,200 of 2,000 gold answers are removed" in lost
     assert "max_length 256" in lost
     assert "a-task-test: 3 of 30 gold answers are longer than the limit of 64" in longer
 
@@ -269,6 +271,6 @@ def test_spans_are_as_long_as_in_training() -> None:
     def labelled(first: int, last: int) -> Example:
         return Example(0, 0, [[1]], [1], [first, last], [])
 
-    lost = labelled(IGNORED, IGNORED)
+    lost = labelled(IGNORED_LABEL, IGNORED_LABEL)
     assert measure_longest_span([labelled(3, 9), labelled(4, 4), lost]) == 7
     assert measure_longest_span([]) == 1

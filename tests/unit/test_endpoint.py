@@ -17,12 +17,15 @@ from tasktransfer.config import EndpointConfig
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.errors import EndpointError
 from tasktransfer.evaluation.prompting import client
-from tasktransfer.evaluation.prompting.endpoint import EndpointModel, open_endpoint
-from tasktransfer.evaluation.prompting.remembered import Remembered
-from tasktransfer.tasks.asking import Asked, Prompt
+from tasktransfer.evaluation.prompting.endpoint import EndpointModel, build_endpoint_model
+from tasktransfer.evaluation.prompting.remembered import AnswerCache
+from tasktransfer.tasks.asking import InstancePrompt, Prompt
 
 MODEL = ModelSpec("smol", "decoder", "served:org/smol", 512)
-ASKED = [Asked(Prompt((f"question {n}:",)), 0, ("yes it is", "no", "maybe so")) for n in range(6)]
+ASKED = [
+    InstancePrompt(Prompt((f"question {n}:",)), 0, ("yes it is", "no", "maybe so"))
+    for n in range(6)
+]
 PROMPTS = [one.prompt for one in ASKED]
 
 
@@ -35,7 +38,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 def model(server: Server, folder: Path, **more: Any) -> EndpointModel:
     chat = more.pop("chat", "auto")
     config = EndpointConfig(endpoint=server.url, **{"retries": 3, "timeout": 5.0, **more})
-    return open_endpoint(config, MODEL, folder, chat)
+    return build_endpoint_model(config, MODEL, folder, chat)
 
 
 def test_choices_are_scored_by_their_tokens(tmp_path: Path) -> None:
@@ -76,9 +79,9 @@ def test_faults_are_passed_over_counted_and_never_guessed(tmp_path: Path) -> Non
 def test_nothing_is_asked_twice_and_nothing_lost_where_the_server_dies(tmp_path: Path) -> None:
     with serving(Server(die_after=8)) as server:
         first = model(server, tmp_path, retries=1)
-        with pytest.raises(EndpointError, match="No answer after 2 requests"):
+        with pytest.raises(EndpointError, match="no answer after 2 requests"):
             first.compute_likelihoods(ASKED)
-        first.remembered.close()
+        first.cache.close()
         assert server.answers == 8
         server.die_after = None
         again = model(server, tmp_path)
@@ -130,18 +133,18 @@ def wait_until(reached: Callable[[], bool], seconds: float = 20) -> None:
 
 
 def test_a_line_that_was_interrupted_is_requested_again(tmp_path: Path) -> None:
-    remembered = Remembered(tmp_path)
+    remembered = AnswerCache(tmp_path)
     remembered.put("a", {"text": "yes"})
     remembered.put("b", {"text": "no"})
     remembered.close()
     (file,) = tmp_path.glob("*.jsonl")
     file.write_text(file.read_text()[:-12])
-    again = Remembered(tmp_path)
+    again = AnswerCache(tmp_path)
     assert again.get("a") == {"text": "yes"}
     assert again.get("b") is None
     again.put("b", {"text": "no"})
     again.close()
-    assert Remembered(tmp_path).get("b") == {"text": "no"}
+    assert AnswerCache(tmp_path).get("b") == {"text": "no"}
 
 
 @pytest.mark.parametrize("chats", [True, False])
@@ -149,10 +152,10 @@ def test_without_scores_answers_are_written(tmp_path: Path, chats: bool) -> None
     with serving(Server(scores=False, chats=chats, answer="\n Yes.\nAnd more")) as server:
         asked = model(server, tmp_path)
         assert not asked.gives_likelihoods
-        assert asked.write(PROMPTS, 5, ("\n",)) == ["Yes."] * 6
-        asked.remembered.close()
+        assert asked.generate(PROMPTS, 5, ("\n",)) == ["Yes."] * 6
+        asked.cache.close()
         assert not model(server, tmp_path).gives_likelihoods  # cached, and not sent again
-        assert model(server, tmp_path).write(PROMPTS, 5, ("\n",)) == ["Yes."] * 6
+        assert model(server, tmp_path).generate(PROMPTS, 5, ("\n",)) == ["Yes."] * 6
         assert {*server.asked.values()} == {1}
 
 
@@ -167,7 +170,7 @@ def test_answers_that_stay_unreadable_are_reported(tmp_path: Path) -> None:
     with serving(Server(faults=["empty"] * 40)) as server:
         asked = model(server, tmp_path, retries=1, concurrency=1, chat="yes")
         with pytest.raises(EndpointError, match="cannot be read"):
-            asked.write(PROMPTS, 5, ())
+            asked.generate(PROMPTS, 5, ())
 
 
 def test_the_key_is_sent_and_stands_nowhere(
@@ -176,16 +179,16 @@ def test_the_key_is_sent_and_stands_nowhere(
     secret = "sk-very-secret"
     with serving(Server(key=secret)) as server:
         with pytest.raises(EndpointError, match="OPENAI_API_KEY is not set"):
-            model(server, tmp_path / "a").write(PROMPTS, 5, ())
+            model(server, tmp_path / "a").generate(PROMPTS, 5, ())
         monkeypatch.setenv("OTHER_API_KEY", "sk-wrong-secret")
         monkeypatch.setenv("TASKTRANSFER_KEY_VARIABLES", "OTHER_API_KEY")
         with pytest.raises(EndpointError, match="OTHER_API_KEY is refused") as caught:
-            model(server, tmp_path / "b", key_variable="OTHER_API_KEY").write(PROMPTS, 5, ())
+            model(server, tmp_path / "b", key_variable="OTHER_API_KEY").generate(PROMPTS, 5, ())
         assert "sk-wrong-secret" not in str(caught.value)
         monkeypatch.setenv("OPENAI_API_KEY", secret)
         asked = model(server, tmp_path / "c")
         asked.compute_likelihoods(ASKED)
-        asked.remembered.close()
+        asked.cache.close()
         files = [file.read_text() for file in tmp_path.rglob("*") if file.is_file()]
         assert files and not any(secret in text for text in files)
         assert secret not in repr(asked)
@@ -194,6 +197,6 @@ def test_the_key_is_sent_and_stands_nowhere(
 def test_prompts_are_cut_by_letters(tmp_path: Path) -> None:
     with serving() as server:
         asked = model(server, tmp_path)
-        assert asked.cut("abcdefghij", 2, "end") == "efghij"
-        assert asked.cut("abcdefghij", 2, "beginning") == "abcdef"
+        assert asked.truncate_text("abcdefghij", 2, "end") == "efghij"
+        assert asked.truncate_text("abcdefghij", 2, "beginning") == "abcdef"
         assert asked.count_tokens(Prompt(("a" * 31,))) == 11

@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 from language_server import chat_answer
-from tasktransfer.evaluation.prompting.answers import read_completion, read_echo, read_message
+from tasktransfer.evaluation.prompting.answers import (
+    parse_chat_response,
+    parse_completion_response,
+    parse_echo_response,
+)
 
 PROMPT, CHOICE = "Is it late?", " yes indeed"
 
@@ -34,7 +38,7 @@ PLAIN = ["Is", " it", " late", "?", " yes", " indeed", " more"]
     ],
 )
 def test_an_echo_is_read_by_its_letters(content: Any, total: float, tokens: int) -> None:
-    read = read_echo(content, PROMPT, CHOICE)
+    read = parse_echo_response(content, PROMPT, CHOICE)
     assert (read["total"], read["tokens"]) == (total, tokens)
 
 
@@ -43,14 +47,16 @@ def test_tokens_that_are_parts_of_characters_are_placed() -> None:
     tokens = ["So", " ", "\ufffd", "\ufffd", " then", "?", " ", "\ufffd", "\ufffd", " yes", " x"]
     text = prompt + choice + " x"
     offsets = [0, 2, 3, 3, 4, 9, 10, 11, 11, 12, 16]
-    assert read_echo(echo(tokens, text=text, offsets=offsets), prompt, choice)["tokens"] == 4
+    assert (
+        parse_echo_response(echo(tokens, text=text, offsets=offsets), prompt, choice)["tokens"] == 4
+    )
     # Offsets that count each part as a letter: then only where one is in doubt is nothing read.
     drifted = [0, 2, 3, 4, 5, 10, 11, 12, 13, 14, 18]
     before = ["So", " ", "\ufffd", "\ufffd", " then", "?", " yes", " x"]
     content = echo(before, text="So 😀 then? yes x", offsets=drifted[:8])
-    assert read_echo(content, prompt, " yes")["total"] == -6
+    assert parse_echo_response(content, prompt, " yes")["total"] == -6
     with pytest.raises(ValueError, match="tokens that belong to the choice"):
-        read_echo(echo(tokens, text=text, offsets=drifted), prompt, choice)
+        parse_echo_response(echo(tokens, text=text, offsets=drifted), prompt, choice)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +81,7 @@ def test_tokens_that_are_parts_of_characters_are_placed() -> None:
 )
 def test_what_is_not_the_echo_of_what_was_sent_is_not_read(content: Any) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        read_echo(content, PROMPT, CHOICE, whole=True)
+        parse_echo_response(content, PROMPT, CHOICE, whole=True)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +99,7 @@ def test_what_is_not_the_echo_of_what_was_sent_is_not_read(content: Any) -> None
     ],
 )
 def test_thoughts_are_not_an_answer(content: Any, text: str, thoughts: bool) -> None:
-    read = read_message(chat_answer(content))
+    read = parse_chat_response(chat_answer(content))
     assert (read["text"], "thoughts" in read, "unread" in read) == (text, thoughts, False)
 
 
@@ -110,24 +116,26 @@ def test_thoughts_are_not_an_answer(content: Any, text: str, thoughts: bool) -> 
     ],
 )
 def test_an_answer_that_says_nothing_is_unread(content: Any, why: str) -> None:
-    assert why in read_message(content)["unread"]
+    assert why in parse_chat_response(content)["unread"]
 
 
 def test_blanks_and_refusals_are_answers() -> None:
-    assert "unread" not in read_completion(
+    assert "unread" not in parse_completion_response(
         {"choices": [{"text": "\n\n", "finish_reason": "length"}]}
     )
-    assert read_message(chat_answer(None, refusal="I cannot help"))["text"] == "I cannot help"
+    assert (
+        parse_chat_response(chat_answer(None, refusal="I cannot help"))["text"] == "I cannot help"
+    )
 
 
 @pytest.mark.parametrize("content", [chat_answer(7), {"choices": [{}]}, {"choices": {}}, {}, 3])
 def test_other_answers_are_refused(content: Any) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        read_message(content)
+        parse_chat_response(content)
 
 
 def test_counts_of_tokens_are_whole_numbers() -> None:
     content = {**chat_answer("yes"), "usage": {"prompt_tokens": -4, "completion_tokens": True}}
-    assert read_message(content) == {"text": "yes"}
+    assert parse_chat_response(content) == {"text": "yes"}
     content["usage"] = {"prompt_tokens": 10**40, "completion_tokens": 3}
-    assert read_message(content) == {"text": "yes", "completion_tokens": 3}
+    assert parse_chat_response(content) == {"text": "yes", "completion_tokens": 3}

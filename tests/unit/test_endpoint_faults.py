@@ -17,7 +17,7 @@ from tasktransfer.config import EndpointConfig
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.errors import EndpointError
 from tasktransfer.evaluation.prompting import client
-from tasktransfer.evaluation.prompting.endpoint import EndpointModel, open_endpoint
+from tasktransfer.evaluation.prompting.endpoint import EndpointModel, build_endpoint_model
 from tasktransfer.tasks.asking import Prompt
 
 MODEL = ModelSpec("smol", "decoder", "served:org/smol", 512)
@@ -32,14 +32,14 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def model(url: str, folder: Path, **more: Any) -> EndpointModel:
     settings = {"retries": 1, "timeout": 0.5, "concurrency": 1, **more}
-    return open_endpoint(EndpointConfig(endpoint=url, **settings), MODEL, folder, "yes")
+    return build_endpoint_model(EndpointConfig(endpoint=url, **settings), MODEL, folder, "yes")
 
 
 def problem(reply: Reply, folder: Path, **more: Any) -> str:
     """Return the error of a job whose every request gets a reply."""
     with serving(Server(behave=lambda *_: reply)) as server:
         with pytest.raises(EndpointError) as caught:
-            model(server.url, folder, **more).write(PROMPTS, 5, ())
+            model(server.url, folder, **more).generate(PROMPTS, 5, ())
         return str(caught.value)
 
 
@@ -47,7 +47,7 @@ def problem(reply: Reply, folder: Path, **more: Any) -> str:
 def test_a_server_that_drips_is_late(tmp_path: Path, length: Any) -> None:
     began = time.monotonic()
     reply = Reply(chat_answer("yes" * 999), drip=0.02, length=length)
-    assert "no complete answer within 0.5 s" in problem(reply, tmp_path)
+    assert "the answer was not complete within 0.5 s" in problem(reply, tmp_path)
     assert time.monotonic() - began < 30  # a busy machine
 
 
@@ -57,8 +57,10 @@ def test_a_server_that_drips_its_headers_is_late(tmp_path: Path) -> None:
         thread = threading.Thread(target=_drip_headers, args=(server,), daemon=True)
         thread.start()
         began = time.monotonic()
-        with pytest.raises(EndpointError, match="no complete answer"):
-            model(f"http://127.0.0.1:{server.getsockname()[1]}/v1", tmp_path).write(PROMPTS, 5, ())
+        with pytest.raises(EndpointError, match="not complete within"):
+            model(f"http://127.0.0.1:{server.getsockname()[1]}/v1", tmp_path).generate(
+                PROMPTS, 5, ()
+            )
         assert time.monotonic() - began < 30  # a busy machine
 
 
@@ -77,7 +79,7 @@ def _drip_headers(server: socket.socket) -> None:
 
 def test_an_answer_is_bounded(tmp_path: Path) -> None:
     large = Reply(b'{"choices": [' + b" " * 2_000_000, length=None)
-    assert "larger than 1,310,720 bytes" in problem(large, tmp_path)
+    assert "larger than the limit of 1,310,720 bytes" in problem(large, tmp_path)
     cut_off = Reply(b'{"choices": [', length=999)
     assert "before the response was complete" in problem(cut_off, tmp_path)
 
@@ -95,12 +97,15 @@ def test_an_answer_is_bounded(tmp_path: Path) -> None:
         (Reply(b"\x1b[2J\xff\x00"), r"\\x1b\[2J"),
         (Reply(chat_answer(7)), "type int"),
         (Reply({"choices": []}), "the response contains no choices"),
-        (Reply(b"", 301, {"Location": "http://127.0.0.1:1/v1"}), "moved to http://127.0.0.1:1/v1"),
+        (
+            Reply(b"", 301, {"Location": "http://127.0.0.1:1/v1"}),
+            "has moved to http://127.0.0.1:1/v1",
+        ),
         (Reply(b"", 418), "418: I'm a Teapot"),
         (Reply(b"", 402), "402: Payment Required"),
         (refusal("You\x1b]0;x\x07 pay", status=402), r"You\\x1b\]0;x\\x07 pay"),
         (Reply({"error": {"message": "Rate limit exceeded: per-day", "code": 429}}), "per-day"),
-        (Reply({"error": "Overloaded, try again"}), "No answer after 2 requests .429: Overloaded"),
+        (Reply({"error": "Overloaded, try again"}), "no answer after 2 requests .429: Overloaded"),
         (Reply({"choices": [{"error": {"code": 502, "message": "upstream"}}]}), "502: upstream"),
         (Reply({"object": "error", "message": "it does not exist"}), "it does not exist"),
         (Reply({"error": {"message": "no", "code": "x" * 99_999}}), r"no \(x"),
@@ -116,9 +121,9 @@ def test_the_messages_of_the_endpoint_are_shown(tmp_path: Path, reply: Reply, wo
 def test_halves_of_characters_are_replaced(tmp_path: Path) -> None:
     data = b'{"choices": [{"message": {"content": "a\\ud83d, \\ud83d\\ude00, \\\\ud83d"}}]}'
     with serving(Server(behave=lambda *_: Reply(data))) as server:
-        texts = model(server.url, tmp_path).write(PROMPTS, 5, ())
+        texts = model(server.url, tmp_path).generate(PROMPTS, 5, ())
         assert texts == ["a\ufffd, 😀, \\ud83d"] * 3
-        assert model(server.url, tmp_path).write(PROMPTS, 5, ()) == texts
+        assert model(server.url, tmp_path).generate(PROMPTS, 5, ()) == texts
 
 
 @pytest.mark.parametrize(
@@ -138,20 +143,20 @@ def test_halves_of_characters_are_replaced(tmp_path: Path) -> None:
     ],
 )
 def test_retry_after_is_a_number_or_a_date(value: str | None, least: float, most: float) -> None:
-    assert least <= client._retry_after(value) <= most
+    assert least <= client._parse_retry_after(value) <= most
 
 
 def test_retry_after_counts_from_now() -> None:
     # Made in the test: the whole suite may run for longer than the pause.
-    assert 800 <= client._retry_after(formatdate(time.time() + 900, usegmt=True)) <= 901
-    assert client._retry_after(formatdate(time.time() - 90, usegmt=True)) == 0
+    assert 800 <= client._parse_retry_after(formatdate(time.time() + 900, usegmt=True)) <= 901
+    assert client._parse_retry_after(formatdate(time.time() - 90, usegmt=True)) == 0
 
 
 def test_a_long_pause_is_shortened_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(client, "LONGEST_ASKED", 0.2)
-    monkeypatch.setattr(client, "TOLD_PAUSE", 0.1)
+    monkeypatch.setattr(client, "MAX_REQUESTED_PAUSE", 0.2)
+    monkeypatch.setattr(client, "MIN_REPORTED_PAUSE", 0.1)
     later = Reply({"error": {"message": "slow down"}}, 429, {"Retry-After": "86400"})
     replies = [later, None, later]
 
@@ -160,13 +165,13 @@ def test_a_long_pause_is_shortened_and_reported(
 
     with serving(Server(behave=behave)) as server:
         endpoint = model(server.url, tmp_path)
-        assert endpoint.write(PROMPTS, 5, ()) == ["yes"] * 3
+        assert endpoint.generate(PROMPTS, 5, ()) == ["yes"] * 3
         assert endpoint.get_counts()["retried_429"] == 2
         assert endpoint.get_counts()["pauses_cut_short"] == 2
         assert any(
             "pauses of up to 86,400 s" in note for note in endpoint.list_notes(chooses=False)
         )
-    assert "slow down. Trying again in 0 s" in capsys.readouterr().err
+    assert "slow down. The next request is in 0 s" in capsys.readouterr().err
     assert "requests a pause of 86,400 s" in problem(later, tmp_path / "other")
 
 
@@ -181,5 +186,5 @@ def test_a_failure_ends_the_pauses_of_other_requests(tmp_path: Path) -> None:
         endpoint = model(server.url, tmp_path, concurrency=3, retries=100)
         began = time.monotonic()
         with pytest.raises(EndpointError, match="no more of this"):
-            endpoint.write(PROMPTS, 5, ())
+            endpoint.generate(PROMPTS, 5, ())
         assert time.monotonic() - began < 30  # a busy machine

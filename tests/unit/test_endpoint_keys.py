@@ -14,7 +14,7 @@ from tasktransfer.config import EndpointConfig
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.errors import ConfigError, EndpointError
 from tasktransfer.evaluation.prompting import client
-from tasktransfer.evaluation.prompting.endpoint import EndpointModel, open_endpoint
+from tasktransfer.evaluation.prompting.endpoint import EndpointModel, build_endpoint_model
 from tasktransfer.evaluation.prompting.keys import Key, read_key
 from tasktransfer.evaluation.prompting.permissions import find_refusals, is_this_machine
 from tasktransfer.tasks.asking import Prompt
@@ -33,7 +33,7 @@ def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def model(url: str, folder: Path, **more: Any) -> EndpointModel:
     settings = {"retries": 1, "timeout": 5.0, **more}
-    return open_endpoint(EndpointConfig(endpoint=url, **settings), MODEL, folder, "yes")
+    return build_endpoint_model(EndpointConfig(endpoint=url, **settings), MODEL, folder, "yes")
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_value_that_cannot_be_a_key_is_refused_unseen(
 def test_blanks_around_a_key_are_stripped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "  sk-12345678\r\n")
     with serving(Server(key="sk-12345678")) as server:
-        assert model(server.url, tmp_path).write(PROMPTS, 5, ()) == ["yes"] * 3
+        assert model(server.url, tmp_path).generate(PROMPTS, 5, ()) == ["yes"] * 3
     monkeypatch.setenv("OPENAI_API_KEY", " \n")
     assert read_key("OPENAI_API_KEY") is None
     assert read_key(None) is None
@@ -90,7 +90,7 @@ def test_a_key_is_hidden_in_every_spelling(key: str) -> None:
 def test_a_placeholder_stays_in_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "yes")
     with serving() as server:
-        assert model(server.url, tmp_path).write(PROMPTS, 5, ()) == ["yes"] * 3
+        assert model(server.url, tmp_path).generate(PROMPTS, 5, ()) == ["yes"] * 3
 
 
 def test_a_key_that_the_endpoint_repeats_is_written_nowhere(
@@ -106,10 +106,10 @@ def test_a_key_that_the_endpoint_repeats_is_written_nowhere(
     with serving(Server(behave=behave)) as server:
         endpoint = model(server.url, tmp_path, concurrency=1)
         with pytest.raises(EndpointError) as caught:
-            endpoint.write(prompts, 5, ())
+            endpoint.generate(prompts, 5, ())
         notes = endpoint.list_notes(chooses=False)
         assert any("repeated the key" in note for note in notes)
-    endpoint.remembered.close()
+    endpoint.cache.close()
     written = [file.read_text() for file in tmp_path.rglob("*") if file.is_file()]
     seen = [*written, str(caught.value), *notes, repr(endpoint), *capfd.readouterr()]
     assert len(written) >= 2

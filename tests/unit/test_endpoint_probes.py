@@ -16,13 +16,15 @@ from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.errors import EndpointError
 from tasktransfer.evaluation.prompting import client
-from tasktransfer.evaluation.prompting.endpoint import EndpointModel, open_endpoint
+from tasktransfer.evaluation.prompting.endpoint import EndpointModel, build_endpoint_model
 from tasktransfer.evaluation.prompting.model import Unread
-from tasktransfer.evaluation.prompting.probes import FILE, Probes
-from tasktransfer.tasks.asking import Asked, Prompt
+from tasktransfer.evaluation.prompting.probes import FILE, ProbeStore
+from tasktransfer.tasks.asking import InstancePrompt, Prompt
 
 MODEL = ModelSpec("smol", "decoder", "served:org/smol", 512)
-ASKED = [Asked(Prompt((f"Question {n}: is it?",)), 0, ("yes it is", "no")) for n in range(4)]
+ASKED = [
+    InstancePrompt(Prompt((f"Question {n}: is it?",)), 0, ("yes it is", "no")) for n in range(4)
+]
 PROMPTS = [each.prompt for each in ASKED]
 PAGE = Reply(b"<html><body>404 page not found</body></html>", 404, {"Content-Type": "text/html"})
 
@@ -38,7 +40,7 @@ def model(server: Server, folder: Path, **more: Any) -> EndpointModel:
     config = EndpointConfig(
         endpoint=server.url, **{"retries": 2, "timeout": 5.0, "concurrency": 1, **more}
     )
-    return open_endpoint(config, MODEL, folder, chat, thinking_tokens=thinking)
+    return build_endpoint_model(config, MODEL, folder, chat, thinking_tokens=thinking)
 
 
 def is_echo(body: Body) -> bool:
@@ -120,13 +122,13 @@ def test_one_failure_decides_nothing(tmp_path: Path, reply: Reply) -> None:
         endpoint = model(server, tmp_path / "a")
         assert endpoint.gives_likelihoods
     with serving(Server(scores=False, behave=once(reply, lambda *_: True))) as server:
-        assert model(server, tmp_path / "b", chat="auto").way.path == "chat/completions"
+        assert model(server, tmp_path / "b", chat="auto").method.path == "chat/completions"
     with serving(Server(scores=False)) as server:
         endpoint = model(server, tmp_path / "c")
-        assert endpoint.write(PROMPTS[:1], 5, ()) == ["yes"]
+        assert endpoint.generate(PROMPTS[:1], 5, ()) == ["yes"]
         server.behave = once(reply, lambda *_: True)
         if reply is not NOT_YET:
-            assert endpoint.write(PROMPTS[1:], 5, ()) == ["yes"] * 3
+            assert endpoint.generate(PROMPTS[1:], 5, ()) == ["yes"] * 3
         assert {path for path, _ in server.requests} == {"/v1/chat/completions"}
 
 
@@ -181,7 +183,7 @@ def test_a_filtered_prompt_is_unread_by_itself(tmp_path: Path, scores: bool) -> 
         assert endpoint.gives_likelihoods == scores
         server.behave = lambda path, body: reply if is_third(path, body) else None
         told: Any = (
-            endpoint.compute_likelihoods(ASKED) if scores else endpoint.write(PROMPTS, 5, ())
+            endpoint.compute_likelihoods(ASKED) if scores else endpoint.generate(PROMPTS, 5, ())
         )
         assert [isinstance(each, Unread) for each in told] == [False, False, True, False]
         assert "filtered due to the content policy" in told[2].reason
@@ -203,7 +205,7 @@ def test_parameters_that_an_endpoint_refuses_are_left_out(tmp_path: Path) -> Non
 
     with serving(Server(scores=False, behave=behave)) as server:
         endpoint = model(server, tmp_path)
-        assert endpoint.write(PROMPTS, 5, ()) == ["yes"] * 4
+        assert endpoint.generate(PROMPTS, 5, ()) == ["yes"] * 4
         assert server.requests[-1][1].keys() == {"model", "messages", "max_completion_tokens"}
         assert len([path for path, _ in server.requests]) == 3 + 4
         (note,) = endpoint.list_notes(chooses=False)
@@ -224,15 +226,15 @@ def test_thoughts_get_tokens_and_are_no_answer(tmp_path: Path) -> None:
 
     with serving(Server(behave=thinking)) as server:
         endpoint = model(server, tmp_path / "auto")
-        assert endpoint.write(PROMPTS, 5, ("\n",)) == ["Yes."] * 4
+        assert endpoint.generate(PROMPTS, 5, ("\n",)) == ["Yes."] * 4
         assert server.requests[-1][1]["max_tokens"] == 5 + 2048
         assert endpoint.get_counts()["answers_with_thoughts"] == 4
-        assert "thinks first" in endpoint.list_notes(chooses=False)[0]
+        assert "thoughts (<think>)" in endpoint.list_notes(chooses=False)[0]
         named = model(server, tmp_path / "named", thinking_tokens=300)
-        assert named.write(PROMPTS, 5, ("\n",)) == ["Yes."] * 4
+        assert named.generate(PROMPTS, 5, ("\n",)) == ["Yes."] * 4
         assert server.requests[-1][1]["max_tokens"] == 5 + 300
         with pytest.raises(EndpointError, match="Raise thinking_tokens"):
-            model(server, tmp_path / "none", thinking_tokens=0).write(PROMPTS, 5, ())
+            model(server, tmp_path / "none", thinking_tokens=0).generate(PROMPTS, 5, ())
 
 
 def test_thoughts_that_an_earlier_version_cached_are_no_answer(tmp_path: Path) -> None:
@@ -243,7 +245,7 @@ def test_thoughts_that_an_earlier_version_cached_are_no_answer(tmp_path: Path) -
         digest = compute_digest([path.removeprefix("/v1/"), body])
         before.remembered.put(digest, {"text": "<think>no</think>\n\nmaybe"})
         before.remembered.close()
-        assert model(server, tmp_path).write(PROMPTS[:1], 5, ()) == ["maybe"]
+        assert model(server, tmp_path).generate(PROMPTS[:1], 5, ()) == ["maybe"]
 
 
 @pytest.mark.parametrize(
@@ -258,7 +260,7 @@ def test_thoughts_that_an_earlier_version_cached_are_no_answer(tmp_path: Path) -
 def test_a_model_that_only_thinks_is_refused_with_the_remedy(tmp_path: Path, answer: Body) -> None:
     with serving(Server(scores=False, behave=lambda *_: Reply(answer))) as server:
         with pytest.raises(EndpointError, match="thinking_tokens of this prompted model"):
-            model(server, tmp_path).write(PROMPTS, 5, ())
+            model(server, tmp_path).generate(PROMPTS, 5, ())
         assert not (tmp_path / FILE).exists()
 
 
@@ -290,10 +292,10 @@ def test_a_probe_is_stored_described_and_forgotten(tmp_path: Path) -> None:
     with serving() as server:
         assert not model(server, tmp_path).gives_likelihoods, "stored"
         assert server.requests == []
-        probes = Probes(tmp_path)
-        text = " ".join(probes.describe())
+        probes = ProbeStore(tmp_path)
+        text = " ".join(probes.list_descriptions())
         assert "choices are not scored" in text and "/chat/completions" in text
-        assert probes.forget() and not probes.forget()
+        assert probes.delete() and not probes.delete()
         assert model(server, tmp_path).gives_likelihoods
 
 
@@ -303,7 +305,7 @@ def test_a_stored_probe_that_cannot_be_read_is_made_again(tmp_path: Path) -> Non
         with serving() as server:
             endpoint = model(server, tmp_path)
             assert endpoint.gives_likelihoods
-            assert endpoint.write(PROMPTS[:1], 5, ()) == ["yes"]
+            assert endpoint.generate(PROMPTS[:1], 5, ()) == ["yes"]
         (tmp_path / FILE).unlink()
         for file in tmp_path.glob("*.jsonl"):
             file.unlink()

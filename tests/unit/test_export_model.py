@@ -497,7 +497,7 @@ def test_fields_of_another_file_are_guessed(
     lines = run_predict(folders / "intent", table, tmp_path / "out.jsonl")
     assert [line["label"] for line in lines] == ["shipping", "login"]
     assert lines[0]["id"] == "new-2"
-    assert "its fields are guessed: text: utterance" in capsys.readouterr().err
+    assert "fields of the file are guessed: text: utterance" in capsys.readouterr().err
     rows = [{"messages": [{"from": "me", "content": f"the invoice {n}"}]} for n in range(4)]
     lines = run_predict(
         folders / "intent", write_dialogues(tmp_path / "a.jsonl", rows), tmp_path / "b"

@@ -8,7 +8,7 @@ import pytest
 
 from releases import load_release, read_instances, tiny_release
 from tasktransfer.datasets import DATASETS
-from tasktransfer.datasets.feta.release import Parsed
+from tasktransfer.datasets.feta.release import ParsedRelease
 from tasktransfer.datasets.friends.layouts import extract_phrase
 from tasktransfer.tasks.card import Instance
 
@@ -20,19 +20,23 @@ FRIENDS = (
 
 
 @pytest.fixture(scope="module")
-def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Parsed]:
+def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ParsedRelease]:
     folder = tmp_path_factory.mktemp("releases")
     for dataset in DATASETS:
         tiny_release(dataset).write(folder)
     return {dataset: load_release(folder, dataset) for dataset in DATASETS}
 
 
-def read(releases: dict[str, Parsed], task: str, dataset: str = "DailyDialog") -> list[Instance]:
+def read(
+    releases: dict[str, ParsedRelease], task: str, dataset: str = "DailyDialog"
+) -> list[Instance]:
     return read_instances(releases[dataset], task, "train", few_sample=True)
 
 
 @pytest.mark.parametrize("task", ["emotion_recognition", "dialogue_act_classification"])
-def test_utterance_labels_end_with_the_target_turn(releases: dict[str, Parsed], task: str) -> None:
+def test_utterance_labels_end_with_the_target_turn(
+    releases: dict[str, ParsedRelease], task: str
+) -> None:
     first, second = read(releases, task)
     assert first.context == "speaker1: It is raining."
     assert first.focus == 0
@@ -47,7 +51,7 @@ def test_utterance_labels_end_with_the_target_turn(releases: dict[str, Parsed], 
     [("emory_emotion_recognition", "joyful"), ("MELD_emotion_recognition", "joy")],
 )
 def test_turns_without_speakers_and_with_several(
-    releases: dict[str, Parsed], task: str, label: str
+    releases: dict[str, ParsedRelease], task: str, label: str
 ) -> None:
     (instance,) = read(releases, task, "Friends")
     assert instance.context == FRIENDS
@@ -55,7 +59,7 @@ def test_turns_without_speakers_and_with_several(
     assert instance.target == (label,)
 
 
-def test_topic(releases: dict[str, Parsed]) -> None:
+def test_topic(releases: dict[str, ParsedRelease]) -> None:
     (instance,) = read(releases, "topic_classification")
     assert instance == Instance(
         id="a",
@@ -70,7 +74,7 @@ def test_topic(releases: dict[str, Parsed]) -> None:
     )
 
 
-def test_causal_spans_keep_the_unanswerable(releases: dict[str, Parsed]) -> None:
+def test_causal_spans_keep_the_unanswerable(releases: dict[str, ParsedRelease]) -> None:
     real, impossible = read(releases, "causal_emotion_span_extraction")
     assert real.target == ("spoils the picnic",)
     assert real.context[real.starts[0] :].startswith("spoils the picnic")
@@ -78,13 +82,13 @@ def test_causal_spans_keep_the_unanswerable(releases: dict[str, Parsed]) -> None
     assert (impossible.target, impossible.starts) == (("Impossible answer",), (-1,))
 
 
-def test_equal_answers_are_kept_once(releases: dict[str, Parsed]) -> None:
+def test_equal_answers_are_kept_once(releases: dict[str, ParsedRelease]) -> None:
     (instance,) = read(releases, "dialogue_reasoning_span_extraction")
     assert instance.target == ("the picnic",)
     assert instance.starts == (DAILY.index("the picnic"),)
 
 
-def test_hypotheses(releases: dict[str, Parsed]) -> None:
+def test_hypotheses(releases: dict[str, ParsedRelease]) -> None:
     (causal,) = read(releases, "causal_emotion_entailment")
     assert causal.query == {
         "hypothesis": "It is raining. causes disgust in I hate rain, it spoils the picnic."
@@ -97,7 +101,7 @@ def test_hypotheses(releases: dict[str, Parsed]) -> None:
     assert relation.target == ("causes",)
 
 
-def test_choices(releases: dict[str, Parsed]) -> None:
+def test_choices(releases: dict[str, ParsedRelease]) -> None:
     (question,) = read(releases, "dialogue_reasoning_multiple_choice_span_selection")
     assert question.options[int(question.target[0])] == "the picnic"
     assert question.query == {"question": "What does rain spoil?"}
@@ -108,7 +112,7 @@ def test_choices(releases: dict[str, Parsed]) -> None:
 
 
 def test_entities_are_found_as_whole_words_whatever_their_case(
-    releases: dict[str, Parsed],
+    releases: dict[str, ParsedRelease],
 ) -> None:
     found, absent = read(releases, "reading_comprehension", "Friends")
     assert found.starts == (FRIENDS.index("Ross Geller"),)
@@ -128,7 +132,7 @@ def test_an_entity_inside_another_word_is_not_it(tmp_path: Path) -> None:
     assert found.context[found.starts[0] :].startswith("Ross is here")
 
 
-def test_mentions(releases: dict[str, Parsed]) -> None:
+def test_mentions(releases: dict[str, ParsedRelease]) -> None:
     ross, his = read(releases, "character_identification", "Friends")
     assert ross.query == {"mention": "Ross", "phrase": "Ross is here with"}
     # Seven words up to "his", three from it on: the longer side is cut to its last four.
@@ -141,7 +145,7 @@ def test_phrase_takes_the_words_after_on_a_tie() -> None:
     assert extract_phrase("one two", 4, 7) == "one two"
 
 
-def test_answers_in_turns_and_speakers(releases: dict[str, Parsed]) -> None:
+def test_answers_in_turns_and_speakers(releases: dict[str, ParsedRelease]) -> None:
     what, who = read(releases, "question_answering", "Friends")
     assert what.target == ("dinosaur", "new dinosaur")
     assert [what.context[start:][:3] for start in what.starts] == ["din", "new"]
@@ -159,7 +163,7 @@ def test_an_answer_may_be_the_second_of_two_speakers(tmp_path: Path) -> None:
     assert who.starts == (FRIENDS.index("Joey Tribbiani"),)
 
 
-def test_traits_come_in_the_cards_order(releases: dict[str, Parsed]) -> None:
+def test_traits_come_in_the_cards_order(releases: dict[str, ParsedRelease]) -> None:
     (instance,) = read(releases, "personality_detection", "Friends")
     outputs = DATASETS["Friends"].tasks["personality_detection"].outputs
     assert dict(zip(outputs, instance.target, strict=True)) == {
@@ -174,7 +178,7 @@ def test_traits_come_in_the_cards_order(releases: dict[str, Parsed]) -> None:
 
 
 def test_relations_keep_the_turns_order_and_each_relation_once(
-    releases: dict[str, Parsed],
+    releases: dict[str, ParsedRelease],
 ) -> None:
     (instance,) = read(releases, "relation_extraction", "Friends")
     assert instance.target == ("per:siblings", "per:friends")

@@ -24,10 +24,10 @@ from published_corpora import (
 )
 from small_corpora import as_tgz
 from tasktransfer.cli import main
-from tasktransfer.datasets.download import CHECKSUMS, CONVERTED, Conversion, fetch_converted
+from tasktransfer.datasets.download import CHECKSUMS, CONVERSION_MAKER, Conversion, fetch_converted
 from tasktransfer.datasets.multiwoz import MULTIWOZ
 from tasktransfer.datasets.multiwoz import download as multiwoz
-from tasktransfer.datasets.multiwoz.tiny_world import generate
+from tasktransfer.datasets.multiwoz.tiny_world import generate_release
 from tasktransfer.designs.empathetic.sources import download as empathetic
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES, read_dialogues
 from tasktransfer.errors import DataError
@@ -68,7 +68,7 @@ Fetch = Callable[[Conversion, bytes], tuple[str, ...] | None]
 def tiny_woz(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """Split → name → dialogue of a generated world."""
     folder = tmp_path_factory.mktemp("woz")
-    generate(folder, dialogues=24)
+    generate_release(folder, dialogues=24)
     named = {
         name: dialogue
         for file in ("val.json", "test.json")
@@ -151,16 +151,14 @@ def test_dialogues_that_the_reader_refuses_are_left_out_with_a_note(
     data[f"{name}.json"]["log"].insert(1, data[f"{name}.json"]["log"][0])
     files["MULTIWOZ2 2/data.json"] = json.dumps(data)
     files["MULTIWOZ2 2/valListFile.json"] += "GONE0001.json\n"
-    problem = (
-        f"1 of 8 dialogues of train cannot be read .dialogue {name}, turn 1: This is a user turn"
-    )
+    problem = f"1 of 8 dialogues of train cannot be read .dia.* {name}, turn 1: The turn is a user"
     with pytest.raises(DataError, match=problem):
         fetch(WOZ, pack_zip(files))
     assert not (tmp_path / "multiwoz20").exists()
-    monkeypatch.setattr(multiwoz, "MOST_UNREADABLE", 0.5)
+    monkeypatch.setattr(multiwoz, "MAX_UNREADABLE_FRACTION", 0.5)
     unread, absent = fetch(WOZ, pack_zip(files)) or ()
     assert problem[:30] in unread
-    assert "names in the lists without a dialogue: 1 (such as GONE0001)" in absent
+    assert "1 names in the lists, such as GONE0001, have no dialogue" in absent
     assert name not in json.loads((tmp_path / "multiwoz20" / "train.json").read_text())
 
 
@@ -185,7 +183,7 @@ def test_files_are_written_once_and_changes_are_not_overwritten(
     file.unlink()
     with pytest.raises(DataError, match=r"split\.csv: The file is missing"):
         fetch(ED, content)
-    manifest = tmp_path / "empathetic_dialogues" / CONVERTED.file
+    manifest = tmp_path / "empathetic_dialogues" / CONVERSION_MAKER.file
     manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "conversion": 0}))
     with pytest.raises(DataError, match="another version of tasktransfer"):
         fetch(ED, content)

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tasktransfer import cli
-from tasktransfer.data.cache import prepare
+from tasktransfer.data.cache import cache_dataset
 from tasktransfer.designs import open_study
 from tasktransfer.jobs.find_errors import find_errors, list_methods
 from tasktransfer.stats.label_errors import crossfit_probabilities, find_label_errors
@@ -66,7 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         study = open_study("study.yaml")
-        prepare("Tickets", study.get_release("Tickets"), False, study.instances("Tickets"))
+        cache_dataset("Tickets", study.get_release("Tickets"), False, study.instances("Tickets"))
     return folder
 
 

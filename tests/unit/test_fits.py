@@ -19,8 +19,13 @@ from tasktransfer.data import recipes
 from tasktransfer.data.recipes import Ingredients, find_recipe, prepend_labels
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError, DataError, RecordError
-from tasktransfer.fits import LEARNERS, choose_answers, get_learner, rank_labels
-from tasktransfer.metrics.measures import MEASURES, find_invalid_value, pearson, spearman
+from tasktransfer.fits import LEARNERS, get_learner, rank_labels, select_most_probable_labels
+from tasktransfer.metrics.measures import (
+    MEASURES,
+    compute_pearson,
+    compute_spearman,
+    find_invalid_value,
+)
 from tasktransfer.results.damage import find_damage
 from tasktransfer.results.records import read_record, record_of, write_record
 from tasktransfer.results.rows import Row, read_record_rows, write_rows
@@ -50,15 +55,16 @@ def test_logistic_regression_on_words_is_scikit_learns(tmp_path: Path) -> None:
     counts = CountVectorizer().fit_transform(texts)
     gold = [TASK.labels.index(one.target[0]) for one in INSTANCES]
     theirs = LogisticRegression(C=0.5, max_iter=250).fit(counts, gold)
-    ours = bare.probabilities(INSTANCES, None)
+    ours = bare.predict_probabilities(INSTANCES, None)
     assert np.allclose(ours[:, theirs.classes_], theirs.predict_proba(counts), atol=1e-9)
     assert ours[:, [i for i in range(len(TASK.labels)) if i not in theirs.classes_]].sum() == 0
     classifier.save(tmp_path)
     again = learner.load(tmp_path)
     assert np.array_equal(
-        again.probabilities(INSTANCES, None), classifier.probabilities(INSTANCES, None)
+        again.predict_probabilities(INSTANCES, None),
+        classifier.predict_probabilities(INSTANCES, None),
     )
-    assert choose_answers(TASK, ours) == [one.target for one in INSTANCES]
+    assert select_most_probable_labels(TASK, ours) == [one.target for one in INSTANCES]
     assert all(
         labels[0] == one.target[0]
         for labels, one in zip(rank_labels(TASK, ours), INSTANCES, strict=True)
@@ -73,7 +79,9 @@ def test_logistic_regression_on_two_classes_of_representations() -> None:
     classifier = LEARNERS["logistic"].fit(TASK, pair, features, {}, 0)
     theirs = LogisticRegression(max_iter=250).fit(features, gold).predict_proba(features)[:, 1]
     column = TASK.labels.index("sadness")
-    assert np.allclose(classifier.probabilities(pair, features)[:, column], theirs, atol=1e-9)
+    assert np.allclose(
+        classifier.predict_probabilities(pair, features)[:, column], theirs, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,12 +131,12 @@ def test_correlations_are_scipys_with_ties_and_without_spread() -> None:
     generator = np.random.default_rng(1)
     for _ in range(50):
         first, second = generator.integers(0, 5, size=(2, 30)).astype(float)
-        assert spearman(first, second) == pytest.approx(spearmanr(first, second).statistic)
-    assert pearson(np.ones(5), np.arange(5.0)) == 0.0
+        assert compute_spearman(first, second) == pytest.approx(spearmanr(first, second).statistic)
+    assert compute_pearson(np.ones(5), np.arange(5.0)) == 0.0
 
 
 def test_a_measure_has_a_direction_and_a_range() -> None:
-    assert MEASURES["accuracy"].better(51, 50) and MEASURES["loss"].better(0.4, 0.5)
+    assert MEASURES["accuracy"].is_better(51, 50) and MEASURES["loss"].is_better(0.4, 0.5)
     assert MEASURES["loss"].worst == math.inf and MEASURES["score"].worst == -math.inf
     assert find_invalid_value({"accuracy": 100.0000001, "loss": 900.0, "spearman": -1.0}) is None
     assert find_invalid_value({"spearman": -1.1}) == "spearman is -1.1, outside -1 to 1"

@@ -15,10 +15,10 @@ from record_factory import Run, constructed, make_record, single_source_runs
 from shown_results import printed, write_all_tables
 from small_models import make_model
 from tasktransfer.cli import main
-from tasktransfer.data.cache import prepare, read_instances
+from tasktransfer.data.cache import cache_dataset, read_instances
 from tasktransfer.data.prepared import name_instances_folder
 from tasktransfer.datasets import DATASETS
-from tasktransfer.datasets.tiny_world import generate
+from tasktransfer.datasets.tiny_world import generate_releases
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.figures.draw import DRAW
 from tasktransfer.designs.transfer.figures.one_dataset import select_dataset
@@ -163,7 +163,7 @@ def test_token_ids_that_do_not_say_it_ask_the_instances(trained: Trained, tmp_pa
 def test_before_it_is_prepared_nothing_is_claimed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    generate(tmp_path / "world", dialogues=120)
+    generate_releases(tmp_path / "world", dialogues=120)
     (tmp_path / "study.yaml").write_text(
         f"{{study: s, results: {tmp_path}/results, data: {{release: {tmp_path}/world}}, "
         f"datasets: {{{DATASET}: {{tasks: [{', '.join(TASKS)}]}}}}, "
@@ -227,7 +227,7 @@ def test_each_dataset_is_marked_for_itself(tmp_path: Path) -> None:
 def test_preparing_tells_the_datasets_of_a_mixed_release_apart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    generate(tmp_path / "world", dialogues=120)
+    generate_releases(tmp_path / "world", dialogues=120)
     release = tmp_path / "world" / "TLiDB_Friends" / "TLiDB_Friends.json"
     release.write_text(release.read_text().replace('"synthetic":true', '"synthetic":false', 1))
     (tmp_path / "study.yaml").write_text(
@@ -248,10 +248,10 @@ def test_preparing_tells_the_datasets_of_a_mixed_release_apart(
 
 def test_a_record_is_corrected_by_its_own_data_only(tmp_path: Path) -> None:
     """Prepared data of another revision, or of the full split, do not apply."""
-    generate(tmp_path / "world", dialogues=120)
+    generate_releases(tmp_path / "world", dialogues=120)
     run = ("Friends", "bert", "baseline", (), "question_answering", 0)
     for revision, few_sample, corrected in (("r2", True, 0), ("r1", False, 0), ("r1", True, 1)):
         root = tmp_path / f"{revision}-{few_sample}"
         folder = Path(name_instances_folder(root, "Friends", revision, few_sample=few_sample))
-        prepare("Friends", tmp_path / "world", few_sample, folder)
+        cache_dataset("Friends", tmp_path / "world", few_sample, folder)
         assert as_prepared(make_record(run, 50.0), root)["synthetic"] == bool(corrected)

@@ -16,7 +16,7 @@ from odd_structures import ODD_ROWS, damaged_files, odd_file
 from public_formats import FORMATS, as_csv, as_lines, chat, mood, said, topic, turns
 
 from tasktransfer.cli import main
-from tasktransfer.datasets.declared.check import Checked, check_files
+from tasktransfer.datasets.declared.check import CheckResult, check_files
 from tasktransfer.datasets.declared.reader import build_dataset
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.errors import DataError
@@ -24,18 +24,18 @@ from tasktransfer.errors import DataError
 MOST_SECONDS = 10
 
 
-def check(folder: Path, file: str, content: str) -> Checked:
+def check(folder: Path, file: str, content: str) -> CheckResult:
     path = folder / file
     path.write_text(content, "utf-8")
     return check_files([path], "Own")
 
 
-def section_in(checked: Checked) -> dict[str, Any]:
+def section_in(checked: CheckResult) -> dict[str, Any]:
     section: dict[str, Any] = yaml.safe_load(checked.text)["datasets"]["Own"]
     return section
 
 
-def turns_shown(checked: Checked) -> list[str]:
+def turns_shown(checked: CheckResult) -> list[str]:
     return [line[5:] for line in checked.dialogue if line[:4].strip().isdecimal()]
 
 
@@ -112,7 +112,7 @@ def test_dialogues_of_one_turn_are_reported(tmp_path: Path) -> None:
 
 def test_a_field_that_may_name_dialogues_is_suggested(tmp_path: Path) -> None:
     rows = [{"text": said(n, 0), "fall": f"f{n // 3}", "topic": topic(n)} for n in range(36)]
-    told = "rows with the same fall are consecutive (12 values in 36 rows)"
+    told = "Rows with the same fall are consecutive (12 values in 36 rows)"
     assert told in "\n".join(check(tmp_path, "own.csv", as_csv(rows)).notes)
     apart = as_csv([*rows[1:], rows[0]])
     assert "consecutive" not in "\n".join(check(tmp_path, "own.csv", apart).notes)
@@ -158,7 +158,7 @@ def test_cells_that_begin_like_lists_and_are_none_are_reported(tmp_path: Path) -
 def test_fields_that_no_declaration_can_name_are_reported(tmp_path: Path) -> None:
     content = as_lines(lambda n: {"text": said(n, 0), "topic": topic(n), "mood[0]": mood(n, 0)})
     notes = check(tmp_path, "own.jsonl", content).notes
-    assert any("No declaration can name the fields mood[0]" in note for note in notes)
+    assert any("A declaration cannot name the fields mood[0]" in note for note in notes)
 
 
 def test_answers_of_prodigy_that_are_not_accepted_are_reported(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_answers_of_prodigy_that_are_not_accepted_are_reported(tmp_path: Path) -
     checked = check(tmp_path, "own.jsonl", as_lines(row))
     assert checked.problems == []
     assert section_in(checked)["tasks"]["accept"]["missing"] == "skip"
-    assert any("Rows whose answer is not accept are read too (1)" in n for n in checked.notes)
+    assert any("1 rows whose answer is not accept are read" in n for n in checked.notes)
 
 
 def test_many_fields_that_look_like_labels_are_cut(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_many_fields_that_look_like_labels_are_cut(tmp_path: Path) -> None:
     content = as_lines(lambda n: {"text": said(n, 0)} | {key: topic(n) for key in row})
     checked = check(tmp_path, "own.jsonl", content)
     assert len(section_in(checked)["tasks"]) == 30
-    assert any("more than 30 fields look like labels" in note for note in checked.notes)
+    assert any("More than 30 fields look like labels" in note for note in checked.notes)
 
 
 def test_a_count_that_begins_again_is_reported(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_a_count_that_begins_again_is_reported(tmp_path: Path) -> None:
         for t in range(3)
     ]
     notes = check(tmp_path, "own.csv", as_csv(rows)).notes
-    assert any("turn counts up and begins again" in note for note in notes)
+    assert any("turn counts up and restarts" in note for note in notes)
     assert not any("score counts up" in note or "mood counts" in note for note in notes)
 
 
@@ -223,5 +223,5 @@ def test_several_labels_in_one_text_are_noted(tmp_path: Path) -> None:
 def test_a_label_with_one_value_is_named(tmp_path: Path) -> None:
     content = as_csv([{"text": said(n, 0), "topic": "billing"} for n in range(12)])
     (problem,) = check(tmp_path, "own.csv", content).problems
-    assert "no field looks like a label (topic: the value is the same in every row)" in problem
+    assert "No field looks like a label (topic: the value is the same in every row)" in problem
     assert "`tasktransfer init --dataset`" in problem

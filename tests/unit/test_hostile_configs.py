@@ -16,7 +16,7 @@ import pytest
 
 import hostile_configs
 from hostile_configs import MEBIBYTES, OWN, SECONDS, Case, Seen, base, cases, changed
-from tasktransfer.datasets.multiwoz.tiny_world import generate
+from tasktransfer.datasets.multiwoz.tiny_world import generate_release
 from tasktransfer.designs import load_config
 
 CASES = {case.name: case for case in cases()}
@@ -35,7 +35,7 @@ def measure(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Se
     @cache
     def measure_group(is_quick: bool) -> dict[str, list[Seen]]:
         folder, group = tmp_path_factory.mktemp("hostile"), GROUPS[is_quick]
-        generate(folder / "world", dialogues=24)
+        generate_release(folder / "world", dialogues=24)
         files = [f"study{number}.yaml" for number in range(len(group))]
         for file, name in zip(files, group, strict=True):
             (folder / file).write_text(CASES[name].text, encoding="utf-8")

@@ -15,10 +15,10 @@ from tasktransfer.core.specs import Family
 from tasktransfer.datasets import get_task
 from tasktransfer.datasets.declared.check import check_files
 from tasktransfer.datasets.declared.task_section import TaskSection
-from tasktransfer.encoding.encode import MOST_CUT, list_warnings
-from tasktransfer.encoding.encoder_examples import encoder_examples
-from tasktransfer.encoding.middle import keep_both_ends
-from tasktransfer.encoding.text import text_to_text_examples
+from tasktransfer.encoding.encode import MAX_TRUNCATED_FRACTION, list_truncation_warnings
+from tasktransfer.encoding.encoder_examples import build_encoder_examples
+from tasktransfer.encoding.middle import compute_kept_ends
+from tasktransfer.encoding.text import build_text_to_text_examples
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.training.tiny import create_tokenizer
 
@@ -35,9 +35,9 @@ def words_read(family: Family, keeps: str) -> list[str]:
     tokenizer: Any = create_tokenizer(family, [CONTEXT, *texts] * 9)
     row = Instance("i", "d", task.name, CONTEXT, len(CONTEXT), {}, (), (task.labels[0],))
     if family == "encoder":
-        (example,) = encoder_examples(tokenizer, task, [row], LIMIT)
+        (example,) = build_encoder_examples(tokenizer, task, [row], LIMIT)
     else:
-        (example,) = text_to_text_examples(tokenizer, task, [row], LIMIT, family, 4)
+        (example,) = build_text_to_text_examples(tokenizer, task, [row], LIMIT, family, 4)
     (ids,) = example.sequences
     assert len(ids) <= LIMIT
     read = tokenizer.decode(ids).split()
@@ -61,7 +61,7 @@ def test_the_part_that_is_requested_stays(family: Family) -> None:
     ("count", "room", "kept"), [(9, 20, (5, 4)), (9, 5, (3, 2)), (9, 1, (1, 0)), (9, -3, (0, 0))]
 )
 def test_both_ends_share_the_room(count: int, room: int, kept: tuple[int, int]) -> None:
-    assert keep_both_ends(count, room) == kept
+    assert compute_kept_ends(count, room) == kept
 
 
 def test_a_declaration_keeps_what_its_kind_can() -> None:
@@ -73,7 +73,7 @@ def test_a_declaration_keeps_what_its_kind_can() -> None:
 
 def test_many_cut_inputs_are_reported() -> None:
     def lines(cut: int) -> list[str]:
-        return list_warnings(
+        return list_truncation_warnings(
             {
                 "max_length": 96,
                 "max_answer_tokens": {"emotion": 0},
@@ -84,7 +84,7 @@ def test_many_cut_inputs_are_reported() -> None:
             }
         )
 
-    assert lines(int(100 * MOST_CUT)) == []
+    assert lines(int(100 * MAX_TRUNCATED_FRACTION)) == []
     (line,) = lines(37)
     assert "emotion-train: 37 of 100" in line
     assert "max_length 96" in line

@@ -13,7 +13,7 @@ import pytest
 from finished_stages import TASKS, finish_all, opened
 from releases import TinyRelease, tiny_release
 from tasktransfer import cli
-from tasktransfer.data.cache import prepare
+from tasktransfer.data.cache import cache_dataset
 from tasktransfer.datasets.feta import archive
 from tasktransfer.designs import open_study
 from tasktransfer.operate import lacking
@@ -96,7 +96,7 @@ def test_a_split_without_instances(spoil: Spoil, few_sample: bool, part: str | N
     study = on(spoil, data={"release": ".", "few_sample": few_sample})
     found = lacking.list_missing_inputs(study)
     assert len(found) == (part is not None)
-    assert all(f"no instance of '{TASK}' {part}" in text for text in found)
+    assert all(f"no instances of '{TASK}' {part}" in text for text in found)
 
 
 def test_a_task_that_is_a_source_only_needs_its_train_split() -> None:
@@ -127,7 +127,7 @@ def test_prepared_instances_are_asked_first(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(lacking, "_read_release", None)
     for spoil, count in ((lists_are_empty("c"), 1), (not_annotated, 1), (None, 0)):
         study = on(spoil)
-        prepare("DailyDialog", ".", True, study.instances("DailyDialog"))
+        cache_dataset("DailyDialog", ".", True, study.instances("DailyDialog"))
         assert len(lacking.list_missing_inputs(study)) == count
     shutil.rmtree("TLiDB_DailyDialog")
     assert lacking.list_missing_inputs(open_study("study.yaml")) == ()
@@ -191,7 +191,7 @@ def encode(task: str, spoil: Spoil | None = None) -> tuple[int, Path]:
     model = {"name": "gpt", "family": "decoder", "checkpoint": "./gpt", "max_length": 64}
     datasets = {"DailyDialog": {"tasks": [task]}}
     study = on(spoil, datasets=datasets, models=[model], algorithms=["baseline"])
-    prepare("DailyDialog", ".", True, study.instances("DailyDialog"))
+    cache_dataset("DailyDialog", ".", True, study.instances("DailyDialog"))
     out = Path(study.encoded(study.get_released_data("DailyDialog"), "gpt"))
     where = ["--dataset", "DailyDialog", "--model", "gpt", "--out", str(out)]
     return cli.main(["encode", "--config", "study.yaml", *where]), out

@@ -133,7 +133,7 @@ CASES: list[tuple[dict[str, Any], str, Callable[[Path], None], str]] = [
         PROBES,
         "multiwoz20/val.json",
         all_silent,
-        "no instance of 'MultiWOZ_reply' in .* remove 'MultiWOZ' from corp",
+        "no instances of 'MultiWOZ_reply' in .* remove 'MultiWOZ' from corp",
     ),
     (PROBES, "multiwoz20/val.json", empty, "val.json:1:1: The file is empty. Fetch"),
     (PROBES, "own_words/vectors.txt", gone, "vectors.txt: file not found .probes.word_vectors nam"),

@@ -18,7 +18,7 @@ from test_find_errors import STUDY, WORDS
 from study_records import write_records
 from tasktransfer import cli
 from tasktransfer.core.samples import FRACTIONS, NEXT
-from tasktransfer.data.cache import prepare, read_instances
+from tasktransfer.data.cache import cache_dataset, read_instances
 from tasktransfer.data.recipes import Ingredients
 from tasktransfer.data.samples import (
     derive_sampled_dialogues,
@@ -131,7 +131,7 @@ def folder_of_tickets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     limited = {"seeds": 2, "training": {"epochs": 1, "limit_train": 60}}
     Path("study.yaml").write_text(yaml.safe_dump({**STUDY, "datasets": datasets, **limited}))
     study = open_study("study.yaml")
-    prepare("Tickets", study.get_release("Tickets"), False, study.instances("Tickets"))
+    cache_dataset("Tickets", study.get_release("Tickets"), False, study.instances("Tickets"))
     return tmp_path
 
 

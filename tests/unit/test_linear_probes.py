@@ -30,7 +30,7 @@ def test_5000_binary_fits_are_scikit_learns(number: int) -> None:
         model = LogisticRegression(C=1.0, max_iter=500, tol=1e-7).fit(inputs, wanted[:, label])
         assert fitted.weights[:-1, label] == pytest.approx(model.coef_[0], abs=1e-4)
         assert fitted.weights[-1, label] == pytest.approx(model.intercept_[0], abs=1e-4)
-    predicted = fitted.scores(inputs)[:, label] > 0
+    predicted = fitted.compute_scores(inputs)[:, label] > 0
     assert (predicted == model.predict(inputs)).mean() > 0.99
 
 
@@ -48,7 +48,7 @@ def test_multinomial_fits_are_scikit_learns(classes: int) -> None:
     if len(model.classes_) == 2:
         ours = ours[1:]
     assert ours == pytest.approx(model.coef_, abs=1e-4)
-    assert (fitted.scores(inputs).argmax(1) == model.predict(inputs)).all()
+    assert (fitted.compute_scores(inputs).argmax(1) == model.predict(inputs)).all()
 
 
 def test_sparse_features_give_the_same() -> None:
@@ -63,7 +63,7 @@ def test_sparse_features_give_the_same() -> None:
 def test_a_label_that_all_or_none_have_is_not_fitted() -> None:
     inputs = np.random.default_rng(0).normal(size=(20, 3))
     wanted = np.stack([np.ones(20), np.zeros(20), inputs[:, 0] > 0], axis=1).astype(float)
-    scores = fit_one_vs_rest(inputs, wanted, 1.0, 100).scores(inputs)
+    scores = fit_one_vs_rest(inputs, wanted, 1.0, 100).compute_scores(inputs)
     assert (scores[:, 0] > 0).all()
     assert (scores[:, 1] < 0).all()
 

@@ -31,7 +31,7 @@ from transformers import AutoModel
 from tasktransfer.core.nodes import Evaluation, Outcome, Start
 from tasktransfer.core.specs import AdapterStart, Family
 from tasktransfer.errors import ModelError
-from tasktransfer.evaluation.outcome import Places, predict_split
+from tasktransfer.evaluation.outcome import EvaluationInputs, predict_split
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.low_rank import EARLIER, WEIGHTS_FILE
 from tasktransfer.models.representation import compute_representations
@@ -86,7 +86,7 @@ def test_an_evaluation_lays_an_adapter_into_its_model(small: Path, tmp_path: Pat
     stage = adapted("encoder")
     train(small, stage, tmp_path)
     folder = small / "DailyDialog-encoder"
-    places = Places(
+    places = EvaluationInputs(
         {(stage.data, stage.model.name): folder},
         lambda start: str(tmp_path / "checkpoint"),
         base=lambda model: str(small / "encoder"),

@@ -11,7 +11,7 @@ import pytest
 
 from tasktransfer.datasets import find_dataset_problems
 from tasktransfer.datasets.multiwoz import MULTIWOZ
-from tasktransfer.datasets.multiwoz.tiny_world import generate
+from tasktransfer.datasets.multiwoz.tiny_world import generate_release
 from tasktransfer.datasets.personachat import PERSONACHAT
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS
@@ -69,7 +69,7 @@ def slots_of_another_type(log: Any) -> None:
         ),
         (
             metadata_of_another_type,
-            r"dialogue D0, turn 1: The metadata is \"\['hotel'\]\", expected",
+            r"dialogue D0, turn 1: The metadata is \"\['hotel'\]\" instead of",
         ),
         (
             slots_of_another_type,
@@ -79,8 +79,8 @@ def slots_of_another_type(log: Any) -> None:
             without_metadata,
             "dialogue D0, turn 1: The turn has no metadata .belief state.. Use the",
         ),
-        (out_of_order, "dialogue D0, turn 1: This is a user turn .* must alternate"),
-        (no_slots, r"dialogue D0, turn 1: The slots of act 'general-bye' are '\[\]', expected"),
+        (out_of_order, "dialogue D0, turn 1: The turn is a user turn .* must alternate"),
+        (no_slots, r"dialogue D0, turn 1: The slots of act 'general-bye' are '\[\]' instead"),
         (unknown_domain, "dialogue D0, turn 1: The domain 'spaceport' is unknown"),
     ],
 )
@@ -93,7 +93,7 @@ def test_what_is_wrong_is_named(damage: Any, message: str, tmp_path: Path) -> No
 
 def test_a_corpus_too_small_to_split_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match=r"The release has 4 dialogues, too few to split .*Use 10 or more"
+        DataError, match=r"The 4 dialogues of the release are too few .*Use 10 or more"
     ):
         read(tmp_path, GOOD, count=4)
 
@@ -107,7 +107,7 @@ def test_no_json_is_refused(tmp_path: Path) -> None:
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match=r"val\.json\.zip: The file is missing. Put MultiWOZ 2\.0's"
+        DataError, match=r"val\.json\.zip: The file is missing. Copy MultiWOZ 2\.0's"
     ):
         MULTIWOZ.reader.find(tmp_path)
 
@@ -128,7 +128,7 @@ def test_cards_fit_together(dataset: Any) -> None:
 
 def test_the_tiny_world_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
     for name in ("first", "second"):
-        generate(tmp_path / name, seed=3, dialogues=30)
+        generate_release(tmp_path / name, seed=3, dialogues=30)
     revisions = {MULTIWOZ.reader.revision(tmp_path / n, None) for n in ("first", "second")}
     assert len(revisions) == 1
     release = MULTIWOZ.reader.open(tmp_path / "first", False)
@@ -139,7 +139,7 @@ def test_the_tiny_world_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
 
 
 def test_what_is_planted_is_said_and_the_coin_is_not(tmp_path: Path) -> None:
-    generate(tmp_path, dialogues=60)
+    generate_release(tmp_path, dialogues=60)
     release = MULTIWOZ.reader.open(tmp_path, False)
     for one in release.instances("MultiWOZ_reply", "train"):
         labels = json.loads(one.query["labels"])
@@ -153,13 +153,13 @@ CHAT = "1 your persona: i like cats .\n2 hello there\thi you\n3 good ?\tyes .\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (CHAT.replace("3 good", "5 good"), r":3: The number of the turn is 5, expected 3"),
+        (CHAT.replace("3 good", "5 good"), r":3: The number of the line is 5 instead of 3"),
         (
             CHAT.replace("\thi you", ""),
-            ":2: expected an utterance, a tab and an answer, found 'hello there'",
+            ":2: The line has 'hello there' instead of an utterance, a tab and an answer",
         ),
         ("x y\n", ":1: The line 'x y' has no number"),
-        (CHAT, "The release has 1 dialogues, too few to split"),
+        (CHAT, "The 1 dialogues of the release are too few"),
     ],
 )
 def test_what_is_wrong_with_personachat_is_named(text: str, message: str, tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from tasktransfer.core.architecture import (
     check_architecture,
     parse_weights,
 )
-from tasktransfer.data.cache import prepare
-from tasktransfer.datasets import add
+from tasktransfer.data.cache import cache_dataset
+from tasktransfer.datasets import add_dataset
 from tasktransfer.datasets.multiwoz import MULTIWOZ
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.encoding.word_tokenizer import build_word_tokenizer
@@ -110,8 +110,8 @@ def test_the_vocabulary_is_of_training_dialogues_alone_and_counts_each_turn_once
     for split, words in said.items():
         log = dialogue(words, "twice twice")
         (place / f"{split}.json").write_text(json.dumps({f"{split}1": log}))
-    add(MULTIWOZ)
-    prepare("MultiWOZ", tmp_path, False, tmp_path / "instances")
+    add_dataset(MULTIWOZ)
+    cache_dataset("MultiWOZ", tmp_path, False, tmp_path / "instances")
     weights = Architecture("lstm").weights
     names, out = ["MultiWOZ_reply"], tmp_path / "encoded"
     encode_dataset(

@@ -13,7 +13,12 @@ import small_corpora as sound
 from corpus_reads import ED_SPLIT, EMOTION, OWN, READS, WOZ, read
 from small_corpora import as_csv, said
 from tasktransfer.datasets.multiwoz import MULTIWOZ
-from tasktransfer.datasets.one_split import Said, count_words, normalise_text, refuse_shared
+from tasktransfer.datasets.one_split import (
+    SplitDialogue,
+    check_disjoint_splits,
+    count_words,
+    normalise_text,
+)
 from tasktransfer.designs.empathetic.sources import dialogues
 from tasktransfer.errors import DataError
 
@@ -127,27 +132,29 @@ def test_one_dialogue_of_empathetic_dialogues_under_two_names(folder: Path) -> N
 
 
 def test_what_a_published_release_has_twice_is_reported_and_not_refused() -> None:
-    def release(twice: int) -> Iterator[Said]:
+    def release(twice: int) -> Iterator[SplitDialogue]:
         for n in range(1000):
-            yield Said(f"train-{n}", "train", said(n, 0), "train.json")
-            yield Said(f"test-{n}", "test", said(n if n < twice else n + 5000, 0), "test.json")
+            yield SplitDialogue(f"train-{n}", "train", said(n, 0), "train.json")
+            yield SplitDialogue(
+                f"test-{n}", "test", said(n if n < twice else n + 5000, 0), "test.json"
+            )
 
-    told = "3 dialogues are in train and in test by their text (of 1,000 and 1,000), as in the"
-    (line,) = refuse_shared(release(3), allowed=0.003)
+    told = "3 dialogues are in train and in test with the same text (of 1,000 and 1,000), as in the"
+    (line,) = check_disjoint_splits(release(3), allowed=0.003)
     assert line.startswith(told)
-    assert refuse_shared(release(0)) == ()
+    assert check_disjoint_splits(release(0)) == ()
     for twice, allowed in ((4, 0.003), (1, 0.0)):
         with pytest.raises(
             DataError, match=r"'train-0' \(train\) and 'test-0' \(test\) have the sa"
         ):
-            refuse_shared(release(twice), allowed=allowed)
+            check_disjoint_splits(release(twice), allowed=allowed)
 
 
 def test_short_texts_are_said_twice_by_chance() -> None:
-    both = [Said(split, split, "I like this one!", "file") for split in ("train", "test")]
-    assert refuse_shared(both) == ()
+    both = [SplitDialogue(split, split, "I like this one!", "file") for split in ("train", "test")]
+    assert check_disjoint_splits(both) == ()
     with pytest.raises(DataError, match="file: Dialogues 'train'"):
-        refuse_shared(both, least_words=1)
+        check_disjoint_splits(both, least_words=1)
 
 
 SAME_TEXTS = {
@@ -184,8 +191,8 @@ def test_words_are_counted_in_scripts_without_spaces() -> None:
 
 
 def test_texts_of_punctuation_alone_are_compared_as_they_are() -> None:
-    faces = [Said(f"{split}0", split, text * 12, split) for split, text in FACES.items()]
-    assert refuse_shared(faces) == ()
+    faces = [SplitDialogue(f"{split}0", split, text * 12, split) for split, text in FACES.items()]
+    assert check_disjoint_splits(faces) == ()
 
 
 FACES = {"train": ":) ", "test": ":( "}

@@ -12,7 +12,7 @@ import pytest
 
 from releases import tiny_release
 from tasktransfer import cli
-from tasktransfer.datasets.tiny_world import generate
+from tasktransfer.datasets.tiny_world import generate_releases
 from tasktransfer.encoding import ENCODING_VERSION
 from tasktransfer.errors import DataError
 from tasktransfer.files import Maker, replace_folder
@@ -126,7 +126,7 @@ def test_data_is_not_prepared_over_others_work(
     assert (
         "thesis: The folder has no manifest.json, so it is not a cache" in capsys.readouterr().err
     )
-    generate(study / "world", dialogues=120)
+    generate_releases(study / "world", dialogues=120)
     assert prepare("world") == 3
     assert (study / "world" / "tiny_world.json").exists()
 
@@ -164,7 +164,7 @@ def test_token_ids_of_another_model_are_recomputed(
             facts: dict[str, Any] = {"encoding": ENCODING_VERSION}
             facts["max_answer_tokens"] = dict.fromkeys(tasks, 0)
             facts |= {"lost_answers": {}, "longer_answers": {}, "examples": {}}
-            facts |= encode.describe_inputs(read_manifest(instances), model)
+            facts |= encode.build_identity(read_manifest(instances), model)
             (folder / "manifest.json").write_text(json.dumps(facts))
 
     monkeypatch.setattr(encode, "encode_dataset", fake)

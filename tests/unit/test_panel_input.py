@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tasktransfer import datasets
-from tasktransfer.data.cache import prepare
+from tasktransfer.data.cache import cache_dataset
 from tasktransfer.data.recipes import Ingredients
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.panel import leaks, pairs, ratings, selection
@@ -32,7 +32,7 @@ Rows = list[dict[str, Any]]
 def known() -> Iterator[None]:
     """Register the design's datasets during these tests."""
     before = dict(DATASETS)
-    datasets.add(PANEL_TINY)
+    datasets.add_dataset(PANEL_TINY)
     yield
     DATASETS.clear()
     DATASETS.update(before)
@@ -56,7 +56,7 @@ def changed(file: Path, change: Callable[[Rows], None]) -> None:
 
 def ingredients(world: Path, judge: Any = None, **settings: Any) -> Ingredients:
     cache = world.parent / "cache"
-    prepare("PanelTiny", world, False, cache)
+    cache_dataset("PanelTiny", world, False, cache)
     told = {
         "domains": ["Harbour", "Orchard"], "train": 40, "dev": 10, "made": 2.0, "sure": 0.9,
         "seed": 0, "labels": "labeller" if judge else "made", "everything": "tiny_everything",

@@ -12,7 +12,7 @@ import pytest
 from constructed_frames import make_frames
 from tasktransfer.designs.panel.frames import FRAMES, ITEMS, RATINGS
 from tasktransfer.designs.panel.names import OWN_MINUS_OTHERS
-from tasktransfer.metrics.measures import balanced_accuracy, spearman
+from tasktransfer.metrics.measures import compute_balanced_accuracy, compute_spearman
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.store import build_frame
 from tasktransfer.stats.clustered import (
@@ -85,7 +85,7 @@ def test_the_domains_expert_rates_its_set_and_all_of_them_another() -> None:
         for seed in (0, 1, 2):
             mine = some[(some["seed"] == seed) & some["domain"].isin(raters)]
             mean = mine.groupby("item", sort=False)["value"].mean().to_numpy(float)
-            by_seed.append(100 * spearman(mean, gold))
+            by_seed.append(100 * compute_spearman(mean, gold))
         value = number(found, "value", method="panel", set=rated)
         assert value == pytest.approx(np.mean(by_seed))
         low, high = (number(found, end, method="panel", set=rated) for end in ("low", "high"))
@@ -188,7 +188,10 @@ def test_williams_is_on_mean_ratings_and_per_seed() -> None:
         for method, domain in (("panel", "Harbour"), ("single", ""))
     ]  # fmt: skip
     wanted = compute_williams_test(
-        spearman(means[0], gold), spearman(means[1], gold), spearman(*means), len(gold)
+        compute_spearman(means[0], gold),
+        compute_spearman(means[1], gold),
+        compute_spearman(*means),
+        len(gold),
     )
     where = {"method": "panel", "against": "single", "set": "Harbour_Tiny", "seed": "mean"}
     assert number(found, "t", **where) == pytest.approx(wanted[0])
@@ -257,7 +260,11 @@ def test_two_raters_are_compared_by_drawing_contexts() -> None:
     by_item = sample_unit_weights("d", "t", 200)
     wide = compare_raters(one, other, gold, by_context, 40)
     narrow = compare_raters(one, other, gold, by_item, 200)
-    assert wide[0] == narrow[0] == pytest.approx(spearman(one, gold) - spearman(other, gold))
+    assert (
+        wide[0]
+        == narrow[0]
+        == pytest.approx(compute_spearman(one, gold) - compute_spearman(other, gold))
+    )
     assert wide[1] < narrow[1] < narrow[2] < wide[2]
     assert wide[3] > narrow[3]
     same = compare_raters(one, one, gold, by_context, 40)
@@ -289,9 +296,9 @@ def test_controls_stand_beside_every_method_and_are_compared_seed_by_seed() -> N
 
 def test_a_constant_is_not_a_labeller() -> None:
     gold = np.array([1.0, 0, 0])
-    assert balanced_accuracy(np.zeros(3), gold) == 50
-    assert balanced_accuracy(np.array([0.9, 0.2, 0.6]), gold) == 75
-    assert balanced_accuracy(np.ones(2), np.ones(2)) == 100
+    assert compute_balanced_accuracy(np.zeros(3), gold) == 50
+    assert compute_balanced_accuracy(np.array([0.9, 0.2, 0.6]), gold) == 75
+    assert compute_balanced_accuracy(np.ones(2), np.ones(2)) == 100
 
 
 def test_wilson_by_hand() -> None:

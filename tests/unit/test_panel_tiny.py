@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tasktransfer.designs.panel.sources import tiny
-from tasktransfer.metrics.measures import spearman
+from tasktransfer.metrics.measures import compute_spearman
 
 
 def test_a_response_of_the_tiny_world_says_nothing_by_itself(tmp_path: Path) -> None:
@@ -30,13 +30,13 @@ def test_a_response_of_the_tiny_world_says_nothing_by_itself(tmp_path: Path) -> 
         alike = list(zip(things, ordered, strict=True))
         means = {key: gold[[one == key for one in alike]].mean() for key in {*alike}}
         alone = np.array([means[key] for key in alike])
-        assert 0.25 < spearman(alone, gold) < 0.45
+        assert 0.25 < compute_spearman(alone, gold) < 0.45
         right = [
             thing in tiny.list_fitting_things(domain, _thing(row["context"][0]) or "")
             if thing else 0.5
             for thing, row in zip(things, rows, strict=True)
         ]  # fmt: skip
-        assert spearman(np.array(right, float) + 0.4 * ordered, gold) > 0.85
+        assert compute_spearman(np.array(right, float) + 0.4 * ordered, gold) > 0.85
         assert changes == (domain == "Orchard")
 
 

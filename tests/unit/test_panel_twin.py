@@ -26,13 +26,13 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.panel.sources.cards import make_pair_task
 from tasktransfer.designs.panel.sources.dataset import PANEL_TINY
 from tasktransfer.designs.panel.sources.pair_instances import FITS, make_instance
-from tasktransfer.encoding.encode import encode_instances, list_warnings
+from tasktransfer.encoding.encode import encode_instances, list_truncation_warnings
 from tasktransfer.encoding.encoded import read_split
-from tasktransfer.encoding.encoder_examples import encoder_examples
+from tasktransfer.encoding.encoder_examples import build_encoder_examples
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ModelError
-from tasktransfer.evaluation.cosine import compute_cosines
-from tasktransfer.evaluation.outcome import Places
+from tasktransfer.evaluation.cosine import predict_cosine_ratings
+from tasktransfer.evaluation.outcome import EvaluationInputs
 from tasktransfer.layers.ragged import build_ragged
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.load import Loading, load_model
@@ -189,7 +189,7 @@ def test_roberta_has_two_segments_without_token_types() -> None:
     tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=core, model_input_names=["input_ids", "attention_mask"]
     )
-    (one,) = encoder_examples(tokenizer, CARD, instances()[1:2], 32)
+    (one,) = build_encoder_examples(tokenizer, CARD, instances()[1:2], 32)
     (ids,), (start,) = one.sequences, one.second_starts
     assert tokenizer.decode(ids[start:]) == f"{SAID[1][1]} </s>"
 
@@ -237,7 +237,7 @@ def test_the_cosine_of_what_was_said_last_of_all_and_of_the_nearest(
         encoded = folder.parent / f"encoded-{what}"
         encoded.mkdir()
         (encoded / "tokenizer").symlink_to(folder)
-        places = Places(
+        places = EvaluationInputs(
             {(data, "bert"): encoded},
             lambda start: "",
             base=lambda name: str(folder),
@@ -245,7 +245,7 @@ def test_the_cosine_of_what_was_said_last_of_all_and_of_the_nearest(
             revision=lambda name: None,
             hardware=Hardware(),
         )
-        found = compute_cosines(asked, asked.of, places, instances())  # type: ignore[arg-type]
+        found = predict_cosine_ratings(asked, asked.of, places, instances())  # type: ignore[arg-type]
     finally:
         DATASETS.pop("PanelTiny")
         if before is not None:
@@ -268,7 +268,7 @@ def test_a_response_that_is_too_long_keeps_its_beginning_and_is_counted(folder: 
         for one, text in zip(instances(), ("we go home .", long, "home ."), strict=True)
     ]
     card: Task = CARD
-    short, cut, other = encoder_examples(tokenizer, card, rows, 16)
+    short, cut, other = build_encoder_examples(tokenizer, card, rows, 16)
     assert [one.shortened for one in (short, cut, other)] == [False, True, False]
     assert len(cut.sequences[0]) <= 16
     read = tokenizer.convert_ids_to_tokens(cut.sequences[0][cut.second_starts[0] : -1])
@@ -280,5 +280,5 @@ def test_a_response_that_is_too_long_keeps_its_beginning_and_is_counted(folder: 
         "max_length": 16, "max_answer_tokens": {}, "examples": {"Harbour-test": 3},
         "lost_answers": {}, "longer_answers": {}, "shortened": {"Harbour-test": 1},
     }  # fmt: skip
-    (line,) = list_warnings(manifest)
+    (line,) = list_truncation_warnings(manifest)
     assert "1 of 3" in line

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tasktransfer.data.cache import prepare, read_instances, read_manifest
-from tasktransfer.data.permuted import derive_permuted_answers, permute_answers
+from tasktransfer.data.cache import cache_dataset, read_instances, read_manifest
+from tasktransfer.data.permuted import derive_permuted_instances, permute_answers
 from tasktransfer.data.recipes import Ingredients
 from tasktransfer.datasets import DATASETS
-from tasktransfer.datasets.tiny_world import generate
+from tasktransfer.datasets.tiny_world import generate_releases
 from tasktransfer.tasks.card import Instance
 from tasktransfer.tasks.checks import find_instance_problem
 
@@ -19,14 +19,14 @@ from tasktransfer.tasks.checks import find_instance_problem
 @pytest.fixture(scope="module")
 def caches(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("permuted")
-    generate(folder / "world", seed=0, dialogues=120)
+    generate_releases(folder / "world", seed=0, dialogues=120)
     for dataset in ("DailyDialog", "Friends"):
-        prepare(dataset, folder / "world", True, folder / dataset)
+        cache_dataset(dataset, folder / "world", True, folder / dataset)
     return {dataset: folder / dataset for dataset in ("DailyDialog", "Friends")}
 
 
 def derived(cache: Path, seed: int) -> dict[tuple[str, str], list[Instance]]:
-    return derive_permuted_answers(Ingredients((cache,), (), (), (), {"seed": seed}))
+    return derive_permuted_instances(Ingredients((cache,), (), (), (), {"seed": seed}))
 
 
 @pytest.mark.parametrize("dataset", ["DailyDialog", "Friends"])
@@ -67,7 +67,7 @@ def test_a_seed_is_one_permutation(caches: dict[str, Path]) -> None:
 def test_an_answer_out_of_a_list_is_another_one_of_the_list(caches: dict[str, Path]) -> None:
     """Words of the scene that are not entities would teach impossible answers."""
     settings = {"seed": 0, "listed": True}
-    made = derive_permuted_answers(Ingredients((caches["Friends"],), (), (), (), settings))
+    made = derive_permuted_instances(Ingredients((caches["Friends"],), (), (), (), settings))
     before = derived(caches["Friends"], 0)
     card = DATASETS["Friends"].tasks["reading_comprehension"]
     moved = 0

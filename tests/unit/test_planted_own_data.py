@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from benchmarks.planted_own_data import FOUND, TRUTH, WORLDS, config, dialogues, words_of, write
-from tasktransfer.datasets import declare
+from tasktransfer.datasets import replace_declared_datasets
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.report.first_source import first_sources
 
@@ -50,7 +50,7 @@ def test_a_world_is_a_study(world: str, tmp_path: Path, monkeypatch: pytest.Monk
     try:
         runs = open_study("config.yaml").plan.runs
     finally:
-        declare(())
+        replace_declared_datasets(())
     assert len([run for run in runs if run.about["sources"]]) == 2
 
 

@@ -12,7 +12,7 @@ from tasktransfer import designs
 from tasktransfer.config import Document
 from tasktransfer.core.nodes import Evaluation, Fit
 from tasktransfer.core.versions import VERSIONS
-from tasktransfer.datasets import DATASETS, make_data
+from tasktransfer.datasets import DATASETS, build_data_node
 from tasktransfer.designs import load_config, validate_config
 from tasktransfer.designs.entries import add_entries
 from tasktransfer.errors import ConfigError
@@ -149,7 +149,7 @@ def test_a_design_brings_measures_and_versions() -> None:
     assert compute_measures(card, ["half"], answers, answers, values) == {"half": 0.25}
     assert VERSIONS["measure", "half"] == 3
     validate_config(Document(study, "study.yaml"))  # again, in the same process
-    data = make_data("DailyDialog", "revision")
+    data = build_data_node("DailyDialog", "revision")
     fit = Fit("logistic_texts", data, (card.name,))
     told = [Evaluation(fit, data, card.name, (name,)).identity for name in ("half", "micro_f1")]
     assert [identity.get("versions") for identity in told] == [{"half": 3}, None]

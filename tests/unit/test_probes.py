@@ -21,11 +21,11 @@ from tasktransfer.designs.probes.word_vectors import read_vectors, score_agreeme
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.fits.mlp_probes import fit_mlp
 from tasktransfer.fits.probes import (
-    Given,
+    ProbeInputs,
     compute_micro_f1,
     find_best_constant,
     fit_probes,
-    shuffle_by_type,
+    shuffle_labels_by_type,
 )
 from tasktransfer.jobs.probe_job import check_dialogues_of_splits, select_sample
 from tasktransfer.results.revisions import Revisions
@@ -49,7 +49,7 @@ def instance(number: int, target: tuple[str, ...], kind: str = "a") -> Instance:
 
 def given(
     tmp_path: Path, train: list[Instance], test: list[Instance], matrix: Any, **settings: Any
-) -> tuple[Given, list[str]]:
+) -> tuple[ProbeInputs, list[str]]:
     place = {one.id: row for row, one in enumerate([*train, *test])}
     notes: list[str] = []
     read = {"t": {"train": train, "test": test}}
@@ -57,7 +57,7 @@ def given(
     def features(instances: Any) -> Any:
         return matrix[[place[one.id] for one in instances]]
 
-    return Given(read, features, settings, 0, tmp_path, notes.append), notes
+    return ProbeInputs(read, features, settings, 0, tmp_path, notes.append), notes
 
 
 def some(count: int, chance: np.random.Generator) -> tuple[list[Instance], Any]:
@@ -117,9 +117,9 @@ def test_an_mlp_reads_sets_of_labels_of_which_each_is_rare() -> None:
     golds = [tuple(str(k) for k in np.flatnonzero(row > 1.4)) for row in scores]
     dialogues = [str(n // 5) for n in range(1500)]
     probe = fit_mlp(matrix[:1200], golds[:1200], dialogues[:1200], 0, one=False)
-    assert compute_micro_f1(probe.answers(matrix[1200:]), golds[1200:]) > 50
+    assert compute_micro_f1(probe.predict(matrix[1200:]), golds[1200:]) > 50
     again = fit_mlp(matrix[:1200], golds[:1200], dialogues[:1200], 0, one=False)
-    assert again.answers(matrix) == probe.answers(matrix)
+    assert again.predict(matrix) == probe.predict(matrix)
 
 
 def test_one_class_in_training_is_refused(tmp_path: Path) -> None:
@@ -146,14 +146,17 @@ def test_a_class_that_only_the_test_has_is_noted(tmp_path: Path) -> None:
     rows[59] = instance(59, ("maybe",))
     inputs, notes = given(tmp_path, rows[:40], rows[40:], matrix)
     fit_probes(inputs)
-    assert "1 labels are in the test split only, such as 'maybe' of instance d59-1" in notes[0]
+    assert (
+        "1 label that the training split does not have, such as 'maybe' of instance d59-1"
+        in notes[0]
+    )
 
 
 def test_too_few_iterations_are_noted(tmp_path: Path) -> None:
     rows, matrix = some(60, np.random.default_rng(0))
     inputs, notes = given(tmp_path, rows[:40], rows[40:], matrix, max_iter=1)
     fit_probes(inputs)
-    assert "t: stopped after max_iter 1 iterations" in notes
+    assert any("stopped after max_iter 1 iterations" in note for note in notes)
 
 
 def test_training_rows_of_held_out_dialogues_are_refused() -> None:
@@ -168,11 +171,11 @@ def test_training_rows_of_held_out_dialogues_are_refused() -> None:
 
 def test_shuffling_keeps_labels_within_their_type() -> None:
     rows = [instance(n, (f"{n % 2}-{n}",), kind=str(n % 2)) for n in range(40)]
-    mixed = shuffle_by_type(rows, 0)
+    mixed = shuffle_labels_by_type(rows, 0)
     assert sorted(mixed) == sorted(row.target for row in rows)
     assert all(label[0][0] == row.query["type"] for label, row in zip(mixed, rows, strict=True))
     assert mixed != [row.target for row in rows]
-    assert mixed == shuffle_by_type(rows, 0) != shuffle_by_type(rows, 1)
+    assert mixed == shuffle_labels_by_type(rows, 0) != shuffle_labels_by_type(rows, 1)
 
 
 def test_the_best_constant_answer() -> None:

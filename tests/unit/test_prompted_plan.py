@@ -16,7 +16,7 @@ from releases import tiny_release
 from tasktransfer.cli import main
 from tasktransfer.core.nodes import Evaluation
 from tasktransfer.core.specs import ModelSpec
-from tasktransfer.datasets import make_data
+from tasktransfer.datasets import build_data_node
 from tasktransfer.designs import get_design
 from tasktransfer.designs.outputs import list_outputs
 from tasktransfer.designs.transfer.plan import build
@@ -403,7 +403,7 @@ def test_a_probe_is_shown_and_forgotten_by_validate(
 
 
 def test_shots_are_of_training_alone() -> None:
-    data = make_data("Friends", "r1")
+    data = build_data_node("Friends", "r1")
     plan = build(parse(ASKED), REVISIONS)
     assert data.name in {node.data.name for node in plan.evaluations}
     assert {node.split for node in plan.evaluations} == {"test"}

@@ -24,10 +24,10 @@ from tasktransfer.designs.panel.names import PROMPTED
 from tasktransfer.designs.panel.sources.cards import RATED, make_rated_task
 from tasktransfer.errors import TaskTransferError
 from tasktransfer.evaluation.prompting import client
-from tasktransfer.evaluation.prompting.ask import EXPECTED, Asking, build_asking
+from tasktransfer.evaluation.prompting.ask import EXPECTED, TaskPrompter, build_prompter
 from tasktransfer.evaluation.prompting.model import Likelihood, Unread
 from tasktransfer.results.study import Study
-from tasktransfer.tasks.asking import Asked, Prompt
+from tasktransfer.tasks.asking import InstancePrompt, Prompt
 from tasktransfer.tasks.card import Instance
 
 CARD = make_rated_task(RATED["Persona_USR"], "PanelDialogues")
@@ -69,15 +69,17 @@ class Judge:
     def count_tokens(self, prompt: Prompt) -> int:
         return len(prompt.text.split())
 
-    def cut(self, text: str, most: int, keeps: str) -> str:
+    def truncate_text(self, text: str, most: int, keeps: str) -> str:
         return text
 
-    def compute_likelihoods(self, asked: Sequence[Asked]) -> list[list[Likelihood] | Unread]:
+    def compute_likelihoods(
+        self, asked: Sequence[InstancePrompt]
+    ) -> list[list[Likelihood] | Unread]:
         self.prompts += [question.prompt.text for question in asked]
         # Of all tokens, the ratings have a tenth of the probability.
         return [[Likelihood(math.log(share / 10), 1) for share in self.shares] for _ in asked]
 
-    def write(
+    def generate(
         self, prompts: Sequence[Prompt], most: int, stops: Sequence[str]
     ) -> list[str | Unread]:
         self.prompts += [prompt.text for prompt in prompts]
@@ -87,14 +89,14 @@ class Judge:
         return {}
 
 
-def ask(judge: Judge, wording: int = 0) -> Asking:
-    return build_asking(CARD, {"wording": wording, "shots": 0, "rating": EXPECTED}, (), judge)
+def ask(judge: Judge, wording: int = 0) -> TaskPrompter:
+    return build_prompter(CARD, {"wording": wording, "shots": 0, "rating": EXPECTED}, (), judge)
 
 
 def test_the_rating_is_the_expected_value_under_the_probabilities() -> None:
     given = ask(Judge((0.2, 0.5, 0.3))).prompt_model([ITEM])
     assert float(given.predictions[0][0]) == pytest.approx(0.2 * 1 + 0.5 * 2 + 0.3 * 3)
-    likeliest = build_asking(CARD, {"wording": 0, "shots": 0}, (), Judge((0.2, 0.5, 0.3)))
+    likeliest = build_prompter(CARD, {"wording": 0, "shots": 0}, (), Judge((0.2, 0.5, 0.3)))
     assert likeliest.prompt_model([ITEM]).predictions == [("2",)]
 
 

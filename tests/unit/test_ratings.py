@@ -44,12 +44,12 @@ def test_what_is_no_number_on_the_scale_is_reported(text: str) -> None:
     problem = find_instance_problem(STARS, replace(ONE, target=(text,)))
     assert problem is not None and "is not a number from 1 to 5" in problem
     with pytest.raises(DataError, match=r"Gold answer 1 is .* scale from 1 to 5"):
-        metrics.evaluate(STARS, [("2",), ("2",)], [("2",), (text,)])
+        metrics.evaluate_predictions(STARS, [("2",), ("2",)], [("2",), (text,)])
 
 
 def test_metrics_by_hand() -> None:
     predictions, golds = [("1",), ("4",), ("?",)], [("2",), ("4",), ("5",)]
-    found = metrics.evaluate(STARS, predictions, golds)
+    found = metrics.evaluate_predictions(STARS, predictions, golds)
     assert found == pytest.approx({"closeness": 100 * (0.75 + 1 + 0) / 3, "accuracy": 200 / 3})
     assert metrics.score_instances(STARS, predictions, golds) == [75, 100, 0]
 
@@ -61,9 +61,9 @@ def test_the_values_of_ratings_are_themselves() -> None:
 def test_a_scale_has_two_ends_in_order() -> None:
     assert [*find_card_problems(STARS)] == []
     (problem,) = find_card_problems(replace(STARS, labels=("5", "1")))
-    assert "lower end comes first" in problem
+    assert "lower end first" in problem
     (problem,) = find_card_problems(replace(STARS, labels=("bad", "good")))
-    assert "two ends of its scale" in problem
+    assert "two ends of a scale" in problem
 
 
 def test_correlations_equal_scipys_on_tied_data() -> None:

@@ -13,7 +13,7 @@ import yaml
 from declared_files import TURNS, as_jsonl, dialogue
 from small_study import SMALL, parse
 
-from tasktransfer.datasets import declare
+from tasktransfer.datasets import replace_declared_datasets
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.recommend import parse_question, warn_unlearned
 from tasktransfer.errors import ConfigError
@@ -223,7 +223,7 @@ def test_a_label_of_emotions_gets_sources_of_emotions_first(
     assert "no significant difference between the sources" in text
     assert "Friends/MELD_emotion_recognition" in text.split("do not count")[1].splitlines()[0]
     assert "kind" not in text
-    declare(())
+    replace_declared_datasets(())
 
 
 def test_without_evidence_nothing_is_promised() -> None:

@@ -9,16 +9,16 @@ import pytest
 
 from tasktransfer import metrics
 from tasktransfer.core.specs import Training
-from tasktransfer.data.cache import prepare, read_instances, read_manifest
+from tasktransfer.data.cache import cache_dataset, read_instances, read_manifest
 from tasktransfer.data.samples import select_indices
 from tasktransfer.datasets import get_task
-from tasktransfer.datasets.tiny_world import generate
+from tasktransfer.datasets.tiny_world import generate_releases
 from tasktransfer.designs.transfer import reference as making
 from tasktransfer.designs.transfer.frames import FRAMES
 from tasktransfer.designs.transfer.reference import compute_reference_rows
 from tasktransfer.designs.transfer.tables import reference
 from tasktransfer.errors import RecordError
-from tasktransfer.evaluation.reference import WITHOUT_MODEL
+from tasktransfer.evaluation.reference import MODEL_FREE_REFERENCES
 from tasktransfer.results.frame_files import read_brought_frame
 
 (FRAME,) = (frame for frame in FRAMES if frame.name == "reference")
@@ -27,9 +27,9 @@ from tasktransfer.results.frame_files import read_brought_frame
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("reference")
-    generate(folder / "world", seed=0, dialogues=120)
+    generate_releases(folder / "world", seed=0, dialogues=120)
     for dataset in ("DailyDialog", "Friends"):
-        prepare(dataset, folder / "world", True, folder / dataset)
+        cache_dataset(dataset, folder / "world", True, folder / dataset)
     return folder
 
 
@@ -37,7 +37,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_task_has_every_reference(cache: Path, dataset: str, tmp_path: Path) -> None:
     tasks = list(read_manifest(cache / dataset).tasks)
     rows = compute_reference_rows(cache / dataset, tasks, Training())
-    assert Counter(rows["reference"]) == dict.fromkeys(WITHOUT_MODEL, len(tasks))
+    assert Counter(rows["reference"]) == dict.fromkeys(MODEL_FREE_REFERENCES, len(tasks))
     assert rows["score"].between(0, 100).all()
     assert rows["synthetic"].all()
     assert rows.loc[rows["reference"] == "by_frequency", "deviation"].gt(0).any()
@@ -51,7 +51,9 @@ def test_the_most_frequent_answer_is_counted_as_metrics_do(cache: Path) -> None:
     train, test = (read_instances(cache / "DailyDialog", task.name, s) for s in ("train", "test"))
     label = Counter(one.target[0] for one in train).most_common(1)[0][0]
     golds = [one.target for one in test]
-    wanted = metrics.score(task, metrics.evaluate(task, [(label,)] * len(test), golds))
+    wanted = metrics.compute_task_score(
+        task, metrics.evaluate_predictions(task, [(label,)] * len(test), golds)
+    )
     rows = compute_reference_rows(cache / "DailyDialog", [task.name], Training()).set_index(
         "reference"
     )
@@ -75,14 +77,16 @@ def test_under_a_limit_they_are_of_the_instances_that_models_are_tested_on(cache
     assert kept[0] != train[:20] and kept[1] != test[:20]
     label = Counter(one.target[0] for one in kept[0]).most_common(1)[0][0]
     golds = [one.target for one in kept[1]]
-    wanted = metrics.score(task, metrics.evaluate(task, [(label,)] * 20, golds))
+    wanted = metrics.compute_task_score(
+        task, metrics.evaluate_predictions(task, [(label,)] * 20, golds)
+    )
     limited = Training(limit_train=20, limit_test=20)
     rows = compute_reference_rows(cache / "DailyDialog", [task.name], limited).set_index(
         "reference"
     )
     assert rows.loc["most_frequent", "score"] == pytest.approx(wanted)
     first = [(label,)] * 20, [one.target for one in test[:20]]
-    assert wanted != metrics.score(task, metrics.evaluate(task, *first))
+    assert wanted != metrics.compute_task_score(task, metrics.evaluate_predictions(task, *first))
 
 
 def test_without_scikit_learn_its_row_is_left_out(

@@ -27,14 +27,14 @@ from tasktransfer.core.references import (
     TFIDF,
 )
 from tasktransfer.core.runs import Run
-from tasktransfer.data.cache import prepare
+from tasktransfer.data.cache import cache_dataset
 from tasktransfer.datasets import get_task
-from tasktransfer.datasets.tiny_world import generate
+from tasktransfer.datasets.tiny_world import generate_releases
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.commands import warn_unlearned
 from tasktransfer.designs.transfer.runs import NO_MODEL, is_reference, transfer_runs
 from tasktransfer.designs.transfer.statistics.references import make_references
-from tasktransfer.evaluation.reference import choose_predictor
+from tasktransfer.evaluation.reference import get_predictor
 from tasktransfer.jobs.recorded_job import JobOutput
 from tasktransfer.jobs.reference_job import predict_tasks
 from tasktransfer.results.collect import Collected
@@ -148,14 +148,14 @@ TRAIN = [
 @pytest.mark.parametrize("name", [FROZEN, NEAREST])
 def test_labels_are_predicted_from_the_part_in_focus(name: str) -> None:
     test = [classified("bad bad car car", "?"), classified("good", "?", before="bread")]
-    predict = choose_predictor(name, embed)
+    predict = get_predictor(name, embed)
     task = get_task("DailyDialog", TASKS[0])
     assert predict(task, TRAIN, test, 0) == [("sadness",), ("happiness",)]
 
 
 def test_one_label_in_training_is_always_predicted() -> None:
     task = get_task("DailyDialog", TASKS[0])
-    predict = choose_predictor(FROZEN, embed)
+    predict = get_predictor(FROZEN, embed)
     assert predict(task, TRAIN[:2], [TRAIN[3]], 0) == [("happiness",)]
 
 
@@ -182,7 +182,7 @@ def test_the_option_that_shares_the_contexts_words_is_chosen(name: str) -> None:
         choice("good", ["bad", "good"], 1),
         choice("bad", ["bad", "car"], 0),
     ]
-    predict = choose_predictor(name, embed)
+    predict = get_predictor(name, embed)
     assert predict(task, train, [choice("bad bad", ["good", "bad"], 1)], 0) == [(task.labels[1],)]
 
 
@@ -333,8 +333,8 @@ def test_the_job_predicts_the_test_split_within_the_limits(
 ) -> None:
     study = open_changed(tmp_path, monkeypatch, references=[TFIDF])
     release = tmp_path / "world"
-    generate(release, dialogues=120)
-    prepare("DailyDialog", release, True, Path(study.instances("DailyDialog")))
+    generate_releases(release, dialogues=120)
+    cache_dataset("DailyDialog", release, True, Path(study.instances("DailyDialog")))
     (fit,) = study.plan.fits
     made = JobOutput()
     predict_tasks(study, fit, made)

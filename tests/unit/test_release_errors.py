@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from releases import TinyRelease, tiny_release
-from tasktransfer.data.cache import prepare
+from tasktransfer.data.cache import cache_dataset
 from tasktransfer.datasets import DATASETS
 from tasktransfer.errors import DataError
 
@@ -80,7 +80,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
         metadata("dataset_name", "Friends"),
         ("TLiDB_DailyDialog.json", "metadata.dataset_name", "'Friends', expected 'DailyDialog'"),
     ),
-    "no known task": ("Friends", metadata("tasks", ["x"]), ("metadata.tasks", "found none of")),
+    "no known task": ("Friends", metadata("tasks", ["x"]), ("metadata.tasks", "has none of")),
     "a mark that is a text": (
         "Friends",
         metadata("synthetic", "yes"),
@@ -99,11 +99,11 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
         lambda t: t.content["data"].append(7),
         ("data[5]", "Found 7, expected an object"),
     ),
-    "a dialogue twice": ("Friends", repeat_dialogue, ("data[5]", "dialogue_id 'a' occurs twice")),
+    "a dialogue twice": ("Friends", repeat_dialogue, ("data[5]", "dialogue_id 'a' is repeated")),
     "other labels": (
         "DailyDialog",
         labels("dialogue_nli", ["contradiction", "entails"]),
-        ("task_metadata.dialogue_nli.labels", "['entailment']", "['entails']"),
+        ("task_metadata.dialogue_nli.labels", "lacks 'entailment'", "['entails']"),
     ),
     "labels in another order": (
         "DailyDialog",
@@ -136,7 +136,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "a turn twice": (
         "Friends",
         put("dialogue", 1, "turn_id", 0),
-        ("dialogue[1]", "turn_id 0 occurs twice"),
+        ("dialogue[1]", "turn_id 0 is repeated"),
     ),
     "a turn_id of a wrong type": (
         "Friends",
@@ -273,7 +273,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "answer elsewhere": (
         "Friends",
         put(*QA, "answer_start", 30),
-        ("'a_What'", "'dinosaur'", "turn 2", "at 30", "where ' his new' is"),
+        ("'a_What'", "'dinosaur'", "turn 2", "at 30", "which has ' his new' there"),
     ),
     "answer past its turn": (
         "Friends",
@@ -364,7 +364,7 @@ def test_damage_is_refused_where_it_is(name: str, tmp_path: Path) -> None:
     damage(tiny)
     folder = tiny.write(tmp_path)
     with pytest.raises(DataError) as caught:
-        prepare(dataset, tmp_path, True, tmp_path / "cache")
+        cache_dataset(dataset, tmp_path, True, tmp_path / "cache")
     message = str(caught.value)
     for fragment in (str(folder), *fragments):
         assert fragment.casefold() in message.casefold()
@@ -375,5 +375,5 @@ def test_damage_is_refused_where_it_is(name: str, tmp_path: Path) -> None:
 def test_the_undamaged_release_is_accepted(dataset: str, tmp_path: Path) -> None:
     tiny = tiny_release(dataset)
     tiny.write(tmp_path)
-    manifest = prepare(dataset, tmp_path, True, tmp_path / "cache")
+    manifest = cache_dataset(dataset, tmp_path, True, tmp_path / "cache")
     assert all(counts["train"].samples for counts in manifest.tasks.values())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from releases import load_release, read_instances, tiny_release
-from tasktransfer.data.cache import prepare
+from tasktransfer.data.cache import cache_dataset
 from tasktransfer.datasets import DATASETS
 from tasktransfer.errors import DataError
 
@@ -46,18 +46,18 @@ def test_messages_name_the_zip(tmp_path: Path) -> None:
     tiny.dialogue["question_answering"][0]["qas"][0]["answers"][0]["answer_start"] = 30
     file = tiny.pack(tmp_path)
     with pytest.raises(DataError, match=r"TLiDB_Friends\.json"):
-        prepare("Friends", file, True, tmp_path / "cache")
+        cache_dataset("Friends", file, True, tmp_path / "cache")
 
 
 def test_full_data_needs_the_full_release(tmp_path: Path) -> None:
     tiny = tiny_release("Friends")
     tiny.content["data"] = [row for row in tiny.content["data"] if row["dialogue_id"] != "b"]
     tiny.write(tmp_path)
-    prepare("Friends", tmp_path, True, tmp_path / "few")
+    cache_dataset("Friends", tmp_path, True, tmp_path / "few")
     with pytest.raises(DataError) as caught:
-        prepare("Friends", tmp_path, False, tmp_path / "full")
+        cache_dataset("Friends", tmp_path, False, tmp_path / "full")
     message = str(caught.value)
-    assert "1 of the 2 dialogues of the train split are not in TLiDB_Friends.json" in message
+    assert "1 of the 2 dialogues of the train split, such as 'b', are not in TLiDB_Frie" in message
     assert "'b'" in message
     assert "Use the full release" in message
 
@@ -67,9 +67,9 @@ def test_unused_dialogues_are_not_judged(tmp_path: Path) -> None:
     tiny = tiny_release("Friends")
     tiny.content["data"][1]["question_answering"] = "damaged"
     tiny.write(tmp_path)
-    prepare("Friends", tmp_path, True, tmp_path / "few")
+    cache_dataset("Friends", tmp_path, True, tmp_path / "few")
     with pytest.raises(DataError, match="dialogue 'b', question_answering: Found 'damaged'"):
-        prepare("Friends", tmp_path, False, tmp_path / "full")
+        cache_dataset("Friends", tmp_path, False, tmp_path / "full")
 
 
 def test_extra_keys_blank_lines_and_unknown_tasks_are_tolerated(tmp_path: Path) -> None:

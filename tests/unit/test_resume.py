@@ -270,7 +270,7 @@ class Small:
         self.refused = 0
 
     def _fits(self, split: EncodedSplit, examples: list[int]) -> bool:
-        lengths = split.get_longest()
+        lengths = split.compute_longest_lengths()
         return len(examples) * max(int(lengths[example]) for example in examples) <= self._tokens
 
     def _refuse(self) -> NoReturn:
@@ -294,7 +294,7 @@ def test_out_of_memory_halves_the_micro_batch_and_changes_no_number(load: Loader
     still = replace(TRAINING, dropout=None, batch_size=4, epochs=2)
     model, split = load("encoder", "DailyDialog", TASK.name)
     plain = run(model, split, None, training=still)
-    longest = int(split.get_longest().max())
+    longest = int(split.compute_longest_lengths().max())
     model, split = load("encoder", "DailyDialog", TASK.name)
     small = Small(model, longest)
     how = setup(longest * 4)

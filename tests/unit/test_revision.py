@@ -13,7 +13,7 @@ import pytest
 from releases import load_release, tiny_release
 from tasktransfer.datasets import file_digests
 from tasktransfer.datasets.feta import revision
-from tasktransfer.datasets.feta.revision import release_revision
+from tasktransfer.datasets.feta.revision import compute_release_revision
 from tasktransfer.errors import DataError, ModelError
 from tasktransfer.models.checkpoint_digest import compute_folder_digest
 
@@ -38,27 +38,27 @@ def checkpoint(tmp_path: Path) -> Path:
 def test_folder_and_zip_have_the_same_revision(tmp_path: Path) -> None:
     tiny = tiny_release("Friends")
     folder, packed = tiny.write(tmp_path), tiny.pack(tmp_path)
-    first = release_revision(folder, "Friends")
-    assert first == release_revision(packed, "Friends")
+    first = compute_release_revision(folder, "Friends")
+    assert first == compute_release_revision(packed, "Friends")
     assert first == load_release(packed, "Friends").revision
     assert len(first) == 64
     (folder / "notes.txt").write_text("not an official file")
-    assert release_revision(folder, "Friends") == first
+    assert compute_release_revision(folder, "Friends") == first
 
 
 @pytest.mark.parametrize("name", ["TLiDB_Friends.json", "TTiDB_0.1_percent_few_shot_dev_ids.txt"])
 def test_every_official_file_counts(tmp_path: Path, name: str) -> None:
     folder = tiny_release("Friends").write(tmp_path)
-    before = release_revision(folder, "Friends")
+    before = compute_release_revision(folder, "Friends")
     (folder / name).write_bytes((folder / name).read_bytes() + b"\n")
-    assert release_revision(folder, "Friends") != before
+    assert compute_release_revision(folder, "Friends") != before
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     folder = tiny_release("Friends").write(tmp_path)
     (folder / "TTiDB_dev_ids.txt").unlink()
     with pytest.raises(DataError, match=r"TTiDB_dev_ids\.txt"):
-        release_revision(folder, "Friends")
+        compute_release_revision(folder, "Friends")
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -68,19 +68,19 @@ def test_the_memo_saves_hashing_and_sees_changes(
     tiny, memo = tiny_release("Friends"), tmp_path / "cache" / "memo.json"
     path = tiny.pack(tmp_path) if packed else tiny.write(tmp_path)
     settle(path)
-    first = release_revision(path, "Friends", memo)
+    first = compute_release_revision(path, "Friends", memo)
     with monkeypatch.context() as patch:
         patch.setattr(file_digests.hashlib, "file_digest", None)
         patch.setattr(revision, "_compute_digest", None)
-        assert release_revision(path, "Friends", memo) == first
+        assert compute_release_revision(path, "Friends", memo) == first
     tiny.content["extra"] = 2
     assert path == (tiny.pack(tmp_path) if packed else tiny.write(tmp_path))
-    assert release_revision(path, "Friends", memo) != first
+    assert compute_release_revision(path, "Friends", memo) != first
 
 
 def test_a_file_changed_just_now_is_not_remembered(tmp_path: Path) -> None:
     folder, memo = tiny_release("Friends").write(tmp_path), tmp_path / "memo.json"
-    release_revision(folder, "Friends", memo)
+    compute_release_revision(folder, "Friends", memo)
     assert not memo.exists()
 
 
@@ -92,7 +92,9 @@ def test_a_damaged_memo_is_recomputed(tmp_path: Path, damage: str) -> None:
     folder, memo = tiny_release("Friends").write(tmp_path), tmp_path / "memo.json"
     settle(folder)
     memo.write_text(damage)
-    assert release_revision(folder, "Friends", memo) == release_revision(folder, "Friends")
+    assert compute_release_revision(folder, "Friends", memo) == compute_release_revision(
+        folder, "Friends"
+    )
     assert json.loads(memo.read_text())["version"] == 1
     assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
 
@@ -100,12 +102,12 @@ def test_a_damaged_memo_is_recomputed(tmp_path: Path, damage: str) -> None:
 def test_a_damaged_digest_in_the_memo_is_not_believed(tmp_path: Path) -> None:
     folder, memo = tiny_release("Friends").write(tmp_path), tmp_path / "memo.json"
     settle(folder)
-    first = release_revision(folder, "Friends", memo)
+    first = compute_release_revision(folder, "Friends", memo)
     content = json.loads(memo.read_text())
     for entry in content["files"].values():
         entry["sha256"] = "0"
     memo.write_text(json.dumps(content))
-    assert release_revision(folder, "Friends", memo) == first
+    assert compute_release_revision(folder, "Friends", memo) == first
 
 
 def test_a_memo_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
@@ -113,7 +115,9 @@ def test_a_memo_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     settle(folder)
     (tmp_path / "file").write_text("")
     memo = tmp_path / "file" / "memo.json"
-    assert release_revision(folder, "Friends", memo) == release_revision(folder, "Friends")
+    assert compute_release_revision(folder, "Friends", memo) == compute_release_revision(
+        folder, "Friends"
+    )
 
 
 def test_a_checkpoint_is_its_config_tokenizer_and_weights(checkpoint: Path) -> None:

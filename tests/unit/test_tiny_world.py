@@ -27,7 +27,7 @@ from tasktransfer.datasets.tiny_world import (
     MINIMUM_DIALOGUES,
     PARTS,
     UNRELATED,
-    generate,
+    generate_releases,
     name_revision,
 )
 from tasktransfer.errors import ConfigError, DataError
@@ -54,7 +54,7 @@ def digest(folder: Path) -> str:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("world") / "tiny"
-    generate(folder)
+    generate_releases(folder)
     return folder
 
 
@@ -94,8 +94,8 @@ def test_same_bytes_in_another_process_with_another_hash_seed(world: Path, tmp_p
 
 
 def test_seed_and_size_change_bytes_and_revision(world: Path, tmp_path: Path) -> None:
-    generate(tmp_path / "seed", seed=1)
-    generate(tmp_path / "size", dialogues=150)
+    generate_releases(tmp_path / "seed", seed=1)
+    generate_releases(tmp_path / "size", dialogues=150)
     folders = (world, tmp_path / "seed", tmp_path / "size")
     assert len({digest(folder) for folder in folders}) == 3
     assert (
@@ -130,7 +130,7 @@ def test_impossible_parameters_are_refused(tmp_path: Path, seed: Any, dialogues:
     with pytest.raises(ConfigError, match="tiny world"):
         name_revision(seed, dialogues)
     with pytest.raises(ConfigError, match="tiny world"):
-        generate(tmp_path / "world", seed=seed, dialogues=dialogues)
+        generate_releases(tmp_path / "world", seed=seed, dialogues=dialogues)
     assert not list(tmp_path.iterdir())
 
 
@@ -139,16 +139,16 @@ def test_impossible_parameters_are_refused(tmp_path: Path, seed: Any, dialogues:
 
 def test_replaces_its_own_folder_and_no_other(tmp_path: Path) -> None:
     mine, other, empty = tmp_path / "mine", tmp_path / "other", tmp_path / "empty"
-    generate(mine, seed=3)
-    generate(mine, seed=4)
-    generate(tmp_path / "fresh", seed=4)
+    generate_releases(mine, seed=3)
+    generate_releases(mine, seed=4)
+    generate_releases(tmp_path / "fresh", seed=4)
     assert digest(mine) == digest(tmp_path / "fresh")
     empty.mkdir()
-    generate(empty)
+    generate_releases(empty)
     other.mkdir()
     (other / "thesis.txt").write_text("years of work")
     with pytest.raises(DataError, match="other"):
-        generate(other)
+        generate_releases(other)
     assert (other / "thesis.txt").read_text() == "years of work"
     assert {path.name for path in tmp_path.iterdir()} == {"mine", "fresh", "empty", "other"}
 
@@ -157,7 +157,7 @@ def test_failure_leaves_the_old_world_and_no_scraps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "world"
-    generate(folder, seed=3)
+    generate_releases(folder, seed=3)
     before = digest(folder)
 
     def broken(*_: object) -> None:
@@ -165,7 +165,7 @@ def test_failure_leaves_the_old_world_and_no_scraps(
 
     monkeypatch.setattr("tasktransfer.datasets.feta.tiny_world.writer._write_text", broken)
     with pytest.raises(OSError, match="disk full"):
-        generate(folder, seed=4)
+        generate_releases(folder, seed=4)
     assert digest(folder) == before
     assert [path.name for path in tmp_path.iterdir()] == ["world"]
 
@@ -176,7 +176,7 @@ def test_failure_leaves_the_old_world_and_no_scraps(
 @pytest.mark.parametrize("dialogues", [MINIMUM_DIALOGUES, DEFAULT_DIALOGUES, 360])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_reader_accepts_every_task_and_split(tmp_path: Path, seed: int, dialogues: int) -> None:
-    generate(tmp_path / "world", seed=seed, dialogues=dialogues)
+    generate_releases(tmp_path / "world", seed=seed, dialogues=dialogues)
     for dataset in DATASETS:
         release = load_release(tmp_path / "world", dataset)
         assert release.synthetic

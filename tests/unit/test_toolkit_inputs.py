@@ -12,17 +12,17 @@ from tasktransfer.core.fidelity import DEFAULT
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding import toolkit
-from tasktransfer.encoding.encode import _make_scoring_row
-from tasktransfer.encoding.encoded import IGNORED, Example, read_split, write_split
-from tasktransfer.encoding.encoder_examples import encoder_examples
+from tasktransfer.encoding.encode import _build_scoring_row
+from tasktransfer.encoding.encoded import IGNORED_LABEL, Example, read_split, write_split
+from tasktransfer.encoding.encoder_examples import build_encoder_examples
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import parse_answer
 from tasktransfer.tasks.toolkit_texts import (
     build_answer_texts,
     build_encoder_texts,
-    parse_as_toolkit,
-    prompt_text,
+    build_prompt_text,
+    parse_toolkit_answer,
 )
 from tasktransfer.training.tiny import create_tokenizer
 
@@ -59,7 +59,7 @@ def encoded(
 ) -> Example:
     assert task.toolkit is not None
     fidelity = replace(DEFAULT, inputs="tlidb", **switches)
-    (example,) = toolkit.encoder_examples(
+    (example,) = toolkit.build_encoder_examples(
         task.toolkit, tokenizers["encoder"], task, [row], longest, fidelity
     )
     return example
@@ -106,12 +106,12 @@ def test_the_toolkits_input_is_one_segment_that_is_cut_at_its_end(
 
 def test_a_lost_answer_is_the_first_token_or_left_out(tokenizers: dict[Family, Any]) -> None:
     assert encoded(tokenizers, QA, QUESTION, 12, lost_spans="first_token").labels == [0, 0]
-    assert encoded(tokenizers, QA, QUESTION, 12).labels == [IGNORED, IGNORED]
+    assert encoded(tokenizers, QA, QUESTION, 12).labels == [IGNORED_LABEL, IGNORED_LABEL]
     ours = [
-        next(encoder_examples(tokenizers["encoder"], RC, [ENTITIES], 64, lost)).labels
+        next(build_encoder_examples(tokenizers["encoder"], RC, [ENTITIES], 64, lost)).labels
         for lost in ("skipped", "first_token")
     ]
-    assert ours == [[IGNORED, IGNORED], [0, 0]]
+    assert ours == [[IGNORED_LABEL, IGNORED_LABEL], [0, 0]]
 
 
 def test_reading_comprehension_points_into_the_list_of_entities(
@@ -141,7 +141,7 @@ def test_text_to_text_answers_can_be_drawn_too(
 ) -> None:
     assert QA.toolkit is not None
     tokenizer = tokenizers[family]
-    (example,) = toolkit.text_to_text_examples(
+    (example,) = toolkit.build_text_to_text_examples(
         QA.toolkit, tokenizer, QA, [QUESTION], 100, family,
         replace(DEFAULT, inputs="tlidb", several_answers="drawn"), 8,
     )  # fmt: skip
@@ -176,7 +176,7 @@ def test_turns_far_from_the_answer_are_left_out(
     assert QA.toolkit is not None
     forms = replace(QA.toolkit, most_words=most)
     row = turns_of(QA, query={"question": "who?"}, target=("x",), starts=(start,))
-    text = prompt_text(forms, QA, row, None)
+    text = build_prompt_text(forms, QA, row, None)
     assert text == f"context: {' '.join(left)} question: who? answer:"
 
 
@@ -185,25 +185,25 @@ def test_the_oldest_turns_are_left_out_where_there_is_no_answer_to_keep() -> Non
     assert task.toolkit is not None
     forms = replace(task.toolkit, most_words=8)
     row = turns_of(task, target=("joy",))
-    assert prompt_text(forms, task, row, None) == f"context: {' '.join(TURNS[1:])} emotion:"
+    assert build_prompt_text(forms, task, row, None) == f"context: {' '.join(TURNS[1:])} emotion:"
     with pytest.raises(DataError, match="prepare them again"):
-        prompt_text(forms, task, replace(row, turns=()), None)
+        build_prompt_text(forms, task, replace(row, turns=()), None)
 
 
 def test_answers_and_generated_labels_are_the_toolkits() -> None:
     traits = get_task("Friends", "personality_detection")
     row = instance(traits, target=("1", "0", "1", "0", "1"), query={"speaker": "ross"})
     assert build_answer_texts(traits, row, 1) == ["0"]
-    assert parse_as_toolkit(traits, "1") == ("1",) == parse_answer(traits, "true")
+    assert parse_toolkit_answer(traits, "1") == ("1",) == parse_answer(traits, "true")
     relations = get_task("Friends", "relation_extraction")
     row = instance(relations, target=("per:spouse", "per:friends"))
     assert build_answer_texts(relations, row, None) == ["spouse and friends"]
     text = "close friends, spouse"
-    assert parse_as_toolkit(relations, text) == ("per:friends", "per:spouse")
+    assert parse_toolkit_answer(relations, text) == ("per:friends", "per:spouse")
     assert parse_answer(relations, text) == ()
-    assert parse_as_toolkit(relations, "nothing") == ("per:positive_impression",)
+    assert parse_toolkit_answer(relations, "nothing") == ("per:positive_impression",)
     emotions = get_task("Friends", "MELD_emotion_recognition")
-    assert parse_as_toolkit(emotions, "Joy") == ("Joy",)
+    assert parse_toolkit_answer(emotions, "Joy") == ("Joy",)
     assert parse_answer(emotions, "Joy") == ("joy",)
 
 
@@ -214,7 +214,7 @@ def test_how_long_answers_may_get() -> None:
 
 
 def test_an_answer_across_the_separator_is_read_without_it(tokenizers: dict[Family, Any]) -> None:
-    *_, text = _make_scoring_row(RC, ENTITIES, "encoder", "tlidb", tokenizers["encoder"])
+    *_, text = _build_scoring_row(RC, ENTITIES, "encoder", "tlidb", tokenizers["encoder"])
     joined = build_encoder_texts(RC.toolkit, RC, ENTITIES, "[SEP]")[0].text if RC.toolkit else ""
     assert "[SEP]" in joined
     assert text == joined.replace("[SEP]", "     ")

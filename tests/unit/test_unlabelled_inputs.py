@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tasktransfer.datasets.declared.inputs import Input, Scope, find_scope, open_inputs
+from tasktransfer.datasets.declared.inputs import Input, Scope, get_scope, read_inputs
 from tasktransfer.datasets.declared.section import DialogueSection
 from tasktransfer.datasets.declared.task_section import TaskSection
 from tasktransfer.errors import DataError
@@ -26,7 +26,7 @@ def read(
     section: dict[str, Any] | None = None,
     fields: dict[str, str] | None = None,
 ) -> list[Input]:
-    return list(open_inputs(file, scope, section, fields or {}, []))
+    return list(read_inputs(file, scope, section, fields or {}, []))
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_the_label_of_a_task_gives_the_scope(
     kind: Any, label: str, dialogue: dict[str, Any], scope: Scope
 ) -> None:
     section = TaskSection(kind=kind, label=label)
-    assert find_scope(section, DialogueSection.model_validate(dialogue)) == scope
+    assert get_scope(section, DialogueSection.model_validate(dialogue)) == scope
 
 
 def test_empty_turns_are_refused_with_an_option_of_predict_or_skipped(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_empty_turns_are_refused_with_an_option_of_predict_or_skipped(tmp_path: 
     assert "or add --skip-empty to skip it" in str(found.value)
     assert "dialogue.skip" not in str(found.value)
     notes: list[str] = []
-    inputs = list(open_inputs(file, "dialogue", TURNS, {}, notes, skip_empty=True))
+    inputs = list(read_inputs(file, "dialogue", TURNS, {}, notes, skip_empty=True))
     assert [each.context for each in inputs] == ["me: hi bye", "so"]
     assert notes == [
         f"{file}: 2 turns without text are skipped",

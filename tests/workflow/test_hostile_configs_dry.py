@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hostile_configs import MEBIBYTES, SECONDS, Case, cases
-from tasktransfer.datasets.multiwoz.tiny_world import generate
+from tasktransfer.datasets.multiwoz.tiny_world import generate_release
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = ("results", "null as a key")
@@ -41,7 +41,7 @@ A process inherits the peak memory of its parent, and the test process may have 
     ],
 )
 def test_a_dry_run_refuses_it(case: Case, tmp_path: Path) -> None:
-    generate(tmp_path / "world", dialogues=24)
+    generate_release(tmp_path / "world", dialogues=24)
     (tmp_path / "study.yaml").write_text(case.text)
     done = subprocess.run(
         [

@@ -23,7 +23,7 @@ from tasktransfer import datasets
 from tasktransfer.cli import main
 from tasktransfer.core.nodes import Outcome
 from tasktransfer.core.runs import Run
-from tasktransfer.data.cache import prepare, read_instances
+from tasktransfer.data.cache import cache_dataset, read_instances
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs.commands import write_collected, write_statistics
@@ -32,7 +32,7 @@ from tasktransfer.designs.panel.sources import tiny
 from tasktransfer.designs.panel.sources.dataset import PANEL_TINY
 from tasktransfer.evaluation.judge import predict_outcome_numbers
 from tasktransfer.jobs import node_jobs
-from tasktransfer.metrics.measures import spearman
+from tasktransfer.metrics.measures import compute_spearman
 from tasktransfer.models.adapters import ADAPTERS_FILE
 from tasktransfer.results.finished import look
 from tasktransfer.results.study import Study
@@ -49,10 +49,10 @@ pytestmark = pytest.mark.slow
 def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
     folder = tmp_path_factory.mktemp("planted")
     before = dict(DATASETS)
-    datasets.add(PANEL_TINY)
+    datasets.add_dataset(PANEL_TINY)
     tiny.write(folder / "words", 0, 600)
     shutil.rmtree(folder / "words" / "ratings")  # without training texts
-    prepare(PANEL_TINY.name, folder / "words", False, folder / "cache")
+    cache_dataset(PANEL_TINY.name, folder / "words", False, folder / "cache")
     build_tiny_model("encoder", [folder / "cache"], folder / "bert")
     config = yaml.safe_load(DEMO.read_text())
     model = {"name": "small", "family": "encoder", "checkpoint": str(folder / "bert")}
@@ -135,7 +135,7 @@ def ratings_of(study: Study, run: Run, rated: str, how: str = "as it is") -> flo
     gold = np.array([float(one.target[0]) for one in items])
     shown = WRONG[how](items) if how in WRONG else items
     values = predict_outcome_numbers(asked, asked.of, node_jobs.build_places(study, asked), shown)
-    return 100 * spearman(np.array(values), gold)
+    return 100 * compute_spearman(np.array(values), gold)
 
 
 def told(study: Study, table: str, column: str, **where: str) -> float:

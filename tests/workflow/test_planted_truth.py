@@ -108,7 +108,9 @@ def majority_score(task: Task, folder: Path) -> float:
     frequent = Counter(
         row.target if task.kind != "span" else row.target[:1] for row in train
     ).most_common(1)[0][0]
-    return metrics.score(task, metrics.evaluate(task, [frequent] * len(test), test))
+    return metrics.compute_task_score(
+        task, metrics.evaluate_predictions(task, [frequent] * len(test), test)
+    )
 
 
 @pytest.mark.parametrize("task", PAPER_TASKS, ids=lambda task: task.name)

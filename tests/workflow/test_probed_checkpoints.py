@@ -12,7 +12,7 @@ from test_toy_design import call, snakemake
 
 from small_gguf import write_gguf
 from tasktransfer.cli import main
-from tasktransfer.datasets.multiwoz.tiny_world import generate
+from tasktransfer.datasets.multiwoz.tiny_world import generate_release
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +20,7 @@ PROBES = ["RecentTopic", "IsMultiTopic"]
 
 
 def write_study(folder: Path, *models: dict[str, Any]) -> None:
-    generate(folder / "world", dialogues=40)
+    generate_release(folder / "world", dialogues=40)
     config = {
         "study": "checkpoints",
         "design": "probes",

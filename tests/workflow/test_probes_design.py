@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 from test_toy_design import ENVIRONMENT, snakemake, snakemake_words
 
 from tasktransfer.core.architecture import parse_weights
-from tasktransfer.datasets.multiwoz.tiny_world import generate
+from tasktransfer.datasets.multiwoz.tiny_world import generate_release
 from tasktransfer.designs import open_study
 from tasktransfer.designs.commands import read_frames
 from tasktransfer.designs.probes.design import PROBES
@@ -65,7 +65,7 @@ STUDY: dict[str, Any] = {
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("planted")
     (folder / "study.yaml").write_text(yaml.safe_dump(STUDY))
-    generate(folder / "world", dialogues=120)
+    generate_release(folder / "world", dialogues=120)
     snakemake(folder, "all")
     return folder
 

@@ -73,10 +73,10 @@ def _find_archives(what: str) -> tuple[tuple[Archive, ...], Conversion | None]:
 
 
 def _fetch_archives(archives: tuple[Archive, ...], args: argparse.Namespace) -> None:
-    from tasktransfer.datasets.download import CHECKSUMS, download
+    from tasktransfer.datasets.download import CHECKSUMS, download_archive
 
     for archive in archives:
-        fresh = download(archive, args.out, args.mirror)
+        fresh = download_archive(archive, args.out, args.mirror)
         state = "downloaded" if fresh else "already there"
         print(f"{args.out / archive.name}: {state}; SHA-256 in {args.out / CHECKSUMS}")
 

@@ -14,9 +14,9 @@ from typing import Any
 from tasktransfer.cli.demo_study import SNAKEFILE, WORKFLOW
 from tasktransfer.config.yaml_text import format_comment, write_yaml
 from tasktransfer.core.references import CONTRASTIVE, REFERENCES
-from tasktransfer.datasets import PACKAGE
+from tasktransfer.datasets import PACKAGE_DATASETS
 from tasktransfer.datasets.dataset import Dataset
-from tasktransfer.datasets.declared.lengths import Lengths
+from tasktransfer.datasets.declared.lengths import DialogueLengths
 from tasktransfer.datasets.declared.spellings import normalise_label
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.files import json_text, replace_file
@@ -109,7 +109,7 @@ class WrittenStudy:
 
 
 def write_study(
-    request: StudyRequest, declared: Mapping[str, Any], lengths: Lengths | None = None
+    request: StudyRequest, declared: Mapping[str, Any], lengths: DialogueLengths | None = None
 ) -> WrittenStudy:
     """Write config.yaml, a Snakefile and the default profile into a folder.
 
@@ -140,7 +140,7 @@ def write_study(
     for sources, size, names in show_progress(smaller, "searching for a study size that fits"):
         config = _build_config(request, declared, target, sources, size, names)
         own = config["datasets"][request.name]["tasks"]
-        notes = lengths.fit_tasks(own, size.max_length) if lengths else []
+        notes = lengths.set_truncation(own, size.max_length) if lengths else []
         hours = _forecast_hours(request, config)
         if CONTRASTIVE in references and CONTRASTIVE not in names:
             notes.append(LEFT_OUT.format(request.hours))
@@ -188,11 +188,11 @@ def _propose_sources(kind: str) -> Iterator[dict[str, list[str]]]:
     def tasks(dataset: Dataset, kinds: tuple[str, ...]) -> list[str]:
         return [card.name for card in dataset.cards if card.kind in kinds]
 
-    yield {dataset.name: tasks(dataset, classified) for dataset in PACKAGE}
-    alike = {dataset.name: tasks(dataset, (kind,)) for dataset in PACKAGE}
+    yield {dataset.name: tasks(dataset, classified) for dataset in PACKAGE_DATASETS}
+    alike = {dataset.name: tasks(dataset, (kind,)) for dataset in PACKAGE_DATASETS}
     whole = {
         name: some or tasks(d, classified)
-        for d, (name, some) in zip(PACKAGE, alike.items(), strict=True)
+        for d, (name, some) in zip(PACKAGE_DATASETS, alike.items(), strict=True)
     }
     yield {name: some[:FEW_SOURCES] for name, some in whole.items()}
     yield {name: some[:1] for name, some in whole.items()}
@@ -304,7 +304,7 @@ def _describe_pairs(
 
 
 def _select_tiny_tasks(dataset: str, tasks: list[str]) -> list[str]:
-    (tiny,) = (known.tiny for known in PACKAGE if known.name == dataset)
+    (tiny,) = (known.tiny for known in PACKAGE_DATASETS if known.name == dataset)
     return [task for task in tasks if tiny is not None and task in tiny.sizes]
 
 
@@ -374,7 +374,7 @@ def _describe_purpose(written: WrittenStudy, request: StudyRequest) -> str:
 def find_release() -> Path | None:
     """Return the first folder of ``RELEASES`` with both FETA datasets, or None."""
     for folder in RELEASES:
-        if all(_has_release(Path(folder), dataset) for dataset in PACKAGE):
+        if all(_has_release(Path(folder), dataset) for dataset in PACKAGE_DATASETS):
             return Path(folder)
     return None
 

@@ -22,8 +22,8 @@ from tasktransfer.errors import ConfigError, DataError, escape_line, print_note
 from tasktransfer.files import json_text
 
 if TYPE_CHECKING:
-    from tasktransfer.datasets.declared.check import Checked
-    from tasktransfer.datasets.declared.lengths import Lengths
+    from tasktransfer.datasets.declared.check import CheckResult
+    from tasktransfer.datasets.declared.lengths import DialogueLengths
 
 SKIP_MISSING = (
     "skip rows and turns without a label (missing: skip) instead of reporting them as errors"
@@ -70,7 +70,7 @@ def check_data_files(args: argparse.Namespace) -> None:
     print("No problem was found.", file=sys.stderr)
 
 
-def _refuse_problems(checked: Checked) -> None:
+def _refuse_problems(checked: CheckResult) -> None:
     """Raise DataError if the files have problems."""
     lines = [*map(escape_line, checked.problems)]
     if any("set missing: skip" in line for line in lines):
@@ -79,7 +79,7 @@ def _refuse_problems(checked: Checked) -> None:
         raise DataError("\n".join(lines))
 
 
-def _as_json(checked: Checked) -> dict[str, Any]:
+def _as_json(checked: CheckResult) -> dict[str, Any]:
     """Return declaration, notes, problems and an example dialogue as plain data."""
     import yaml
 
@@ -209,7 +209,7 @@ def create_study(args: argparse.Namespace) -> None:
 
 def _read_dataset(
     args: argparse.Namespace,
-) -> tuple[str, dict[str, Any], list[str], Lengths]:
+) -> tuple[str, dict[str, Any], list[str], DialogueLengths]:
     """Return name, declaration, notes and lengths of the dataset of a new study.
 
     Raises:

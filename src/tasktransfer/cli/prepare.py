@@ -73,9 +73,9 @@ def add_commands(commands: Any) -> None:
 
 def generate_tiny_world(args: argparse.Namespace) -> None:
     """Generate the tiny world: small synthetic versions of the datasets."""
-    from tasktransfer.datasets.tiny_world import generate
+    from tasktransfer.datasets.tiny_world import generate_releases
 
-    generate(args.out, seed=args.seed, dialogues=args.dialogues)
+    generate_releases(args.out, seed=args.seed, dialogues=args.dialogues)
 
 
 @contextmanager
@@ -111,7 +111,7 @@ def _lock_folder(
 
 def prepare_dataset(args: argparse.Namespace) -> None:
     """Read, check and cache the instances of one dataset."""
-    from tasktransfer.data.cache import MAKER, MANIFEST, prepare
+    from tasktransfer.data.cache import MAKER, MANIFEST, cache_dataset
     from tasktransfer.datasets import DATASETS
     from tasktransfer.datasets.tiny_world import PARTS
 
@@ -140,21 +140,23 @@ def prepare_dataset(args: argparse.Namespace) -> None:
         if needed:
             if not args.tiny_world:
                 _generate_part(study, dataset)
-            for line in prepare(dataset, source, few_sample, args.out).told:
+            for line in cache_dataset(dataset, source, few_sample, args.out).told:
                 print(escape_line(f"{dataset}: {line}"), file=sys.stderr)
 
 
 def _generate_part(study: Study, dataset: str) -> None:
     """Generate a dataset of the tiny world that has a folder of its own, unless it exists."""
     from tasktransfer.datasets import DATASETS
-    from tasktransfer.datasets.tiny_world import MAKER, generate_part
+    from tasktransfer.datasets.tiny_world import MAKER, generate_release
     from tasktransfer.results.revisions import get_own_tiny_version, is_generated
 
     if not is_generated(study.config, dataset) or not get_own_tiny_version(dataset):
         return
     folder, made_from = Path(study.tiny_part(dataset)), study.config.data.tiny_world
     if MAKER.read_object(folder) is None:
-        generate_part(DATASETS[dataset], folder, seed=made_from.seed, dialogues=made_from.dialogues)
+        generate_release(
+            DATASETS[dataset], folder, seed=made_from.seed, dialogues=made_from.dialogues
+        )
 
 
 def print_data_statistics(args: argparse.Namespace) -> None:
@@ -256,10 +258,10 @@ def encode_dataset_for_model(args: argparse.Namespace) -> None:
     from tasktransfer.encoding import ENCODING_VERSION
     from tasktransfer.encoding.encode import (
         MAKER,
-        describe_inputs,
+        build_identity,
         encode_dataset,
-        list_warnings,
-        select_cards,
+        list_truncation_warnings,
+        select_answerable_tasks,
     )
     from tasktransfer.encoding.encoded import read_manifest as read_encoded
     from tasktransfer.jobs.inputs import get_cache
@@ -277,9 +279,9 @@ def encode_dataset_for_model(args: argparse.Namespace) -> None:
     def is_up_to_date() -> bool:
         noted = MAKER.read_object(args.out) or {}
         cached = read_manifest(instances)
-        of = describe_inputs(cached, spec.identity, study.fidelity)
+        of = build_identity(cached, spec.identity, study.fidelity)
         same = {"encoding": ENCODING_VERSION, **of}.items()
-        wanted = {card.name for card in select_cards(data.name, tasks, model.family)}
+        wanted = {card.name for card in select_answerable_tasks(data.name, tasks, model.family)}
         return noted.items() >= same and wanted <= noted["max_answer_tokens"].keys()
 
     with _lock_folder(args.out, named, MAKER, MAKER.file, is_up_to_date) as needed:
@@ -304,14 +306,14 @@ def encode_dataset_for_model(args: argparse.Namespace) -> None:
                 if model.second
                 else None,
             )
-            for line in list_warnings(read_encoded(args.out)):
+            for line in list_truncation_warnings(read_encoded(args.out)):
                 print(f"{model.name} {line}", file=sys.stderr)
 
 
 def _prepare_datasets(study: Study) -> list[Path]:
     """Return the folders of the datasets' cached instances; write those that are missing."""
-    from tasktransfer.data.cache import prepare
-    from tasktransfer.datasets.tiny_world import generate
+    from tasktransfer.data.cache import cache_dataset
+    from tasktransfer.datasets.tiny_world import generate_releases
     from tasktransfer.results.revisions import is_generated
 
     folders = [Path(study.instances(dataset)) for dataset in study.config.dataset_names]
@@ -321,7 +323,9 @@ def _prepare_datasets(study: Study) -> list[Path]:
             continue
         if is_generated(study.config, dataset) and not Path(study.tiny_world).exists():
             made_from = data.tiny_world
-            generate(Path(study.tiny_world), seed=made_from.seed, dialogues=made_from.dialogues)
+            generate_releases(
+                Path(study.tiny_world), seed=made_from.seed, dialogues=made_from.dialogues
+            )
         _generate_part(study, dataset)
-        prepare(dataset, study.get_release(dataset), data.few_sample, folder)
+        cache_dataset(dataset, study.get_release(dataset), data.few_sample, folder)
     return folders

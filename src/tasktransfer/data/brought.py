@@ -1,8 +1,8 @@
 """Files with the answers of a user's own system: one JSON object per item of a study.
 
 A rater's line is ``{"set": ..., "item": ..., "value": number}``, a replier's line is
-``{"item": ..., "reply": text}``. Other keys are ignored, so the lines of `tasktransfer items` can
-be extended by an answer.
+``{"item": ..., "reply": text}``. Other keys are ignored, so an answer can be added to each line
+that `tasktransfer items` writes.
 """
 
 from __future__ import annotations
@@ -18,43 +18,44 @@ from tasktransfer.files.data_files import read_json_lines
 from tasktransfer.files.fields import Location, Table, find_nearest, get_member, get_text
 from tasktransfer.tasks.card import Instance
 
-ITEMS = "`tasktransfer items` lists them"
+ITEMS_REMEDY = "List the items with `tasktransfer items`"
 Answer = TypeVar("Answer")
 
 
 def read_ratings(file: Path, instances: Sequence[Instance]) -> list[float]:
-    """Return the rating of each instance, in their order.
+    """Return the rating of each instance, in the order of the instances.
 
     Raises:
-        DataError: as ``_read_answers``; or a rating is not a finite number, or an item belongs to
-            another set.
+        DataError: the file cannot be read, an item is unknown, repeated or missing, a rating is
+            not a finite number, or an item belongs to another set.
     """
     return _read_answers(file, instances, _read_value)
 
 
 def read_replies(file: Path, instances: Sequence[Instance]) -> list[str]:
-    """Return the reply to each instance, in their order. A reply may be empty.
+    """Return the reply to each instance, in the order of the instances. A reply may be empty.
 
     Raises:
-        DataError: as ``_read_answers``; or a reply is not a text.
+        DataError: the file cannot be read, an item is unknown, repeated or missing, or a reply is
+            not a text.
     """
 
-    def read(row: Table, item: str, location: Location) -> str:
+    def read_reply(row: Table, item: str, location: Location) -> str:
         return get_text(row, "reply", location).strip()
 
-    return _read_answers(file, instances, read)
+    return _read_answers(file, instances, read_reply)
 
 
-def get_set(item: str) -> str:
-    """Return the rated set of an item."""
+def get_rated_set_name(item: str) -> str:
+    """Return the name of an item's rated set: ``Market_Tiny`` for the item ``Market_Tiny-7``."""
     return item.rpartition("-")[0]
 
 
 def _read_value(row: Table, item: str, location: Location) -> float:
     rated = get_text(row, "set", location)
-    if rated != get_set(item):
-        problem = f"found {rated!r:.60}, but {item} is an item of {get_set(item)}"
-        raise location.at("set").error(problem, "correct it")
+    if rated != get_rated_set_name(item):
+        problem = f"found {rated!r:.60}, but {item} is an item of {get_rated_set_name(item)}"
+        raise location.at("set").error(problem, "correct the set or the item")
     value = get_member(row, "value", location)
     if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
         problem = f"found {value!r:.60}, expected a finite number"
@@ -65,7 +66,7 @@ def _read_value(row: Table, item: str, location: Location) -> float:
 def _read_answers(
     file: Path, instances: Sequence[Instance], read: Callable[[Table, str, Location], Answer]
 ) -> list[Answer]:
-    """Return the answer to each instance, in their order.
+    """Return the answer to each instance, in the order of the instances.
 
     Raises:
         DataError: the file cannot be read, an item is unknown or has two lines, or items are
@@ -78,8 +79,12 @@ def _read_answers(
         item = get_text(row, "item", location)
         if item not in known:
             nearest = find_nearest(item, known)
-            problem = f"{item!r:.60} is not an item of the study (the nearest is {nearest})"
-            raise location.at("item").error(problem, f"remove the line, or correct it. {ITEMS}")
+            problem = (
+                f"{item!r:.60} is not an item of the study (the most similar item is {nearest})"
+            )
+            raise location.at("item").error(
+                problem, f"remove the line, or correct it. {ITEMS_REMEDY}"
+            )
         if item in answers:
             problem = f"{item!r} is in line {lines[item]} too"
             raise location.at("item").error(problem, "remove one of the two lines")
@@ -88,6 +93,6 @@ def _read_answers(
     if missing:
         raise DataError(
             f"{file}: {len(missing):,} of {format_quantity(len(known), 'item')} have no "
-            f"answer, first {missing[0]!r}. Add a line for each. {ITEMS}."
+            f"answer, the first of them {missing[0]!r}. Add a line for each. {ITEMS_REMEDY}."
         )
     return [answers[instance.id] for instance in instances]

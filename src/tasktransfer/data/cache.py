@@ -82,7 +82,7 @@ class Manifest:
     told: list[str] = field(default_factory=list)
 
 
-def prepare(
+def cache_dataset(
     dataset: str, source_path: Path | str, few_sample: bool, out_folder: Path | str
 ) -> Manifest:
     """Read, check and cache all tasks and splits of a dataset, and return the manifest.
@@ -99,21 +99,19 @@ def prepare(
 
 
 def write_release(folder: Path, dataset: Dataset, release: Release, few_sample: bool) -> Manifest:
-    """Write all files of a cache into ``folder``, the manifest last."""
+    """Write a release as a cache into ``folder``, the manifest last, and return the manifest."""
     counts: dict[str, dict[str, Counts]] = {}
     for task in show_progress(release.tasks, f"reading {dataset.name}"):
         counts[task] = {}
         for split in SPLITS:
-            file, instances = (
-                folder / name_instance_file(task, split),
-                _Counted(dataset, task, split),
-            )
-            read = instances.count_instances(release)
+            file = folder / name_instance_file(task, split)
+            checker = _InstanceChecker(dataset, task, split)
+            instances = checker.iterate_checked_instances(release)
             if release.query is None:
-                write_instances(file, list(read))
+                write_instances(file, list(instances))
             else:
-                write_instances(file, read, release.query[task])
-            counts[task][split] = instances.counts
+                write_instances(file, instances, release.query[task])
+            counts[task][split] = checker.counts
     _write_stream(folder / DIALOGUES, DIALOGUE_SCHEMA, (turn._asdict() for turn in release.turns))
     files = [name_instance_file(task, split) for task in counts for split in SPLITS] + [DIALOGUES]
     manifest = Manifest(
@@ -133,10 +131,10 @@ def write_release(folder: Path, dataset: Dataset, release: Release, few_sample: 
     return manifest
 
 
-class _Counted:
-    """Checks and counts the instances of a task on a split while they are read.
+class _InstanceChecker:
+    """Check and count of a task's instances on a split while they are read.
 
-    Instances that do not fit the card are reported here instead of failing in a training run.
+    Instances that do not fit the card raise an error here instead of in a training run.
     """
 
     def __init__(self, dataset: Dataset, task: str, split: str) -> None:
@@ -147,15 +145,14 @@ class _Counted:
     def counts(self) -> Counts:
         return Counts(self._samples, len(self._dialogues))
 
-    def count_instances(self, release: Release) -> Iterator[Instance]:
+    def iterate_checked_instances(self, release: Release) -> Iterator[Instance]:
         card = self._card
         for instance in release.instances(card.name, self._split):
             problem = find_instance_problem(card, instance)
             if problem:
                 raise DataError(
-                    f"{release.location}: {card.name}, {self._split}, instance "
-                    f"{instance.id!r}: {problem}. Fix the release, or the reader or card of "
-                    f"{card.dataset}."
+                    f"{release.location}, {card.name}, {self._split}, instance {instance.id!r}: "
+                    f"{problem} Fix the release, or the reader or card of {card.dataset}."
                 )
             self._samples += 1
             self._dialogues.add(instance.dialogue_id)
@@ -223,7 +220,7 @@ def read_manifest(folder: Path | str) -> Manifest:
 
 
 def read_instances(folder: Path | str, task: str, split: str) -> list[Instance]:
-    """Return the cached instances of ``task`` on ``split``, as read from the release.
+    """Return the cached instances of ``task`` on ``split``, in the order of the release.
 
     Raises:
         DataError: the task or split is absent, a file is damaged, or the split has no instances, so
@@ -239,7 +236,7 @@ def read_instances(folder: Path | str, task: str, split: str) -> list[Instance]:
     if expected == 0:
         raise DataError(
             f"{folder}: The {split} split of this release of {manifest.dataset} has no "
-            f"instance of {task}. Remove the task from the study."
+            f"instances of {task}. Remove the task from the study."
         )
     file = Path(folder) / name_instance_file(task, split)
     rows = read_checked_table(folder, manifest, file.name).to_pylist()
@@ -252,15 +249,16 @@ def read_instances(folder: Path | str, task: str, split: str) -> list[Instance]:
         return [_make_instance(row) for row in rows]
     except (KeyError, TypeError) as error:
         raise DataError(
-            f"{file}: The file is damaged (column {error}). {_describe_remedy(folder)}."
+            f"{file}: The file is damaged, because the column {error} is missing or not valid. "
+            f"{_describe_remedy(folder)}."
         ) from error
 
 
 def read_checked_table(folder: Path | str, manifest: Manifest, name: str) -> pa.Table:
-    """Return a table of a cache.
+    """Return a table of a cache after its checksum has been verified.
 
     Raises:
-        DataError: as ``read_table``, or its checksum differs from the manifest.
+        DataError: the file is absent or damaged, or its checksum differs from the manifest.
     """
     file = Path(folder) / name
     table, recorded = read_table(file), manifest.sha256.get(name)

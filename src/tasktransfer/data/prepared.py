@@ -1,8 +1,8 @@
 """Paths of prepared data in a results folder, and whether its dialogues are generated.
 
 A release's metadata says whether its dialogues are generated. The prepared data repeats this for
-each dataset, and all later steps read it there. This module uses the standard library only, since
-each start needs these paths.
+each dataset, and all later steps read it there. This module uses the standard library only, because
+every start of the program needs these paths.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def name_instances_folder(
     return f"{results}/data/instances/{dataset}-{compute_digest(revision)[:12]}-{sample}"
 
 
-def require_prepared(instances: Path, config_file: str) -> Path:
-    """Return the folder of a dataset's cached instances.
+def require_prepared_instances(instances: Path, config_file: str) -> Path:
+    """Return the folder of a dataset's cached instances if it is complete.
 
     Raises:
-        DataError: the dataset is not prepared yet; the message has the command that prepares it.
+        DataError: the dataset is not prepared yet. The message has the command that prepares it.
     """
     manifest = instances / "manifest.json"
     if not manifest.exists():
@@ -41,9 +41,9 @@ def require_prepared(instances: Path, config_file: str) -> Path:
 
 
 def find_instances_folder(encoded: Path) -> Path:
-    """Return the folder of the instances from which token ids were encoded."""
-    of_instances = encoded.absolute().parent
-    return of_instances.parent.parent / "instances" / of_instances.name
+    """Return the folder of the instances from which the token ids in ``encoded`` were computed."""
+    dataset_folder = encoded.absolute().parent
+    return dataset_folder.parent.parent / "instances" / dataset_folder.name
 
 
 def has_generated_dialogues(instances: Path) -> bool | None:

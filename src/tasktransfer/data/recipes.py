@@ -13,7 +13,7 @@ from typing import Any
 
 from tasktransfer.core.samples import SAMPLED
 from tasktransfer.data.cache import read_instances
-from tasktransfer.data.permuted import derive_permuted_answers
+from tasktransfer.data.permuted import derive_permuted_instances
 from tasktransfer.data.samples import derive_sampled_dialogues
 from tasktransfer.errors import ConfigError
 from tasktransfer.tasks.card import SPLITS, Instance
@@ -33,14 +33,15 @@ class Ingredients:
     """Inputs of a recipe, in the order of ``Data.uses``.
 
     Args:
-        caches: folders of prepared instances: of the data that it uses, otherwise of the release.
+        caches: folders of prepared instances, one per data set that the recipe uses. If it uses
+            none, the folder of the release.
         rank: one ranking function per fit.
         checkpoints: folders of trained models.
         tasks: tasks to derive.
         settings: settings of the recipe.
         judges: one function per trained model.
-        report: task or another key → name → number. The recipe fills it; its numbers become the
-            measures of the record.
+        report: task or another key → name → number. The recipe fills it, and its numbers become
+            the measures of the record.
     """
 
     caches: tuple[Path, ...]
@@ -56,7 +57,7 @@ Recipe = Callable[[Ingredients], Mapping[Split, list[Instance]]]
 
 
 def prepend_labels(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """Prepend the labels that a fit ranks highest to the context, best first.
+    """Return instances whose context begins with the labels that a fit ranks highest, best first.
 
     This is Prepend-k (Rashkin et al., section 4). Settings: ``k``, the number of labels; ``task``,
     the task of the fit.
@@ -76,7 +77,7 @@ def prepend_labels(ingredients: Ingredients) -> dict[Split, list[Instance]]:
 
 
 def _add_prefix(instance: Instance, words: str) -> Instance:
-    """Return an instance with words before its context and shifted offsets."""
+    """Return an instance with ``words`` before its context, and its offsets shifted accordingly."""
     shift = len(words) + 1
     return replace(
         instance,
@@ -88,7 +89,7 @@ def _add_prefix(instance: Instance, words: str) -> Instance:
 
 RECIPES: dict[str, Recipe] = {
     "prepend_labels": prepend_labels,
-    "permuted_answers": derive_permuted_answers,
+    "permuted_answers": derive_permuted_instances,
     SAMPLED: derive_sampled_dialogues,
 }
 

@@ -1,4 +1,4 @@
-"""Sizes of the prepared data as plain rows, for Table 1, Figure 6 and shared dialogues."""
+"""Sizes of the prepared data as plain rows: Table 1, Figure 6 and dialogues that tasks share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OVERLAP_COLUMNS = ("dataset", "source", "target", "shared", "of", "few_sample")
 """Columns of tables that may be empty: for a dataset without turns, or with a single task."""
 
 
-def split_statistics(folders: Iterable[Path | str]) -> list[StatsRow]:
+def count_instances_by_split(folders: Iterable[Path | str]) -> list[StatsRow]:
     """Return the counts of Table 1: one row per dataset, task and split of the cache folders.
 
     Keys: dataset, task, short, kind, split, samples (instances), dialogues (with at least one
@@ -37,7 +37,7 @@ def split_statistics(folders: Iterable[Path | str]) -> list[StatsRow]:
 
 
 def tabulate_tasks(rows: Iterable[StatsRow]) -> list[StatsRow]:
-    """Return ``split_statistics`` with one row per task and one column per split, as in Table 1."""
+    """Return Table 1 from ``count_instances_by_split``: a row per task, a column per split."""
     table: dict[tuple[str, str], StatsRow] = {}
     for row in rows:
         key = (str(row["dataset"]), str(row["task"]))
@@ -62,7 +62,7 @@ def compute_length_distributions(folders: Iterable[Path | str]) -> list[StatsRow
 
 
 def count_training_overlap(folders: Iterable[Path | str]) -> list[StatsRow]:
-    """Return the number of training dialogues that each two tasks of a dataset share.
+    """Return the number of training dialogues that each pair of tasks of a dataset shares.
 
     There is one row per ordered pair of tasks in the cache folders. Keys: dataset, source, target,
     shared (distinct dialogues with training instances of both), of (distinct dialogues with

@@ -5,19 +5,22 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-MOST_DAMAGED = 0.5
+MAX_DAMAGED_FRACTION = 0.5
 """Maximum fraction of the words that are dropped or repeated."""
 
 
 def sample_positions(count: int, most: float, chance: random.Random) -> list[int]:
-    """Return distinct positions below ``count``: at least one, at most the fraction ``most``."""
+    """Sample distinct positions from 0 to ``count`` - 1, in order.
+
+    At least one position is sampled, and at most the fraction ``most`` of all positions.
+    """
     return sorted(chance.sample(range(count), chance.randint(1, max(1, int(most * count)))))
 
 
 def drop_words(text: str, chance: random.Random) -> str:
-    """Return a text without up to half of its words."""
+    """Return a text from which up to half of the words are dropped at random."""
     words = text.split()
-    gone = sample_positions(len(words), MOST_DAMAGED, chance)
+    gone = sample_positions(len(words), MAX_DAMAGED_FRACTION, chance)
     return " ".join(word for index, word in enumerate(words) if index not in gone)
 
 
@@ -28,9 +31,9 @@ def shuffle_words(text: str, chance: random.Random) -> str:
 
 
 def repeat_words(text: str, chance: random.Random) -> str:
-    """Return a text with up to half of its words repeated."""
+    """Return a text in which up to half of the words are repeated, each once."""
     words = text.split()
-    twice = sample_positions(len(words), MOST_DAMAGED, chance)
+    twice = sample_positions(len(words), MAX_DAMAGED_FRACTION, chance)
     return " ".join(f"{word} {word}" if at in twice else word for at, word in enumerate(words))
 
 

@@ -18,21 +18,21 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.tasks.card import Task
 from tasktransfer.tasks.checks import find_card_problems
 
-PACKAGE: tuple[Dataset, ...] = (DAILYDIALOG, FRIENDS)
+PACKAGE_DATASETS: tuple[Dataset, ...] = (DAILYDIALOG, FRIENDS)
 """The datasets of the package."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 """Pattern of a dataset's name, which is part of file names."""
 
-DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in PACKAGE}
-"""Name → dataset: those of the package, those added in this process (``add``), and those that the
-current study declares (``declare``)."""
+DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in PACKAGE_DATASETS}
+"""Name → dataset: those of the package, those added in this process (``add_dataset``), and
+those that the current study declares (``replace_declared_datasets``)."""
 
-ALL_TASKS: tuple[Task, ...] = tuple(card for dataset in PACKAGE for card in dataset.cards)
+ALL_TASKS: tuple[Task, ...] = tuple(card for dataset in PACKAGE_DATASETS for card in dataset.cards)
 """The tasks of the package's datasets."""
 
 
-def add(dataset: Dataset) -> None:
+def add_dataset(dataset: Dataset) -> None:
     """Add a dataset from outside the package to ``DATASETS`` in this process.
 
     Adding the same object again has no effect.
@@ -45,19 +45,19 @@ def add(dataset: Dataset) -> None:
         return
     problems = list(find_dataset_problems(dataset, DATASETS.values()))
     if dataset.tiny is not None and not dataset.tiny.version:
-        problems.append("tiny: the tiny world's bytes are fixed by the package; leave it None")
+        problems.append("tiny: Generated releases are fixed by the package. Leave it None.")
     if problems:
         listed = "".join(f"\n  {problem}" for problem in problems)
-        raise ConfigError(f"The dataset {dataset.name!r} has errors:{listed}")
+        raise ConfigError(f"The dataset {dataset.name!r} has errors. Fix them:{listed}")
     DATASETS[dataset.name] = dataset
 
 
-def list_declared() -> tuple[Dataset, ...]:
+def list_declared_datasets() -> tuple[Dataset, ...]:
     """Return the datasets in ``DATASETS`` that a study declares."""
     return tuple(dataset for dataset in DATASETS.values() if dataset.has_own_files)
 
 
-def declare(datasets: Iterable[Dataset]) -> None:
+def replace_declared_datasets(datasets: Iterable[Dataset]) -> None:
     """Replace the declared datasets in ``DATASETS`` by those of another study.
 
     Two studies may give the same name to different files. Therefore each study keeps its own
@@ -66,38 +66,44 @@ def declare(datasets: Iterable[Dataset]) -> None:
     Raises:
         ConfigError: a dataset has the name of a dataset of the package or of a plugin.
     """
-    wanted, here = list(datasets), list_declared()
+    wanted, here = list(datasets), list_declared_datasets()
     if len(wanted) == len(here) and all(map(operator.is_, wanted, here)):
         return
     for dataset in here:
         del DATASETS[dataset.name]
     for dataset in wanted:
-        add(dataset)
+        add_dataset(dataset)
 
 
 def find_dataset_problems(dataset: Dataset, others: Iterable[Dataset] = ()) -> Iterator[str]:
-    """Yield the problems of a dataset, each as ``<field>: <problem>``.
+    """Yield the problems of a dataset, each as ``<field>: <sentences>``.
 
     Args:
         dataset: the dataset.
         others: other datasets, whose names it must not have.
     """
     if not NAME.fullmatch(dataset.name):
-        yield f"name: {dataset.name!r} is part of file names; use letters, digits, '_' and '-'"
+        yield (
+            f"name: {dataset.name!r} is not a valid name. Use letters, digits, '_' and '-', "
+            "because it is part of file names."
+        )
     if not dataset.cards:
-        yield "cards: none; give at least one task"
+        yield "cards: The dataset has no task. Give at least one."
     for field in ("name", "short"):
         yield from _find_duplicates(field, [getattr(card, field) for card in dataset.cards])
     for card in dataset.cards:
         if card.dataset != dataset.name:
-            yield f"{card.name}.dataset: {card.dataset!r}; write {dataset.name!r}"
+            yield (
+                f"{card.name}.dataset: {card.dataset!r} is not the name of the dataset. Write "
+                f"{dataset.name!r}."
+            )
         yield from (f"{card.name}.{problem}" for problem in find_card_problems(card))
     for task in dataset.sizes.keys() - dataset.tasks.keys():
-        yield f"sizes: {task!r} is not a task of the dataset; remove it"
+        yield f"sizes: {task!r} is not a task of the dataset. Remove it."
     # Ignoring case, because names are folders and some file systems ignore case.
     for other in others:
         if other.name.casefold() == dataset.name.casefold():
-            yield f"name: {other.name!r} is a dataset already; choose another name"
+            yield f"name: {other.name!r} is a dataset already. Choose another name."
 
 
 def get_card_digests(dataset: str) -> Mapping[str, str]:
@@ -105,16 +111,16 @@ def get_card_digests(dataset: str) -> Mapping[str, str]:
     return _resolve_dataset(dataset).card_digests
 
 
-def make_data(dataset: str, revision: str, settings: Mapping[str, Any] | None = None) -> Data:
-    """Return the node of a dataset's instances as read. Derived data is a ``replace`` of it."""
+def build_data_node(dataset: str, revision: str, settings: Mapping[str, Any] | None = None) -> Data:
+    """Return the node of a dataset's instances, as its reader reads them."""
     return Data(dataset, revision, settings or {}, cards=get_card_digests(dataset))
 
 
-def get_recipe(dataset: str, tasks: Iterable[str], family: Family) -> int:
-    """Return the recipe of a training run: the latest of its family's and of its tasks' recipes."""
+def get_recipe_version(dataset: str, tasks: Iterable[str], family: Family) -> int:
+    """Return the recipe version of a training run: the latest of its family's and its tasks'."""
     cards = [DATASETS[dataset].tasks[task] for task in tasks]
-    of_tasks = [card.recipes[family] for card in cards if family in card.recipes]
-    return max([FAMILY_RECIPES.get(family, RECIPE_VERSION), *of_tasks])
+    task_versions = [card.recipes[family] for card in cards if family in card.recipes]
+    return max([FAMILY_RECIPES.get(family, RECIPE_VERSION), *task_versions])
 
 
 def resolve_task(dataset: str, name: str) -> tuple[str, str]:
@@ -122,14 +128,14 @@ def resolve_task(dataset: str, name: str) -> tuple[str, str]:
 
     ``task`` is a task of the dataset itself, and ``Dataset/task`` of another one.
     """
-    home, _, task = name.rpartition("/")
-    return home or dataset, task
+    other, _, task = name.rpartition("/")
+    return other or dataset, task
 
 
-def as_seen_from(dataset: str, task: tuple[str, str]) -> str:
+def shorten_task_name(dataset: str, task: tuple[str, str]) -> str:
     """Return the name of a task relative to a dataset: the inverse of ``resolve_task``."""
-    home, name = task
-    return name if home == dataset else f"{home}/{name}"
+    owner, name = task
+    return name if owner == dataset else f"{owner}/{name}"
 
 
 def get_task(dataset: str, name: str) -> Task:
@@ -147,14 +153,14 @@ def get_task(dataset: str, name: str) -> Task:
     tasks = _resolve_dataset(dataset).tasks
     if name not in tasks:
         raise ConfigError(
-            f"{dataset} has no task {name!r}{_format_task_hint(dataset, name)}. Choose one of "
+            f"{dataset} has no task {name!r}.{_format_task_hint(dataset, name)} Choose one of "
             f"{', '.join(tasks)}."
         )
     return tasks[name]
 
 
 def find_task(dataset: str, name: str) -> Task | None:
-    """Return the card of a task; None if the dataset or task is unknown, as in old records."""
+    """Return the card of a task, or None if the dataset or task is unknown, as in old records."""
     dataset, name = resolve_task(dataset, name)
     return DATASETS[dataset].tasks.get(name) if dataset in DATASETS else None
 
@@ -162,7 +168,7 @@ def find_task(dataset: str, name: str) -> Task | None:
 def _resolve_dataset(name: str) -> Dataset:
     if name not in DATASETS:
         raise ConfigError(
-            f"{name!r} is not a dataset{_propose_name(name, DATASETS)}. Choose one of "
+            f"{name!r} is not a dataset.{_propose_name(name, DATASETS)} Choose one of "
             f"{', '.join(DATASETS)}."
         )
     return DATASETS[name]
@@ -171,22 +177,22 @@ def _resolve_dataset(name: str) -> Dataset:
 def _find_duplicates(field: str, names: list[str]) -> Iterator[str]:
     folded = [name.casefold() for name in names]
     for name in sorted({name for name in names if folded.count(name.casefold()) > 1}):
-        yield f"cards: duplicate {field} {name!r}; give each task its own"
+        yield f"cards: The {field} {name!r} is repeated. Give each task its own {field}."
 
 
 def _format_task_hint(dataset: str, name: str) -> str:
     tasks = DATASETS[dataset].tasks
     for card in tasks.values():
         if card.short.casefold() == name.casefold():
-            return f": {card.short} is short for {card.name!r}, write that"
+            return f" Write {card.name!r} instead of its short name."
     for other in DATASETS.values():
         if name in other.tasks:
-            return f": it is a task of {other.name}, and studies never mix datasets"
+            return f" It is a task of {other.name}."
     return _propose_name(name, tasks)
 
 
 def _propose_name(name: str, names: Iterable[str]) -> str:
-    # Ignores case, because "friends" and "meld_emotion_recognition" are likely mistakes.
-    by_casefold = {each.casefold(): each for each in names}
+    # Case is ignored, because "friends" and "meld_emotion_recognition" are likely mistakes.
+    by_casefold = {valid.casefold(): valid for valid in names}
     near = get_close_matches(name.casefold(), by_casefold, n=1)
-    return f", did you mean {by_casefold[near[0]]!r}?" if near else ""
+    return f" Did you mean {by_casefold[near[0]]!r}?" if near else ""

@@ -49,14 +49,15 @@ class Release:
         dialogues: split → number of dialogues, annotated or not.
         instances: function from (task, split) to the instances, always in the same order. Raises
             DataError for data that cannot be read.
-        turns: all turns of all dialogues. Empty if the release has no dialogues in this sense; then
-            no lengths are counted.
+        turns: all turns of all dialogues. Empty if the release has no dialogues, so that no lengths
+            are counted.
         synthetic: whether the dialogues are generated, according to the release itself.
         source_kind: folder or zip.
         told: notes for the user, one per line, such as dialogues in two splits. Complete after all
             instances are read.
-        query: task → fields of its queries, identical for all its instances, which are then written
-            while they are read. None if all instances of a split are read before.
+        query: task → fields of its queries, which are identical for all its instances. The
+            instances are then written while they are read. None if all instances of a split are
+            read first.
         places: function from (task, split) to the file and line of each instance, in the order of
             ``instances``. None if the reader does not know them.
     """
@@ -75,10 +76,10 @@ class Release:
 
 
 def describe_missing_splits(task: str, splits: tuple[str, ...] | None, few_sample: bool) -> str:
-    """Return the message for splits of a task without instances; None for the whole task."""
+    """Return the message for a task without instances in some splits, or in all (None)."""
     if splits is None:
-        return f"this release does not annotate {task!r}"
-    return f"no instance of {task!r} in the {' and '.join(splits)} split"
+        return f"the release does not annotate {task!r}"
+    return f"the release has no instances of {task!r} in the {' and '.join(splits)} split"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,18 +129,18 @@ class TaskSize:
     tokens: int
     sequences: int = 1
 
-    def instances(self, split: str) -> int:
+    def get_count(self, split: str) -> int:
         """Return the number of instances of a split."""
         return {"train": self.train, "dev": self.dev, "test": self.test}[split]
 
 
-ASSUMED = TaskSize(train=10_000, dev=1_000, test=2_000, tokens=256)
-"""Size of a task without a known size. It is rather large, since a batch system ends jobs that
+ASSUMED_SIZE = TaskSize(train=10_000, dev=1_000, test=2_000, tokens=256)
+"""Size of a task without a known size. It is rather large, because a batch system ends jobs that
 exceed their requested time."""
 
 
 class TinySize(NamedTuple):
-    """Size of a task in the tiny world: instances per dialogue and tokens per instance."""
+    """Size of a task in generated data: instances per dialogue and tokens per instance."""
 
     instances: float
     tokens: int
@@ -157,7 +158,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class TinyPart:
-    """A dataset's part of the generated tiny world (``datasets.tiny_world``).
+    """The generator of a small synthetic release of a dataset (``datasets.tiny_world``).
 
     Args:
         write: function from (folder, seed, dialogues) that writes the release under the folder.
@@ -165,8 +166,8 @@ class TinyPart:
         shares: whether few-sample → split → fraction of the dialogues.
         helpful: transfers with a positive score delta.
         unrelated: transfers without a positive score delta.
-        version: version of a part that has its own folder and leaves the common world unchanged.
-            Empty for a part of the common world.
+        version: version of a generator that has its own folder and leaves the common generated
+            data unchanged. Empty for a generator of the common data.
     """
 
     write: Callable[[Path, int, int], None]
@@ -185,13 +186,13 @@ class Dataset:
         name: name in configs and paths.
         cards: task cards, in the order of tables.
         reader: reader of its releases.
-        sizes: task → its size. Other tasks are forecast as ``ASSUMED``.
+        sizes: task → its size. Other tasks are forecast with ``ASSUMED_SIZE``.
         sizes_from: origin of the sizes, as ``plan`` prints it.
         few_sample_share: fraction of the train and dev instances in the few-sample setting. 1 if it
             has no such setting.
-        tiny: its part of the tiny world. None if it has none.
+        tiny: generator of a small synthetic release. None if there is none.
         has_own_files: whether its reader knows the paths of its files (``declared``), independent
-            of the config's ``data.release`` and of the tiny world.
+            of the config's ``data.release`` and of generated data.
         told: notes for the user before anything is run, one per line.
         declaration: declaration that it was built from. None for a dataset of the package.
     """
@@ -217,19 +218,21 @@ class Dataset:
         """Task name → digest of its card, as in the identity of nodes that read the task."""
         return {card.name: compute_card_digest(card) for card in self.cards}
 
-    def size(self, task: str) -> TaskSize:
-        """Return the size of a task; ``ASSUMED`` if it is unknown."""
-        return self.sizes.get(task, ASSUMED)
+    def get_size(self, task: str) -> TaskSize:
+        """Return the size of a task, or ``ASSUMED_SIZE`` if it is unknown."""
+        return self.sizes.get(task, ASSUMED_SIZE)
 
-    def instances(self, task: str, split: str, *, few_sample: bool) -> int:
+    def count_instances(self, task: str, split: str, *, few_sample: bool) -> int:
         """Return the number of instances of a split, according to ``sizes``."""
-        count = self.size(task).instances(split)
+        count = self.get_size(task).get_count(split)
         if few_sample or split == "test" or task not in self.sizes:
             return count
         return round(count / self.few_sample_share)
 
-    def tiny_instances(self, task: str, split: str, dialogues: int, *, few_sample: bool) -> int:
-        """Return the number of instances of a split in a tiny world; 0 if it has no such part."""
+    def count_tiny_instances(
+        self, task: str, split: str, dialogues: int, *, few_sample: bool
+    ) -> int:
+        """Return the number of instances of a split in generated data, 0 if the task has none."""
         if self.tiny is None or task not in self.tiny.sizes:
             return 0
         share = self.tiny.shares[few_sample][split]

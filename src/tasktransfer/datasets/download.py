@@ -1,9 +1,9 @@
 """Download published archives from their authors' addresses, and convert them if needed.
 
 An interrupted download resumes. It is checked, and gets its name only when it is complete. An
-archive has a known SHA-256, or its first download records one, which later downloads must have. A
-reader that expects other files than the archive holds gets them by conversion: each corpus module
-brings its own. Standard library only.
+archive has a known SHA-256, or its first download records one, which later downloads must have.
+If a reader expects other files than the archive contains, a function of the corpus converts them.
+This module uses the standard library only.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from tasktransfer.files.locks import lock_path
 from tasktransfer.files.progress import StatusLine
 
 MAX_BYTES = 2**30
-"""Most bytes of an archive; the larger official one has 0.02 GB."""
-SECONDS = 60.0
-"""Longest wait for the next bytes."""
+"""Maximum size of an archive. The largest official one has 0.02 GB."""
+TIMEOUT_SECONDS = 60.0
+"""Maximum wait for the next bytes."""
 CHUNK_BYTES = 2**18
 CHECKSUMS = "SHA256SUMS"
 """File of the folder that records checksums, in the format of ``sha256sum``."""
@@ -68,7 +68,7 @@ class Conversion:
     Attributes:
         archive: the archive.
         folder: name of the folder of the files.
-        version: version of ``write``; increase it when ``write`` writes other files.
+        version: version of ``write``. Increase it when ``write`` writes other files.
         write: function that writes an archive's files into an empty folder, and returns notes.
     """
 
@@ -78,47 +78,49 @@ class Conversion:
     write: Callable[[Path, Path], tuple[str, ...]]
 
 
-CONVERTED = Maker("folder that data fetch writes", "fetched.json", "archive_sha256")
+CONVERSION_MAKER = Maker("folder that data fetch writes", "fetched.json", "archive_sha256")
 
 
 def fetch_converted(
     conversion: Conversion, folder: Path, mirror: str | None = None
 ) -> tuple[str, ...] | None:
-    """Download an archive and write the files that its reader expects, completely or not at all.
+    """Download an archive, and write the files that its reader expects into a new folder.
 
     Returns:
-        Notes for the user. None if the files are there already.
+        Notes for the user. None if the files exist already.
 
     Raises:
-        DataError: as in ``download``; the archive has other contents than expected; or the folder
-            of the files exists and was not written by this function, or was changed since.
+        DataError: the archive cannot be downloaded, has unexpected contents or a wrong checksum, or
+            the folder exists and was not written by this function, or was changed since.
     """
     target = folder / conversion.folder
     with lock_path(target, lambda line: print(line, file=sys.stderr, flush=True)):
-        if (manifest := CONVERTED.read_object(target)) is not None:
-            _refuse_changes(target, manifest, conversion)
+        if (manifest := CONVERSION_MAKER.read_object(target)) is not None:
+            _check_unchanged(target, manifest, conversion)
             return None
         remove_partial_folders(target)
-        with replace_folder(target, CONVERTED) as fresh:
-            download(conversion.archive, folder, mirror)
+        with replace_folder(target, CONVERSION_MAKER) as fresh:
+            download_archive(conversion.archive, folder, mirror)
             path = folder / conversion.archive.name
             notes = conversion.write(path, fresh)
             files = sorted(file for file in fresh.rglob("*") if file.is_file())
             manifest = {
                 "archive": conversion.archive.name,
-                CONVERTED.key: compute_sha256(path),
+                CONVERSION_MAKER.key: compute_sha256(path),
                 "conversion": conversion.version,
                 "files": {
                     file.relative_to(fresh).as_posix(): compute_sha256(file) for file in files
                 },
                 "notes": notes,
             }
-            (fresh / CONVERTED.file).write_text(json.dumps(manifest, indent=1) + "\n", "utf-8")
+            (fresh / CONVERSION_MAKER.file).write_text(
+                json.dumps(manifest, indent=1) + "\n", "utf-8"
+            )
     return notes
 
 
-def _refuse_changes(target: Path, manifest: Mapping[str, Any], conversion: Conversion) -> None:
-    """Raise DataError unless a folder holds the files that were written, in this version."""
+def _check_unchanged(target: Path, manifest: Mapping[str, Any], conversion: Conversion) -> None:
+    """Raise DataError unless a folder contains the unchanged files of this version."""
     files = manifest.get("files")
     remedy = f"Remove {target} and run the command again"
     if manifest.get("conversion") != conversion.version or not isinstance(files, dict):
@@ -132,23 +134,25 @@ def _refuse_changes(target: Path, manifest: Mapping[str, Any], conversion: Conve
             raise DataError(f"{file}: The file {state}. {remedy}.")
 
 
-def download(archive: Archive, folder: Path, mirror: str | None = None) -> bool:
-    """Download an archive into a folder and check it; return whether it had to be downloaded.
+def download_archive(archive: Archive, folder: Path, mirror: str | None = None) -> bool:
+    """Download an archive into a folder and check it.
 
-    A download that was interrupted resumes. The archive appears under its name only when it is
-    complete and sound.
+    An interrupted download resumes. The archive gets its name only when it is complete and valid.
 
     Args:
-        mirror: address of a folder that holds the archives by name; None for the authors' own.
+        mirror: address of a folder with the archives by name. None for the authors' address.
+
+    Returns:
+        Whether the archive was downloaded. False if it existed already.
 
     Raises:
-        DataError: the address cannot be reached, what arrives is not the archive, or its checksum
-            is another than expected; names the address and the remedy.
+        DataError: the address cannot be reached, the response is not the archive, or its checksum
+            is wrong. The message names the address.
     """
     path = folder / archive.name
     expected = archive.sha256 or read_checksums(folder).get(archive.name)
     if path.is_file():
-        _compare(path, archive, expected)
+        _check_checksum(path, archive, expected)
         return False
     address = archive.address if mirror is None else f"{mirror.rstrip('/')}/{archive.name}"
     part = folder / f".{archive.name}.download"
@@ -159,15 +163,15 @@ def download(archive: Archive, folder: Path, mirror: str | None = None) -> bool:
         except urllib.error.HTTPError as error:
             if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 raise
-            part.unlink()  # as long as the archive or longer, and not sound
+            part.unlink()  # It is not shorter than the archive, so it is damaged.
             _download_rest(address, part)
-    _check(part, archive, address)
+    _check_archive(part, archive, address)
     digest = compute_sha256(part)
     if expected is not None and digest != expected:
         part.unlink()
         if archive.sha256:
             source = "the published archive has"
-            remedy = "Run the command again, or give --mirror an address with that archive"
+            remedy = "Run the command again, or give --mirror an address with the published archive"
         else:
             source = f"{folder / CHECKSUMS} records"
             remedy = f"Remove the line of {archive.name} there if the authors changed their archive"
@@ -181,7 +185,7 @@ def download(archive: Archive, folder: Path, mirror: str | None = None) -> bool:
 
 
 def read_checksums(folder: Path) -> Mapping[str, str]:
-    """Return file name → SHA-256 as the folder records them; empty if it records none."""
+    """Return file name → SHA-256 from the folder's checksum file, or {} if there is none."""
     path = folder / CHECKSUMS
     if not path.is_file():
         return {}
@@ -195,7 +199,7 @@ def _record_checksum(folder: Path, name: str, digest: str) -> None:
         path.write_text("".join(f"{d}  {n}\n" for n, d in sorted(checksums.items())), "utf-8")
 
 
-def _compare(path: Path, archive: Archive, expected: str | None) -> None:
+def _check_checksum(path: Path, archive: Archive, expected: str | None) -> None:
     digest = compute_sha256(path)
     if expected is not None and digest != expected:
         source = "the published archive has"
@@ -210,54 +214,58 @@ def _compare(path: Path, archive: Archive, expected: str | None) -> None:
 
 
 def _download_rest(address: str, part: Path) -> None:
-    """Append what the server has beyond the bytes of ``part``, or write the whole file again.
+    """Append the rest of a file to ``part``, or write the whole file again.
 
-    The server decides: some ignore the requested range.
+    The whole file is written if the server ignores the requested range.
 
     Raises:
-        DataError: the answer is a web page or too large, or the address is not http or https.
+        DataError: the response is a web page or too large, or the address is not http or https.
         OSError: the network fails.
     """
     if not address.startswith(("http://", "https://")):
-        raise DataError(f"{address}: This is not an http or https address. Give one to --mirror.")
-    have = part.stat().st_size if part.is_file() else 0
-    request = urllib.request.Request(address, headers={"Range": f"bytes={have}-"} if have else {})
-    with urllib.request.urlopen(request, timeout=SECONDS) as answer:
-        if "text/html" in answer.headers.get("Content-Type", ""):
+        raise DataError(
+            f"{address}: The address must begin with http:// or https://. Correct --mirror."
+        )
+    received = part.stat().st_size if part.is_file() else 0
+    request = urllib.request.Request(
+        address, headers={"Range": f"bytes={received}-"} if received else {}
+    )
+    with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
+        if "text/html" in response.headers.get("Content-Type", ""):
             raise DataError(
                 f"{address}: The response is a web page, not an archive. Open it in a "
                 "browser, download the archive, and put it at "
                 f"{part.with_name(part.name[1:].removesuffix('.download'))}."
             )
-        place = _RANGE.match(answer.headers.get("Content-Range", ""))
-        if not place or int(place[1]) != have:
-            have = 0  # the server sends the whole file
-        size = have + int(answer.headers.get("Content-Length") or 0)
-        _append(answer, part, have, size)
+        place = _RANGE.match(response.headers.get("Content-Range", ""))
+        if not place or int(place[1]) != received:
+            received = 0  # The server sends the whole file.
+        size = received + int(response.headers.get("Content-Length") or 0)
+        _append_response(response, part, received, size)
 
 
-def _append(answer: Any, part: Path, have: int, size: int) -> None:
+def _append_response(response: Any, part: Path, received: int, size: int) -> None:
     name, line = part.name[1:].removesuffix(".download"), StatusLine("downloading")
-    with part.open("r+b" if have else "wb") as out:
-        out.truncate(have)
-        out.seek(have)
-        while chunk := answer.read(CHUNK_BYTES):
-            have += len(chunk)
-            if have > MAX_BYTES:
+    with part.open("r+b" if received else "wb") as out:
+        out.truncate(received)
+        out.seek(received)
+        while chunk := response.read(CHUNK_BYTES):
+            received += len(chunk)
+            if received > MAX_BYTES:
                 raise DataError(
-                    f"{answer.url}: The server sends more than {MAX_BYTES / 2**30:.0f} GiB. Check "
+                    f"{response.url}: The file has more than {MAX_BYTES / 2**30:.0f} GiB. Check "
                     "the address."
                 )
             out.write(chunk)
             of = f" of {size / 2**20:.1f}" if size else ""
-            line.show(f"{name}: {have / 2**20:.1f}{of} MiB")
+            line.show(f"{name}: {received / 2**20:.1f}{of} MiB")
     line.end("")
-    if size and have < size:
-        raise http.client.IncompleteRead(b"", size - have)
+    if size and received < size:
+        raise http.client.IncompleteRead(b"", size - received)
 
 
-def _check(part: Path, archive: Archive, address: str) -> None:
-    """Remove a download that fails the archive's check, and raise DataError."""
+def _check_archive(part: Path, archive: Archive, address: str) -> None:
+    """Raise DataError and remove a download if it fails the archive's check."""
     if archive.check is None:
         return
     try:
@@ -273,14 +281,14 @@ def _check(part: Path, archive: Archive, address: str) -> None:
 
 @contextmanager
 def _report_network_errors(address: str, name: str, folder: Path) -> Iterator[None]:
-    """Report errors of the network as DataErrors that say how to go on without it."""
+    """Convert network errors to DataErrors with a remedy."""
     remedy = (
         f"Run the command again to resume, or download {name} in a browser and put it into {folder}"
     )
     try:
         yield
     except urllib.error.HTTPError as error:
-        what = f"The server answers {error.code} {error.reason}"
+        what = f"The server returned the error {error.code} {error.reason}"
     except (urllib.error.URLError, http.client.HTTPException, TimeoutError) as error:
         what = (
             f"The archive cannot be downloaded ({getattr(error, 'reason', None) or error!s:.200})"
@@ -288,7 +296,7 @@ def _report_network_errors(address: str, name: str, folder: Path) -> Iterator[No
     except ConnectionError as error:
         what = f"The archive cannot be downloaded ({error!s:.200})"
     except ValueError as error:
-        raise DataError(f"{address}: This is not a valid address ({error}). Correct it.") from None
+        raise DataError(f"{address}: The address is not valid ({error}). Correct it.") from None
     else:
         return
     raise DataError(f"{address}: {what}. {remedy}.")

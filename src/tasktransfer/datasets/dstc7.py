@@ -11,13 +11,17 @@ from tasktransfer.files.locations import format_location, format_missing_columns
 
 
 def read_dstc7_contexts(file: Path) -> dict[str, str]:
-    """Return instance → its paragraph. Raises DataError as ``read_dstc7_table``."""
+    """Return instance → paragraph.
+
+    Raises:
+        DataError: the archive or the table cannot be read, or a column is missing.
+    """
     rows = read_dstc7_table(file, "context", ("InstanceID", "Context"))
     return {row[0]: row[1] for row in rows}
 
 
 def read_dstc7_table(file: Path, name: str, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the given columns of each row; cells that a line does not have are empty.
+    """Yield the given columns of each row, with empty texts for missing cells.
 
     Raises:
         DataError: the archive or the table cannot be read, or a column is missing.
@@ -33,7 +37,11 @@ def read_dstc7_table(file: Path, name: str, columns: Sequence[str]) -> Iterator[
 
 
 def read_dstc7_lines(file: Path, name: str) -> list[list[str]]:
-    """Return the rows of a table, the header first. Raises DataError as ``read_dstc7_table``."""
+    """Return the rows of a table, the header first.
+
+    Raises:
+        DataError: the archive or the table cannot be read, or the table is empty.
+    """
     text = decode_utf8(read_from_tar(file, f"dstc7-task2-{name}.tsv"), file)
     lines = [line.rstrip("\r").split("\t") for line in text.split("\n") if line.strip()]
     if not lines:

@@ -23,14 +23,14 @@ def _check_official_files(dataset: str, path: Path) -> None:
             pass
 
 
-def _make_archive(dataset: str, drive_id: str, licences: tuple[str, ...]) -> Archive:
-    name = f"TLiDB_{dataset}.zip"  # the name under which data.release finds the archive
+def _build_archive(dataset: str, drive_id: str, licences: tuple[str, ...]) -> Archive:
+    name = f"TLiDB_{dataset}.zip"  # data.release finds the archive under this name.
     check = partial(_check_official_files, dataset)
     return Archive(name, _DRIVE + drive_id, licences, check=check)
 
 
 ARCHIVES = (
-    _make_archive(
+    _build_archive(
         "DailyDialog",
         "1c88IN_ZHpRvkkgQxmN4sfGmqN2DurQx2",
         (
@@ -39,7 +39,7 @@ ARCHIVES = (
             "their authors state",
         ),
     ),
-    _make_archive(
+    _build_archive(
         "Friends",
         "1QK_XX-d38fKeJlcTcoMT9ku3VZn6bv6H",
         (

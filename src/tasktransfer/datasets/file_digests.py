@@ -1,6 +1,6 @@
 """Digests of files, for the revisions of releases and of local checkpoints.
 
-This module uses the standard library only and is fast, since the workflow calls it at each parse.
+This module is fast and uses the standard library only, because each parse of the workflow calls it.
 Digests are cached in a small file (the memo), keyed by path, size and modification time, so that
 large files are hashed once.
 """
@@ -21,7 +21,7 @@ from tasktransfer.files import json_text
 from tasktransfer.files.regular import open_regular
 
 MEMO_VERSION = 1
-SETTLED_NS = 2_000_000_000
+MIN_AGE_NS = 2_000_000_000
 """Minimum age in nanoseconds of a file whose digest is cached.
 
 File systems store coarse times, and a second change within one step would not be detected."""
@@ -51,7 +51,7 @@ def combine_digests(digests: Mapping[str, str]) -> str:
 
 @contextlib.contextmanager
 def cache_digests(memo: Path | None) -> Iterator[Digests]:
-    """Yield cached digests; write the memo at the end if there are new ones."""
+    """Yield cached digests, and write the memo at the end if there are new ones."""
     digests = Digests(_read_memo(memo))
     before = dict(digests.entries)
     yield digests
@@ -69,41 +69,41 @@ class Digests:
         """Return the SHA-256 of a file. Raises DataError if it cannot be read."""
         try:
             state = file.stat()
-            digest = self.recall(str(file.absolute()), state)
+            digest = self.get_cached_digest(str(file.absolute()), state)
             if digest is None:
-                digest = _hash(file)
-                self.remember(str(file.absolute()), state, digest)
+                digest = _compute_sha256(file)
+                self.cache_digest(str(file.absolute()), state, digest)
         except OSError as error:
             raise DataError(
                 f"{file}: The file cannot be read ({error}). Check its permissions."
             ) from error
         return digest
 
-    def recall(self, key: str, state: os.stat_result) -> str | None:
-        """Return the cached digest. None if the file has another size or modification time."""
+    def get_cached_digest(self, key: str, state: os.stat_result) -> str | None:
+        """Return the cached digest, or None if the file's size or modification time has changed."""
         entry = self.entries.get(key, {})
         if entry.get("size") != state.st_size or entry.get("mtime_ns") != state.st_mtime_ns:
             return None
         digest = entry.get("sha256")
         return digest if isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest) else None
 
-    def remember(self, key: str, state: os.stat_result, digest: str) -> None:
+    def cache_digest(self, key: str, state: os.stat_result, digest: str) -> None:
         """Cache a digest, unless the file has just changed.
 
-        Files with a time in the future, from a clock that is ahead, are cached as well.
+        Files with a time in the future, from a fast clock, are cached as well.
         """
-        if abs(time.time_ns() - state.st_mtime_ns) >= SETTLED_NS:
+        if abs(time.time_ns() - state.st_mtime_ns) >= MIN_AGE_NS:
             size, changed = state.st_size, state.st_mtime_ns
             self.entries[key] = {"size": size, "mtime_ns": changed, "sha256": digest}
 
 
-def _hash(file: Path) -> str:
+def _compute_sha256(file: Path) -> str:
     with open_regular(file) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _read_memo(memo: Path | None) -> Entries:
-    """Return the cached digests; empty if the memo is absent or damaged, which only costs time."""
+    """Return the cached digests, or {} if the memo is absent or damaged, which only costs time."""
     if memo is None:
         return {}
     try:
@@ -115,7 +115,7 @@ def _read_memo(memo: Path | None) -> Entries:
 
 
 def _write_memo(memo: Path, entries: Entries) -> None:
-    """Write the memo; ignore errors, which only cost time at the next parse."""
+    """Write the memo. Errors are ignored, because they only cost time at the next parse."""
     draft = memo.with_name(f".{memo.name}.{os.getpid()}")
     content = json.dumps({"version": MEMO_VERSION, "files": entries}, indent=1, sort_keys=True)
     try:

@@ -1,9 +1,9 @@
-"""Check that no dialogue is in two splits, by its name or by its text. Every reader calls it.
+"""Check that no dialogue is in two splits, by its name or by its text. All readers call it.
 
 Texts are compared without case, spaces and punctuation (``normalise_text``). Only texts of at least
-``LEAST_WORDS`` words count, since shorter ones repeat by chance ("i like this one"). Some published
+``MIN_WORDS`` words count, because shorter ones repeat by chance ("i like this one"). Some published
 releases have the same dialogue in two splits under two names. Such a dataset allows a fraction of a
-split. Up to this fraction the dialogues are counted in a note; above it the release is refused.
+split. Up to this fraction a note reports the number of dialogues. Above it an error is raised.
 Generated dialogues, which a grammar may repeat by chance, are compared by name alone.
 docs/decisions/0025-no-dialogue-in-two-splits.md gives the counts.
 """
@@ -20,12 +20,12 @@ from typing import Any, NamedTuple, NoReturn
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS
 
-LEAST_WORDS = 12
-"""Minimum words of a compared text. The longest text that different dialogues of the datasets share
-by chance has 5 words."""
+MIN_WORDS = 12
+"""Minimum number of words of a compared text. The longest text that different dialogues of the
+datasets share by chance has 5 words."""
 
-LEARNT = "otherwise a model is tested on its training data"
-_PASSED_OVER = bytes(code for code in range(128) if not chr(code).isalnum())
+LEAK_REASON = "otherwise a model is tested on its training data"
+_IGNORED_BYTES = bytes(code for code in range(128) if not chr(code).isalnum())
 _VARIATION_SELECTORS = range(0xFE00, 0xFE10)
 _WITHOUT_SPACES = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
@@ -36,10 +36,10 @@ _WITHOUT_SPACES = re.compile(
 _WORD = re.compile(r"\w\S*")
 
 
-class _Significant(dict[int, int | None]):
+class _SignificantCharacters(dict[int, int | None]):
     """Table for ``str.translate`` that removes spaces, punctuation and zero-width characters.
 
-    Letters, marks, digits and emojis stay, since they distinguish texts in every script.
+    Letters, marks, digits and emojis stay, because they distinguish texts in all scripts.
     """
 
     def __missing__(self, code: int) -> int | None:
@@ -49,14 +49,14 @@ class _Significant(dict[int, int | None]):
         return self[code]
 
 
-_SIGNIFICANT = _Significant()
+_SIGNIFICANT = _SignificantCharacters()
 
 
 def normalise_text(text: str) -> str:
     """Return a text in the form in which duplicates are compared.
 
-    It is in one Unicode form, without case, spaces and punctuation. From a text of punctuation
-    alone only the spaces are removed.
+    It is in one Unicode form, without case, spaces and punctuation. If a text has only punctuation,
+    only the spaces are removed.
     """
     lowered = text.lower()
     if not text.isascii():
@@ -73,8 +73,8 @@ def count_words(text: str) -> int:
     return len(_WORD.findall(text)) + unspaced // 2
 
 
-class Said(NamedTuple):
-    """A dialogue: ``text`` is the text of all turns, ``location`` its file and, if known, line."""
+class SplitDialogue(NamedTuple):
+    """A dialogue of a split. ``text`` is the text of all turns, ``location`` the file and line."""
 
     name: str
     split: str
@@ -82,20 +82,20 @@ class Said(NamedTuple):
     location: str
 
 
-def refuse_shared(
-    dialogues: Iterable[Said],
+def check_disjoint_splits(
+    dialogues: Iterable[SplitDialogue],
     remedy: str = "Keep it in one of them",
     *,
     allowed: float = 0.0,
-    least_words: int = LEAST_WORDS,
+    least_words: int = MIN_WORDS,
     generated: bool = False,
 ) -> tuple[str, ...]:
-    """Refuse dialogues that are in two splits.
+    """Raise an error if dialogues are in two splits, and return notes about allowed ones.
 
     Args:
         dialogues: dialogues of all splits of a dataset.
-        remedy: remedy for the message.
-        allowed: fraction of the smaller of two splits whose texts may be in the other.
+        remedy: remedy in the error message.
+        allowed: fraction of the smaller split whose texts may also be in the other split.
         least_words: minimum number of words of a compared text.
         generated: whether names alone are compared.
 
@@ -103,7 +103,7 @@ def refuse_shared(
         Notes about allowed dialogues whose texts are in two splits, one per pair of splits.
 
     Raises:
-        DataError: a dialogue is in two; names files, dialogues, splits and remedy.
+        DataError: a dialogue is in two splits. The message names files, dialogues and splits.
     """
     splits: dict[str, _Split] = {}
     for name, split, text, location in dialogues:
@@ -113,35 +113,35 @@ def refuse_shared(
         if not generated:
             side.texts.append(text)
             lowered = text.lower().encode("utf-8", "replace")
-            side.keys.append(lowered.translate(None, _PASSED_OVER) or lowered)
+            side.keys.append(lowered.translate(None, _IGNORED_BYTES) or lowered)
     names = {split: set(side.names) for split, side in splits.items()}
     keys = {split: set(side.keys) for split, side in splits.items()}
-    told = []
+    notes = []
     for first, second in combinations(sorted(splits, key=[*SPLITS, *splits].index), 2):
         earlier, other = splits[first], splits[second]
         if same := names[first] & names[second]:
-            _refuse(earlier, other, earlier.names, other.names, same, remedy)
-        if not (twice := keys[first] & keys[second]):
+            _raise_shared_error(earlier, other, earlier.names, other.names, same, remedy)
+        if not (shared := keys[first] & keys[second]):
             continue
         long = zip(other.keys, other.texts, strict=True)
-        counted = {k for k, text in long if k in twice and len(text.split()) >= least_words}
+        counted = {k for k, text in long if k in shared and len(text.split()) >= least_words}
         sizes = len(earlier.names), len(other.names)
         if len(counted) > allowed * min(sizes):
-            _refuse(earlier, other, earlier.keys, other.keys, counted, remedy)
+            _raise_shared_error(earlier, other, earlier.keys, other.keys, counted, remedy)
         elif counted:
-            told.append(
-                f"{len(counted):,} dialogues are in {first} and in {second} by their text (of "
+            notes.append(
+                f"{len(counted):,} dialogues are in {first} and in {second} with the same text (of "
                 f"{sizes[0]:,} and {sizes[1]:,}), as in the published release"
             )
-    return tuple(told)
+    return tuple(notes)
 
 
 @dataclass(frozen=True, slots=True)
 class _Split:
     """Dialogues of a split.
 
-    The fields are parallel lists, since Python's garbage collector would traverse a million objects
-    for dialogues. ``keys`` are the normalised texts.
+    The fields are parallel lists, because Python's garbage collector would traverse a million
+    objects for dialogues. ``keys`` are the normalised texts.
     """
 
     name: str
@@ -151,22 +151,22 @@ class _Split:
     keys: list[bytes] = field(default_factory=list)
 
 
-def _refuse(
+def _raise_shared_error(
     split: _Split,
     other: _Split,
-    of_one: Sequence[Any],
-    of_other: Sequence[Any],
-    twice: Collection[Any],
+    keys: Sequence[Any],
+    other_keys: Sequence[Any],
+    shared: Collection[Any],
     remedy: str,
 ) -> NoReturn:
     """Raise DataError for the first dialogue in two splits, by name or by normalised text."""
-    first = next(index for index, key in enumerate(of_one) if key in twice)
-    second = of_other.index(of_one[first])
+    first = next(index for index, key in enumerate(keys) if key in shared)
+    second = other_keys.index(keys[first])
     name, same = split.names[first], other.names[second]
     here, there = split.places[first], other.places[second]
     what = f"Dialogues {name!r} ({split.name}) and {same!r} ({other.name}) have the same text"
     if name == same:
         what = f"Dialogue {name!r} is in {split.name} and in {other.name}"
-    count = f" ({len(twice):,} in all)" if len(twice) > 1 else ""
+    count = f" ({len(shared):,} in all)" if len(shared) > 1 else ""
     where = here if here == there else f"{here} and {there}"
-    raise DataError(f"{where}: {what}{count}. {remedy}, {LEARNT}.")
+    raise DataError(f"{where}: {what}{count}. {remedy}, {LEAK_REASON}.")

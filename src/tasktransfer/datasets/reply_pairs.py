@@ -1,4 +1,4 @@
-"""Shared code of next-utterance datasets: contexts of turns, and new random splits."""
+"""Shared code of next-utterance datasets: cards, instances, and random splits."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tasktransfer.datasets.dataset import TurnLength
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance, MetricSpec, Prompt, Task
 
-TURN = "<turn>"
-"""Marker after each turn of a context. A model that reads turns one by one (HRED) splits there."""
+TURN_END = "<turn>"
+"""Marker after each turn of a context. Models that read turns one by one (HRED) split there."""
 
 SPLIT_SEED = 0
-SHARES = (0.7, 0.15, 0.15)
+SPLIT_FRACTIONS = (0.7, 0.15, 0.15)
 """Fractions of the dialogues for train, dev and test."""
 
-LEAST_DIALOGUES = 10
+MIN_DIALOGUES = 10
 
 
-def make_reply_task(name: str, dataset: str, citation: str, licence: str) -> Task:
+def build_reply_task(name: str, dataset: str, citation: str, licence: str) -> Task:
     """Return the card of a next-utterance task, scored by BLEU-2."""
     return Task(
         name=name,
@@ -41,7 +41,9 @@ def make_reply_task(name: str, dataset: str, citation: str, licence: str) -> Tas
     )
 
 
-def probe_task(probe: str, dataset: str, description: str, citation: str, licence: str) -> Task:
+def build_probe_task(
+    probe: str, dataset: str, description: str, citation: str, licence: str
+) -> Task:
     """Return the card of a probe: labels from an open set, scored by micro-F1."""
     return Task(
         name=f"{dataset}_{probe}",
@@ -59,11 +61,11 @@ def probe_task(probe: str, dataset: str, description: str, citation: str, licenc
 
 
 def join_turns(turns: Sequence[str]) -> str:
-    """Return turns as one text, with ``TURN`` after each."""
-    return " ".join(f"{turn} {TURN}" for turn in turns)
+    """Return turns as one text, with the marker ``TURN_END`` after each turn."""
+    return " ".join(f"{turn} {TURN_END}" for turn in turns)
 
 
-def make_reply_instance(
+def build_reply_instance(
     name: str, number: int, turns: Sequence[str], task: str, labels: Mapping[str, Any], kind: str
 ) -> Instance:
     """Return the instance whose target is the turn with index ``number``.
@@ -89,7 +91,7 @@ def make_reply_instance(
     )
 
 
-def turn_lengths(
+def measure_turn_lengths(
     name: str, split: str, turns: Sequence[str], speakers: tuple[str, str]
 ) -> Iterator[TurnLength]:
     """Yield the number of words in each turn of a dialogue with alternating speakers."""
@@ -98,20 +100,20 @@ def turn_lengths(
         yield TurnLength(name, split, True, str(number), (speaker,), count)
 
 
-def split_anew(names: Iterable[str], location: str) -> Mapping[str, str]:
+def split_at_random(names: Iterable[str], location: str) -> Mapping[str, str]:
     """Return dialogue → split (70, 15 and 15 %) from a fixed shuffle of the sorted names.
 
     Raises:
         DataError: there are too few dialogues to split.
     """
     ordered = sorted(names)
-    if len(ordered) < LEAST_DIALOGUES:
+    if len(ordered) < MIN_DIALOGUES:
         raise DataError(
-            f"{location}: The release has {len(ordered)} dialogues, too few to split into "
-            f"{', '.join(SPLITS)}. Use {LEAST_DIALOGUES} or more."
+            f"{location}: The {len(ordered)} dialogues of the release are too few to split into "
+            f"{', '.join(SPLITS)}. Use {MIN_DIALOGUES} or more."
         )
     random.Random(SPLIT_SEED).shuffle(ordered)
-    ends = [round(len(ordered) * sum(SHARES[: n + 1])) for n in range(len(SPLITS))]
+    ends = [round(len(ordered) * sum(SPLIT_FRACTIONS[: n + 1])) for n in range(len(SPLITS))]
     begins = [0, *ends[:-1]]
     return {
         name: split

@@ -1,16 +1,16 @@
-"""A tiny synthetic world in the FETA release format, for training within seconds.
+"""The tiny world: synthetic releases in FETA's format, for training within seconds.
 
-Its short dialogues come from grammars with a planted structure that determines which source helps
-which target. It has the package's datasets that have a tiny part, and no others. Datasets from
-outside change neither the world nor the tiny models that are pre-trained on it.
-docs/tiny-world.md describes it. Importing this module is cheap: only ``generate`` generates data.
+Their short dialogues come from grammars with a planted structure that determines which source helps
+which target. There is one release for each dataset of the package with a generator. Other datasets
+change neither these releases nor the tiny models that are pre-trained on them. docs/tiny-world.md
+describes them. Importing this module is cheap, because only ``generate_releases`` generates data.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tasktransfer.datasets import PACKAGE
+from tasktransfer.datasets import PACKAGE_DATASETS
 from tasktransfer.datasets.dataset import Claim, Dataset, TinyPart
 from tasktransfer.datasets.feta.tiny_world.revision import (
     DEFAULT_DIALOGUES,
@@ -26,26 +26,33 @@ __all__ = [
     "DEFAULT_DIALOGUES",
     "GENERATOR_VERSION",
     "MINIMUM_DIALOGUES",
-    "generate",
-    "generate_part",
+    "generate_release",
+    "generate_releases",
     "name_revision",
 ]
 
 MAKER = Maker("tiny world", "tiny_world.json", "revision")
 
-PARTS: dict[str, TinyPart] = {dataset.name: dataset.tiny for dataset in PACKAGE if dataset.tiny}
-"""Name of a dataset → its part of the world."""
+PARTS: dict[str, TinyPart] = {
+    dataset.name: dataset.tiny for dataset in PACKAGE_DATASETS if dataset.tiny
+}
+"""Name of a dataset → its generator."""
 
 HELPFUL: tuple[Claim, ...] = tuple(claim for part in PARTS.values() for claim in part.helpful)
-"""Transfers planted to help: the score delta is positive."""
+"""Transfers with a planted positive score delta."""
 
 UNRELATED: tuple[Claim, ...] = tuple(claim for part in PARTS.values() for claim in part.unrelated)
-"""Transfers planted not to help: the score delta is not positive."""
+"""Transfers whose planted score delta is not positive."""
 
 
-def generate_part(dataset: Dataset, folder: Path, *, seed: int, dialogues: int) -> None:
-    """Write a dataset with a part outside the common world under ``folder``, like ``generate``."""
-    assert dataset.tiny is not None, f"{dataset.name} has no tiny part"
+def generate_release(dataset: Dataset, folder: Path, *, seed: int, dialogues: int) -> None:
+    """Write the generated release of one dataset outside the common data under ``folder``.
+
+    Raises:
+        ConfigError: the parameters are not valid.
+        DataError: the folder contains other files than a generated release.
+    """
+    assert dataset.tiny is not None, f"{dataset.name} has no generator"
     check_parameters(seed, dialogues)
     with replace_folder(folder, MAKER) as fresh:
         dataset.tiny.write(fresh, seed, dialogues)
@@ -57,10 +64,10 @@ def generate_part(dataset: Dataset, folder: Path, *, seed: int, dialogues: int) 
         write_json(fresh / MAKER.file, {"synthetic": True, "dataset": dataset.name, **identity})
 
 
-def generate(folder: Path, *, seed: int = 0, dialogues: int = DEFAULT_DIALOGUES) -> None:
-    """Write all datasets of the world under ``folder``, replacing only an older tiny world.
+def generate_releases(folder: Path, *, seed: int = 0, dialogues: int = DEFAULT_DIALOGUES) -> None:
+    """Write the generated releases of all datasets under ``folder``.
 
-    The folder appears only when it is complete: it is written under another name and renamed.
+    The folder appears only when it is complete. Older generated releases are replaced.
 
     Args:
         folder: output folder.
@@ -69,7 +76,7 @@ def generate(folder: Path, *, seed: int = 0, dialogues: int = DEFAULT_DIALOGUES)
 
     Raises:
         ConfigError: the parameters are not valid.
-        DataError: the folder holds anything other than a tiny world.
+        DataError: the folder contains other files than generated releases.
     """
     check_parameters(seed, dialogues)
     with replace_folder(folder, MAKER) as fresh:

@@ -3,7 +3,7 @@
 A config names its design. Its plugins (Python files or packages) may add datasets, selectors or a
 design of their own:
 
-    DATASETS = [...]       # datasets, as for ``tasktransfer.datasets.add``
+    DATASETS = [...]       # datasets, as for ``tasktransfer.datasets.add_dataset``
     DESIGN = Design(...)
     SELECTORS = [...]      # selectors of sources, each a ``selection.selector.Selector``
 """
@@ -85,12 +85,12 @@ def validate_config(document: Document) -> CommonConfig:
             [Problem("design", describe_unknown("design", name, tuple(DESIGNS)))]
         )
     for dataset in DESIGNS[name].datasets:
-        datasets.add(dataset)
+        datasets.add_dataset(dataset)
     named = document.get("datasets")
     for design in DESIGNS.values():  # datasets of another design may be sources
         for dataset in design.datasets if isinstance(named, Mapping) else ():
             if dataset.name in named:
-                datasets.add(dataset)
+                datasets.add_dataset(dataset)
     declare_datasets(document)
     return configs.build_config(document, DESIGNS[name].config, DESIGNS[name].kinds)
 
@@ -122,7 +122,7 @@ def open_study(
     config = load_config(config_file, overrides)
     revisions, absent = find_revisions(config, need_inputs=need_inputs)
     design = get_design(config)
-    own = datasets.list_declared()
+    own = datasets.list_declared_datasets()
     study = Study(config, str(config_file), overrides or {}, revisions, absent, design.plan, own)
     try:
         if len(config.seeds) > FEW_SEEDS:

@@ -40,7 +40,7 @@ def declare_datasets(document: Document) -> None:
             continue
         found.append(build_dataset(name, declaration, _find_cache_folder(document)))
     try:
-        datasets.declare(found)
+        datasets.replace_declared_datasets(found)
     except ConfigError as error:
         raise document.build_error([Problem("datasets", str(error))]) from None
 

@@ -92,9 +92,9 @@ def _list_builtin_entries(registry: Registry) -> Collection[str]:
     """
     match registry:
         case "measure":
-            from tasktransfer.metrics.measures import PACKAGE  # noqa: PLC0415
+            from tasktransfer.metrics.measures import PACKAGE_MEASURES  # noqa: PLC0415
 
-            return PACKAGE
+            return PACKAGE_MEASURES
         case "learner":
             from tasktransfer.fits import JOINT_LEARNERS, LEARNERS  # noqa: PLC0415
 

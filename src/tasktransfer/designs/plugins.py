@@ -87,7 +87,7 @@ def _add_entries(
                     f"{kind.__name__}. Replace or remove it."
                 )
     for dataset in getattr(module, "DATASETS", ()):
-        datasets.add(dataset)
+        datasets.add_dataset(dataset)
     for selector in getattr(module, "SELECTORS", ()):
         methods.register_selector(selector)
     if "DESIGN" in names:

@@ -1,7 +1,7 @@
 """Tokenization of instances: tokenizers, the input texts of each family, and the cache of arrays.
 
-Readable without torch. Raise the version when the code changes what it writes; caches and digests
-depend on it.
+The package does not import torch. Raise ``ENCODING_VERSION`` when the encoded data changes, because
+caches and digests depend on it.
 """
 
 ENCODING_VERSION = 2

@@ -23,20 +23,20 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.encoding import ENCODING_VERSION, toolkit
 from tasktransfer.encoding.encoded import Example, write_split
 from tasktransfer.encoding.encoder_examples import (
+    build_encoder_examples,
     count_lost_answers,
-    encoder_examples,
     measure_longest_span,
 )
 from tasktransfer.encoding.replies import add_second_encoding, encode_separately
-from tasktransfer.encoding.text import get_answer_limit, text_to_text_examples
-from tasktransfer.encoding.tokenizer import Tokenizer, check_words, load_tokenizer
+from tasktransfer.encoding.text import build_text_to_text_examples, get_answer_limit
+from tasktransfer.encoding.tokenizer import Tokenizer, check_known_words, load_tokenizer
 from tasktransfer.encoding.word_tokenizer import build_word_tokenizer
 from tasktransfer.files import Maker, compute_sha256, replace_folder
 from tasktransfer.files.progress import show_progress
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 from tasktransfer.tasks.toolkit_texts import build_encoder_texts
 
-MOST_CUT = 0.1
+MAX_TRUNCATED_FRACTION = 0.1
 """Fraction of a split's inputs above which truncation is reported."""
 MAKER = Maker("folder of token ids", "manifest.json", "encoding")
 
@@ -55,35 +55,35 @@ def encode_dataset(
     fidelity: Fidelity = DEFAULT,
     beside: tuple[str, str | None] | None = None,
 ) -> None:
-    """Tokenize every task and split of a dataset into ``out``, all or nothing.
+    """Tokenize every task and split of a dataset into a new folder.
 
     Args:
-        instances: folder that ``data.cache.prepare`` wrote.
-        tasks: task names; None for all tasks of the dataset.
+        instances: folder that ``data.cache.cache_dataset`` wrote.
+        tasks: names of the tasks. None for all tasks of the dataset.
         max_length: maximum sequence length in tokens, including special tokens.
-        out: folder to create; it appears when it is complete.
+        out: folder to create. It appears when it is complete.
         max_unknown_words: largest fraction (0 to 1) of the words in the training instances'
-            contexts that the tokenizer may not know.
+            contexts that may be unknown to the tokenizer.
         model: identity of the model (``ModelSpec``), stored in the manifest.
         fidelity: choice between this package's and the toolkit's inputs, answers and lengths.
-        beside: name or folder, and revision, of the encoder that reads in addition to the model.
+        beside: name or folder, and revision, of the second encoder. None if the model has none.
 
     Raises:
-        ModelError: the tokenizer cannot be loaded, does not meet the family's requirements, or
-            does not know the words.
+        ModelError: the tokenizer cannot be loaded, does not meet the family's requirements, or too
+            many words are unknown to it.
         DataError: the instances are missing or damaged, a task has none, or ``out`` contains
-            something else.
+            other files.
     """
     cached = read_manifest(instances)
-    cards = select_cards(dataset, tasks or cached.tasks, family)
+    cards = select_answerable_tasks(dataset, tasks or cached.tasks, family)
     others = [load_tokenizer(*beside, "encoder")] if beside else []
-    if is_recipe(checkpoint):  # its vocabulary comes from the training instances
+    if is_recipe(checkpoint):  # Its vocabulary comes from the training instances.
         texts = _read_training_texts(instances, cached, cards)
         tokenizer = build_word_tokenizer(texts, parse_weights(checkpoint).least_count)
     else:
         tokenizer = load_tokenizer(checkpoint, revision, family)
         words = _count_words(instances, cached, cards, list(tokenizer.get_added_vocab()))
-        check_words(tokenizer, words, max_unknown_words, checkpoint)
+        check_known_words(tokenizer, words, max_unknown_words, checkpoint)
     with replace_folder(out, MAKER) as building:
         manifest: dict[str, Any] = {
             "encoding": ENCODING_VERSION,
@@ -105,7 +105,7 @@ def encode_dataset(
             "examples": {},
             "tokens": {},
             **({"beside_pad_token_ids": [o.pad_token_id for o in others]} if others else {}),
-            **describe_inputs(cached, model, fidelity),
+            **build_identity(cached, model, fidelity),
         }
         for card in show_progress(cards, f"encoding {dataset}"):
             limit = 0
@@ -114,9 +114,11 @@ def encode_dataset(
             manifest["max_answer_tokens"][card.name] = limit
             for split in SPLITS:
                 rows = _read_instances(instances, cached, card.name, split)
-                kept_free = 0 if split == "train" and fidelity.inputs == "tlidb" else limit
+                reserved = 0 if split == "train" and fidelity.inputs == "tlidb" else limit
                 examples = list(
-                    _encode(tokenizer, card, rows, family, max_length, kept_free, fidelity, others)
+                    _encode_examples(
+                        tokenizer, card, rows, family, max_length, reserved, fidelity, others
+                    )
                 )
                 if family == "encoder" and card.kind == "span" and split == "train":
                     manifest["max_answer_tokens"][card.name] = measure_longest_span(examples)
@@ -131,7 +133,8 @@ def encode_dataset(
                 manifest["examples"][key] = len(examples)
                 manifest["tokens"][key] = sum(lengths)
                 scoring = [
-                    _make_scoring_row(card, row, family, fidelity.inputs, tokenizer) for row in rows
+                    _build_scoring_row(card, row, family, fidelity.inputs, tokenizer)
+                    for row in rows
                 ]
                 write_split(building, card.name, split, examples, scoring)
         tokenizer.save_pretrained(building / "tokenizer")
@@ -149,15 +152,15 @@ def encode_instances(
     max_length: int,
     fidelity: Fidelity = DEFAULT,
 ) -> None:
-    """Tokenize instances of one task into the files of a split, in an existing folder."""
+    """Tokenize instances of one task, and write the files of a split into an existing folder."""
     limit = 0 if family == "encoder" else _compute_answer_limit(tokenizer, card, family, fidelity)
-    examples = list(_encode(tokenizer, card, rows, family, max_length, limit, fidelity))
-    scoring = [_make_scoring_row(card, row, family, fidelity.inputs, tokenizer) for row in rows]
+    examples = list(_encode_examples(tokenizer, card, rows, family, max_length, limit, fidelity))
+    scoring = [_build_scoring_row(card, row, family, fidelity.inputs, tokenizer) for row in rows]
     write_split(out, card.name, split, examples, scoring)
 
 
-def select_cards(dataset: str, tasks: Iterable[str], family: Family) -> list[Task]:
-    """Return the tasks that a family can answer: encoders cannot generate replies."""
+def select_answerable_tasks(dataset: str, tasks: Iterable[str], family: Family) -> list[Task]:
+    """Return the tasks that models of a family can answer. Encoders cannot generate replies."""
     cards = [DATASETS[dataset].tasks[name] for name in tasks]
     return [card for card in cards if family != "encoder" or card.kind != "reply"]
 
@@ -165,16 +168,16 @@ def select_cards(dataset: str, tasks: Iterable[str], family: Family) -> list[Tas
 def _compute_answer_limit(
     tokenizer: Tokenizer, task: Task, family: Family, fidelity: Fidelity
 ) -> int:
-    """Return the maximum number of generated tokens."""
+    """Return the maximum number of tokens in a generated answer."""
     if fidelity.generation_length == "tlidb" and task.toolkit:
         return toolkit.get_answer_limit(task.toolkit, family)
     return get_answer_limit(tokenizer, task, family)
 
 
-def describe_inputs(
+def build_identity(
     cached: Manifest, model: Mapping[str, Any] | None, fidelity: Fidelity = DEFAULT
 ) -> dict[str, Any]:
-    """Return the facts that identify a folder of token ids, as stored in its manifest."""
+    """Return the model, data and settings that identify a folder of token ids in its manifest."""
     data = {"revision": cached.revision, "few_sample": cached.few_sample}
     switches = {"fidelity": fidelity.encoding_switches} if fidelity.encoding_switches else {}
     return {
@@ -187,7 +190,7 @@ def describe_inputs(
 def _count_words(
     folder: Path, cached: Manifest, cards: Sequence[Task], marks: Sequence[str] = ()
 ) -> Counter[str]:
-    """Count the words (runs of letters and digits) of the distinct training contexts.
+    """Return the words (runs of letters and digits) of the distinct training contexts, counted.
 
     Args:
         marks: special strings of the tokenizer that are not words, such as turn separators.
@@ -195,13 +198,13 @@ def _count_words(
     contexts = {
         row.context for card in cards for row in _read_instances(folder, cached, card.name, "train")
     }
-    apart = re.compile("|".join(map(re.escape, marks)) or "(?!)")
-    plain = (apart.sub(" ", context) for context in contexts)
+    separators = re.compile("|".join(map(re.escape, marks)) or "(?!)")
+    plain = (separators.sub(" ", context) for context in contexts)
     return Counter(word for context in plain for word in re.findall(r"\w+", context))
 
 
 def _read_training_texts(folder: Path, cached: Manifest, cards: Sequence[Task]) -> list[str]:
-    """Return every turn of the training dialogues once.
+    """Return texts that contain every turn of the training dialogues once.
 
     These are the last context of each dialogue, which includes all earlier turns, and its answer.
     """
@@ -211,7 +214,7 @@ def _read_training_texts(folder: Path, cached: Manifest, cards: Sequence[Task]) 
 
 
 def _read_instances(folder: Path, cached: Manifest, task: str, split: str) -> list[Instance]:
-    """Read the instances of a split; return an empty list if it is empty in a partial release.
+    """Return the instances of a split, or an empty list if a partial release has none.
 
     A study that does not use the task must not fail because of it. A training that uses the task
     reports the empty split.
@@ -222,7 +225,7 @@ def _read_instances(folder: Path, cached: Manifest, task: str, split: str) -> li
     return read_instances(folder, task, split)
 
 
-def _make_scoring_row(
+def _build_scoring_row(
     task: Task, row: Instance, family: Family, inputs: str, tokenizer: Tokenizer
 ) -> tuple[str, str, tuple[str, ...], str]:
     """Return an instance's id, dialogue id, gold answers and text for scoring.
@@ -238,7 +241,7 @@ def _make_scoring_row(
     return row.id, row.dialogue_id, row.target, text
 
 
-def _encode(
+def _encode_examples(
     tokenizer: Tokenizer,
     task: Task,
     rows: Sequence[Instance],
@@ -254,10 +257,10 @@ def _encode(
         return encode_separately([tokenizer, *beside], task, rows, max_length, candidates=False)
     if fidelity.inputs == "tlidb" and task.toolkit:
         if family == "encoder":
-            return toolkit.encoder_examples(
+            return toolkit.build_encoder_examples(
                 task.toolkit, tokenizer, task, rows, max_length, fidelity
             )
-        return toolkit.text_to_text_examples(
+        return toolkit.build_text_to_text_examples(
             task.toolkit,
             tokenizer,
             task,
@@ -268,15 +271,15 @@ def _encode(
             answer_limit,
         )
     if family == "encoder":
-        return encoder_examples(tokenizer, task, rows, max_length, fidelity.lost_spans)
-    examples = text_to_text_examples(tokenizer, task, rows, max_length, family, answer_limit)
+        return build_encoder_examples(tokenizer, task, rows, max_length, fidelity.lost_spans)
+    examples = build_text_to_text_examples(tokenizer, task, rows, max_length, family, answer_limit)
     for other in beside:
         examples = add_second_encoding(examples, other, task, rows, max_length)
     return examples
 
 
 def count_long_answers(examples: Sequence[Example], limit: int, eos: int) -> int:
-    """Count the gold answers that have more tokens than are generated.
+    """Return the number of gold answers that have more tokens than are generated.
 
     An answer that was truncated to the free space in a decoder's input does not end with the
     end-of-sequence token.
@@ -284,35 +287,36 @@ def count_long_answers(examples: Sequence[Example], limit: int, eos: int) -> int
     return sum(len(example.labels) > limit or example.labels[-1:] != [eos] for example in examples)
 
 
-def list_warnings(manifest: Mapping[str, Any]) -> list[str]:
+def list_truncation_warnings(manifest: Mapping[str, Any]) -> list[str]:
     """Return warnings about truncation from a folder's manifest, one per split.
 
-    They report gold answers that do not fit, and splits with more than ``MOST_CUT`` truncated
-    inputs.
+    They concern gold answers that do not fit, and splits with more than ``MAX_TRUNCATED_FRACTION``
+    truncated inputs.
     """
     longest, examples = manifest["max_answer_tokens"], manifest["examples"]
     lines = [
         f"{key}: {min(count, examples[key]):,} of {examples[key]:,} inputs are truncated at "
-        f"max_length {manifest['max_length']}: raise it, or for a task of your own set keeps to "
-        "the part of a dialogue that its label is about"
+        f"max_length {manifest['max_length']}. Raise max_length, or set keeps of a declared task "
+        "to the part of a dialogue that determines its label."
         for key, count in manifest.get("truncated", {}).items()
-        if count > MOST_CUT * examples[key]
+        if count > MAX_TRUNCATED_FRACTION * examples[key]
     ]
     lines += [
         f"{key}: {count:,} of {examples[key]:,} questions or responses are longer than max_length "
-        f"{manifest['max_length']} allows, and were truncated"
+        f"{manifest['max_length']} allows, and are truncated. Raise max_length."
         for key, count in manifest.get("shortened", {}).items()
         if count
     ]
     lines += [
-        f"{key}: {count:,} of {examples[key]:,} gold answers were truncated with their context "
-        f"at max_length {manifest['max_length']}, and cannot be learnt or predicted"
+        f"{key}: {count:,} of {examples[key]:,} gold answers are removed by the truncation of "
+        f"their context to max_length {manifest['max_length']}, so they cannot be learnt or "
+        "predicted. Raise max_length."
         for key, count in manifest["lost_answers"].items()
         if count
     ]
     return lines + [
         f"{key}: {count:,} of {examples[key]:,} gold answers are longer than the limit of "
-        f"{longest[key.rpartition('-')[0]]} generated tokens, and cannot be generated completely"
+        f"{longest[key.rpartition('-')[0]]} generated tokens, and cannot be generated completely."
         for key, count in manifest["longer_answers"].items()
         if count
     ]

@@ -32,7 +32,7 @@ from tasktransfer.layers.ragged import (
     index_spans,
 )
 
-IGNORED = -100
+IGNORED_LABEL = -100
 """Label that losses ignore, for an answer lost by truncation."""
 
 
@@ -41,8 +41,8 @@ class Example:
     """One example before it is written.
 
     Attributes:
-        second_starts: start of each sequence's second segment; the sequence's length if it has
-            none.
+        second_starts: start of each sequence's second segment, or the sequence's length if it
+            has none.
         labels: the class; 0/1 per label (multi-label); the answer of each output (multi-output);
             the option; first and last token of the span (0, 0 for no answer); or the answer's token
             ids (text-to-text).
@@ -72,7 +72,7 @@ _EXAMPLE_SCHEMA = pa.schema(
         ("offsets", pa.list_(pa.int32())),
     ]
 )
-ANSWERS = pa.field("answers", pa.list_(pa.list_(pa.int32())))
+ANSWERS_COLUMN = pa.field("answers", pa.list_(pa.list_(pa.int32())))
 """Column of splits whose examples have several gold answers to sample from."""
 _INSTANCE_SCHEMA = pa.schema(
     [
@@ -122,7 +122,7 @@ class EncodedSplit:
         """Return the indices of an example's sequences."""
         return range(int(self.first_sequence[example]), int(self.first_sequence[example + 1]))
 
-    def get_longest(self) -> Ints:
+    def compute_longest_lengths(self) -> Ints:
         """Return the length of each example's longest sequence in tokens, shape (examples,)."""
         if not len(self):
             return np.zeros(0, np.int32)
@@ -135,7 +135,7 @@ class EncodedSplit:
         return np.add.reduceat(self.sequences.lengths(), self.first_sequence[:-1])
 
     def sample_answers(self, seed: Sequence[int]) -> EncodedSplit:
-        """Return the split with one gold answer per example, sampled by the seed."""
+        """Return the split with one sampled gold answer per example."""
         if not self.answers:
             return self
         generator = np.random.default_rng(list(seed))
@@ -145,15 +145,15 @@ class EncodedSplit:
         return replace(self, labels=build_ragged(rows))
 
     def limit_instances(self, limit: int | None) -> EncodedSplit:
-        """Return the split limited to ``limit`` instances, in the split's order.
+        """Return the split with at most ``limit`` instances, in the split's order.
 
         They are the first of a fixed shuffle that does not depend on the training's seed. All
-        instances are kept if there are no more, or if ``limit`` is None.
+        instances are kept if there are not more, or if ``limit`` is None.
         """
         return self.select_instances(select_indices(len(self.ids), limit))
 
     def select_instances(self, kept: Longs) -> EncodedSplit:
-        """Return the split with only the given instances; their indices must be increasing."""
+        """Return the split with the instances at the indices ``kept``, which must increase."""
         count = len(self.ids)
         if len(kept) == count:
             return self
@@ -196,7 +196,7 @@ def write_split(
         instances: (id, dialogue id, gold answers, context) of each instance.
     """
     several = any(u.answers for u in examples)
-    schema = _EXAMPLE_SCHEMA.append(ANSWERS) if several else _EXAMPLE_SCHEMA
+    schema = _EXAMPLE_SCHEMA.append(ANSWERS_COLUMN) if several else _EXAMPLE_SCHEMA
     table = pa.table(
         {
             "instance": [u.instance for u in examples],
@@ -205,7 +205,7 @@ def write_split(
             "second_starts": [u.second_starts for u in examples],
             "labels": [u.labels for u in examples],
             "offsets": [u.offsets for u in examples],
-            **({ANSWERS.name: [u.answers for u in examples]} if several else {}),
+            **({ANSWERS_COLUMN.name: [u.answers for u in examples]} if several else {}),
         },
         schema=schema,
     )
@@ -224,7 +224,7 @@ def _write_arrow(path: Path, table: pa.Table) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read the folder's manifest.
+    """Return the manifest of a folder of token ids.
 
     Raises:
         DataError: the folder is not a finished encoding.
@@ -246,27 +246,26 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 def is_synthetic(folder: Path, manifest: Mapping[str, Any]) -> bool:
     """Return whether the dialogues in a folder of token ids are synthetic.
 
-    Manifests of older folders do not say it; it is then read from the instances.
+    Manifests of older folders lack this information. It is then read from the instances.
 
     Raises:
-        DataError: neither the manifest nor the instances say it.
+        DataError: neither the manifest nor the instances have the information.
     """
     instances = find_instances_folder(folder)
     synthetic = manifest.get("synthetic", has_generated_dialogues(instances))
     if isinstance(synthetic, bool):
         return synthetic
     raise DataError(
-        f"{folder / 'manifest.json'}: The value of synthetic is {synthetic!r}, but "
-        f"{instances} does not say whether the dialogues are synthetic. Remove the folder and "
-        "encode again."
+        f"{folder / 'manifest.json'}: The value of synthetic is {synthetic!r} instead of true or "
+        f"false, and {instances} has none either. Remove the folder and encode again."
     )
 
 
 def read_split(folder: Path, task: str, split: str) -> EncodedSplit:
-    """Memory-map a split.
+    """Return a split whose arrays are memory-mapped.
 
     Raises:
-        DataError: its files are missing, or others than the folder's manifest was written with.
+        DataError: its files are missing or damaged, or differ from the folder's manifest.
     """
     recorded = json_text.read_object(folder / "manifest.json").get("sha256") or {}
     names = [f"{task}-{split}.{what}.arrow" for what in ("units", "instances")]
@@ -287,16 +286,16 @@ def read_split(folder: Path, task: str, split: str) -> EncodedSplit:
         dialogue_ids=(
             _read_column(rows, "dialogue_id").to_pylist() if has_dialogues else [None] * len(ids)
         ),
-        targets=_convert_tuples(_read_column(rows, "target")),
+        targets=_read_tuples(_read_column(rows, "target")),
         contexts=_read_column(rows, "context").to_pylist(),
         answers=_read_answers(examples),
     )
 
 
 def _read_answers(examples: pa.Table) -> dict[int, list[list[int]]]:
-    if ANSWERS.name not in examples.column_names:
+    if ANSWERS_COLUMN.name not in examples.column_names:
         return {}
-    rows = _read_column(examples, ANSWERS.name).to_pylist()
+    rows = _read_column(examples, ANSWERS_COLUMN.name).to_pylist()
     return {example: several for example, several in enumerate(rows) if several}
 
 
@@ -332,21 +331,23 @@ def _read_ragged(array: Any) -> Ragged:
 def _read_numbers(array: Any) -> Ints:
     """Return a view of a column of numbers.
 
-    ``to_numpy`` would import pandas, a tenth of the time to a training's first update. ``flatten``
-    in ``_flatten_lists`` would import pyarrow's compute functions.
+    ``to_numpy`` would import pandas, which takes a tenth of the time to a training's first update.
     """
     view: Ints = np.from_dlpack(array) if len(array) else np.zeros(0, np.int32)  # type: ignore[assignment]
     return view
 
 
 def _flatten_lists(lists: Any) -> Any:
-    """Return the concatenated values of a column of lists."""
+    """Return the concatenated values of a column of lists.
+
+    The method ``flatten`` would import pyarrow's compute functions.
+    """
     first, last = (int(lists.offsets[i].as_py()) for i in (0, len(lists))) if len(lists) else (0, 0)
     return lists.values.slice(first, last - first)
 
 
-def _convert_tuples(lists: Any) -> list[tuple[str, ...]]:
-    """Return a column of lists of text as tuples; reading the lists one by one would be slow."""
+def _read_tuples(lists: Any) -> list[tuple[str, ...]]:
+    """Return a column of lists of texts as tuples, faster than list by list."""
     values, starts = _flatten_lists(lists).to_pylist(), _list_starts(lists).tolist()
     return [tuple(values[a:b]) for a, b in itertools.pairwise(starts)]
 

@@ -9,26 +9,31 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tasktransfer.core.specs import Family
-from tasktransfer.encoding.encoded import IGNORED, Example
+from tasktransfer.encoding.encoded import IGNORED_LABEL, Example
 from tasktransfer.encoding.middle import remove_middles
 from tasktransfer.encoding.tokenizer import Tokenizer
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import build_encoder_text, build_option_texts
-from tasktransfer.tasks.ratings import STEPS, compute_fraction
+from tasktransfer.tasks.ratings import SCALE_STEPS, compute_fraction
 from tasktransfer.tasks.spans import find_answer_spans
 
-TOKENIZED_TOGETHER = 512
-RESPONSE_SHARE = 0.75
+BATCH_SIZE = 512
+MAX_RESPONSE_FRACTION = 0.75
 """Largest fraction of an input that a too long response may take."""
 
 
-def encoder_examples(
+def build_encoder_examples(
     tokenizer: Tokenizer,
     task: Task,
     rows: Sequence[Instance],
     max_length: int,
     lost_spans: str = "skipped",
 ) -> Iterator[Example]:
+    """Yield one example per instance, with truncated contexts and the labels of the task's head.
+
+    Args:
+        lost_spans: label of a gold span that truncation removed, ``skipped`` or ``first_token``.
+    """
     pairs = [_build_encoder_pairs(task, row) for row in rows]
     tokenizer.truncation_side = "left" if task.keeps == "end" else "right"
     shortened = "only_second" if task.first == "query" else "only_first"
@@ -36,20 +41,22 @@ def encoder_examples(
     if task.keeps == "both":
         flat = remove_middles(tokenizer, flat, int(task.first == "query"), max_length)
     encoded = _encode_pairs(tokenizer, flat, max_length, shortened)
-    for position, (row, its_pairs) in enumerate(zip(rows, pairs, strict=True)):
-        read = [next(encoded) for _ in its_pairs]
-        mine = [example for example, _ in read]
+    for position, (row, row_pairs) in enumerate(zip(rows, pairs, strict=True)):
+        results = [next(encoded) for _ in row_pairs]
+        encodings = [encoding for encoding, _ in results]
         offsets = (
-            _list_context_offsets(mine[0], bool(its_pairs[0][0])) if task.kind == "span" else []
+            _list_context_offsets(encodings[0], bool(row_pairs[0][0]))
+            if task.kind == "span"
+            else []
         )
         yield Example(
             instance=position,
             output=0,
-            sequences=[e.ids for e in mine],
-            second_starts=[_locate_second_segment(e) for e in mine],
+            sequences=[e.ids for e in encodings],
+            second_starts=[_locate_second_segment(e) for e in encodings],
             labels=_encode_labels(task, row, offsets, lost_spans),
             offsets=[edge for pair in offsets for edge in pair],
-            shortened=any(too_long for _, too_long in read),
+            shortened=any(too_long for _, too_long in results),
         )
 
 
@@ -67,30 +74,30 @@ def _encode_pairs(
     max_length: int,
     shortened: str = "only_second",
 ) -> Iterator[tuple[Any, bool]]:
-    """Yield encodings of [CLS] query [SEP] context [SEP], or of the context only.
+    """Yield the encodings of [CLS] query [SEP] context [SEP], or of the context alone.
 
-    The context is truncated. Pairs are encoded in batches, since the tokenizers process a batch in
-    parallel. Either all pairs of a task have a query, or none has.
+    The context is truncated. Pairs are encoded in batches, because tokenizers process a batch in
+    parallel. Either all pairs of a task have a query, or none of them.
 
     Args:
         shortened: the context's position, as a truncation strategy of the tokenizer.
 
     Yields:
-        The encoding of a pair, and whether the other segment was truncated, too.
+        The encoding of a pair, and whether its other segment was truncated as well.
     """
-    for begin in range(0, len(pairs), TOKENIZED_TOGETHER):
-        some = pairs[begin : begin + TOKENIZED_TOGETHER]
+    for begin in range(0, len(pairs), BATCH_SIZE):
+        batch = pairs[begin : begin + BATCH_SIZE]
         try:
             yield from (
                 (encoded, False)
-                for encoded in _tokenise_pairs(tokenizer, some, max_length, shortened)
+                for encoded in _tokenise_pairs(tokenizer, batch, max_length, shortened)
             )
         except Exception as error:
             # Fast tokenizers raise a bare Exception if a query is too long by itself. Only then
             # the query is truncated, too.
             if "Truncation error" not in str(error):
                 raise
-            for pair in some:
+            for pair in batch:
                 yield from _tokenise_pair(tokenizer, pair, max_length, shortened)
 
 
@@ -105,9 +112,9 @@ def _tokenise_pair(
     except Exception as error:
         if "Truncation error" not in str(error):
             raise
-    if shortened == "only_first":  # truncate the response to leave space for some context
+    if shortened == "only_first":  # Truncate the response too, to leave space for some context.
         words = tokenizer(pair[1], add_special_tokens=False).encodings[0]
-        last = words.offsets[max(1, int(RESPONSE_SHARE * max_length)) - 1][1]
+        last = words.offsets[max(1, int(MAX_RESPONSE_FRACTION * max_length)) - 1][1]
         pair, strategy = (pair[0], pair[1][:last]), shortened
     else:
         strategy = "longest_first"
@@ -127,19 +134,19 @@ def _tokenise_pairs(
 
 
 def _locate_second_segment(encoded: Any) -> int:
-    """Return the index of the second segment's first token; the length if there is no second."""
+    """Return the index of the second segment's first token, or the length if there is none."""
     types: list[int] = encoded.type_ids
     if 1 in types:
         return types.index(1)
-    segments: list[int | None] = encoded.sequence_ids  # for models without token types
+    segments: list[int | None] = encoded.sequence_ids  # These exist without token types.
     return segments.index(1) if 1 in segments else len(types)
 
 
 def _list_context_offsets(encoded: Any, has_query: bool) -> list[tuple[int, int]]:
-    """Return each token's character range in the context; (-1, -1) for tokens outside of it."""
-    wanted = 1 if has_query else 0
+    """Return each token's character range in the context, (-1, -1) for tokens outside it."""
+    context = 1 if has_query else 0
     return [
-        edges if segment == wanted else (-1, -1)
+        edges if segment == context else (-1, -1)
         for edges, segment in zip(encoded.offsets, encoded.sequence_ids, strict=True)
     ]
 
@@ -152,17 +159,17 @@ def _encode_labels(
     if task.kind == "multi_label":
         return [int(label in row.target) for label in task.labels]
     if task.kind == "rating":
-        return [round(compute_fraction(task, row.target[0]) * STEPS)]
+        return [round(compute_fraction(task, row.target[0]) * SCALE_STEPS)]
     return [task.labels.index(label) for label in row.target]
 
 
 def _encode_span_labels(
     task: Task, row: Instance, offsets: list[tuple[int, int]], lost: str
 ) -> list[int]:
-    """Return the first and last token of the first gold answer that is left in the input.
+    """Return the first and last token of the first gold answer that the input contains.
 
     (0, 0), the first token, means "no answer" and is used only for unanswerable instances. An
-    answer that was lost by truncation is ignored in the loss, or also gets (0, 0) if ``lost`` is
+    answer that truncation removed is ignored in the loss, or also gets (0, 0) if ``lost`` is
     ``first_token``.
     """
     if all(start < 0 for start in row.starts) and _is_unanswerable(row):
@@ -171,7 +178,7 @@ def _encode_span_labels(
         inside = [i for i, (a, b) in enumerate(offsets) if a >= 0 and a < end and b > start]
         if inside and offsets[inside[0]][0] <= start and offsets[inside[-1]][1] >= end:
             return [inside[0], inside[-1]]
-    return [0, 0] if lost == "first_token" else [IGNORED, IGNORED]
+    return [0, 0] if lost == "first_token" else [IGNORED_LABEL, IGNORED_LABEL]
 
 
 def measure_longest_span(examples: Sequence[Example]) -> int:
@@ -180,10 +187,10 @@ def measure_longest_span(examples: Sequence[Example]) -> int:
 
 
 def count_lost_answers(task: Task, family: Family, examples: Sequence[Example]) -> int:
-    """Count the gold answers that an encoder does not see because of truncation."""
+    """Return the number of gold answers that truncation removes from an encoder's inputs."""
     if family != "encoder" or task.kind != "span":
         return 0
-    return sum(example.labels[0] == IGNORED for example in examples)
+    return sum(example.labels[0] == IGNORED_LABEL for example in examples)
 
 
 def _is_unanswerable(row: Instance) -> bool:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from tasktransfer.encoding.tokenizer import Tokenizer
 
-TOKENIZED_TOGETHER = 512
+BATCH_SIZE = 512
 
 
-def keep_both_ends(count: int, room: int) -> tuple[int, int]:
-    """Return the numbers of tokens, out of ``count``, to keep at the start and at the end.
+def compute_kept_ends(count: int, room: int) -> tuple[int, int]:
+    """Return how many of ``count`` tokens are kept at the start and at the end.
 
     Together they are at most ``room``. If the number is odd, the start has one more.
     """
@@ -21,25 +21,27 @@ def keep_both_ends(count: int, room: int) -> tuple[int, int]:
 def remove_middles(
     tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], context: int, max_length: int
 ) -> list[tuple[str, str]]:
-    """Remove the middle of the context from pairs of segments that are too long.
+    """Return pairs of segments without the middle of each context that is too long.
 
     Args:
         context: index of the context in a pair, 0 or 1.
         max_length: maximum length of a sequence in tokens, including special tokens.
     """
     shorter: list[tuple[str, str]] = []
-    for begin in range(0, len(pairs), TOKENIZED_TOGETHER):
-        some = pairs[begin : begin + TOKENIZED_TOGETHER]
-        texts = [pair[context] for pair in some]
-        others = [pair[1 - context] for pair in some]
+    for begin in range(0, len(pairs), BATCH_SIZE):
+        batch = pairs[begin : begin + BATCH_SIZE]
+        texts = [pair[context] for pair in batch]
+        others = [pair[1 - context] for pair in batch]
         words = tokenizer(texts, add_special_tokens=False, truncation=False).encodings
         beside = tokenizer(others, add_special_tokens=False, truncation=False).encodings
-        for text, other, mine, its in zip(texts, others, words, beside, strict=True):
+        for text, other, tokens, other_tokens in zip(texts, others, words, beside, strict=True):
             special = tokenizer.num_special_tokens_to_add(pair=bool(other))
-            head, tail = keep_both_ends(len(mine.ids), max_length - special - len(its.ids))
-            left = text
-            if head + tail < len(mine.ids) and tail:
-                last, first = mine.offsets[head - 1][1], mine.offsets[-tail][0]
-                left = f"{text[:last]} {text[first:]}"
-            shorter.append((left, other) if context == 0 else (other, left))
+            head, tail = compute_kept_ends(
+                len(tokens.ids), max_length - special - len(other_tokens.ids)
+            )
+            shortened = text
+            if head + tail < len(tokens.ids) and tail:
+                last, first = tokens.offsets[head - 1][1], tokens.offsets[-tail][0]
+                shortened = f"{text[:last]} {text[first:]}"
+            shorter.append((shortened, other) if context == 0 else (other, shortened))
     return shorter

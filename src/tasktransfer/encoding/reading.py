@@ -18,7 +18,7 @@ NOT_FOUND = ("couldn't connect", "offline mode", "valid model id", "Repo id must
 def build_source_arguments(start: str, revision: str | None) -> dict[str, Any]:
     """Return the arguments of ``from_pretrained`` for a folder, a name on the hub, or a GGUF file.
 
-    Code in the checkpoint is never run.
+    They prevent that code in the checkpoint is run.
     """
     if is_gguf(start):
         file = Path(start)
@@ -35,7 +35,7 @@ def build_source_arguments(start: str, revision: str | None) -> dict[str, Any]:
 
 
 @contextmanager
-def translate_errors(start: str, what: str) -> Iterator[None]:
+def translate_library_errors(start: str, what: str) -> Iterator[None]:
     """Raise a ModelError for any exception of a library that reads a user's checkpoint.
 
     Libraries raise many kinds of exceptions for a damaged file (KeyError, TypeError, bare
@@ -52,7 +52,10 @@ def translate_errors(start: str, what: str) -> Iterator[None]:
 
 
 def _explain_error(error: Exception) -> str:
-    """Return cause and remedy, without lists of classes and advice that does not apply here."""
+    """Return the cause and the remedy of a library's error as sentences.
+
+    They leave out lists of classes and advice that does not apply here.
+    """
     from transformers import __version__
 
     text = str(error)
@@ -68,12 +71,12 @@ def _explain_error(error: Exception) -> str:
         )
     if any(words in text for words in NOT_FOUND):
         return (
-            "The folder does not exist, and the hub of Hugging Face has no such model or cannot be "
-            "reached. Name a model on the hub (with HF_TOKEN if it is private), or a folder with "
-            "config.json, the tokenizer's files and model.safetensors."
+            "The folder does not exist, and the Hugging Face Hub does not have the model or cannot "
+            "be reached. Name a model on the hub (with HF_TOKEN if it is private), or a folder "
+            "with config.json, the tokenizer's files and model.safetensors."
         )
     lines = text.strip().splitlines() or [repr(error)]
     return (
-        f"The cause is: {lines[0][:300]} ({type(error).__name__}). Copy or download the checkpoint "
-        "again, or use another one."
+        f"The error is {lines[0][:300]!r} ({type(error).__name__}). Copy or download the "
+        "checkpoint again, or use another one."
     )

@@ -20,7 +20,7 @@ def encode_separately(
 ) -> Iterator[Example]:
     """Yield one example per instance with its context, and its reply if there is one.
 
-    Each tokenizer gives its own sequences. Labels are class indices; replies have no labels.
+    Each tokenizer yields its own sequences. Labels are class indices. Replies have no labels.
 
     Args:
         candidates: whether to include replies.
@@ -45,7 +45,7 @@ def add_second_encoding(
     rows: Sequence[Instance],
     most: int,
 ) -> Iterator[Example]:
-    """Yield the examples with the context from another tokenizer after their own sequences."""
+    """Yield the examples, with the context from another tokenizer as an additional sequence."""
     others = encode_separately([tokenizer], task, rows, most, candidates=False)
     for example, other in zip(examples, others, strict=True):
         both = [*example.sequences, *other.sequences]

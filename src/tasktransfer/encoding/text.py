@@ -7,16 +7,16 @@ from typing import Any
 
 from tasktransfer.core.specs import Family
 from tasktransfer.encoding.encoded import Example
-from tasktransfer.encoding.middle import keep_both_ends
+from tasktransfer.encoding.middle import compute_kept_ends
 from tasktransfer.encoding.tokenizer import Tokenizer
 from tasktransfer.errors import ModelError
 from tasktransfer.tasks.card import Instance, Task
-from tasktransfer.tasks.compose import build_answer_text, label_words, prompt_parts
+from tasktransfer.tasks.compose import build_answer_text, build_prompt_parts, list_verbalizers
 
-TOKENIZED_TOGETHER = 512
+BATCH_SIZE = 512
 
 
-def text_to_text_examples(
+def build_text_to_text_examples(
     tokenizer: Tokenizer,
     task: Task,
     rows: Sequence[Instance],
@@ -24,28 +24,34 @@ def text_to_text_examples(
     family: Family,
     answer_limit: int,
 ) -> Iterator[Example]:
+    """Yield one example per prompt: one per instance, or one per trait of a multi-output task.
+
+    Args:
+        max_length: maximum length of the prompt in tokens; in a decoder, of prompt and answer.
+        answer_limit: maximum number of tokens in a generated answer.
+    """
     outputs: list[int | None] = list(range(len(task.outputs))) or [None]
-    asked = [(position, row, output) for position, row in enumerate(rows) for output in outputs]
-    for begin in range(0, len(asked), TOKENIZED_TOGETHER):
-        some = asked[begin : begin + TOKENIZED_TOGETHER]
-        parts = [prompt_parts(task, row, output) for _, row, output in some]
+    prompts = [(position, row, output) for position, row in enumerate(rows) for output in outputs]
+    for begin in range(0, len(prompts), BATCH_SIZE):
+        batch = prompts[begin : begin + BATCH_SIZE]
+        parts = [build_prompt_parts(task, row, output) for _, row, output in batch]
         encoded = tokenizer(["".join(three) for three in parts]).encodings
-        answers = [build_answer_text(task, row, output) for _, row, output in some]
+        answers = [build_answer_text(task, row, output) for _, row, output in batch]
         tokenised = encode_answers(tokenizer, answers, family)
         for (position, row, output), three, prompt, answer in zip(
-            some, parts, encoded, tokenised, strict=True
+            batch, parts, encoded, tokenised, strict=True
         ):
             # A decoder's prompt and answer share the maximum length. The reserved space does not
             # depend on the answer, and a longer answer is truncated.
             reserved = answer_limit if family == "decoder" else 0
-            ids = _cut_context(prompt, three, max_length, reserved, row, task.keeps)
+            ids = _truncate_context(prompt, three, max_length, reserved, row, task.keeps)
             room = max_length - len(ids) if family == "decoder" else len(answer)
             if task.kind == "reply" and len(answer) > answer_limit:
                 answer = [*answer[: answer_limit - 1], answer[-1]]  # noqa: PLW2901
             yield Example(position, output or 0, [ids], [len(ids)], answer[:room], [])
 
 
-def _cut_context(
+def _truncate_context(
     encoded: Any,
     parts: tuple[str, str, str],
     max_length: int,
@@ -53,7 +59,7 @@ def _cut_context(
     row: Instance,
     keeps: str,
 ) -> list[int]:
-    """Return the tokens of the prompt, with a truncated context if it is too long.
+    """Return the token ids of a prompt, with a truncated context if it is too long.
 
     Args:
         reserved: tokens of ``max_length`` that are reserved for the answer.
@@ -75,7 +81,7 @@ def _cut_context(
             f"to {needed + reserved} or more (models[].max_length), or remove the task from "
             "the study."
         )
-    head = {"end": 0, "both": keep_both_ends(len(cuttable), len(cuttable) - excess)[0]}.get(
+    head = {"end": 0, "both": compute_kept_ends(len(cuttable), len(cuttable) - excess)[0]}.get(
         keeps, len(cuttable) - excess
     )
     dropped = set(cuttable[head : head + excess])
@@ -98,10 +104,10 @@ def encode_answers(tokenizer: Tokenizer, answers: Sequence[str], family: Family)
 
 
 def get_answer_limit(tokenizer: Tokenizer, task: Task, family: Family) -> int:
-    """Return the maximum number of generated tokens.
+    """Return the maximum number of tokens in a generated answer.
 
     It is the length of the longest label, or the card's limit for free text.
     """
     if task.kind in ("span", "multi_label", "reply"):
         return task.prompt.max_answer_tokens
-    return max(len(ids) for ids in encode_answers(tokenizer, label_words(task), family))
+    return max(len(ids) for ids in encode_answers(tokenizer, list_verbalizers(task), family))

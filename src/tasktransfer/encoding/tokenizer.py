@@ -8,36 +8,36 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.core.specs import Family
-from tasktransfer.encoding.reading import build_source_arguments, translate_errors
+from tasktransfer.encoding.reading import build_source_arguments, translate_library_errors
 from tasktransfer.errors import ModelError
 
 Tokenizer = Any
 """A fast tokenizer of transformers, whose classes have no useful static types."""
 
-LEAST_SHARE_OF_ROWS = 0.5
+MIN_USED_ROWS = 0.5
 """Minimum fraction of the embedding rows that a tokenizer must use.
 
 Embeddings are often padded to a round number of rows. If more than half of them are unused, the
 tokenizer belongs to another model."""
 
-EXAMPLES = 5
+SHOWN_WORDS = 5
 
 VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model", "*.bpe", "*.tiktoken")
 """Names of vocabulary files."""
 
 
 def load_tokenizer(checkpoint: str, revision: str | None, family: Family) -> Any:
-    """Load the checkpoint's fast tokenizer, with left truncation and a padding token.
+    """Return the checkpoint's fast tokenizer, with left truncation and a padding token.
 
     Raises:
-        ModelError: the tokenizer cannot be loaded; its vocabulary is missing in the folder; it has
-            no fast version (needed for character offsets), no end-of-sequence token although
+        ModelError: the tokenizer cannot be loaded, its vocabulary is missing in the folder, or it
+            has no fast version (needed for character offsets), no end-of-sequence token although
             answers are generated, or no token for padding.
     """
     from transformers import AutoTokenizer
 
     _check_vocabulary_files(Path(checkpoint))
-    with translate_errors(checkpoint, "the tokenizer"):
+    with translate_library_errors(checkpoint, "the tokenizer"):
         tokenizer = AutoTokenizer.from_pretrained(**build_source_arguments(checkpoint, revision))
     _check_vocabulary_file_of_class(Path(checkpoint), tokenizer)
     if not tokenizer.is_fast:
@@ -50,7 +50,7 @@ def load_tokenizer(checkpoint: str, revision: str | None, family: Family) -> Any
             f"family: {family} need to end an answer. Set eos_token in tokenizer_config.json."
         )
     if tokenizer.pad_token_id is None:
-        # GPT-2 and similar models have none; padding is masked, so any token can be used.
+        # GPT-2 and similar models have none. Padding is masked, so any token can be used.
         tokenizer.pad_token = tokenizer.eos_token
     if tokenizer.pad_token_id is None:
         raise ModelError(
@@ -58,14 +58,14 @@ def load_tokenizer(checkpoint: str, revision: str | None, family: Family) -> Any
             "tokenizer_config.json."
         )
     tokenizer.truncation_side = "left"
-    tokenizer.model_max_length = 1 << 30  # no warnings: the study checks lengths
+    tokenizer.model_max_length = 1 << 30  # The study checks lengths itself, without warnings.
     return tokenizer
 
 
 def _check_vocabulary_files(folder: Path) -> None:
     """Raise ModelError if a folder has no vocabulary file.
 
-    transformers would create an empty tokenizer, to which every word is unknown.
+    Otherwise transformers would create an empty tokenizer, to which every word is unknown.
     """
     if not folder.is_dir() or (folder / "tokenizer.json").is_file():
         return
@@ -95,8 +95,8 @@ def _build_vocabulary_error(folder: Path, files: str) -> ModelError:
     )
 
 
-def check_vocabulary(tokenizer: Any, rows: int, checkpoint: str) -> None:
-    """Check that all tokens have an embedding, and that the tokenizer uses most embeddings.
+def check_vocabulary_size(tokenizer: Any, rows: int, checkpoint: str) -> None:
+    """Raise an error if a token has no embedding, or if few embeddings are used.
 
     Args:
         rows: number of embeddings of the model.
@@ -105,17 +105,17 @@ def check_vocabulary(tokenizer: Any, rows: int, checkpoint: str) -> None:
         ModelError: the tokenizer does not fit the weights.
     """
     tokens = max(tokenizer.get_vocab().values(), default=-1) + 1
-    if LEAST_SHARE_OF_ROWS * rows <= tokens <= rows:
+    if MIN_USED_ROWS * rows <= tokens <= rows:
         return
-    problem = "more than" if tokens > rows else f"less than {LEAST_SHARE_OF_ROWS:.0%} of"
+    problem = "more than" if tokens > rows else f"less than {MIN_USED_ROWS:.0%} of"
     raise ModelError(
         f"{checkpoint}: The tokenizer has {tokens} tokens, {problem} the number of embeddings "
         f"in the weights ({rows}). Use both from the same checkpoint."
     )
 
 
-def trim_texts(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[str]:
-    """Return the part of each text that is left if its last ``max_length`` tokens are read.
+def truncate_texts_left(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[str]:
+    """Return the end of each text that fits into ``max_length`` tokens.
 
     The limit includes the special tokens that the tokenizer adds.
     """
@@ -136,15 +136,15 @@ def trim_texts(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[st
     return [text[begin:] for text, begin in zip(texts, begins, strict=True)]
 
 
-def check_words(tokenizer: Any, words: Counter[str], limit: float, checkpoint: str) -> None:
-    """Raise an error if the tokenizer does not know enough words of the study.
+def check_known_words(tokenizer: Any, words: Counter[str], limit: float, checkpoint: str) -> None:
+    """Raise an error if too many words of the study are unknown to the tokenizer.
 
     Args:
         words: words of the study and their frequencies.
         limit: largest fraction of them (0 to 1) that may contain an unknown token.
 
     Raises:
-        ModelError: the limit is exceeded; the message gives the fraction and the most frequent
+        ModelError: the limit is exceeded. The message gives the fraction and the most frequent
             unknown words.
     """
     if tokenizer.unk_token_id is None or not words:
@@ -158,11 +158,11 @@ def check_words(tokenizer: Any, words: Counter[str], limit: float, checkpoint: s
             if tokenizer.unk_token_id in ids or not ids
         }
     )
-    share = unknown.total() / words.total()
-    if share > limit:
-        examples = ", ".join(repr(word) for word, _ in unknown.most_common(EXAMPLES))
+    fraction = unknown.total() / words.total()
+    if fraction > limit:
+        examples = ", ".join(repr(word) for word, _ in unknown.most_common(SHOWN_WORDS))
         raise ModelError(
-            f"{checkpoint}: The tokenizer maps {share:.1%} of the study's words to the "
+            f"{checkpoint}: The tokenizer maps {fraction:.1%} of the study's words to the "
             f"unknown token ({examples}, ...), but models.max_unknown_words allows "
             f"{limit:.1%}. Use a checkpoint for the study's language with its own tokenizer, "
             "or raise the limit."

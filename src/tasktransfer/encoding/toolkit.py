@@ -11,10 +11,14 @@ from typing import Any
 
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.specs import Family
-from tasktransfer.encoding.encoded import IGNORED, Example
+from tasktransfer.encoding.encoded import IGNORED_LABEL, Example
 from tasktransfer.encoding.text import encode_answers
 from tasktransfer.tasks.card import Instance, Task, ToolkitForms
-from tasktransfer.tasks.toolkit_texts import build_answer_texts, build_encoder_texts, prompt_text
+from tasktransfer.tasks.toolkit_texts import (
+    build_answer_texts,
+    build_encoder_texts,
+    build_prompt_text,
+)
 
 T5_ANSWER_TOKENS = 19
 """The library's default length of 20 without the token that begins an answer."""
@@ -22,7 +26,7 @@ T5_ANSWER_TOKENS = 19
 Edges = tuple[int, int]
 
 
-def encoder_examples(
+def build_encoder_examples(
     forms: ToolkitForms,
     tokenizer: Any,
     task: Task,
@@ -30,10 +34,10 @@ def encoder_examples(
     max_length: int,
     fidelity: Fidelity,
 ) -> Iterator[Example]:
-    """Yield the examples of an encoder."""
+    """Yield one example per instance for an encoder."""
     for position, row in enumerate(rows):
         texts = build_encoder_texts(forms, task, row, tokenizer.sep_token)
-        encoded = _cut_at_the_end(tokenizer, [each.text for each in texts], max_length)
+        encoded = _encode_truncated(tokenizer, [joined.text for joined in texts], max_length)
         sequences = [list(sequence.ids) for sequence in encoded]
         example = Example(position, 0, sequences, [len(ids) for ids in sequences], [], [])
         if task.kind == "span":
@@ -45,7 +49,7 @@ def encoder_examples(
             example.labels[:] = answers[0]
             if fidelity.several_answers == "drawn" and len(answers) > 1:
                 example.answers[:] = [list(edges) for edges in answers]
-            # Any token may begin or end a span, also special tokens, which mean "".
+            # Any token may begin or end a span. Special tokens stand for an empty text.
             for (a, b), mark in zip(ranges, special, strict=True):
                 example.offsets.extend((-1, -1) if mark else (a, b))
         elif task.kind == "multi_label":
@@ -55,8 +59,11 @@ def encoder_examples(
         yield example
 
 
-def _cut_at_the_end(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[Any]:
-    """Encode the texts with truncation at the end, whatever the tokenizer's setting."""
+def _encode_truncated(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[Any]:
+    """Return the encodings of texts that are truncated at their end.
+
+    The tokenizer's own truncation side does not matter and stays unchanged.
+    """
     side, tokenizer.truncation_side = tokenizer.truncation_side, "right"
     try:
         encodings: list[Any] = tokenizer(
@@ -71,8 +78,8 @@ def _locate_answer_tokens(ranges: Sequence[Edges], start: int, length: int, lost
     """Return the first and last token of an answer.
 
     Each is the first token other than [CLS] that touches the answer's edge, even at the token's
-    end. An edge that was lost by truncation becomes the first token, or the answer is ignored in
-    the loss if ``lost`` is ``skipped``.
+    end. An edge that truncation removed becomes the first token, or the answer is ignored in the
+    loss if ``lost`` is ``skipped``.
     """
     if start < 0:
         return 0, 0
@@ -81,11 +88,11 @@ def _locate_answer_tokens(ranges: Sequence[Edges], start: int, length: int, lost
         for at in (start, start + length)
     ]
     if lost == "skipped" and 0 in edges:
-        return IGNORED, IGNORED
+        return IGNORED_LABEL, IGNORED_LABEL
     return edges[0], edges[1]
 
 
-def text_to_text_examples(
+def build_text_to_text_examples(
     forms: ToolkitForms,
     tokenizer: Any,
     task: Task,
@@ -93,20 +100,20 @@ def text_to_text_examples(
     max_length: int,
     family: Family,
     fidelity: Fidelity,
-    kept_free: int,
+    reserved: int,
 ) -> Iterator[Example]:
-    """Yield the examples of a decoder or encoder-decoder.
+    """Yield one example per prompt for a decoder or encoder-decoder.
 
     Args:
-        kept_free: tokens that a decoder's prompt leaves free for the generated answer. The toolkit
+        reserved: tokens that a decoder's prompt leaves free for the generated answer. The toolkit
             reserves none, and its decoders run out of positions and stop.
     """
-    room = max_length - kept_free if family == "decoder" else max_length
+    room = max_length - reserved if family == "decoder" else max_length
     outputs: list[int | None] = list(range(len(task.outputs))) or [None]
     for position, row in enumerate(rows):
         for output in outputs:
-            text = prompt_text(forms, task, row, output)
-            ids = list(_cut_at_the_end(tokenizer, [text], room)[0].ids)
+            text = build_prompt_text(forms, task, row, output)
+            ids = list(_encode_truncated(tokenizer, [text], room)[0].ids)
             answers = encode_answers(tokenizer, build_answer_texts(task, row, output), family)
             if family == "decoder":
                 answers = [answer[: max_length - len(ids)] for answer in answers]
@@ -123,7 +130,7 @@ def text_to_text_examples(
 
 
 def get_answer_limit(forms: ToolkitForms, family: Family) -> int:
-    """Return the toolkit's maximum number of generated tokens.
+    """Return the toolkit's maximum number of tokens in a generated answer.
 
     It is a task's limit for decoders, and the library's default for encoder-decoders.
     """

@@ -6,23 +6,23 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from tasktransfer.datasets.reply_pairs import TURN
+from tasktransfer.datasets.reply_pairs import TURN_END
 from tasktransfer.tasks.words import split_words
 
-SPECIAL = ("<pad>", "</s>", "<unk>", TURN)
-PAD, END, UNKNOWN, TURN_END = range(len(SPECIAL))
+SPECIAL = ("<pad>", "</s>", "<unk>", TURN_END)
+PAD, END, UNKNOWN, TURN_END_ID = range(len(SPECIAL))
 """Ids of the special tokens. Answers begin after an end token, as in BART."""
 
 
 def build_word_tokenizer(texts: Iterable[str], least_count: int) -> Any:
-    """Build a tokenizer of the lower-case words with at least ``least_count`` occurrences.
+    """Return a tokenizer of the lower-case words with at least ``least_count`` occurrences.
 
     More frequent words have smaller ids.
     """
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    counts = Counter(word for text in texts for word in split_words(text.replace(TURN, " ")))
+    counts = Counter(word for text in texts for word in split_words(text.replace(TURN_END, " ")))
     kept = sorted((w for w, n in counts.items() if n >= least_count), key=lambda w: (-counts[w], w))
     vocabulary = {word: number for number, word in enumerate([*SPECIAL, *kept])}
     core = Tokenizer(models.WordLevel(vocabulary, unk_token=SPECIAL[UNKNOWN]))
@@ -38,11 +38,11 @@ def build_word_tokenizer(texts: Iterable[str], least_count: int) -> Any:
     )
 
 
-def keep_last_words(text: str, most: int) -> str:
-    """Return the part of a text that is left if its last ``most`` tokens are read.
+def truncate_to_last_words(text: str, most: int) -> str:
+    """Return the last ``most`` tokens of a text, joined by spaces.
 
     Tokens are lower-case words and ends of turns.
     """
-    first, *others = (split_words(part) for part in text.split(TURN))
-    tokens = [*first, *(token for part in others for token in (TURN, *part))]
+    first, *others = (split_words(part) for part in text.split(TURN_END))
+    tokens = [*first, *(token for part in others for token in (TURN_END, *part))]
     return " ".join(tokens[-most:])

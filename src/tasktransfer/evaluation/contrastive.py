@@ -26,10 +26,10 @@ from tasktransfer.models.representation import BATCH_SIZE, encode_texts, pool_st
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.training.hardware import Hardware
 
-CHUNK = 8
-"""Number of a batch's texts that are padded together. Texts of similar length are, which saves a
-third of the tokens of a batch of 32."""
-WARMUP = 0.1
+CHUNK_SIZE = 8
+"""Number of texts that are padded together. They have similar lengths, which saves a third of the
+tokens in a batch of 32."""
+WARMUP_FRACTION = 0.1
 """Fraction of the updates in which the learning rate rises. It then falls linearly to zero."""
 
 
@@ -59,10 +59,12 @@ class ContrastiveEncoder:
         use_fast_dropout(loaded)
         self.body = loaded.to(self.device)
 
-    def tune(
+    def fine_tune(
         self, task: Task, train: Sequence[Instance], settings: Mapping[str, Any], seed: int
     ) -> None:
-        """Fine-tune on the instances of a task; one label leaves the encoder unchanged.
+        """Fine-tune the encoder on the instances of a task.
+
+        The encoder is unchanged if all instances have the same label.
 
         Args:
             settings: ``core.references.CONTRASTIVE_SETTINGS``.
@@ -84,14 +86,14 @@ class ContrastiveEncoder:
         self.body.train()
         batches = sample_batches(labels, int(settings["batch_size"]), updates, seed)
         for number, batch in enumerate(batches, start=1):
-            states = [self._embed([texts[n] for n in batch]) for texts in parts]
+            states = [self._embed_with_gradients([texts[n] for n in batch]) for texts in parts]
             targets = torch.as_tensor(labels[batch], device=self.device)
             loss = compute_contrastive_loss(
                 torch.cat(states, dim=1), targets, float(settings["temperature"])
             )
             if not math.isfinite(loss.item()):
                 raise TrainingError(
-                    f"The contrastive loss of {task.name} became {loss.item()} in update {number}. "
+                    f"{task.name}: The contrastive loss is {loss.item()} in update {number}. "
                     "Remove contrastive_logistic from references, or use another model."
                 )
             optimiser.zero_grad()
@@ -101,28 +103,28 @@ class ContrastiveEncoder:
             schedule.step()
         self.body.eval()
 
-    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
+    def embed_texts(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
         """Return the mean-pooled states of texts, (texts, hidden size)."""
         order = np.argsort([len(text) for text in texts], kind="stable")
         ordered = [texts[n] for n in order]
         body, limit = self.body.eval(), self.max_length
         pooled = pool_texts(body, self.tokenizer, ordered, limit, "mean", self.device, BATCH_SIZE)
-        placed = np.empty_like(pooled)
-        placed[order] = pooled
-        return placed
+        in_order = np.empty_like(pooled)
+        in_order[order] = pooled
+        return in_order
 
     def save(self, folder: Path, names: Mapping[str, Any]) -> None:
-        """Write the encoder as config.json and safetensors; ``names`` are keys of its config."""
+        """Write config.json, with the additional keys ``names``, and the weights as safetensors."""
         self.body.config.update(dict(names))
         self.body.save_pretrained(folder)
 
-    def _embed(self, texts: Sequence[str]) -> Tensor:
-        """Return unit-length embeddings with gradients, (texts, hidden size); 0 if empty."""
+    def _embed_with_gradients(self, texts: Sequence[str]) -> Tensor:
+        """Return unit-length embeddings with gradients, (texts, hidden size); 0 for empty texts."""
         present = [n for n, text in enumerate(texts) if text.strip()]
         present.sort(key=lambda n: len(texts[n]))
         embedded = torch.zeros(len(texts), self.body.config.hidden_size, device=self.device)
-        for begin in range(0, len(present), CHUNK):
-            places = present[begin : begin + CHUNK]
+        for begin in range(0, len(present), CHUNK_SIZE):
+            places = present[begin : begin + CHUNK_SIZE]
             ids, mask = encode_texts(
                 self.tokenizer, [texts[n] for n in places], self.max_length, self.device
             )
@@ -133,15 +135,15 @@ class ContrastiveEncoder:
 
 
 def compute_rate_factor(update: int, updates: int) -> float:
-    """Return the factor of the learning rate in an update, from 0: a rise, and a linear fall."""
-    rise = max(1, round(WARMUP * updates))
+    """Return the learning rate's factor in an update from 0: a linear rise, then a linear fall."""
+    rise = max(1, round(WARMUP_FRACTION * updates))
     return min((update + 1) / rise, max(0.0, (updates - update) / max(1, updates - rise)))
 
 
 def sample_batches(
     labels: npt.NDArray[np.int64], batch_size: int, updates: int, seed: int
 ) -> Iterator[npt.NDArray[np.int64]]:
-    """Yield the positions of each batch's instances.
+    """Yield the positions of the instances in each batch.
 
     A batch has the same number of instances for each of its labels, and at least two. All labels
     are equally frequent. A label's instances are read in random order, each once before any is
@@ -152,8 +154,8 @@ def sample_batches(
     classes = np.unique(labels)
     together = min(len(classes), max(2, batch_size // 2))
     each = max(2, batch_size // together)
-    choose_class = _cycle(classes, chance)
-    choose = {label: _cycle(np.flatnonzero(labels == label), chance) for label in classes}
+    choose_class = _cycle_shuffled(classes, chance)
+    choose = {label: _cycle_shuffled(np.flatnonzero(labels == label), chance) for label in classes}
     for _ in range(updates):
         chosen: dict[int, None] = {}
         while len(chosen) < together:
@@ -161,7 +163,7 @@ def sample_batches(
         yield np.array([next(choose[label]) for label in chosen for _ in range(each)])
 
 
-def _cycle(values: npt.NDArray[np.int64], chance: np.random.Generator) -> Iterator[int]:
+def _cycle_shuffled(values: npt.NDArray[np.int64], chance: np.random.Generator) -> Iterator[int]:
     """Yield values in random order without end, each once before any is repeated."""
     while True:
         yield from chance.permutation(values)
@@ -170,7 +172,8 @@ def _cycle(values: npt.NDArray[np.int64], chance: np.random.Generator) -> Iterat
 def compute_contrastive_loss(embeddings: Tensor, labels: Tensor, temperature: float) -> Tensor:
     """Return the supervised contrastive loss of a batch.
 
-    Each instance classifies the others by cosine similarity: the target are those with its label.
+    Each instance classifies the others by cosine similarity. Its targets are the instances with its
+    label.
 
     Args:
         embeddings: (instances, size).

@@ -26,7 +26,7 @@ def search_diverse_beams(
     penalty: float,
     longest: int,
 ) -> Tensor:
-    """Return the best answer of each row.
+    """Return the best generated answer of each row.
 
     Args:
         model: an encoder-decoder of transformers.
@@ -42,15 +42,15 @@ def search_diverse_beams(
     rows, each = len(states), groups * beams
     end, pad = config.eos_token_id, config.pad_token_id
     states, mask = (x.repeat_interleave(each, 0) for x in (states, mask))
-    written = torch.full((rows, each, 1), config.decoder_start_token_id, device=states.device)
+    generated = torch.full((rows, each, 1), config.decoder_start_token_id, device=states.device)
     totals = torch.full((rows, groups, beams), float("-inf"), device=states.device)
-    totals[:, :, 0] = 0.0  # all beams start equal, so one per group continues
+    totals[:, :, 0] = 0.0  # All beams start equal, so one per group continues.
     ended = torch.zeros((rows, each), dtype=torch.bool, device=states.device)
     for step in range(longest):
         logits = model(
             encoder_outputs=type(attended)(last_hidden_state=states),
             attention_mask=mask,
-            decoder_input_ids=written.flatten(0, 1),
+            decoder_input_ids=generated.flatten(0, 1),
             use_cache=False,
         ).logits[:, -1]
         logp = torch.log_softmax(logits.float(), -1).view(rows, groups, beams, -1)
@@ -58,14 +58,14 @@ def search_diverse_beams(
         only_pad = torch.full_like(logp[0, 0, 0], float("-inf"))
         only_pad[pad] = 0.0
         logp = torch.where(over[..., None], only_pad, logp)
-        written, totals, ended = _append_token(written, totals, ended, logp, penalty, pad, end)
+        generated, totals, ended = _append_token(generated, totals, ended, logp, penalty, pad, end)
         if have_all_ended(ended, step):
             break
-    return _select_best_beam(written, totals.flatten(1), pad)
+    return _select_best_beam(generated, totals.flatten(1), pad)
 
 
 def _append_token(
-    written: Tensor,
+    generated: Tensor,
     totals: Tensor,
     ended: Tensor,
     logp: Tensor,
@@ -73,7 +73,7 @@ def _append_token(
     pad: int,
     end: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Extend every beam by a token; return beams, log-probabilities, and whether they ended."""
+    """Return the beams extended by a token, their log-probabilities, and whether they ended."""
     rows, groups, beams, words = logp.shape
     chosen = torch.zeros((rows, words), device=logp.device)
     texts, sums, over = [], [], []
@@ -82,7 +82,7 @@ def _append_token(
         penalised = scores - penalty * chosen[:, None]
         picked = penalised.flatten(1).topk(beams, dim=1).indices
         beam, word = picked // words, picked % words
-        own = written.view(rows, groups, beams, -1)[:, group]
+        own = generated.view(rows, groups, beams, -1)[:, group]
         before = own.gather(1, beam[..., None].expand(-1, -1, own.shape[-1]))
         texts.append(torch.cat([before, word[..., None]], dim=-1))
         sums.append(scores.flatten(1).gather(1, picked))
@@ -94,7 +94,7 @@ def _append_token(
     return torch.cat(texts, 1), torch.stack(sums, 1), torch.cat(over, 1)
 
 
-def _select_best_beam(written: Tensor, totals: Tensor, pad: int) -> Tensor:
-    lengths = (written[..., 1:] != pad).sum(-1).clamp(min=1)
+def _select_best_beam(generated: Tensor, totals: Tensor, pad: int) -> Tensor:
+    lengths = (generated[..., 1:] != pad).sum(-1).clamp(min=1)
     best = (totals / lengths).argmax(1)
-    return written[torch.arange(len(written), device=written.device), best, 1:]
+    return generated[torch.arange(len(generated), device=generated.device), best, 1:]

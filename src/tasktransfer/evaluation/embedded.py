@@ -18,53 +18,57 @@ from tasktransfer.evaluation.reference import (
     Answers,
     Embed,
     estimate_probabilities,
-    list_texts,
     predict_from_features,
+    split_input_parts,
 )
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import build_option_texts
 
 Floats = npt.NDArray[np.float64]
-Tune = Callable[[Task, Sequence[Instance], int], Embed]
+FineTune = Callable[[Task, Sequence[Instance], int], Embed]
 """Function (card, training instances, seed) → ``Embed`` of an encoder fine-tuned on them."""
 
 
-def predict_regression(
+def predict_by_regression(
     embed: Embed, task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
 ) -> Answers:
-    """Predict by logistic regression on embeddings.
+    """Return the predictions of a logistic regression on embeddings.
 
     The options of a choice are ranked by a regression on the product of the embeddings of context
     and option.
     """
     if task.kind == "multiple_choice":
-        return _choose_options(embed, task, train, test, seed)
-    given, asked = _embed_instances(normalise_embeddings(embed), task, train, test)
-    return predict_from_features(task, train, given, asked, seed, REGULARISATION)
+        return _predict_options(embed, task, train, test, seed)
+    train_features, test_features = _embed_instances(
+        build_normalised_embedder(embed), task, train, test
+    )
+    return predict_from_features(task, train, train_features, test_features, seed, REGULARISATION)
 
 
-def predict_nearest(
+def predict_by_nearest_neighbour(
     embed: Embed, task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
 ) -> Answers:
-    """Copy the answer of the training instance with the largest cosine similarity.
+    """Return the answer of the training instance with the largest cosine similarity.
 
-    It is the sum of the similarities of both embeddings; an empty text has the similarity 0. For a
-    choice, select the option that is most similar to the context.
+    The similarities of both embeddings are summed. An empty text has the similarity 0. For a
+    multiple-choice task, the option that is most similar to the context is predicted.
     """
     if task.kind == "multiple_choice":
-        products = _multiply_options(normalise_embeddings(embed), task, test)
+        products = _multiply_options(build_normalised_embedder(embed), task, test)
         return [(task.labels[int(rows.sum(axis=1).argmax())],) for rows in products]
-    given, asked = _embed_instances(normalise_embeddings(embed), task, train, test)
-    nearest = (asked @ given.T).argmax(axis=1)
+    train_features, test_features = _embed_instances(
+        build_normalised_embedder(embed), task, train, test
+    )
+    nearest = (test_features @ train_features.T).argmax(axis=1)
     answers = [train[index].target for index in nearest]
     return [tuple(sorted(a)) for a in answers] if task.kind == "multi_label" else answers
 
 
-def predict_tuned(
-    tune: Tune, task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
+def predict_by_fine_tuned_regression(
+    fine_tune: FineTune, task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
 ) -> Answers:
-    """Predict by logistic regression on the embeddings of a fine-tuned encoder."""
-    return predict_regression(tune(task, train, seed), task, train, test, seed)
+    """Return the predictions of a logistic regression on the embeddings of a fine-tuned encoder."""
+    return predict_by_regression(fine_tune(task, train, seed), task, train, test, seed)
 
 
 def _embed_instances(
@@ -72,23 +76,24 @@ def _embed_instances(
 ) -> tuple[Floats, Floats]:
     """Return the features of training and test instances, each (instances, size)."""
     parts = join_parts(task, [*train, *test]).values()
-    features = np.hstack([embed_distinct(embed, p) for p in parts if any(p[: len(train)])])
+    features = np.hstack([embed_distinct_texts(embed, p) for p in parts if any(p[: len(train)])])
     return features[: len(train)], features[len(train) :]
 
 
 def join_parts(task: Task, instances: Sequence[Instance]) -> dict[str, list[str]]:
     """Return the two texts of each instance that are embedded separately.
 
-    ``focus`` is the query with the part in focus, ``before`` the context before that part.
+    ``focus`` is the query with the part of the context in focus, and ``before`` is the context
+    before that part.
     """
-    texts = list_texts(task, instances)
+    texts = split_input_parts(task, instances)
     return {
         "focus": [f"{query} {focus}".strip() for query, focus, _ in texts],
         "before": [before.strip() for _, _, before in texts],
     }
 
 
-def normalise_embeddings(embed: Embed) -> Embed:
+def build_normalised_embedder(embed: Embed) -> Embed:
     """Return a function that embeds texts as vectors of length 1."""
 
     def embed_normalised(texts: Sequence[str]) -> Floats:
@@ -99,8 +104,8 @@ def normalise_embeddings(embed: Embed) -> Embed:
     return embed_normalised
 
 
-def embed_distinct(embed: Embed, texts: Iterable[str]) -> Floats:
-    """Return an embedding per text, computed once per distinct text; zeros for an empty text."""
+def embed_distinct_texts(embed: Embed, texts: Iterable[str]) -> Floats:
+    """Return the embedding of each text, zeros for empty ones. Equal texts are embedded once."""
     texts = list(texts)
     distinct = [text for text in dict.fromkeys(texts) if text.strip()]
     vectors = np.asarray(embed(distinct or [" "]), np.float64)[: len(distinct)]
@@ -109,33 +114,35 @@ def embed_distinct(embed: Embed, texts: Iterable[str]) -> Floats:
     return vectors[[places.get(text, len(distinct)) for text in texts]]
 
 
-def _standardise(given: Floats, asked: Floats) -> tuple[Floats, Floats]:
-    """Shift and scale both by the mean and standard deviation of the first features."""
-    spread = given.std(axis=0)
+def _standardise_features(train_features: Floats, test_features: Floats) -> tuple[Floats, Floats]:
+    """Return both, standardised by the mean and standard deviation of the training features."""
+    spread = train_features.std(axis=0)
     spread[spread == 0] = 1.0
-    mean = given.mean(axis=0)
-    return (given - mean) / spread, (asked - mean) / spread
+    mean = train_features.mean(axis=0)
+    return (train_features - mean) / spread, (test_features - mean) / spread
 
 
 def _multiply_options(embed: Embed, task: Task, instances: Sequence[Instance]) -> list[Floats]:
     """Return the products of the embeddings of context and options, each (options, size)."""
     options = [build_option_texts(task, instance) for instance in instances]
-    contexts = embed_distinct(embed, [instance.context for instance in instances])
-    flat = embed_distinct(embed, [text for of_one in options for text in of_one])
-    ends = np.cumsum([len(of_one) for of_one in options])[:-1]
+    contexts = embed_distinct_texts(embed, [instance.context for instance in instances])
+    flat = embed_distinct_texts(embed, [text for texts in options for text in texts])
+    ends = np.cumsum([len(texts) for texts in options])[:-1]
     return [part * context for part, context in zip(np.split(flat, ends), contexts, strict=True)]
 
 
-def _choose_options(
+def _predict_options(
     embed: Embed, task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
 ) -> Answers:
     products = _multiply_options(embed, task, [*train, *test])
-    given, asked = products[: len(train)], products[len(train) :]
+    train_features, test_features = products[: len(train)], products[len(train) :]
     golds = [task.labels.index(instance.target[0]) for instance in train]
     is_gold: list[bool] = [
-        index == gold for part, gold in zip(given, golds, strict=True) for index in range(len(part))
+        index == gold
+        for part, gold in zip(train_features, golds, strict=True)
+        for index in range(len(part))
     ]
-    features = _standardise(np.vstack(given), np.vstack(asked))
+    features = _standardise_features(np.vstack(train_features), np.vstack(test_features))
     scores = estimate_probabilities(features[0], is_gold, features[1], seed)
-    parts = np.split(scores, np.cumsum([len(part) for part in asked])[:-1])
+    parts = np.split(scores, np.cumsum([len(part) for part in test_features])[:-1])
     return [(task.labels[int(part.argmax())],) for part in parts]

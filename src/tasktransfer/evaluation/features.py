@@ -1,4 +1,4 @@
-"""The features of a fit: a model's representations of texts, computed on this process's device."""
+"""Features of fits: a model's representations of texts, computed on this process's device."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def compute_features(
     hardware: Hardware,
     revision: str | None = None,
 ) -> npt.NDArray[np.float64]:
-    """Return the features, (texts, hidden size), see ``models.representation``.
+    """Return a model's pooled representation of each text, (texts, hidden size).
 
-    They are always computed in float32, whatever ``training.precision`` is, so that classifiers are
-    fitted on unrounded features.
+    They are always computed in float32, regardless of ``training.precision``, so that classifiers
+    are fitted on unrounded features.
 
     Args:
         revision: revision of a checkpoint that is a name on the hub.
@@ -44,7 +44,7 @@ def compute_features(
     device = hardware.prepare_device()
     budget = TokenBudget(BATCH_SIZE * model.max_length, "representation")
 
-    def work(tokens: int) -> npt.NDArray[np.float64]:
+    def compute(tokens: int) -> npt.NDArray[np.float64]:
         together = max(1, tokens // model.max_length)
         return compute_representations(
             checkpoint,
@@ -59,7 +59,7 @@ def compute_features(
             adapter=model.adapter,
         )
 
-    return budget.run_within_memory(work, undo=lambda: None)
+    return budget.run_within_memory(compute, undo=lambda: None)
 
 
 def compute_layer_features(
@@ -80,7 +80,7 @@ def compute_layer_features(
     device = hardware.prepare_device()
     budget = TokenBudget(BATCH_SIZE * model.max_length, "representation")
 
-    def work(tokens: int) -> npt.NDArray[np.float32]:
+    def compute(tokens: int) -> npt.NDArray[np.float32]:
         return compute_layer_representations(
             checkpoint,
             checkpoint,
@@ -94,4 +94,4 @@ def compute_layer_features(
             together=max(1, tokens // model.max_length),
         )
 
-    return budget.run_within_memory(work, undo=lambda: None)
+    return budget.run_within_memory(compute, undo=lambda: None)

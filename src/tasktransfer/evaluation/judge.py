@@ -17,7 +17,7 @@ from tasktransfer.encoding.encode import encode_instances
 from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ModelError
-from tasktransfer.evaluation.outcome import Places, load_judged, predict_answers
+from tasktransfer.evaluation.outcome import EvaluationInputs, load_evaluated_model, predict_answers
 from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model
@@ -34,7 +34,7 @@ def predict_stage_numbers(
     instances: Sequence[Instance],
     hardware: Hardware,
 ) -> tuple[list[float], Setup]:
-    """Return the number that a stage's best round predicts for each instance.
+    """Return the number that a stage's best epoch predicts for each instance.
 
     Args:
         checkpoint: folder of the checkpoint.
@@ -49,21 +49,21 @@ def predict_stage_numbers(
         MemoryShortageError: not even one instance at a time fits into memory.
     """
     card, device = get_task(stage.dataset, task), hardware.prepare_device()
-    model = load_stage(stage, checkpoint, encoded, {card.name: card}, device)
+    model = load_stage_model(stage, checkpoint, encoded, {card.name: card}, device)
     setup = hardware.choose_setup(model, stage.model.family, device)
-    split = encode_for_model(stage.model, encoded, card, instances)
+    split = encode_instances_for_model(stage.model, encoded, card, instances)
     return convert_to_numbers(card, predict_answers(model, split, setup)), setup
 
 
 def predict_outcome_numbers(
     evaluation: Evaluation,
     outcome: Outcome,
-    places: Places,
+    places: EvaluationInputs,
     instances: Sequence[Instance],
 ) -> list[float]:
     """Return the number that an outcome with one model predicts for each instance.
 
-    The predictions are the same as in an evaluation on a split.
+    The predictions equal those of an evaluation on a split.
 
     Raises:
         DataError: token ids are missing or damaged.
@@ -73,12 +73,13 @@ def predict_outcome_numbers(
     device = places.hardware.prepare_device()
     card = get_task(evaluation.data.name, evaluation.task)
     spec = outcome.model or outcome.stages[0].model
-    model = load_judged(evaluation, outcome, places, device)
+    model = load_evaluated_model(evaluation, outcome, places, device)
     setup = places.hardware.choose_setup(model, spec.family, device)
     encoded = places.encoded[evaluation.data, spec.name]
-    asked = [replace(instance, task=card.name) for instance in instances]
+    renamed = [replace(instance, task=card.name) for instance in instances]
     values = convert_to_numbers(
-        card, predict_answers(model, encode_for_model(spec, encoded, card, asked), setup)
+        card,
+        predict_answers(model, encode_instances_for_model(spec, encoded, card, renamed), setup),
     )
     if not np.isfinite(values).all():
         folders = ", ".join(places.checkpoint(start) for start in outcome.starts) or spec.name
@@ -89,18 +90,18 @@ def predict_outcome_numbers(
     return values
 
 
-def load_stage(
+def load_stage_model(
     stage: Stage, checkpoint: Path, encoded: Path, tasks: dict[str, Task], device: torch.device
 ) -> FamilyModel:
-    """Load a stage's best round with heads for the given tasks."""
+    """Return the model of a stage's best epoch, with heads for the given tasks."""
     loading = Loading(stage.model, stage.training, encoded, stage.seed, device)
     return load_model(loading, str(checkpoint), None, tasks)
 
 
-def encode_for_model(
+def encode_instances_for_model(
     model: ModelSpec, encoded: Path, card: Task, instances: Sequence[Instance]
 ) -> EncodedSplit:
-    """Tokenize instances for a model with the tokenizer of ``encoded``."""
+    """Return instances as a split of token ids, from the tokenizer in the folder ``encoded``."""
     family = model.family
     tokenizer = load_tokenizer(str(encoded / "tokenizer"), None, family)
     with tempfile.TemporaryDirectory() as folder:

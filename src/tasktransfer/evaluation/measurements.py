@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from tasktransfer.core.specs import ModelSpec, Training
 from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.errors import ConfigError
-from tasktransfer.evaluation.features import compute_features as mean_states
+from tasktransfer.evaluation.features import compute_features as compute_mean_states
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model
@@ -30,20 +30,20 @@ from tasktransfer.training.setup import Setup
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-SKETCH = 8192
+SKETCH_SIZE = 8192
 FISHER_INSTANCES = 100
 GRADIENT_TOKENS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Measuring:
-    """A model to measure, and its settings.
+class MeasuredModel:
+    """A model to be measured, with its settings.
 
     Attributes:
         start: its checkpoint, a folder or a name on the hub.
-        of: task of the baseline; None for the base model.
+        of: task on which the model was trained. None for the base model.
         instances: maximum number of instances per task.
-        texts: function task name → input texts of these instances.
+        texts: function from the name of a task to the input texts of these instances.
     """
 
     model: ModelSpec
@@ -58,13 +58,15 @@ class Measuring:
     hardware: Hardware
     beside: str | None = None
 
-    def split(self, task: str, instances: int | None = None) -> EncodedSplit:
+    def read_train_split(self, task: str, instances: int | None = None) -> EncodedSplit:
+        """Return the first training instances of a task, at most ``instances``."""
         return read_split(self.encoded, task, "train").limit_instances(instances or self.instances)
 
-    def loaded(self, *tasks: Task) -> tuple[FamilyModel, Setup]:
-        """Load the model with heads for the given tasks, or for its own task if none are given.
+    def load_with_heads(self, *tasks: Task) -> tuple[FamilyModel, Setup]:
+        """Return the model with heads for the given tasks, and its setup.
 
-        Heads of tasks that it was not trained on are initialised at random.
+        The head for the task on which it was trained is loaded as well. Other heads are initialised
+        at random.
         """
         device = self.hardware.prepare_device()
         cards = {task.name: task for task in tasks}
@@ -84,9 +86,9 @@ class Measuring:
         return self.of is not None and task.name == self.of.name and task != self.of
 
 
-def embeddings(measuring: Measuring, task: Task) -> Arrays:
+def compute_embeddings(measuring: MeasuredModel, task: Task) -> Arrays:
     """Return the mean-pooled states of the inputs, ``embeddings`` (inputs, size)."""
-    found = mean_states(
+    states = compute_mean_states(
         Path(measuring.start),
         measuring.encoded / "tokenizer",
         measuring.model,
@@ -95,10 +97,10 @@ def embeddings(measuring: Measuring, task: Task) -> Arrays:
         measuring.hardware,
         measuring.revision,
     )
-    return {"embeddings": found.astype(np.float32)}
+    return {"embeddings": states.astype(np.float32)}
 
 
-def features(measuring: Measuring, task: Task) -> Arrays:
+def compute_classifier_features(measuring: MeasuredModel, task: Task) -> Arrays:
     """Return the inputs of the task's classifier, and the trained classifier's probabilities.
 
     Returns:
@@ -107,17 +109,17 @@ def features(measuring: Measuring, task: Task) -> Arrays:
         of the model's own task, if it has a single-label classifier.
     """
     if measuring.model.family != "encoder":
-        return {"features": embeddings(measuring, task)["embeddings"]}
-    model, setup = measuring.loaded(task)
+        return {"features": compute_embeddings(measuring, task)["embeddings"]}
+    model, setup = measuring.load_with_heads(task)
     assert isinstance(model, Encoder)
     read = setup.eval_budget.run_within_memory(
-        lambda tokens: _record_head_inputs(model, measuring.split(task.name), tokens),
+        lambda tokens: _record_head_inputs(model, measuring.read_train_split(task.name), tokens),
         undo=lambda: None,
     )
     found: Arrays = {"features": read.numpy()}
     own = measuring.of
     if own is not None and own.kind in SINGLE_LABEL:
-        with_head = measuring.loaded()[0] if measuring.is_namesake(task) else model
+        with_head = measuring.load_with_heads()[0] if measuring.is_namesake(task) else model
         assert isinstance(with_head, Encoder)
         with torch.inference_mode():
             logits = with_head.heads[own.name](read.to(setup.device))
@@ -131,10 +133,10 @@ def _record_head_inputs(model: Encoder, split: EncodedSplit, tokens: int) -> Ten
     rows: list[Tensor | None] = [None] * len(split)
     seen: list[Tensor] = []
 
-    def keep(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+    def record(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         seen.append(inputs[0].detach().float().cpu())
 
-    with _attach_hook(model.heads[split.task], keep), torch.inference_mode():
+    with _attach_hook(model.heads[split.task], record), torch.inference_mode():
         for examples in model.split_for_prediction(split, range(len(split)), tokens):
             seen.clear()
             model.predict(split, examples)
@@ -144,23 +146,23 @@ def _record_head_inputs(model: Encoder, split: EncodedSplit, tokens: int) -> Ten
 
 
 @contextmanager
-def _attach_hook(module: nn.Module, keep: Callable[..., None]) -> Iterator[None]:
-    handle = module.register_forward_pre_hook(keep)
+def _attach_hook(module: nn.Module, hook: Callable[..., None]) -> Iterator[None]:
+    handle = module.register_forward_pre_hook(hook)
     try:
         yield
     finally:
         handle.remove()
 
 
-def losses(measuring: Measuring, task: Task) -> Arrays:
+def compute_losses(measuring: MeasuredModel, task: Task) -> Arrays:
     """Return each instance's mean loss in a text-to-text model, ``losses`` (inputs,)."""
     if measuring.model.family == "encoder":
         raise ConfigError(
-            f"{task.name}: The losses of this task cannot be computed, because an encoder has no "
-            "head for it. Use a decoder."
+            f"{task.name}: The losses of the task cannot be computed, because an encoder has no "
+            "trained head for it. Use a decoder or an encoder-decoder."
         )
-    model, _ = measuring.loaded(task)
-    split = measuring.split(task.name)
+    model, _ = measuring.load_with_heads(task)
+    split = measuring.read_train_split(task.name)
     model.module.eval()
     total, weight = np.zeros(len(split.ids)), np.zeros(len(split.ids))
     with torch.inference_mode():
@@ -171,17 +173,18 @@ def losses(measuring: Measuring, task: Task) -> Arrays:
     return {"losses": total / np.maximum(weight, 1)}
 
 
-def gradients(measuring: Measuring, task: Task) -> Arrays:
+def compute_mean_gradient(measuring: MeasuredModel, task: Task) -> Arrays:
     """Return the mean gradient of the shared parameters as a random sketch, ``gradient`` (8192,).
 
     In the sketch each parameter is added with a random sign to a random position, which preserves
     inner products. An encoder's head is first fitted to the features (logistic regression), because
-    with a random head the gradients of two tasks have only chance similarities. Embeddings of words
-    and positions are excluded: their gradients show which words two tasks share, and hide other
-    similarities. In the tiny world they rank an unrelated source first in two of five seeds.
+    with a random head the gradients of two tasks are similar only by chance. Embeddings of words
+    and positions are excluded, because their gradients show which words two tasks share, and hide
+    other similarities. On the generated datasets they rank an unrelated source first in two of five
+    seeds.
     """
-    model, setup = measuring.loaded(task)
-    split = measuring.split(task.name)
+    model, setup = measuring.load_with_heads(task)
+    split = measuring.read_train_split(task.name)
     if isinstance(model, Encoder):
         _fit_head(model, task, split, setup)
     embedded = {
@@ -197,15 +200,15 @@ def gradients(measuring: Measuring, task: Task) -> Arrays:
     weight = model.compute_divisor(split, range(len(split)))
     for examples in model.split_for_training(split, range(len(split)), GRADIENT_TOKENS):
         loss = model.compute_loss(split, examples) / weight
-        of_some = torch.autograd.grad(loss, list(shared.values()), allow_unused=True)
-        for index, of in enumerate(of_some):
-            if of is not None:
-                total[index] += of.to_dense()
+        batch_gradients = torch.autograd.grad(loss, list(shared.values()), allow_unused=True)
+        for index, gradient in enumerate(batch_gradients):
+            if gradient is not None:
+                total[index] += gradient.to_dense()
     return {"gradient": _compute_sketch([parameter.flatten().cpu().numpy() for parameter in total])}
 
 
 def _fit_head(model: Encoder, task: Task, split: EncodedSplit, setup: Setup) -> None:
-    """Replace a randomly initialised head by a logistic regression on the features."""
+    """Fit the randomly initialised head of a single-label task by logistic regression."""
     if task.kind not in SINGLE_LABEL:
         return
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  # slow to import
@@ -217,23 +220,24 @@ def _fit_head(model: Encoder, task: Task, split: EncodedSplit, setup: Setup) -> 
     fitted = LogisticRegression(C=1.0, max_iter=500).fit(read, classes)
     head: Any = model.heads[task.name]
     weights, offset = fitted.coef_, fitted.intercept_
-    if len(weights) == 1:  # two classes have only one weight vector
+    if len(weights) == 1:  # Two classes have only one weight vector.
         weights, offset = np.concatenate([-weights, weights]) / 2, np.append(-offset, offset) / 2
     with torch.no_grad():
         head.weight.zero_()
-        head.bias.fill_(-10.0)  # classes that do not occur
+        head.bias.fill_(-10.0)  # These are classes that do not occur.
         head.weight[fitted.classes_] = torch.from_numpy(weights).to(head.weight)
         head.bias[fitted.classes_] = torch.from_numpy(offset).to(head.bias)
 
 
-def fisher(measuring: Measuring, task: Task) -> Arrays:
-    """Return the diagonal Fisher information by parameter tensor.
+def compute_fisher_information(measuring: MeasuredModel, task: Task) -> Arrays:
+    """Return the diagonal Fisher information of each parameter tensor, by name.
 
-    It is the mean over instances of squared gradients of the gold answer's log-probability. It is
-    scaled to a largest entry of 1, which does not change cosines, and stored in half precision.
+    It is the mean over instances of squared gradients of the gold answer's log-probability. Each
+    tensor is scaled to a largest entry of 1, which does not change cosine similarities, and stored
+    in half precision.
     """
-    model, _ = measuring.loaded(task)
-    split = measuring.split(task.name, FISHER_INSTANCES)
+    model, _ = measuring.load_with_heads(task)
+    split = measuring.read_train_split(task.name, FISHER_INSTANCES)
     shared = _select_shared_parameters(model)
     total = {
         name: torch.zeros_like(parameter, dtype=torch.float32) for name, parameter in shared.items()
@@ -241,10 +245,10 @@ def fisher(measuring: Measuring, task: Task) -> Arrays:
     model.module.eval()
     for example in range(len(split)):
         loss = model.compute_loss(split, [example])
-        of_one = torch.autograd.grad(loss, list(shared.values()), allow_unused=True)
-        for (name, parameter), of in zip(total.items(), of_one, strict=True):
-            if of is not None:
-                total[name] = parameter + of.to_dense().float().square()
+        gradients = torch.autograd.grad(loss, list(shared.values()), allow_unused=True)
+        for (name, parameter), gradient in zip(total.items(), gradients, strict=True):
+            if gradient is not None:
+                total[name] = parameter + gradient.to_dense().float().square()
     scaled = {
         name: parameter / parameter.max().clamp_min(1e-30) for name, parameter in total.items()
     }
@@ -254,33 +258,33 @@ def fisher(measuring: Measuring, task: Task) -> Arrays:
 def _select_shared_parameters(model: FamilyModel) -> dict[str, nn.Parameter]:
     """Return the parameters that all tasks share, without heads and task adapters."""
     parts = {
-        name: of
-        for name, of in model.get_parts().items()
+        name: part
+        for name, part in model.get_parts().items()
         if not name.startswith(("head.", "adapter."))
     }
     return {
         name: parameter
-        for of in parts.values()
-        for name, parameter in of.items()
+        for part in parts.values()
+        for name, parameter in part.items()
         if parameter.requires_grad
     }
 
 
 def _compute_sketch(parts: Sequence[npt.NDArray[np.float32]]) -> npt.NDArray[np.float64]:
     random = np.random.default_rng(0)
-    found = np.zeros(SKETCH)
+    sketch = np.zeros(SKETCH_SIZE)
     for part in parts:
-        places = random.integers(0, SKETCH, len(part))
+        places = random.integers(0, SKETCH_SIZE, len(part))
         signs = random.integers(0, 2, len(part), dtype=np.int8) * 2 - 1
-        found += np.bincount(places, part.astype(np.float64) * signs, SKETCH)
-    return found
+        sketch += np.bincount(places, part.astype(np.float64) * signs, SKETCH_SIZE)
+    return sketch
 
 
-MEASURES: dict[str, Callable[[Measuring, Task], Arrays]] = {
-    "embeddings": embeddings,
-    "features": features,
-    "gradients": gradients,
-    "fisher": fisher,
-    "losses": losses,
+MEASUREMENTS: dict[str, Callable[[MeasuredModel, Task], Arrays]] = {
+    "embeddings": compute_embeddings,
+    "features": compute_classifier_features,
+    "gradients": compute_mean_gradient,
+    "fisher": compute_fisher_information,
+    "losses": compute_losses,
 }
 """Learner of a fit (``selection.selector.MEASUREMENTS``) → function that measures a task."""

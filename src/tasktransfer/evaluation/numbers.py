@@ -1,4 +1,4 @@
-"""The measures of an evaluation from its predictions: metrics of the task's card, correlations."""
+"""Measures of an evaluation from its predictions: metrics of the task's card, and correlations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tasktransfer.tasks.card import Task
 
 
 def compute_expected_values(task: Task, probabilities: np.ndarray) -> list[float]:
-    """Return the expected number under the label probabilities, one per instance."""
+    """Return each instance's expected number under its label probabilities."""
     numbers = np.array(convert_to_numbers(task, [(label,) for label in task.labels]))
     return [float(value) for value in probabilities @ numbers]
 
@@ -27,24 +27,26 @@ def compute_measures(
     predicted_values: Sequence[float],
     fidelity: Scoring = "default",
 ) -> dict[str, float]:
-    """Compute the requested measures by name.
+    """Return the requested measures by name.
 
     Raises:
-        ConfigError: a measure is not available for this task; the message lists the available ones.
+        ConfigError: a measure is not available for this task. The message lists those that are.
     """
-    of_card: Mapping[str, float] = metrics.evaluate(task, predictions, golds, fidelity=fidelity)
-    of_card = {**of_card, "score": metrics.score(task, of_card)}
+    card_metrics: Mapping[str, float] = metrics.evaluate_predictions(
+        task, predictions, golds, fidelity=fidelity
+    )
+    card_metrics = {**card_metrics, "score": metrics.compute_task_score(task, card_metrics)}
     numbers: dict[str, float] = {}
     for name in wanted:
         measure = MEASURES.get(name)
         if measure is not None and measure.of_rows is not None:
             gold_values = np.array(convert_to_numbers(task, golds))
             numbers[name] = measure.of_rows(np.array(predicted_values), gold_values)
-        elif name in of_card:
-            numbers[name] = float(of_card[name])
+        elif name in card_metrics:
+            numbers[name] = float(card_metrics[name])
         else:
             raise ConfigError(
                 f"{task.name} has no measure {name!r}. Choose one of "
-                f"{', '.join([*of_card, *list_row_measures()])}."
+                f"{', '.join([*card_metrics, *list_row_measures()])}."
             )
     return numbers

@@ -26,8 +26,8 @@ from tasktransfer.training.setup import Setup
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """The locations of an evaluation's inputs.
+class EvaluationInputs:
+    """The locations of an evaluation's data and checkpoints, and the hardware.
 
     Attributes:
         encoded: (data, model name) → folder of token ids.
@@ -45,14 +45,14 @@ class Places:
     revision: Callable[[str], str | None]
     hardware: Hardware
 
-    def unknown(self, encoded: Path) -> int:
-        """Return the token id of unknown words in a folder of token ids; -1 if there is none."""
+    def get_unknown_token_id(self, encoded: Path) -> int:
+        """Return the id of the unknown token in a folder of token ids, -1 if there is none."""
         tokenizer = load_tokenizer(str(encoded / "tokenizer"), None, "encoder")
         return -1 if tokenizer.unk_token_id is None else int(tokenizer.unk_token_id)
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class SplitPredictions:
     """The predictions of an outcome on a split, in the split's order.
 
     Attributes:
@@ -65,8 +65,10 @@ class Answered:
     setup: Setup
 
 
-def predict_split(evaluation: Evaluation, outcome: Outcome, places: Places) -> Answered:
-    """Predict a split with the models of an outcome.
+def predict_split(
+    evaluation: Evaluation, outcome: Outcome, places: EvaluationInputs
+) -> SplitPredictions:
+    """Return the predictions of an outcome's models on a split.
 
     Raises:
         ConfigError: the outcome's way of combining starts does not fit the evaluation.
@@ -74,70 +76,75 @@ def predict_split(evaluation: Evaluation, outcome: Outcome, places: Places) -> A
         MemoryShortageError: not even one instance at a time fits into memory.
     """
     if outcome.combine == "mean":
-        each = [replace(outcome, starts=(start,), combine=None) for start in outcome.starts]
-        return _average_answers(
-            evaluation, [_predict_answers(evaluation, begun, places) for begun in each]
+        single = [replace(outcome, starts=(start,), combine=None) for start in outcome.starts]
+        return _average_predictions(
+            evaluation, [_predict_with_one_model(evaluation, one, places) for one in single]
         )
     if outcome.combine == "route":
         start = _select_domain_start(evaluation, outcome)
         outcome = replace(outcome, starts=(start,), combine=None, domains=())
-    return _predict_answers(evaluation, outcome, places)
+    return _predict_with_one_model(evaluation, outcome, places)
 
 
 def _select_domain_start(evaluation: Evaluation, outcome: Outcome) -> Start:
-    """Return the start for the evaluation's domain."""
+    """Return the outcome's start that belongs to the evaluation's domain."""
     domain = evaluation.settings.get("domain")
     if domain not in outcome.domains:
         raise ConfigError(
-            f"{evaluation.label}: settings.domain {domain!r} is not a domain of the outcome. "
+            f"{evaluation.label}, settings.domain: {domain!r} is not a domain of the outcome. "
             f"Choose one of {', '.join(outcome.domains)}."
         )
     return outcome.starts[outcome.domains.index(domain)]
 
 
-def _average_answers(evaluation: Evaluation, each: Sequence[Answered]) -> Answered:
+def _average_predictions(
+    evaluation: Evaluation, models: Sequence[SplitPredictions]
+) -> SplitPredictions:
     """Return the mean of the models' numbers, and the label nearest to it."""
     task = get_task(evaluation.data.name, evaluation.task)
-    values = [float(value) for value in np.mean([answered.values for answered in each], axis=0)]
-    setup = each[-1].setup
+    values = [float(value) for value in np.mean([answered.values for answered in models], axis=0)]
+    setup = models[-1].setup
     if task.kind == "rating":
-        return Answered([(f"{value:.12g}",) for value in values], values, setup)
+        return SplitPredictions([(f"{value:.12g}",) for value in values], values, setup)
     numbers = convert_to_numbers(task, [(label,) for label in task.labels])
     nearest = (min(range(len(numbers)), key=lambda i: abs(numbers[i] - v)) for v in values)
-    return Answered([(task.labels[index],) for index in nearest], values, setup)
+    return SplitPredictions([(task.labels[index],) for index in nearest], values, setup)
 
 
-def _predict_answers(evaluation: Evaluation, outcome: Outcome, places: Places) -> Answered:
-    """Predict with one model, or with one that is merged from several."""
+def _predict_with_one_model(
+    evaluation: Evaluation, outcome: Outcome, places: EvaluationInputs
+) -> SplitPredictions:
+    """Return the predictions of one model, or of one that is merged from several."""
     device = places.hardware.prepare_device()
-    model = load_judged(evaluation, outcome, places, device)
-    judged = outcome.model or outcome.stages[0].model
+    model = load_evaluated_model(evaluation, outcome, places, device)
+    spec = outcome.model or outcome.stages[0].model
     split = read_split(
-        places.encoded[evaluation.data, judged.name], evaluation.task, evaluation.split
+        places.encoded[evaluation.data, spec.name], evaluation.task, evaluation.split
     ).limit_instances(evaluation.settings.get("limit"))
-    setup = places.hardware.choose_setup(model, judged.family, device)
+    setup = places.hardware.choose_setup(model, spec.family, device)
     predictions = predict_answers(model, split, setup)
     task = get_task(evaluation.data.name, evaluation.task)
     values = (
         convert_to_numbers(task, predictions) if task.labels else [float("nan")] * len(predictions)
     )
-    return Answered(predictions, values, setup)
+    return SplitPredictions(predictions, values, setup)
 
 
 def predict_answers(model: FamilyModel, split: EncodedSplit, setup: Setup) -> list[tuple[str, ...]]:
-    """Predict a split with a model."""
+    """Return a model's predictions on a split, in the split's order."""
 
-    def work(tokens: int) -> list[tuple[str, ...]]:  # repeated after out-of-memory errors
+    # This is repeated with fewer tokens after out-of-memory errors.
+    def predict_within(tokens: int) -> list[tuple[str, ...]]:
         with count_progress(len(split), f"answering {split.task}") as answered_more:
             return predict_instances(model, split, tokens, setup, answered_more)
 
-    return setup.eval_budget.run_within_memory(work, undo=lambda: None)
+    return setup.eval_budget.run_within_memory(predict_within, undo=lambda: None)
 
 
-def load_judged(
-    evaluation: Evaluation, outcome: Outcome, places: Places, device: torch.device
+def load_evaluated_model(
+    evaluation: Evaluation, outcome: Outcome, places: EvaluationInputs, device: torch.device
 ) -> FamilyModel:
-    """Load the model of an outcome with one model: of a stage, merged, or released.
+    """Return the model of an outcome with one model: of a stage, merged, or released.
 
     A released model's missing weights are initialised from ``settings.seed``.
     """
@@ -157,26 +164,26 @@ def load_judged(
 
 
 def _load_merged_model(
-    evaluation: Evaluation, starts: Sequence[Start], places: Places, device: torch.device
+    evaluation: Evaluation, starts: Sequence[Start], places: EvaluationInputs, device: torch.device
 ) -> FamilyModel:
-    """Load the first start's model and merge the named parts of all starts into it."""
+    """Return the first start's model, into which the parts of all starts are merged."""
     stages = [start.stage for start in starts if start.stage is not None]
     if len(stages) < len(starts):
         raise ConfigError(
-            f"{evaluation.label}: A base model has no head. Evaluate a stage instead."
+            f"{evaluation.label}: A base model has no head for the task. Evaluate a stage instead."
         )
     if any(start.merged == "ties" for start in starts):
         raise ConfigError(
-            f"{evaluation.label}: The method ties needs the base model, so it can only merge "
-            "the starts of a training. Train a stage from the merged model and evaluate that "
-            "stage."
+            f"{evaluation.label}: The method ties merges models only at the start of a "
+            "training, because it needs the base model. Train a stage from the merged model, and "
+            "evaluate that stage."
         )
     folder = places.encoded[evaluation.data, stages[0].model.name]
 
     def load(start: Start, stage: Stage) -> FamilyModel:
         names = sorted({*stage.tasks, evaluation.task})
-        homes = (stage.data.name, evaluation.data.name)
-        cards = {name: next(c for home in homes if (c := find_task(home, name))) for name in names}
+        datasets = (stage.data.name, evaluation.data.name)
+        cards = {name: next(c for d in datasets if (c := find_task(d, name))) for name in names}
         beside = places.beside(stage.model.name)
         loading = Loading(
             stage.model,

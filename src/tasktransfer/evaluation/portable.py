@@ -1,4 +1,4 @@
-"""References that are fitted once, written to a folder without pickle, and read again.
+"""References that are fitted once, and saved in a folder without pickle.
 
 They are the references of ``evaluation.reference`` and ``evaluation.embedded`` for tasks with one
 label per input, split into a fit and its logits. The nearest neighbour's logit of a label is the
@@ -18,12 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tasktransfer.errors import DataError, ModelError
-from tasktransfer.evaluation.embedded import embed_distinct, join_parts, normalise_embeddings
+from tasktransfer.evaluation.embedded import (
+    build_normalised_embedder,
+    embed_distinct_texts,
+    join_parts,
+)
 from tasktransfer.evaluation.reference import (
     Embed,
     build_regression,
     build_vectorizer,
-    list_texts,
+    split_input_parts,
 )
 from tasktransfer.files import json_text
 from tasktransfer.tasks.card import Instance, Task
@@ -45,7 +49,7 @@ class PortableRegression(NamedTuple):
 def fit_regression(
     task: Task, features: Any, train: Sequence[Instance], seed: int, strength: float = 1.0
 ) -> PortableRegression:
-    """Fit a logistic regression as the references do. Its labels are those of the instances.
+    """Fit and return the logistic regression of the references, with the instances' labels.
 
     Raises:
         DataError: the instances have only one label.
@@ -58,7 +62,7 @@ def fit_regression(
         )
     model = build_regression(strength, seed).fit(features, answers)
     weight, bias = np.asarray(model.coef_), np.asarray(model.intercept_)
-    if len(weight) == 1:  # scikit-learn has one column for two labels
+    if len(weight) == 1:  # scikit-learn has one column for two labels.
         weight, bias = np.vstack([0 * weight, weight]), np.append(0.0, bias)
     known = [str(label) for label in model.classes_]
     labels = tuple(label for label in task.labels if label in known)
@@ -77,21 +81,21 @@ class WordWeights:
 
     @classmethod
     def fit(cls, task: Task, train: Sequence[Instance]) -> WordWeights:
-        """Fit a vectorizer to each part that has words in a training instance."""
-        texts = _split_words(task, train)
-        used = {part: some for part, some in texts.items() if any(map(_has_word, some))}
-        return cls({part: build_vectorizer().fit(some) for part, some in used.items()})
+        """Return a vectorizer for each part that has words in a training instance."""
+        texts = _list_part_texts(task, train)
+        used = {part: column for part, column in texts.items() if any(map(_has_word, column))}
+        return cls({part: build_vectorizer().fit(column) for part, column in used.items()})
 
     def compute_features(self, task: Task, instances: Sequence[Instance]) -> Any:
         """Return the features, (instances, words), sparse."""
         from scipy import sparse  # noqa: PLC0415
 
-        texts = _split_words(task, instances)
+        texts = _list_part_texts(task, instances)
         parts = [fitted.transform(texts[part]) for part, fitted in self.vectorizers.items()]
         return sparse.hstack(parts).tocsr()
 
     def write(self, folder: Path) -> dict[str, Floats]:
-        """Write the vocabularies, and return the weights of the words for ``write_arrays``."""
+        """Write the vocabularies, and return the words' weights for ``write_arrays``."""
         words = {
             part: [str(word) for word in fitted.get_feature_names_out()]
             for part, fitted in self.vectorizers.items()
@@ -102,7 +106,7 @@ class WordWeights:
 
     @classmethod
     def read(cls, folder: Path, arrays: dict[str, Floats]) -> WordWeights:
-        """Read the vectorizers of a folder. Raises ModelError if a file is damaged."""
+        """Return the vectorizers in a folder. Raises ModelError if a file is damaged."""
         file = folder / VOCABULARY
         try:
             words: dict[str, list[str]] = json_text.read(file)
@@ -119,8 +123,8 @@ class WordWeights:
         return cls(vectorizers)
 
 
-def _split_words(task: Task, instances: Sequence[Instance]) -> dict[str, list[str]]:
-    columns = zip(*list_texts(task, instances), strict=True)
+def _list_part_texts(task: Task, instances: Sequence[Instance]) -> dict[str, list[str]]:
+    columns = zip(*split_input_parts(task, instances), strict=True)
     return dict(zip(WORD_PARTS, map(list, columns), strict=True))
 
 
@@ -132,7 +136,7 @@ def _has_word(text: str) -> bool:
 
 
 def list_embedded_parts(task: Task, train: Sequence[Instance]) -> tuple[str, ...]:
-    """Return the parts that have text in a training instance, see ``embedded.join_parts``."""
+    """Return the names of the parts that have text in a training instance (``join_parts``)."""
     return tuple(part for part, texts in join_parts(task, train).items() if any(texts))
 
 
@@ -141,19 +145,21 @@ def compute_embeddings(
 ) -> Floats:
     """Return the unit-length embeddings of an input's parts, (instances, parts times size)."""
     texts = join_parts(task, instances)
-    unit = normalise_embeddings(embed)
-    return np.hstack([embed_distinct(unit, texts[part]) for part in parts])
+    unit = build_normalised_embedder(embed)
+    return np.hstack([embed_distinct_texts(unit, texts[part]) for part in parts])
 
 
-def compute_similarities(given: Floats, answers: npt.NDArray[np.int64], asked: Floats) -> Floats:
-    """Return the largest similarity per label, (instances, labels).
+def compute_similarities(
+    train_features: Floats, answers: npt.NDArray[np.int64], features: Floats
+) -> Floats:
+    """Return the largest similarity to a training instance of each label, (instances, labels).
 
     Args:
-        given: features of the training instances.
+        train_features: features of the training instances, (training instances, size).
         answers: index of each training instance's label.
-        asked: features of the instances to predict.
+        features: features of the instances to predict, (instances, size).
     """
-    similarities = asked @ given.T
+    similarities = features @ train_features.T
     return np.stack(
         [similarities[:, answers == label].max(axis=1) for label in range(answers.max() + 1)],
         axis=1,
@@ -164,14 +170,14 @@ def compute_similarities(given: Floats, answers: npt.NDArray[np.int64], asked: F
 
 
 def write_arrays(folder: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
-    """Write arrays as ``classifier.safetensors``."""
+    """Write arrays into a folder, as ``classifier.safetensors``."""
     from safetensors.numpy import save_file  # noqa: PLC0415
 
     save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, folder / WEIGHTS)
 
 
 def read_arrays(file: Path) -> dict[str, npt.NDArray[Any]]:
-    """Read a file of ``write_arrays``. Raises ModelError if it is missing or damaged."""
+    """Return the arrays in a file. Raises ModelError if it is missing or damaged."""
     from safetensors import SafetensorError  # noqa: PLC0415
     from safetensors.numpy import load_file  # noqa: PLC0415
 

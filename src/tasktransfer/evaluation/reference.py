@@ -1,4 +1,4 @@
-"""References: simple predictors that train no language model, which a trained one should exceed.
+"""References: simple predictors without a trained language model, which should exceed them.
 
 Each learns from a task's training instances and predicts its test instances. ``most_frequent``
 predicts the most frequent training answer. ``by_frequency`` samples answers with their training
@@ -33,17 +33,17 @@ Embed = Callable[[Sequence[str]], Any]
 
 BY_FREQUENCY = "by_frequency"
 
-FREQUENT = 100
+MAX_FREQUENT_ANSWERS = 100
 """Number of the most frequent training answers that are searched for in a context."""
 
 _SENTENCE = re.compile(r"[^.?!]+[.?!]*")
 _SPEAKER = re.compile(r"^\s*#?[\w. ]{1,30}: ")
 
 
-def most_frequent(
+def predict_most_frequent(
     task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int = 0
 ) -> Answers:
-    """Predict the most frequent training answer (the first in a tie), separately per output."""
+    """Return the most frequent training answer (the first in a tie), separately per output."""
     if task.kind == "multi_output":
         traits = zip(*(instance.target for instance in train), strict=True)
         answer = tuple(Counter(trait).most_common(1)[0][0] for trait in traits)
@@ -54,10 +54,10 @@ def most_frequent(
     return [answer] * len(test)
 
 
-def by_frequency(
+def sample_by_frequency(
     task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int = 0
 ) -> Answers:
-    """Sample answers of training instances with replacement, separately for each output."""
+    """Return answers that are sampled from training instances, separately for each output."""
     draw = random.Random(f"{seed} {task.name}")
     answers = [_select_gold_answer(task, instance) for instance in train]
     if task.kind == "multi_output":
@@ -66,10 +66,12 @@ def by_frequency(
     return [draw.choice(answers) for _ in test]
 
 
-def tfidf_logistic(
+def predict_by_tfidf_regression(
     task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int = 0
 ) -> Answers:
-    """Predict by logistic regression on TF-IDF of query, part in focus, and context before it.
+    """Return the predictions of logistic regression on TF-IDF features.
+
+    The features are those of the query, of the part in focus, and of the context before it.
 
     There is one classifier for single labels, and one per label or output otherwise. Options are
     ranked by their words and their overlap with the context. Candidates for a span's answer are
@@ -80,32 +82,34 @@ def tfidf_logistic(
     Raises:
         DataError: scikit-learn is not installed.
     """
-    learn = {"multiple_choice": _choose_options, "span": _choose_sentences}.get(
+    predict = {"multiple_choice": _predict_options, "span": _predict_spans}.get(
         task.kind, _predict_labels
     )
-    return learn(task, train, test, seed)
+    return predict(task, train, test, seed)
 
 
-WITHOUT_MODEL: dict[str, Reference] = {
-    MOST_FREQUENT: most_frequent,
-    BY_FREQUENCY: by_frequency,
-    TFIDF: tfidf_logistic,
+MODEL_FREE_REFERENCES: dict[str, Reference] = {
+    MOST_FREQUENT: predict_most_frequent,
+    BY_FREQUENCY: sample_by_frequency,
+    TFIDF: predict_by_tfidf_regression,
 }
 
 
-def choose_predictor(name: str, embed: Embed | None) -> Reference:
-    """Return the predictor with a name.
+def get_predictor(name: str, embed: Embed | None) -> Reference:
+    """Return the predictor of a reference.
 
     Args:
-        name: one of ``core.references.REFERENCES``, or ``by_frequency``.
+        name: name of a reference in ``core.references.REFERENCES``, or ``by_frequency``.
         embed: function that embeds texts, for references that read a model's embeddings.
     """
-    if name in WITHOUT_MODEL:
-        return WITHOUT_MODEL[name]
-    from tasktransfer.evaluation.embedded import predict_nearest, predict_regression
+    if name in MODEL_FREE_REFERENCES:
+        return MODEL_FREE_REFERENCES[name]
+    from tasktransfer.evaluation.embedded import predict_by_nearest_neighbour, predict_by_regression
 
     assert embed is not None, f"{name} needs a model"
-    return partial({FROZEN: predict_regression, NEAREST: predict_nearest}[name], embed)
+    return partial(
+        {FROZEN: predict_by_regression, NEAREST: predict_by_nearest_neighbour}[name], embed
+    )
 
 
 def _select_gold_answer(task: Task, instance: Instance) -> tuple[str, ...]:
@@ -131,17 +135,17 @@ def build_vectorizer() -> Any:
         from sklearn.feature_extraction.text import TfidfVectorizer
     except ImportError as error:
         raise DataError(
-            "references: The package scikit-learn is not installed. Run pip install "
-            "'tasktransfer[reference]'."
+            "references: The package scikit-learn is not installed. Install it with `pip install "
+            "'tasktransfer[reference]'`."
         ) from error
     return TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
 
 
 def _build_features(columns: Sequence[tuple[list[str], list[str]]]) -> tuple[Any, Any]:
-    """Return the concatenated TF-IDF features of several texts per row, for training and test.
+    """Return the TF-IDF features of training and test instances, (instances, words).
 
     Args:
-        columns: (training texts, test texts) of each text.
+        columns: (training texts, test texts) of each part of the inputs.
     """
     from scipy import sparse
 
@@ -155,8 +159,8 @@ def _build_features(columns: Sequence[tuple[list[str], list[str]]]) -> tuple[Any
     return sparse.hstack(trains).tocsr(), sparse.hstack(tests).tocsr()
 
 
-def list_texts(task: Task, instances: Sequence[Instance]) -> list[tuple[str, str, str]]:
-    """Return query, part in focus, and context before it for each instance."""
+def split_input_parts(task: Task, instances: Sequence[Instance]) -> list[tuple[str, str, str]]:
+    """Return (query, part in focus, context before it) of each instance."""
     return [
         (
             build_encoder_text(task, instance)[0],
@@ -181,7 +185,7 @@ def estimate_probabilities(
 
 
 def build_regression(strength: float, seed: int) -> Any:
-    """Return the logistic regression of the references; ``strength`` is scikit-learn's ``C``."""
+    """Return an unfitted logistic regression, with ``strength`` as scikit-learn's ``C``."""
     from sklearn.linear_model import LogisticRegression
 
     return LogisticRegression(C=strength, tol=1e-3, max_iter=1000, random_state=seed)
@@ -193,10 +197,10 @@ def build_regression(strength: float, seed: int) -> Any:
 def _predict_labels(
     task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
 ) -> Answers:
-    given_texts, asked_texts = list_texts(task, train), list_texts(task, test)
+    train_texts, test_texts = split_input_parts(task, train), split_input_parts(task, test)
     features, others = _build_features(
         [
-            ([texts[i] for texts in given_texts], [texts[i] for texts in asked_texts])
+            ([texts[i] for texts in train_texts], [texts[i] for texts in test_texts])
             for i in range(3)
         ]
     )
@@ -211,7 +215,7 @@ def predict_from_features(
     seed: int,
     strength: float = 1.0,
 ) -> Answers:
-    """Predict labels by logistic regression.
+    """Return the labels that logistic regression predicts.
 
     Args:
         features: features of the training instances, (training instances, size), dense or sparse.
@@ -219,15 +223,17 @@ def predict_from_features(
         strength: scikit-learn's ``C``, the inverse of the regularisation.
     """
     if task.kind == "multi_label":
-        given = [
+        probabilities = [
             estimate_probabilities(
                 *(features, [label in instance.target for instance in train], others),
                 *(seed, strength),
             )
             for label in task.labels
         ]
-        at_least = min(len(instance.target) for instance in train)
-        return [_select_likely_labels(task, row, at_least) for row in np.stack(given, axis=1)]
+        minimum = min(len(instance.target) for instance in train)
+        return [
+            _select_likely_labels(task, row, minimum) for row in np.stack(probabilities, axis=1)
+        ]
     columns = zip(*(instance.target for instance in train), strict=True)
     answers = [
         _predict_classes(features, list(column), others, seed, strength) for column in columns
@@ -235,16 +241,16 @@ def predict_from_features(
     return list(zip(*answers, strict=True))
 
 
-def _select_likely_labels(task: Task, probabilities: Any, at_least: int) -> tuple[str, ...]:
-    """Return the labels with a probability above one half, but at least ``at_least`` labels.
+def _select_likely_labels(task: Task, probabilities: Any, minimum: int) -> tuple[str, ...]:
+    """Return the labels with a probability above one half, but at least ``minimum`` labels.
 
     This is the minimum number of labels of the training instances.
     """
-    likeliest = set(np.argsort(-probabilities, kind="stable")[:at_least])
+    most_likely = set(np.argsort(-probabilities, kind="stable")[:minimum])
     return tuple(
         label
         for index, label in enumerate(task.labels)
-        if probabilities[index] > 0.5 or index in likeliest
+        if probabilities[index] > 0.5 or index in most_likely
     )
 
 
@@ -257,7 +263,7 @@ def _predict_classes(
     return [str(label) for label in model.predict(others)]
 
 
-class _Asked(NamedTuple):
+class _Choice(NamedTuple):
     """An instance as a choice among candidate texts."""
 
     query: str
@@ -265,42 +271,46 @@ class _Asked(NamedTuple):
     candidates: list[str]
 
 
-def _choose_options(
+def _predict_options(
     task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
 ) -> Answers:
-    def asked(instance: Instance) -> _Asked:
-        return _Asked(
+    def build_choice(instance: Instance) -> _Choice:
+        return _Choice(
             " ".join(instance.query.values()),
             instance.context,
             build_option_texts(task, instance),
         )
 
     right = [task.labels.index(example.target[0]) for example in train]
-    best = _choose_candidates(list(map(asked, train)), right, list(map(asked, test)), seed)
+    best = _choose_candidates(
+        list(map(build_choice, train)), right, list(map(build_choice, test)), seed
+    )
     return [(task.labels[index],) for index in best]
 
 
-def _choose_sentences(
+def _predict_spans(
     task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
 ) -> Answers:
     unanswerable = sorted({example.target[0] for example in train if example.starts[:1] == (-1,)})
     answers = Counter(example.target[0] for example in train if example.starts[:1] != (-1,))
-    frequent = [answer for answer, _ in answers.most_common(FREQUENT)]
+    frequent = [answer for answer, _ in answers.most_common(MAX_FREQUENT_ANSWERS)]
 
-    def asked(instance: Instance) -> _Asked:
+    def build_choice(instance: Instance) -> _Choice:
         query, context = build_encoder_text(task, instance)[0], instance.context.casefold()
-        there = [answer for answer in frequent if answer.casefold() in context]
-        return _Asked(
-            query, instance.context, [*_split_sentences(instance.context), *there, *unanswerable]
+        contained = [answer for answer in frequent if answer.casefold() in context]
+        return _Choice(
+            query,
+            instance.context,
+            [*_split_sentences(instance.context), *contained, *unanswerable],
         )
 
-    given, others = list(map(asked, train)), list(map(asked, test))
+    choices, others = list(map(build_choice, train)), list(map(build_choice, test))
     right = [
-        _select_nearest(of.candidates, example.target[0])
-        for of, example in zip(given, train, strict=True)
+        _find_nearest_piece(choice.candidates, example.target[0])
+        for choice, example in zip(choices, train, strict=True)
     ]
-    best = _choose_candidates(given, right, others, seed)
-    return [(of.candidates[index],) for of, index in zip(others, best, strict=True)]
+    best = _choose_candidates(choices, right, others, seed)
+    return [(choice.candidates[index],) for choice, index in zip(others, best, strict=True)]
 
 
 def _split_sentences(context: str) -> list[str]:
@@ -308,19 +318,19 @@ def _split_sentences(context: str) -> list[str]:
     return [piece for piece in pieces if piece] or [context]
 
 
-def _select_nearest(pieces: Sequence[str], answer: str) -> int:
+def _find_nearest_piece(pieces: Sequence[str], answer: str) -> int:
     """Return the index of the piece with the largest word overlap (Jaccard) with an answer."""
-    wanted = set(answer.casefold().split())
+    answer_words = set(answer.casefold().split())
 
-    def overlap(piece: str) -> float:
+    def compute_overlap(piece: str) -> float:
         words = set(piece.casefold().split())
-        return len(words & wanted) / max(1, len(words | wanted))
+        return len(words & answer_words) / max(1, len(words | answer_words))
 
-    return max(range(len(pieces)), key=lambda index: overlap(pieces[index]))
+    return max(range(len(pieces)), key=lambda index: compute_overlap(pieces[index]))
 
 
 def _choose_candidates(
-    train: Sequence[_Asked], right: Sequence[int], test: Sequence[_Asked], seed: int
+    train: Sequence[_Choice], right: Sequence[int], test: Sequence[_Choice], seed: int
 ) -> list[int]:
     """Return the index of the most probable candidate of each test instance.
 
@@ -333,11 +343,11 @@ def _choose_candidates(
         [text for example in train for text in (example.context, *example.candidates)]
     )
 
-    def features(instances: Sequence[_Asked]) -> Any:
-        of = [at for at, instance in enumerate(instances) for _ in instance.candidates]
+    def compute_features(instances: Sequence[_Choice]) -> Any:
+        rows = [row for row, instance in enumerate(instances) for _ in instance.candidates]
         pieces = words.transform([text for instance in instances for text in instance.candidates])
         shared = [
-            np.asarray(pieces.multiply(words.transform(texts)[of]).sum(axis=1))
+            np.asarray(pieces.multiply(words.transform(texts)[rows]).sum(axis=1))
             for texts in (
                 [instance.query for instance in instances],
                 [instance.context for instance in instances],
@@ -350,6 +360,8 @@ def _choose_candidates(
         for example, chosen in zip(train, right, strict=True)
         for index in range(len(example.candidates))
     ]
-    given = estimate_probabilities(features(train), is_right, features(test), seed)
+    probabilities = estimate_probabilities(
+        compute_features(train), is_right, compute_features(test), seed
+    )
     ends = np.cumsum([len(example.candidates) for example in test])
-    return [int(part.argmax()) for part in np.split(given, ends[:-1])]
+    return [int(part.argmax()) for part in np.split(probabilities, ends[:-1])]

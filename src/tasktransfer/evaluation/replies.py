@@ -28,28 +28,28 @@ from tasktransfer.data.samples import select_indices
 from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.evaluation.decoding import search_diverse_beams
-from tasktransfer.evaluation.outcome import Places, load_judged
+from tasktransfer.evaluation.outcome import EvaluationInputs, load_evaluated_model
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.metrics import bleu
 from tasktransfer.metrics.answers import encode_answers
-from tasktransfer.metrics.retrieval import Numbers, p_at_1, select_block_rows
+from tasktransfer.metrics.retrieval import Numbers, compute_p_at_1, select_block_rows
 from tasktransfer.models.dual_encoder import CANDIDATE, CONTEXT, DualEncoder
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import EncoderDecoder
 from tasktransfer.tasks.card import Instance
-from tasktransfer.tasks.replies import PREFIX, get_gold, strip_prefix
+from tasktransfer.tasks.replies import PREFIX_FIELD, get_gold_answers, strip_prefix
 from tasktransfer.training.setup import Setup
 
 Floats = npt.NDArray[np.float32]
 EMBEDDING_VERSION = 1
-ROWS_TOGETHER = 256
+BLOCK_ROWS = 256
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ReplyResults:
     """The measures, and for each instance its prediction, gold reply, two numbers and score."""
 
     measures: dict[str, float]
@@ -62,7 +62,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReplyEvaluation:
     """An evaluation with its inputs.
 
     Attributes:
@@ -73,7 +73,7 @@ class Asked:
 
     evaluation: Evaluation
     outcome: Outcome
-    places: Places
+    places: EvaluationInputs
     instances: Sequence[Instance]
     pools: Mapping[Pool, Sequence[Instance]]
     cache: Path
@@ -83,8 +83,8 @@ class Asked:
         return self.evaluation.settings
 
 
-def evaluate_replies(asked: Asked) -> tuple[Judged, Setup]:
-    """Evaluate an outcome on replies; return the results and the setup.
+def evaluate_replies(inputs: ReplyEvaluation) -> tuple[ReplyResults, Setup]:
+    """Evaluate an outcome on replies, and return the results and the setup.
 
     Raises:
         ConfigError: the measures are not available for this model.
@@ -92,34 +92,34 @@ def evaluate_replies(asked: Asked) -> tuple[Judged, Setup]:
             ids are damaged.
         MemoryShortageError: not even one instance at a time fits into memory.
     """
-    device = asked.places.hardware.prepare_device()
-    evaluation = asked.evaluation
-    model = load_judged(evaluation, asked.outcome, asked.places, device)
+    device = inputs.places.hardware.prepare_device()
+    evaluation = inputs.evaluation
+    model = load_evaluated_model(evaluation, inputs.outcome, inputs.places, device)
     model.module.eval()
-    folder = asked.places.encoded[evaluation.data, evaluation.model_names[0]]
+    folder = inputs.places.encoded[evaluation.data, evaluation.model_names[0]]
     split = read_split(folder, evaluation.task, evaluation.split)
     (first, *_) = evaluation.measures
-    kept = _select_evaluated(asked.settings, first, len(split.ids))
+    kept = _select_evaluated_instances(inputs.settings, first, len(split.ids))
     split = split.select_instances(kept)
-    instances = [asked.instances[i] for i in kept]
-    ways: dict[tuple[type, str], Callable[..., Judged]] = {
-        (DualEncoder, "p_at_1"): _measure_p_at_1,
-        (DualEncoder, "bleu"): _judge_retrieval,
-        (EncoderDecoder, "bleu"): _judge_generation,
-        (EncoderDecoder, "perplexity"): compute_perplexity,
+    instances = [inputs.instances[i] for i in kept]
+    functions: dict[tuple[type, str], Callable[..., ReplyResults]] = {
+        (DualEncoder, "p_at_1"): _evaluate_p_at_1,
+        (DualEncoder, "bleu"): _evaluate_retrieval,
+        (EncoderDecoder, "bleu"): _evaluate_generation,
+        (EncoderDecoder, "perplexity"): evaluate_perplexity,
     }
     kind = EncoderDecoder if isinstance(model, ReplyWriter) else type(model)
-    if (kind, first) not in ways:
-        offered = [name for each, name in ways if each is kind]
+    if (kind, first) not in functions:
+        available = [name for family, name in functions if family is kind]
         raise ConfigError(
             f"{evaluation.label}: The measure {first!r} is not available for this model. "
-            f"Choose from {', '.join(offered) or 'no measure of replies'}."
+            f"Choose from {', '.join(available) or 'no measure of replies'}."
         )
-    released = asked.outcome.model
-    family = released.family if released else asked.outcome.stages[0].model.family
-    setup = asked.places.hardware.choose_setup(model, family, device)
+    released = inputs.outcome.model
+    family = released.family if released else inputs.outcome.stages[0].model.family
+    setup = inputs.places.hardware.choose_setup(model, family, device)
     with torch.inference_mode():
-        return ways[kind, first](asked, model, setup, split, instances), setup
+        return functions[kind, first](inputs, model, setup, split, instances), setup
 
 
 def _compute_in_batches(
@@ -130,26 +130,26 @@ def _compute_in_batches(
     compute: Callable[[list[int]], Sequence[T]],
     share: int = 1,
 ) -> list[T]:
-    """Compute a result for each row in micro-batches, in the order of ``rows``.
+    """Return a result for each row, computed in micro-batches, in the order of ``rows``.
 
     Args:
-        share: factor by which a row takes more of the token budget than its tokens.
+        share: number of times that a row's tokens count in the token budget.
     """
 
-    def work(tokens: int) -> dict[int, T]:
-        made: dict[int, T] = {}
+    def compute_within(tokens: int) -> dict[int, T]:
+        results: dict[int, T] = {}
         with setup.autocast():
             micro_batches = model.split_for_prediction(split, rows, max(1, tokens // share))
-            for some in show_progress(micro_batches, "computing replies, batches"):
-                made |= dict(zip(some, compute(some), strict=True))
-        return made
+            for batch in show_progress(micro_batches, "computing replies, batches"):
+                results |= dict(zip(batch, compute(batch), strict=True))
+        return results
 
-    by_row = setup.eval_budget.run_within_memory(work, undo=lambda: None)
+    by_row = setup.eval_budget.run_within_memory(compute_within, undo=lambda: None)
     return [by_row[row] for row in rows]
 
 
-def _select_evaluated(settings: Mapping[str, Any], measure: str, count: int) -> Numbers:
-    """Return the indices of the evaluated instances; for P@1, those of complete blocks."""
+def _select_evaluated_instances(settings: Mapping[str, Any], measure: str, count: int) -> Numbers:
+    """Return the indices of the evaluated instances, for P@1 those of complete blocks."""
     if measure != "p_at_1":
         return select_indices(count, settings.get("limit"))
     most, drop_last = settings.get("blocks"), bool(settings.get("drop_last_block", False))
@@ -159,34 +159,35 @@ def _select_evaluated(settings: Mapping[str, Any], measure: str, count: int) -> 
 # --- retrieval ----------------------------------------------------------------------------------
 
 
-def _measure_p_at_1(
-    asked: Asked,
+def _evaluate_p_at_1(
+    inputs: ReplyEvaluation,
     model: DualEncoder,
     setup: Setup,
     split: EncodedSplit,
     instances: list[Instance],
-) -> Judged:
+) -> ReplyResults:
     contexts, replies = (_encode_rows(model, setup, split, side) for side in (CONTEXT, CANDIDATE))
-    settings, size = asked.settings, asked.settings["block"]
+    settings, size = inputs.settings, inputs.settings["block"]
 
-    def scores(rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]) -> Any:
-        made = model.compute_scores(
+    def compute_scores(rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]) -> Any:
+        scores = model.compute_scores(
             torch.from_numpy(contexts[rows]), torch.from_numpy(replies[columns])
         )
-        return made.double().numpy()
+        return scores.double().numpy()
 
     order = np.arange(len(split))
-    right = p_at_1(scores, order, size)
+    right = compute_p_at_1(compute_scores, order, size)
     chance = np.random.default_rng(0)
     shuffled = [
-        float(p_at_1(scores, chance.permutation(order), size).mean())
+        float(compute_p_at_1(compute_scores, chance.permutation(order), size).mean())
         for _ in range(settings.get("shuffles", 20))
     ]
     # Each context gets a random reply of its block as gold, so only chance is left.
-    drawn = order.copy()
+    shuffled_replies = order.copy()
     for begin in range(0, len(order), size):
-        drawn[begin : begin + size] = chance.permutation(drawn[begin : begin + size])
-    permuted = p_at_1(scores, order, size, drawn)
+        block = slice(begin, begin + size)
+        shuffled_replies[block] = chance.permutation(shuffled_replies[block])
+    permuted = compute_p_at_1(compute_scores, order, size, shuffled_replies)
     measures = {
         "p_at_1": 100 * float(right.mean()),
         "p_at_1_shuffled": 100 * float(np.mean(shuffled)),
@@ -194,63 +195,63 @@ def _measure_p_at_1(
         "p_at_1_permuted": 100 * float(permuted.mean()),
     }
     none: list[float | None] = [None] * len(instances)
-    golds = [get_gold(instance) for instance in instances]
+    golds = [get_gold_answers(instance) for instance in instances]
     points: list[float | None] = [100 * float(value) for value in right]
-    return Judged(measures, instances, [g[:1] for g in golds], golds, none, none, points)
+    return ReplyResults(measures, instances, [g[:1] for g in golds], golds, none, none, points)
 
 
-def _judge_retrieval(
-    asked: Asked,
+def _evaluate_retrieval(
+    inputs: ReplyEvaluation,
     model: DualEncoder,
     setup: Setup,
     split: EncodedSplit,
     instances: list[Instance],
-) -> Judged:
+) -> ReplyResults:
     contexts = _encode_rows(model, setup, split, CONTEXT)
     texts: list[str] = []
-    homes: list[str] = []
+    pool_names: list[str] = []
     vectors: list[Floats] = []
     seen: set[str] = set()
-    for pool, rows in asked.pools.items():
-        kept, embedded = _pool(asked, model, setup, pool, rows)
+    for pool, rows in inputs.pools.items():
+        kept, embedded = _encode_pool(inputs, model, setup, pool, rows)
         for row, instance in enumerate(kept):
             text = strip_prefix(instance)
             if text not in seen:
                 seen.add(text)
                 texts.append(text)
-                homes.append(pool.data.name)
+                pool_names.append(pool.data.name)
                 vectors.append(embedded[row])
     candidates = torch.from_numpy(np.stack(vectors))
     best: list[int] = []
-    blocks = range(0, len(contexts), ROWS_TOGETHER)
+    blocks = range(0, len(contexts), BLOCK_ROWS)
     for begin in show_progress(blocks, "ranking replies, blocks"):
-        some = torch.from_numpy(contexts[begin : begin + ROWS_TOGETHER])
+        some = torch.from_numpy(contexts[begin : begin + BLOCK_ROWS])
         best += model.compute_scores(some, candidates).argmax(1).tolist()
-    predictions = [(texts[index], homes[index]) for index in best]
-    return _judge_with_bleu(instances, [(text,) for text, _ in predictions], predictions)
+    predictions = [(texts[index], pool_names[index]) for index in best]
+    return _evaluate_bleu(instances, [(text,) for text, _ in predictions], predictions)
 
 
-def _pool(
-    asked: Asked, model: DualEncoder, setup: Setup, pool: Pool, rows: Sequence[Instance]
+def _encode_pool(
+    inputs: ReplyEvaluation, model: DualEncoder, setup: Setup, pool: Pool, rows: Sequence[Instance]
 ) -> tuple[list[Instance], Floats]:
-    """Return the filtered candidates of a pool with their encodings."""
-    name = asked.evaluation.model_names[0]
-    folder = asked.places.encoded[pool.data, name]
+    """Return the candidates of a pool that pass the filter, and their encodings."""
+    name = inputs.evaluation.model_names[0]
+    folder = inputs.places.encoded[pool.data, name]
     split = read_split(folder, pool.task, "train")
-    unknown = asked.places.unknown(folder)
-    asked_for = asked.settings.get("pool_limit"), asked.settings["pool_words"]
-    places = select_candidates(rows, split, unknown, *asked_for, pool.data.label)
+    unknown = inputs.places.get_unknown_token_id(folder)
+    limits = inputs.settings.get("pool_limit"), inputs.settings["pool_words"]
+    places = select_candidates(rows, split, unknown, *limits, pool.data.label)
     key = compute_digest(
         {
             "version": EMBEDDING_VERSION,
-            "of": asked.outcome.digest,
+            "of": inputs.outcome.digest,
             "pool": pool.data.digest,
             "task": pool.task,
             "rows": compute_digest(places),
             **({} if setup.precision == "float32" else {"precision": setup.precision}),
         }
     )
-    file = asked.cache / f"{key[:24]}.npy"
+    file = inputs.cache / f"{key[:24]}.npy"
     if file.exists():
         return [rows[i] for i in places], np.load(file)
     vectors = _encode_rows(model, setup, split, CANDIDATE, places)
@@ -282,7 +283,7 @@ def select_candidates(
     left: list[int] = []
     for row in select_indices(len(rows), limit).tolist():
         text = strip_prefix(rows[row])
-        prefix = len(bleu.split_words(rows[row].query.get(PREFIX, "")))
+        prefix = len(bleu.split_words(rows[row].query.get(PREFIX_FIELD, "")))
         ids = split.sequences[int(split.first_sequence[row]) + CANDIDATE]
         fits = 0 < len(bleu.split_words(rows[row].target[0])) <= most + prefix
         if fits and text not in seen and not text.startswith(">") and unknown not in ids:
@@ -290,8 +291,8 @@ def select_candidates(
             left.append(row)
     if not left:
         raise DataError(
-            f"{pool}: The filter leaves none of {len(rows):,} candidates (at most {most} "
-            "words, no unknown word). Raise evaluation.pool_words, or use another pool."
+            f"{pool}: The filter leaves none of {len(rows):,} candidates (at most {most} words, "
+            "without unknown words). Raise evaluation.pool_words, or use another pool."
         )
     return left
 
@@ -303,38 +304,38 @@ def _encode_rows(
     side: int,
     rows: Sequence[int] | None = None,
 ) -> Floats:
-    wanted = list(range(len(split))) if rows is None else list(rows)
+    selected = list(range(len(split))) if rows is None else list(rows)
 
     def encode(some: list[int]) -> list[Floats]:
         return [*model.encode_side(split, some, side).float().cpu().numpy()]
 
-    return np.stack(_compute_in_batches(model, setup, split, wanted, encode))
+    return np.stack(_compute_in_batches(model, setup, split, selected, encode))
 
 
-def _judge_with_bleu(
+def _evaluate_bleu(
     instances: list[Instance],
     replies: Sequence[tuple[str, ...]],
     predictions: Sequence[tuple[str, ...]],
-) -> Judged:
-    golds = [get_gold(instance) for instance in instances]
-    tally = bleu.tally(encode_answers(replies), encode_answers([gold[:1] for gold in golds]))
+) -> ReplyResults:
+    golds = [get_gold_answers(instance) for instance in instances]
+    tally = bleu.tally_ngrams(encode_answers(replies), encode_answers([gold[:1] for gold in golds]))
     none: list[float | None] = [None] * len(instances)
     alone: list[float | None] = [100 * float(value) for value in bleu.compute_mean_bleu(tally)]
     measures = {"bleu": 100 * float(bleu.compute_mean_bleu(tally.sum(axis=0)))}
-    return Judged(measures, instances, list(predictions), golds, none, none, alone)
+    return ReplyResults(measures, instances, list(predictions), golds, none, none, alone)
 
 
 # --- generation ---------------------------------------------------------------------------------
 
 
-def compute_perplexity(
-    asked: Asked,
+def evaluate_perplexity(
+    inputs: ReplyEvaluation,
     model: EncoderDecoder | ReplyWriter,
     setup: Setup,
     split: EncodedSplit,
     rows: list[Instance],
-) -> Judged:
-    """Compute the perplexity of the gold replies, per token of the model and per word."""
+) -> ReplyResults:
+    """Return the perplexity of the gold replies, per token of the model and per word."""
 
     def compute_losses(some: list[int]) -> list[float]:
         losses: list[float] = model.compute_losses(split, some).double().tolist()
@@ -342,36 +343,36 @@ def compute_perplexity(
 
     losses = np.array(_compute_in_batches(model, setup, split, range(len(split)), compute_losses))
     tokens = split.labels.lengths()
-    # The end of a reply counts as a word, as it counts as a token.
+    # The end of a reply counts as a word, because it counts as a token.
     count = sum(len(bleu.split_words(row.target[0])) + 1 for row in rows)
     measures = {
         "perplexity": math.exp(losses.sum() / tokens.sum()),
         "word_perplexity": math.exp(losses.sum() / count),
     }
-    golds = [get_gold(row) for row in rows]
+    golds = [get_gold_answers(row) for row in rows]
     values: list[float | None] = list(losses.tolist())
     counts: list[float | None] = tokens.astype(float).tolist()
     none: list[float | None] = [None] * len(rows)
-    return Judged(measures, rows, [("",)] * len(rows), golds, values, counts, none)
+    return ReplyResults(measures, rows, [("",)] * len(rows), golds, values, counts, none)
 
 
-def _judge_generation(
-    asked: Asked,
+def _evaluate_generation(
+    inputs: ReplyEvaluation,
     model: EncoderDecoder | ReplyWriter,
     setup: Setup,
     split: EncodedSplit,
     rows: list[Instance],
-) -> Judged:
+) -> ReplyResults:
     inner = model.model if isinstance(model, ReplyWriter) else model
 
     def write(some: list[int]) -> list[str]:
-        ids = _generate_tokens(asked.settings, inner, split, some)
+        ids = _generate_tokens(inputs.settings, inner, split, some)
         texts: list[str] = inner.tokenizer.batch_decode(ids, skip_special_tokens=True)
         return texts
 
     texts = _compute_in_batches(model, setup, split, range(len(split)), write, share=4)
     replies = [(text.strip(),) for text in texts]
-    return _judge_with_bleu(rows, replies, replies)
+    return _evaluate_bleu(rows, replies, replies)
 
 
 def _generate_tokens(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.fits import fast_text, logistic
-from tasktransfer.fits.probes import Fitted, Given, fit_probes
+from tasktransfer.fits.probes import ProbeInputs, ProbeResults, fit_probes
 from tasktransfer.tasks.card import Instance, Task
 
 Features = npt.NDArray[np.float64]
@@ -21,7 +21,9 @@ Features = npt.NDArray[np.float64]
 class Classifier(Protocol):
     """A fitted classifier of one task."""
 
-    def probabilities(self, instances: Sequence[Instance], features: Features | None) -> Features:
+    def predict_probabilities(
+        self, instances: Sequence[Instance], features: Features | None
+    ) -> Features:
         """Return the probabilities, (instances, labels), with labels in the card's order."""
         ...
 
@@ -38,7 +40,7 @@ class Learner:
         fit: function (card, training instances, their features or None, settings, seed) →
             classifier.
         load: function folder → classifier.
-        features: whether it learns from a model's representations instead of texts.
+        features: whether the classifier is fitted to a model's representations instead of texts.
     """
 
     fit: Callable[[Task, Sequence[Instance], Features | None, Mapping[str, Any], int], Classifier]
@@ -52,10 +54,10 @@ class JointLearner:
 
     Attributes:
         fit: function that fits and scores all tasks.
-        features: whether it learns from a model's representations instead of word counts.
+        features: whether it is fitted to a model's representations instead of word counts.
     """
 
-    fit: Callable[[Given], Fitted]
+    fit: Callable[[ProbeInputs], ProbeResults]
     features: bool = False
 
 
@@ -65,9 +67,9 @@ JOINT_LEARNERS: dict[str, JointLearner] = {
 }
 
 LEARNERS: dict[str, Learner] = {
-    "logistic_texts": Learner(logistic.fit_texts, logistic.load),
-    "fasttext": Learner(fast_text.fit, fast_text.load),
-    "logistic": Learner(logistic.fit_features, logistic.load, features=True),
+    "logistic_texts": Learner(logistic.fit_texts, logistic.load_logistic),
+    "fasttext": Learner(fast_text.fit_fasttext, fast_text.load_fasttext),
+    "logistic": Learner(logistic.fit_features, logistic.load_logistic, features=True),
 }
 
 
@@ -87,30 +89,30 @@ def get_learner(name: str, more: Mapping[str, Learner]) -> Learner:
 
 
 def load_classifier(learner: Learner, folder: Path, card: Task) -> Classifier:
-    """Load the classifier of a folder, whose labels must be exactly those of the card.
+    """Return the classifier that is saved in a folder. Its labels must be exactly the card's.
 
     Raises:
-        DataError: the classifier is missing or has other labels; the message names the folder, the
-            label and the remedy.
+        DataError: the classifier is missing or has other labels. The message names the folder and
+            the first label that differs.
     """
     classifier = learner.load(folder)
     names = getattr(classifier, "names", card.labels)
     if names != card.labels:
-        odd = sorted({*names} ^ {*card.labels} or {"their order"})[0]
+        different = sorted({*names} ^ {*card.labels})
+        difference = f"{different[0]!r} is in one of them only" if different else "in another order"
         raise DataError(
-            f"{folder}: The classifier has {len(names)} labels, but {card.name} has "
-            f"{len(card.labels)}; the first difference is {odd!r}. Delete {folder.parent} to "
-            "fit it again."
+            f"{folder}: The classifier's {len(names)} labels differ from the {len(card.labels)} of "
+            f"{card.name} ({difference}). Delete {folder.parent} to fit the classifier again."
         )
     return classifier
 
 
-def choose_answers(task: Task, probabilities: Features) -> list[tuple[str, ...]]:
+def select_most_probable_labels(task: Task, probabilities: Features) -> list[tuple[str, ...]]:
     """Return the most probable label of each instance."""
     return [(task.labels[index],) for index in probabilities.argmax(axis=1)]
 
 
 def rank_labels(task: Task, probabilities: Features) -> list[tuple[str, ...]]:
-    """Return all labels per instance by decreasing probability; ties keep the card's order."""
+    """Return the labels of each instance by decreasing probability. Ties keep the card's order."""
     order = np.argsort(-probabilities, axis=1, kind="stable")
     return [tuple(task.labels[index] for index in row) for row in order]

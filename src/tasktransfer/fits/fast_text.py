@@ -45,7 +45,9 @@ class FastText:
     vocabulary: Mapping[str, int]
     names: tuple[str, ...]
 
-    def probabilities(self, instances: Sequence[Instance], features: Features | None) -> Features:
+    def predict_probabilities(
+        self, instances: Sequence[Instance], features: Features | None
+    ) -> Features:
         """Return the probabilities, (instances, labels), with labels in the card's order.
 
         They are uniform for a text without known words.
@@ -61,28 +63,28 @@ class FastText:
 
     def save(self, folder: Path) -> None:
         """Write the classifier into an existing folder."""
-        from safetensors.numpy import save_file  # noqa: PLC0415  # tables are made without it
+        from safetensors.numpy import save_file  # noqa: PLC0415  # Tables do not need it.
 
         save_file({"vectors": self.vectors, "output": self.output}, folder / WEIGHTS)
         content = {"names": self.names, "words": list(self.vocabulary)}
         (folder / SETTINGS).write_text(json.dumps(content), encoding="utf-8")
 
 
-def fit(
+def fit_fasttext(
     card: Task,
     instances: Sequence[Instance],
     features: Features | None,
     settings: Mapping[str, Any],
     seed: int,
 ) -> FastText:
-    """Fit a classifier of a card's labels to contexts.
+    """Fit and return a classifier that predicts a card's labels from contexts.
 
     Args:
         settings: values that override ``DEFAULTS``.
 
     Raises:
         DataError: all instances have the same label.
-        TrainingError: the weights became NaN.
+        TrainingError: a weight is not finite.
     """
     if len({instance.target for instance in instances}) < 2:
         raise DataError(
@@ -98,17 +100,17 @@ def fit(
     width = chosen["dim"]
     vectors = chance.uniform(-1 / width, 1 / width, (len(vocabulary), width)).astype(np.float32)
     output = np.zeros((len(card.labels), width), np.float32)
-    steps, done = chosen["epoch"] * len(rows), 0
+    steps, step = chosen["epoch"] * len(rows), 0
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(chosen["epoch"]):
             for row in chance.permutation(len(rows)).tolist():
-                rate = np.float32(chosen["lr"] * (1 - done / steps))
+                rate = np.float32(chosen["lr"] * (1 - step / steps))
                 _update_weights(vectors, output, rows[row], golds[row], rate)
-                done += 1
+                step += 1
     if not np.isfinite(output).all():
         raise TrainingError(
-            f"{card.name}: The loss of fastText became NaN with lr {chosen['lr']}, and "
-            "nothing was written. Lower lr in the settings of the fit."
+            f"{card.name}: The loss of fastText is NaN with lr {chosen['lr']}, so no classifier is "
+            "saved. Lower lr in the settings of the fit."
         )
     return FastText(vectors, output, vocabulary, card.labels)
 
@@ -127,27 +129,31 @@ def _update_weights(
     np.add.at(vectors, ids, back)
 
 
-def load(folder: Path) -> FastText:
-    """Load a classifier from ``FastText.save``.
+def load_fasttext(folder: Path) -> FastText:
+    """Return the classifier that ``FastText.save`` wrote into a folder.
 
     Raises:
         DataError: the classifier cannot be read.
     """
     try:
         content = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-        from safetensors.numpy import load_file  # noqa: PLC0415  # tables are made without it
+        from safetensors.numpy import load_file  # noqa: PLC0415  # Tables do not need it.
 
         weights = load_file(folder / WEIGHTS)
     except (OSError, ValueError, KeyError) as error:
         raise DataError(
-            f"{folder}: There is no valid classifier ({error}). Delete the folder and fit again."
+            f"{folder}: The classifier cannot be read ({error}). Delete the folder, and fit the "
+            "classifier again."
         ) from error
     vocabulary = {word: number for number, word in enumerate(content["words"])}
     return FastText(weights["vectors"], weights["output"], vocabulary, tuple(content["names"]))
 
 
 def split_tokens(text: str) -> list[str]:
-    """Return lower-case words, with fastText's end of sentence between turns (the paper's code)."""
+    """Return the lower-case words of a text, with fastText's end of sentence between turns.
+
+    The paper's code does the same.
+    """
     parts = [split_words(turn) for turn in text.split(TURN)]
     joined = list(parts[0])
     for part in parts[1:]:
@@ -157,5 +163,5 @@ def split_tokens(text: str) -> list[str]:
 
 def _compute_softmax(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
     powers = np.exp(scores - scores.max())
-    made: npt.NDArray[Any] = powers / powers.sum()
-    return made
+    softmax: npt.NDArray[Any] = powers / powers.sum()
+    return softmax

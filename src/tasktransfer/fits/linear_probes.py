@@ -26,10 +26,10 @@ Floats = npt.NDArray[np.float64]
 TOLERANCE = 1e-4
 """Tolerance for the gradient's largest element, in the preconditioned variables."""
 
-MEMORY = 10
-MOST_HALVINGS = 30
-TOGETHER = 64
-"""Number of binary classifiers that are fitted at once."""
+STORED_STEPS = 10
+MAX_HALVINGS = 30
+GROUP_SIZE = 64
+"""Number of binary classifiers that are fitted together."""
 
 Limits = tuple[int, float]
 """Maximum number of iterations, and tolerance."""
@@ -39,7 +39,7 @@ Loss = Callable[[Floats], tuple[Floats, Floats]]
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class LinearClassifier:
     """A fitted linear classifier.
 
     Attributes:
@@ -52,41 +52,44 @@ class Linear:
     iterations: int
     converged: bool
 
-    def scores(self, features: Any) -> Floats:
-        """Return the scores (rows, labels); above 0 a label is more likely than not."""
+    def compute_scores(self, features: Any) -> Floats:
+        """Return the scores, (rows, labels). Labels above 0 are more likely than not."""
         scores: Floats = np.asarray(features @ self.weights[:-1]) + self.weights[-1]
         return scores
 
 
 def fit_one_vs_rest(
     features: Any, labels: Floats, cost: float, max_iter: int, tolerance: float = TOLERANCE
-) -> Linear:
-    """Fit one binary classifier per label.
+) -> LinearClassifier:
+    """Fit and return one binary classifier per label.
 
     Args:
         features: (rows, features), dense or sparse.
-        labels: (rows, labels), 0 or 1. A constant label is not fitted: its intercept is infinite.
+        labels: (rows, labels), 0 or 1. A constant label gets an infinite intercept.
     """
-    shares = labels.mean(axis=0)
+    fractions = labels.mean(axis=0)
     weights = np.zeros((features.shape[1] + 1, labels.shape[1]))
-    weights[-1] = np.where(shares >= 1, np.inf, -np.inf)
-    varying = np.flatnonzero((shares > 0) & (shares < 1))
+    weights[-1] = np.where(fractions >= 1, np.inf, -np.inf)
+    varying = np.flatnonzero((fractions > 0) & (fractions < 1))
     axes, limits = _compute_axes(features), (max_iter, tolerance)
     iterations, converged = 0, True
     # Labels of similar frequency need similar numbers of iterations. Small groups fit into the
     # processor's cache.
-    ordered = varying[np.argsort(shares[varying], kind="stable")]
-    for begin in range(0, len(ordered), TOGETHER):
-        some = ordered[begin : begin + TOGETHER]
-        loss = partial(_log_loss, labels[:, some])
-        fitted = _fit_weights(axes, loss, shares[some], cost, limits, separate=True)
-        weights[:, some] = fitted.weights
+    ordered = varying[np.argsort(fractions[varying], kind="stable")]
+    for begin in range(0, len(ordered), GROUP_SIZE):
+        group = ordered[begin : begin + GROUP_SIZE]
+        loss = partial(_compute_log_loss, labels[:, group])
+        fitted = _fit_weights(axes, loss, fractions[group], cost, limits, separate=True)
+        weights[:, group] = fitted.weights
         iterations, converged = max(iterations, fitted.iterations), converged and fitted.converged
-    return Linear(weights, iterations, converged)
+    return LinearClassifier(weights, iterations, converged)
 
 
-def _log_loss(wanted: Floats, scores: Floats) -> tuple[Floats, Floats]:
-    """Return log(1 + e^s) - y s and its derivative, which share one exponential."""
+def _compute_log_loss(wanted: Floats, scores: Floats) -> tuple[Floats, Floats]:
+    """Return log(1 + e^s) - y s of each label, and its derivative by the scores.
+
+    Both use one exponential.
+    """
     small = np.exp(-np.abs(scores))
     values: Floats = (np.log1p(small) + np.maximum(scores, 0) - wanted * scores).sum(axis=0)
     above = 1 / (1 + small)
@@ -100,11 +103,14 @@ def fit_multinomial(
     cost: float,
     max_iter: int,
     tolerance: float = TOLERANCE,
-) -> Linear:
-    """Fit one classifier over classes; two classes use the binary one, as in scikit-learn.
+) -> LinearClassifier:
+    """Fit and return one classifier over classes.
+
+    Two classes are fitted as one binary problem, as in scikit-learn.
 
     Args:
-        classes: (rows,), numbered from 0; two or more classes that all occur.
+        classes: class of each row, (rows,), numbered from 0. There are at least two, and each
+            occurs.
     """
     count = int(classes.max()) + 1
     if count == 2:
@@ -112,25 +118,30 @@ def fit_multinomial(
             features, (classes == 1)[:, None].astype(np.float64), cost, max_iter, tolerance
         )
         both = np.hstack([np.zeros_like(binary.weights), binary.weights])
-        return Linear(both, binary.iterations, binary.converged)
+        return LinearClassifier(both, binary.iterations, binary.converged)
     rows = np.arange(len(classes))
 
-    def loss(scores: Floats) -> tuple[Floats, Floats]:
+    def compute_loss(scores: Floats) -> tuple[Floats, Floats]:
         logs = scores - special.logsumexp(scores, axis=1, keepdims=True)
         residual = np.exp(logs)
         residual[rows, classes] -= 1
         losses: Floats = np.bincount(classes, -logs[rows, classes], minlength=count).astype(float)
         return losses, residual
 
-    shares = np.bincount(classes, minlength=count) / len(classes)
+    fractions = np.bincount(classes, minlength=count) / len(classes)
     return _fit_weights(
-        _compute_axes(features), loss, shares, cost, (max_iter, tolerance), separate=False
+        _compute_axes(features),
+        compute_loss,
+        fractions,
+        cost,
+        (max_iter, tolerance),
+        separate=False,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Axes:
-    """Centred features on their principal axes: ``features`` = ``on`` @ ``turn``.T + ``mean``.
+class _PrincipalAxes:
+    """Features on their principal axes: ``features`` = ``on`` @ ``turn``.T + ``mean``.
 
     Sparse features are neither centred nor rotated.
 
@@ -144,55 +155,63 @@ class _Axes:
     squares: Floats
 
 
-def _compute_axes(features: Any) -> _Axes:
+def _compute_axes(features: Any) -> _PrincipalAxes:
     if sparse.issparse(features):
         squares = np.asarray(features.multiply(features).sum(axis=0)).ravel()
-        return _Axes(features.tocsr(), None, np.zeros(features.shape[1]), squares)
+        return _PrincipalAxes(features.tocsr(), None, np.zeros(features.shape[1]), squares)
     mean = features.mean(axis=0)
     centred = features - mean
     squares, turn = np.linalg.eigh(centred.T @ centred)
-    return _Axes(centred @ turn, turn, mean, np.maximum(squares, 0))
+    return _PrincipalAxes(centred @ turn, turn, mean, np.maximum(squares, 0))
 
 
 def _fit_weights(
-    axes: _Axes, loss: Loss, shares: Floats, cost: float, limits: Limits, *, separate: bool
-) -> Linear:
-    """Minimise the objective by L-BFGS with a backtracking line search.
+    axes: _PrincipalAxes,
+    loss: Loss,
+    fractions: Floats,
+    cost: float,
+    limits: Limits,
+    *,
+    separate: bool,
+) -> LinearClassifier:
+    """Return the classifier that minimises the objective, by L-BFGS with a backtracking search.
 
     Args:
         separate: whether each label is a separate problem with its own curvature and steps.
     """
-    spread = cost * shares * (1 - shares)
+    spread = cost * fractions * (1 - fractions)
     scale = np.vstack(
         [
             1 / np.sqrt(1 + np.outer(axes.squares, spread)),
             1 / np.sqrt(axes.on.shape[0] * spread),
         ]
     )
-    search = _Search([], separate)
-    point, scores = np.zeros_like(scale), np.zeros((axes.on.shape[0], len(shares)))
+    memory = _LbfgsMemory([], separate)
+    point, scores = np.zeros_like(scale), np.zeros((axes.on.shape[0], len(fractions)))
     values, residual = loss(scores)
     gradient = _compute_gradient(axes, residual, point, scale, cost)
     iterations, (max_iter, tolerance) = 0, limits
     while np.abs(gradient).max() > tolerance and iterations < max_iter:
         iterations += 1
-        direction = search.direction(gradient)
+        direction = memory.compute_direction(gradient)
         change = direction * scale
         moved = np.asarray(axes.on @ change[:-1]) + change[-1]
         line = _Line(scores, moved, values, (point * scale)[:-1], change[:-1], cost)
-        step, values, residual = search.along(line, loss, search.dots(gradient, direction))
+        step, values, residual = memory.search_line(
+            line, loss, memory.compute_dot_products(gradient, direction)
+        )
         point, scores, before = point + step * direction, scores + step * moved, gradient
         gradient = _compute_gradient(axes, residual, point, scale, cost)
-        search.remember(step * direction, gradient - before)
+        memory.store_step(step * direction, gradient - before)
     weights = point * scale
     inner = weights[:-1] if axes.turn is None else axes.turn @ weights[:-1]
     intercepts = weights[-1] - axes.mean @ inner
     converged = bool(np.abs(gradient).max() <= tolerance)
-    return Linear(np.vstack([inner, intercepts]), iterations, converged)
+    return LinearClassifier(np.vstack([inner, intercepts]), iterations, converged)
 
 
 def _compute_gradient(
-    axes: _Axes, residual: Floats, point: Floats, scale: Floats, cost: float
+    axes: _PrincipalAxes, residual: Floats, point: Floats, scale: Floats, cost: float
 ) -> Floats:
     """Return the gradient in the preconditioned variables, (features + 1, labels)."""
     inner = cost * np.asarray(axes.on.T @ residual) + point[:-1] * scale[:-1]
@@ -211,53 +230,55 @@ class _Line:
     change: Floats
     cost: float
 
-    def penalty(self, step: Floats) -> Floats:
-        """Return half the squared weights after a step, (labels,)."""
+    def compute_penalty(self, step: Floats) -> Floats:
+        """Return half the sum of squared weights after a step, (labels,)."""
         penalty: Floats = 0.5 * ((self.weights + step * self.change) ** 2).sum(axis=0)
         return penalty
 
 
 @dataclass
-class _Search:
-    """The memory of L-BFGS (Nocedal and Wright 2006, algorithm 7.4).
+class _LbfgsMemory:
+    """The stored steps of L-BFGS (Nocedal and Wright 2006, algorithm 7.4).
 
-    It holds one joint problem, or one problem per label.
+    They belong to one joint problem, or to one problem per label (``separate``).
     """
 
     pairs: list[tuple[Floats, Floats, Floats]]
     separate: bool
 
-    def dots(self, first: Floats, second: Floats) -> Floats:
-        """Return dot products, (labels,), or (1,) for one joint problem."""
-        return self.total(np.einsum("dk,dk->k", first, second))
+    def compute_dot_products(self, first: Floats, second: Floats) -> Floats:
+        """Return the dot product for each label, (labels,), or (1,) for one joint problem."""
+        return self.sum_joint_labels(np.einsum("dk,dk->k", first, second))
 
-    def total(self, of_labels: Floats) -> Floats:
-        summed: Floats = of_labels if self.separate else of_labels.sum(keepdims=True)
+    def sum_joint_labels(self, values: Floats) -> Floats:
+        """Return the values of each label, or their sum, (1,), for one joint problem."""
+        summed: Floats = values if self.separate else values.sum(keepdims=True)
         return summed
 
-    def direction(self, gradient: Floats) -> Floats:
-        wanted = gradient.copy()
+    def compute_direction(self, gradient: Floats) -> Floats:
+        """Return the direction of descent, (features + 1, labels)."""
+        direction = gradient.copy()
         lengths: list[Floats] = []
         for step, change, rho in reversed(self.pairs):
-            lengths.append(rho * self.dots(step, wanted))
-            wanted -= lengths[-1] * change
+            lengths.append(rho * self.compute_dot_products(step, direction))
+            direction -= lengths[-1] * change
         if self.pairs:
             step, change, rho = self.pairs[-1]
-            length = rho * self.dots(change, change)
-            wanted *= np.divide(1.0, length, out=np.ones_like(rho), where=length > 0)
+            length = rho * self.compute_dot_products(change, change)
+            direction *= np.divide(1.0, length, out=np.ones_like(rho), where=length > 0)
         for (step, change, rho), length in zip(self.pairs, reversed(lengths), strict=True):
-            wanted += step * (length - rho * self.dots(change, wanted))
-        return -wanted
+            direction += step * (length - rho * self.compute_dot_products(change, direction))
+        return -direction
 
-    def remember(self, step: Floats, change: Floats) -> None:
-        """Store a step and its gradient change; zeros if the curvature is too small."""
-        along = self.dots(step, change)
-        enough = along > 1e-12 * self.dots(change, change)
+    def store_step(self, step: Floats, change: Floats) -> None:
+        """Store a step and its gradient change, without effect if the curvature is too small."""
+        along = self.compute_dot_products(step, change)
+        enough = along > 1e-12 * self.compute_dot_products(change, change)
         rho = np.divide(1.0, along, out=np.zeros_like(along), where=enough)
-        self.pairs = [*self.pairs[1 - MEMORY :], (step, change, rho)]
+        self.pairs = [*self.pairs[1 - STORED_STEPS :], (step, change, rho)]
 
-    def along(self, line: _Line, loss: Loss, slope: Floats) -> tuple[Floats, Floats, Floats]:
-        """Halve the steps, (labels,) or (1,), until the objective decreases enough.
+    def search_line(self, line: _Line, loss: Loss, slope: Floats) -> tuple[Floats, Floats, Floats]:
+        """Halve the steps, (labels,) or (1,), until the objective decreases sufficiently.
 
         Scores are linear along the line, so a step needs no product with the features.
 
@@ -265,10 +286,12 @@ class _Search:
             The steps, and the losses and residuals after them.
         """
         step = np.ones_like(slope)
-        begin = self.total(line.cost * line.values + line.penalty(np.zeros_like(step)))
-        for _ in range(MOST_HALVINGS):
+        begin = self.sum_joint_labels(
+            line.cost * line.values + line.compute_penalty(np.zeros_like(step))
+        )
+        for _ in range(MAX_HALVINGS):
             values, residual = loss(line.scores + step * line.moved)
-            now = self.total(line.cost * values + line.penalty(step))
+            now = self.sum_joint_labels(line.cost * values + line.compute_penalty(step))
             failed = now > begin + 1e-4 * step * slope + 1e-13 * np.abs(begin)
             if not failed.any():
                 break

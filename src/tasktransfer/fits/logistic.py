@@ -20,7 +20,7 @@ from tasktransfer.tasks.card import Instance, Task
 
 Features = npt.NDArray[np.float64]
 
-KINDS = ("utterance_classification", "dialogue_classification")
+SUPPORTED_KINDS = ("utterance_classification", "dialogue_classification")
 
 WEIGHTS, SETTINGS = "classifier.safetensors", "classifier.json"
 
@@ -43,10 +43,12 @@ class Logistic:
     query: str
     vocabulary: Mapping[str, int] | None = None
 
-    def probabilities(self, instances: Sequence[Instance], features: Features | None) -> Features:
+    def predict_probabilities(
+        self, instances: Sequence[Instance], features: Features | None
+    ) -> Features:
         """Return the probabilities, (instances, labels), with labels in the card's order."""
         if self.vocabulary is not None:
-            from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415  # tables are made without it
+            from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415  # Tables do not need it.
 
             counter = CountVectorizer(vocabulary=dict(self.vocabulary))
             matrix = counter.transform(_join_texts(self.query, instances))
@@ -60,7 +62,7 @@ class Logistic:
 
     def save(self, folder: Path) -> None:
         """Write the classifier into an existing folder."""
-        from safetensors.numpy import save_file  # noqa: PLC0415  # tables are made without it
+        from safetensors.numpy import save_file  # noqa: PLC0415  # Tables do not need it.
 
         save_file({"weights": self.weights}, folder / WEIGHTS)
         content = {
@@ -73,10 +75,10 @@ class Logistic:
         (folder / SETTINGS).write_text(json.dumps(content), encoding="utf-8")
 
 
-def load(folder: Path) -> Logistic:
-    """Load a classifier from ``Logistic.save``."""
+def load_logistic(folder: Path) -> Logistic:
+    """Return the classifier that ``Logistic.save`` wrote into a folder."""
     content = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-    from safetensors.numpy import load_file  # noqa: PLC0415  # tables are made without it
+    from safetensors.numpy import load_file  # noqa: PLC0415  # Tables do not need it.
 
     weights = load_file(folder / WEIGHTS)["weights"]
     return Logistic(
@@ -96,9 +98,9 @@ def fit_texts(
     settings: Mapping[str, Any],
     seed: int,
 ) -> Logistic:
-    """Fit a classifier to word counts of query and context."""
-    _refuse_other_kinds(card, instances)
-    from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415  # tables are made without it
+    """Fit and return a classifier on word counts of query and context."""
+    _check_task(card, instances)
+    from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415  # Tables do not need it.
 
     counter = CountVectorizer(min_df=settings.get("min_count", 1))
     matrix = counter.fit_transform(_join_texts(card.query, instances))
@@ -113,8 +115,8 @@ def fit_features(
     settings: Mapping[str, Any],
     seed: int,
 ) -> Logistic:
-    """Fit a classifier to a model's representations, (instances, hidden size)."""
-    _refuse_other_kinds(card, instances)
+    """Fit and return a classifier on a model's representations, (instances, hidden size)."""
+    _check_task(card, instances)
     return _fit_logistic(card, _require_features(features), instances, settings, seed, None)
 
 
@@ -127,7 +129,7 @@ def _fit_logistic(
     vocabulary: Mapping[str, int] | None,
 ) -> Logistic:
     gold = np.array([card.labels.index(instance.target[0]) for instance in instances])
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  # tables are made without it
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  # Tables do not need it.
 
     model = LogisticRegression(
         C=settings.get("C", 1.0), max_iter=settings.get("max_iter", 250), random_state=seed
@@ -140,11 +142,11 @@ def _fit_logistic(
     return Logistic(coefficients, classes, len(card.labels), card.name, card.query, vocabulary)
 
 
-def _refuse_other_kinds(card: Task, instances: Sequence[Instance]) -> None:
-    if card.kind not in KINDS:
+def _check_task(card: Task, instances: Sequence[Instance]) -> None:
+    if card.kind not in SUPPORTED_KINDS:
         raise DataError(
             f"{card.name}: The kind of the task is {card.kind}, but logistic regression needs "
-            f"{' or '.join(KINDS)}. Choose another task."
+            f"{' or '.join(SUPPORTED_KINDS)}. Choose another task."
         )
     if len({instance.target for instance in instances}) < 2:
         raise DataError(
@@ -155,7 +157,10 @@ def _refuse_other_kinds(card: Task, instances: Sequence[Instance]) -> None:
 
 def _require_features(features: Features | None) -> Features:
     if features is None:
-        raise DataError("This classifier needs the representations of a model, but got none.")
+        raise DataError(
+            "The classifier needs a model's representations, but got none. Choose a learner "
+            "that reads texts, or add a model."
+        )
     return features
 
 

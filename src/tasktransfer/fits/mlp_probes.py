@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-UNITS = 100
+HIDDEN_UNITS = 100
 EPOCHS, PATIENCE = 200, 5
 """Maximum number of epochs, and of epochs without a lower loss before the fit stops."""
-HELD_OUT = 0.1
+HELD_OUT_FRACTION = 0.1
 """Fraction of the training dialogues that are held out."""
 
 
@@ -38,7 +38,8 @@ class MlpProbe:
     one: bool
     epochs: int
 
-    def answers(self, features: Any) -> list[tuple[str, ...]]:
+    def predict(self, features: Any) -> list[tuple[str, ...]]:
+        """Return the labels of each row: exactly one, or all with a probability above 0.5."""
         probable = self.model.predict_proba(features)[:, : len(self.labels)]
         if self.one:
             classes = self.model.classes_[probable.argmax(axis=1)]
@@ -54,11 +55,13 @@ def fit_mlp(
     *,
     one: bool,
 ) -> MlpProbe:
-    """Fit with early stopping by the log loss on held-out dialogues; keep the best epoch.
+    """Fit a probe with early stopping, and return the probe of the best epoch.
+
+    The best epoch has the lowest log loss on held-out dialogues.
 
     Args:
         features: (rows, features), dense or sparse.
-        golds: gold labels of each row; exactly one if ``one``.
+        golds: gold labels of each row. Each row has exactly one if ``one`` is true.
         dialogues: dialogue id of each row.
     """
     from sklearn.neural_network import MLPClassifier  # noqa: PLC0415  # slow to import
@@ -69,16 +72,16 @@ def fit_mlp(
     for row, gold in enumerate(golds):
         wanted[row, [number[label] for label in gold]] = 1
     targets = wanted.argmax(axis=1) if one else wanted
-    if not one and len(labels) == 1:  # scikit-learn does not support sets of one label
+    if not one and len(labels) == 1:  # scikit-learn does not support a single binary label.
         targets = np.hstack([wanted, 1 - wanted])
-    held = _draw_held_out(dialogues, seed)
-    model = MLPClassifier(UNITS, random_state=seed)
+    held = _sample_held_out_rows(dialogues, seed)
+    model = MLPClassifier(HIDDEN_UNITS, random_state=seed)
     classes = np.arange(len(labels) if one else targets.shape[1])
     best, lowest, weights = 0, np.inf, None
     for epoch in range(1, EPOCHS + 1):
         model.partial_fit(features[~held], targets[~held], classes=classes)
         probable = model.predict_proba(features[held])[:, : len(labels)]
-        loss = log_loss(probable, wanted[held], one=one)
+        loss = compute_log_loss(probable, wanted[held], one=one)
         if loss < lowest:
             best, lowest = epoch, loss
             weights = [w.copy() for w in (*model.coefs_, *model.intercepts_)]
@@ -89,18 +92,19 @@ def fit_mlp(
     return MlpProbe(labels, model, one, best)
 
 
-def log_loss(probable: Floats, wanted: npt.NDArray[np.int64], *, one: bool) -> float:
-    """Return the mean negative log-probability of the gold class over rows.
+def compute_log_loss(probable: Floats, wanted: npt.NDArray[np.int64], *, one: bool) -> float:
+    """Return the mean negative log-probability of the gold values over rows.
 
-    With several binary values per row, it is that of all of them.
+    A row has one gold class if ``one`` is true. Otherwise it has one binary value per label, and
+    their log-probabilities are summed.
     """
-    sure = np.clip(probable, 1e-12, 1 - 1e-12)
-    right = np.where(wanted == 1, np.log(sure), 0.0 if one else np.log1p(-sure))
+    clipped = np.clip(probable, 1e-12, 1 - 1e-12)
+    right = np.where(wanted == 1, np.log(clipped), 0.0 if one else np.log1p(-clipped))
     return -float(right.sum(axis=1).mean())
 
 
-def _draw_held_out(dialogues: Sequence[str], seed: int) -> npt.NDArray[np.bool_]:
-    """Return the mask of held-out rows: a tenth of the dialogues, but at least one.
+def _sample_held_out_rows(dialogues: Sequence[str], seed: int) -> npt.NDArray[np.bool_]:
+    """Return the mask of held-out rows, (rows,): a tenth of the dialogues, but at least one.
 
     If there is only one dialogue, a tenth of its rows is held out.
     """
@@ -108,7 +112,7 @@ def _draw_held_out(dialogues: Sequence[str], seed: int) -> npt.NDArray[np.bool_]
     if len(names) == 1:
         names = [str(row) for row in range(len(dialogues))]
         dialogues = names
-    count = max(1, round(HELD_OUT * len(names)))
+    count = max(1, round(HELD_OUT_FRACTION * len(names)))
     drawn = np.random.default_rng([seed, len(dialogues)]).permutation(len(names))[:count]
     held = {names[index] for index in drawn}
     return np.array([name in held for name in dialogues])

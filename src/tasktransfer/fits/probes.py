@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.errors import DataError
 from tasktransfer.files.progress import show_progress
-from tasktransfer.fits.linear_probes import Linear, fit_multinomial, fit_one_vs_rest
+from tasktransfer.fits.linear_probes import LinearClassifier, fit_multinomial, fit_one_vs_rest
 from tasktransfer.fits.mlp_probes import fit_mlp
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.answers import encode_answers
@@ -31,12 +32,12 @@ from tasktransfer.tasks.card import Instance
 
 Floats = npt.NDArray[np.float64]
 Labels = Sequence[tuple[str, ...]]
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """The inputs of probes.
+class ProbeInputs:
+    """The inputs from which all probes of a snapshot are fitted.
 
     Attributes:
         read: task → split (train, test) → instances.
@@ -50,11 +51,11 @@ class Given:
     settings: Mapping[str, Any]
     seed: int
     folder: Path
-    note: Say
+    note: Report
 
 
 @dataclass
-class Fitted:
+class ProbeResults:
     """The results of fitted probes, in the format of a record."""
 
     instances: dict[str, int] = field(default_factory=dict)
@@ -72,18 +73,19 @@ class Probe:
     """
 
     labels: tuple[str, ...]
-    linear: Linear
+    linear: LinearClassifier
     one: bool
 
-    def answers(self, features: Any) -> list[tuple[str, ...]]:
-        scores = self.linear.scores(features)
+    def predict(self, features: Any) -> list[tuple[str, ...]]:
+        """Return the labels of each row: the most likely one, or all with a score above 0."""
+        scores = self.linear.compute_scores(features)
         if self.one:
             return [(self.labels[best],) for best in scores.argmax(axis=1)]
         return [tuple(self.labels[k] for k in np.flatnonzero(row)) for row in scores > 0]
 
 
-def fit_probes(given: Given) -> Fitted:
-    """Fit and score the probes of every task.
+def fit_probes(inputs: ProbeInputs) -> ProbeResults:
+    """Fit and score the probes of every task, and return their results.
 
     The settings are ``C``, ``max_iter``, ``sets`` (the tasks with sets of labels),
     ``release_compat`` and ``mlp``.
@@ -91,49 +93,56 @@ def fit_probes(given: Given) -> Fitted:
     Raises:
         DataError: a representation is not finite, or a task's training labels are all the same.
     """
-    fitted = Fitted()
-    for task, read in show_progress(given.read.items(), "fitting probes"):
+    fitted = ProbeResults()
+    for task, read in show_progress(inputs.read.items(), "fitting probes"):
         train, test = read["train"], read["test"]
         features = {
-            split: _require_finite_features(given, task, read[split]) for split in ("train", "test")
+            split: _require_finite_features(inputs, task, read[split])
+            for split in ("train", "test")
         }
         golds = {
             split: [instance.target for instance in read[split]] for split in ("train", "test")
         }
-        _refuse_one_class(task, train)
-        _note_unseen(given, task, golds, test)
-        measures, answers = _fit_probe(given, task, features, golds)
-        mixed = {split: shuffle_by_type(read[split], given.seed) for split in golds}
-        others, guesses = _fit_probe(given, task, features, mixed, keep=False)
+        _check_several_labels(task, train)
+        _report_unseen_labels(inputs, task, golds, test)
+        measures, answers = _fit_probe(inputs, task, features, golds)
+        shuffled = {split: shuffle_labels_by_type(read[split], inputs.seed) for split in golds}
+        shuffled_measures, guesses = _fit_probe(inputs, task, features, shuffled, keep=False)
         majority = Counter(label for gold in golds["train"] for label in gold).most_common(1)[0][0]
-        always = find_best_constant(golds["train"])
+        constant = find_best_constant(golds["train"])
         fitted.instances[task] = len(test)
         fitted.measures[task] = {
             **measures,
-            "shuffled_f1": others["micro_f1"],
-            "selectivity": measures["micro_f1"] - others["micro_f1"],
-            "prior_f1": compute_micro_f1([always] * len(test), golds["test"]),
+            "shuffled_f1": shuffled_measures["micro_f1"],
+            "selectivity": measures["micro_f1"] - shuffled_measures["micro_f1"],
+            "prior_f1": compute_micro_f1([constant] * len(test), golds["test"]),
             "minority_f1": compute_micro_f1(*_remove_label(majority, answers, golds["test"])),
             "classes": float(len({label for gold in golds["train"] for label in gold})),
             "train_rows": float(len(train)),
         }
         fitted.rows += _build_rows(task, test, answers, golds["test"])
-        fitted.rows += _build_rows(f"{task}+{SHUFFLED}", test, guesses, mixed["test"])
-        fitted.rows += _build_rows(f"{task}+{PRIOR}", test, [always] * len(test), golds["test"])
-        if given.settings.get("mlp"):
-            learnt = [instance.dialogue_id for instance in train]
-            found = fit_mlp(
-                features["train"], golds["train"], learnt, given.seed, one=_has_one(given, task)
-            ).answers(features["test"])
-            fitted.measures[task]["mlp_f1"] = compute_micro_f1(found, golds["test"])
-            fitted.rows += _build_rows(f"{task}+{MLP}", test, found, golds["test"])
-    _save_projection(given)
+        fitted.rows += _build_rows(f"{task}+{SHUFFLED}", test, guesses, shuffled["test"])
+        fitted.rows += _build_rows(f"{task}+{PRIOR}", test, [constant] * len(test), golds["test"])
+        if inputs.settings.get("mlp"):
+            dialogues = [instance.dialogue_id for instance in train]
+            predictions = fit_mlp(
+                features["train"],
+                golds["train"],
+                dialogues,
+                inputs.seed,
+                one=_has_single_label(inputs, task),
+            ).predict(features["test"])
+            fitted.measures[task]["mlp_f1"] = compute_micro_f1(predictions, golds["test"])
+            fitted.rows += _build_rows(f"{task}+{MLP}", test, predictions, golds["test"])
+    _save_projection(inputs)
     return fitted
 
 
 def compute_micro_f1(answers: Labels, golds: Labels) -> float:
-    """Return the micro-F1, 0 to 100."""
-    sums = open_labels.tally(encode_answers(list(answers)), encode_answers(list(golds))).sum(axis=0)
+    """Return the micro-F1 of the answers, 0 to 100."""
+    sums = open_labels.tally_label_sets(
+        encode_answers(list(answers)), encode_answers(list(golds))
+    ).sum(axis=0)
     return float(100 * open_labels.compute_micro_f1(sums))
 
 
@@ -148,10 +157,11 @@ def find_best_constant(golds: Labels) -> tuple[str, ...]:
     return tuple(label for label, _ in counts[: best + 1])
 
 
-def shuffle_by_type(instances: Sequence[Instance], seed: int) -> list[tuple[str, ...]]:
-    """Shuffle labels among the turns of all dialogues of one type (the query's field ``type``).
+def shuffle_labels_by_type(instances: Sequence[Instance], seed: int) -> list[tuple[str, ...]]:
+    """Return labels that are shuffled among the turns of dialogues of one type.
 
-    Label frequencies do not change, and labels can be predicted only from the type.
+    The type is the query's field ``type``. Label frequencies do not change, and labels can be
+    predicted only from the type.
     """
     places: dict[str, list[int]] = {}
     for index, instance in enumerate(instances):
@@ -165,31 +175,33 @@ def shuffle_by_type(instances: Sequence[Instance], seed: int) -> list[tuple[str,
 
 
 def _fit_probe(
-    given: Given,
+    inputs: ProbeInputs,
     task: str,
     features: Mapping[str, Any],
     golds: Mapping[str, Labels],
     *,
     keep: bool = True,
 ) -> tuple[dict[str, float], list[tuple[str, ...]]]:
-    """Fit a probe; return its measures and its answers on the test split."""
-    one = _has_one(given, task)
-    probe = _probe(features["train"], golds["train"], given.settings, one=one)
+    """Fit a probe, and return its measures and answers on the test split."""
+    one = _has_single_label(inputs, task)
+    probe = _fit_classifier(features["train"], golds["train"], inputs.settings, one=one)
     if not probe.linear.converged:
-        given.note(f"{task}: stopped after max_iter {probe.linear.iterations} iterations")
+        inputs.note(f"{task}: The fit stopped after max_iter {probe.linear.iterations} iterations.")
     if keep:
-        _save(probe, given.folder / task)
-    answers = probe.answers(features["test"])
+        _save_probe(probe, inputs.folder / task)
+    answers = probe.predict(features["test"])
     measures = {"micro_f1": compute_micro_f1(answers, golds["test"])}
     return measures | {"iterations": float(probe.linear.iterations)}, answers
 
 
-def _has_one(given: Given, task: str) -> bool:
+def _has_single_label(inputs: ProbeInputs, task: str) -> bool:
     """Return whether a turn gets exactly one label of a task."""
-    return task not in given.settings.get("sets", ()) and not given.settings.get("release_compat")
+    return task not in inputs.settings.get("sets", ()) and not inputs.settings.get("release_compat")
 
 
-def _probe(features: Any, golds: Labels, settings: Mapping[str, Any], *, one: bool) -> Probe:
+def _fit_classifier(
+    features: Any, golds: Labels, settings: Mapping[str, Any], *, one: bool
+) -> Probe:
     labels = tuple(sorted({label for gold in golds for label in gold}))
     number = {label: index for index, label in enumerate(labels)}
     cost, most = float(settings.get("C", 1.0)), int(settings.get("max_iter", 250))
@@ -202,14 +214,14 @@ def _probe(features: Any, golds: Labels, settings: Mapping[str, Any], *, one: bo
     return Probe(labels, fit_one_vs_rest(features, wanted, cost, most), False)
 
 
-def _require_finite_features(given: Given, task: str, instances: Sequence[Instance]) -> Any:
-    features = given.features(instances)
+def _require_finite_features(inputs: ProbeInputs, task: str, instances: Sequence[Instance]) -> Any:
+    features = inputs.features(instances)
     values = features.data if hasattr(features, "tocsr") else features
     if not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
         instance = instances[row]
         raise DataError(
-            f"{given.folder}: For {task}, the representation of instance {instance.id}, "
+            f"{inputs.folder}: For {task}, the representation of instance {instance.id}, "
             f"dialogue {instance.dialogue_id}, contains "
             f"{features[row][~np.isfinite(features[row])][0]}. Train the stage again with a "
             "lower training.learning_rate, or leave this snapshot out."
@@ -217,7 +229,7 @@ def _require_finite_features(given: Given, task: str, instances: Sequence[Instan
     return features
 
 
-def _refuse_one_class(task: str, train: Sequence[Instance]) -> None:
+def _check_several_labels(task: str, train: Sequence[Instance]) -> None:
     """Raise DataError if all training instances have the same label or set of labels."""
     golds = {instance.target for instance in train}
     if len(golds) < 2:
@@ -230,34 +242,34 @@ def _refuse_one_class(task: str, train: Sequence[Instance]) -> None:
         )
 
 
-def _note_unseen(
-    given: Given, task: str, golds: Mapping[str, Labels], test: Sequence[Instance]
+def _report_unseen_labels(
+    inputs: ProbeInputs, task: str, golds: Mapping[str, Labels], test: Sequence[Instance]
 ) -> None:
     seen = {label for gold in golds["train"] for label in gold}
     unseen = sorted({label for gold in golds["test"] for label in gold} - seen)
     if unseen:
-        where = next(instance for instance in test if unseen[0] in instance.target)
-        given.note(
-            f"{task}: {len(unseen)} labels are in the test split only, such as {unseen[0]!r} of "
-            f"instance {where.id}, dialogue {where.dialogue_id}; no probe can predict them, and "
-            "they count as missed; more training dialogues may contain them"
+        example = next(instance for instance in test if unseen[0] in instance.target)
+        inputs.note(
+            f"{task}: The test split has {format_quantity(len(unseen), 'label')} that the training "
+            f"split does not have, such as {unseen[0]!r} of instance {example.id}, dialogue "
+            f"{example.dialogue_id}. Probes cannot predict them, and they count as missed."
         )
 
 
 def _remove_label(label: str, answers: Labels, golds: Labels) -> tuple[Labels, Labels]:
-    """Remove the most frequent label from answers and gold labels, to keep minority classes."""
+    """Return the answers and gold labels without a label."""
 
-    def rest(each: Labels) -> list[tuple[str, ...]]:
-        return [tuple(other for other in labels if other != label) for labels in each]
+    def remove(rows: Labels) -> list[tuple[str, ...]]:
+        return [tuple(other for other in labels if other != label) for labels in rows]
 
-    return rest(answers), rest(golds)
+    return remove(answers), remove(golds)
 
 
 def _build_rows(
     task: str, instances: Sequence[Instance], answers: Labels, golds: Labels
 ) -> list[Row]:
-    scores = 100 * open_labels.set_f1(
-        open_labels.tally(encode_answers(list(answers)), encode_answers(list(golds)))
+    scores = 100 * open_labels.compute_label_set_f1(
+        open_labels.tally_label_sets(encode_answers(list(answers)), encode_answers(list(golds)))
     )
     columns = zip(instances, answers, golds, scores, strict=True)
     return [
@@ -266,8 +278,8 @@ def _build_rows(
     ]
 
 
-def _save(probe: Probe, folder: Path) -> None:
-    from safetensors.numpy import save_file  # noqa: PLC0415  # tables are made without it
+def _save_probe(probe: Probe, folder: Path) -> None:
+    from safetensors.numpy import save_file  # noqa: PLC0415  # Tables do not need it.
 
     folder.mkdir(parents=True, exist_ok=True)
     save_file({"weights": probe.linear.weights.astype(np.float32)}, folder / "probe.safetensors")
@@ -275,14 +287,14 @@ def _save(probe: Probe, folder: Path) -> None:
     (folder / "probe.json").write_text(json.dumps(content) + "\n", encoding="utf-8")
 
 
-def _save_projection(given: Given) -> None:
-    """Save the training representations on two principal components (Figure 2), float32."""
-    task = next(iter(given.read))
-    features = given.features(given.read[task]["train"])
+def _save_projection(inputs: ProbeInputs) -> None:
+    """Save the training representations on their first two principal components (Figure 2)."""
+    task = next(iter(inputs.read))
+    features = inputs.features(inputs.read[task]["train"])
     if hasattr(features, "tocsr"):
         return
     centred = features - features.mean(axis=0)
     squares, turn = np.linalg.eigh(centred.T @ centred)
     kept = {"projection": (centred @ turn[:, :-3:-1]).astype(np.float32)}
     kept["variance"] = (squares[:-3:-1] / max(squares.sum(), 1e-300)).astype(np.float32)
-    np.savez(given.folder / PROJECTION, **kept)
+    np.savez(inputs.folder / PROJECTION, **kept)

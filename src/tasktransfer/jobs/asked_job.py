@@ -22,8 +22,8 @@ from tasktransfer.tasks.asking import Prompt, has_choices
 from tasktransfer.tasks.card import Instance, Task
 
 if TYPE_CHECKING:  # imports torch
-    from tasktransfer.evaluation.prompting.ask import Asking, Given
-    from tasktransfer.evaluation.prompting.model import AskedModel
+    from tasktransfer.evaluation.prompting.ask import PromptedPredictions, TaskPrompter
+    from tasktransfer.evaluation.prompting.model import PromptedModel
     from tasktransfer.training.setup import Setup
 
 NOTE_FRACTION, MAX_UNREADABLE_FRACTION = 0.05, 0.5
@@ -48,7 +48,7 @@ class PromptedResults:
 
     task: Task
     instances: list[Instance]
-    given: Given
+    given: PromptedPredictions
     counts: dict[str, float]
     notes: list[str]
     setup: Setup | None
@@ -108,7 +108,7 @@ def prompt_instances(study: Study, node: Evaluation, threads: int) -> PromptedRe
     return PromptedResults(task, instances, given, counts, notes, setup)
 
 
-def note_unreadable(given: Given, node: Evaluation, study: Study) -> list[str]:
+def note_unreadable(given: PromptedPredictions, node: Evaluation, study: Study) -> list[str]:
     """Return notes about answers that are not among the choices or cannot be parsed.
 
     Raises:
@@ -144,7 +144,7 @@ def read_evaluated_instances(study: Study, node: Evaluation) -> list[Instance]:
     return select_instances(every, node.asked.get("limit_test"))
 
 
-def create_prompting(study: Study, node: Evaluation, model: AskedModel) -> Asking:
+def create_prompting(study: Study, node: Evaluation, model: PromptedModel) -> TaskPrompter:
     """Return the prompting procedure of the evaluation for a model."""
     from tasktransfer.evaluation.prompting import ask  # noqa: PLC0415
 
@@ -152,7 +152,7 @@ def create_prompting(study: Study, node: Evaluation, model: AskedModel) -> Askin
     train: list[Instance] = []
     if node.asked["shots"]:
         train = read_instances(inputs.get_cache(study, node.data), node.task, "train")
-    return ask.build_asking(get_task(node.data.name, node.task), node.asked, train, model)
+    return ask.build_prompter(get_task(node.data.name, node.task), node.asked, train, model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +191,8 @@ def render_prompts(study: Study, node: Evaluation, number: int) -> RenderedPromp
         )
     instance = instances[number]
     reader = load_prompt_reader(study, node)
-    questions = create_prompting(study, node, reader).build_questions(instance)
-    render: Callable[[Prompt], str] = getattr(reader, "text", lambda prompt: prompt.text)
+    questions = create_prompting(study, node, reader).build_prompts(instance)
+    render: Callable[[Prompt], str] = getattr(reader, "render_prompt", lambda prompt: prompt.text)
     return RenderedPrompts(
         number,
         instance.id,
@@ -202,23 +202,23 @@ def render_prompts(study: Study, node: Evaluation, number: int) -> RenderedPromp
     )
 
 
-def load_prompt_reader(study: Study, node: Evaluation) -> AskedModel:
+def load_prompt_reader(study: Study, node: Evaluation) -> PromptedModel:
     """Load the part of the model that its prompts need: the tokenizer, or the endpoint's client."""
     assert node.asked is not None
     assert isinstance(node.of, Outcome) and node.of.model is not None
     model = node.of.model
     if model.served:
         return load_prompted_model(study, node, 1, sends=False)
-    from tasktransfer.evaluation.prompting.load import load_texts  # noqa: PLC0415
+    from tasktransfer.evaluation.prompting.load import load_prompt_tokenizer  # noqa: PLC0415
 
     base, revision = study.base_model(model.name), study.revision(model.name)
-    texts: Any = load_texts(model, base, revision, node.asked.get("chat", "auto"))
-    return cast("AskedModel", texts)
+    texts: Any = load_prompt_tokenizer(model, base, revision, node.asked.get("chat", "auto"))
+    return cast("PromptedModel", texts)
 
 
 def load_prompted_model(
     study: Study, node: Evaluation, threads: int, *, sends: bool = True
-) -> AskedModel:
+) -> PromptedModel:
     """Return the prompted model, loaded on this machine or served by an endpoint.
 
     Args:
@@ -228,19 +228,19 @@ def load_prompted_model(
     assert isinstance(node.of, Outcome) and node.of.model is not None
     model, chat = node.of.model, node.asked.get("chat", "auto")
     if not model.served:
-        from tasktransfer.evaluation.prompting.load import load_asked  # noqa: PLC0415
+        from tasktransfer.evaluation.prompting.load import load_prompted_model  # noqa: PLC0415
 
         hardware = inputs.get_hardware(study, threads)
         base, revision = study.base_model(model.name), study.revision(model.name)
-        return load_asked(model, base, revision, hardware, chat)
-    from tasktransfer.evaluation.prompting.endpoint import open_endpoint  # noqa: PLC0415
+        return load_prompted_model(model, base, revision, hardware, chat)
+    from tasktransfer.evaluation.prompting.endpoint import build_endpoint_model  # noqa: PLC0415
 
     at = study.config.endpoints.get(model.name)
     if at is None:
         raise ConfigError(
             f"{study.config_file}: The model {model.name} has no endpoint. Add the key `endpoint`."
         )
-    return open_endpoint(
+    return build_endpoint_model(
         at,
         model,
         _locate_answers(study, node),

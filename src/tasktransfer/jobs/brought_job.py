@@ -21,7 +21,7 @@ from tasktransfer.results.revisions import ANSWERS
 from tasktransfer.results.rows import Row
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance, Task
-from tasktransfer.tasks.replies import get_gold
+from tasktransfer.tasks.replies import get_gold_answers
 
 
 def evaluate_answers(
@@ -76,9 +76,9 @@ def _add_replies(
     output: JobOutput,
 ) -> None:
     """Add rows with the score of each reply, and the score of all replies together."""
-    golds = [get_gold(instance) for instance in instances]
+    golds = [get_gold_answers(instance) for instance in instances]
     answers = [(reply,) for reply in replies]
-    tally = bleu.tally(encode_answers(answers), encode_answers([gold[:1] for gold in golds]))
+    tally = bleu.tally_ngrams(encode_answers(answers), encode_answers([gold[:1] for gold in golds]))
     measures = {"bleu": 100 * float(bleu.compute_mean_bleu(tally.sum(axis=0)))}
     output.add_result(node.task, measures, len(instances), node.split)
     scores = 100 * np.asarray(bleu.compute_mean_bleu(tally), np.float64)

@@ -20,7 +20,7 @@ from tasktransfer.core.references import (
 from tasktransfer.data.cache import read_instances
 from tasktransfer.data.samples import select_instances
 from tasktransfer.datasets import DATASETS
-from tasktransfer.datasets.declared.inputs import find_scope
+from tasktransfer.datasets.declared.inputs import get_scope
 from tasktransfer.errors import ConfigError
 from tasktransfer.jobs import inputs
 from tasktransfer.jobs.export_candidates import ExportCandidate
@@ -60,7 +60,7 @@ def _build_facts(
         dialogue, fields = None, {}
     else:
         section = declaration.tasks[candidate.task]
-        scope = find_scope(section, declaration.dialogue)
+        scope = get_scope(section, declaration.dialogue)
         dialogue = declaration.dialogue.model_dump(mode="json", exclude_defaults=True)
         question = {"question": section.question} if section.question else {}
         fields = {**question, **section.fields}

@@ -186,8 +186,10 @@ def _predict_split(candidate: ExportCandidate, folder: Path, split: str) -> Spli
 
 def _compute_score(candidate: ExportCandidate, split: Split) -> float:
     golds = [instance.target for instance in split.instances]
-    values = metrics.evaluate(candidate.card, split.answers, golds, fidelity=candidate.scoring)
-    return float(metrics.score(candidate.card, values))
+    values = metrics.evaluate_predictions(
+        candidate.card, split.answers, golds, fidelity=candidate.scoring
+    )
+    return float(metrics.compute_task_score(candidate.card, values))
 
 
 def _add_scores(

@@ -173,13 +173,13 @@ def _score_predictions(
     task: Task, test: Sequence[Instance], scoring: Scoring, predictions: Answers
 ) -> Scored:
     golds = [instance.target for instance in test]
-    tallies = metrics.tally(
+    tallies = metrics.tally_instances(
         task,
         metrics.encode_answers(predictions),
         metrics.encode_answers(golds),
         fidelity=scoring,
     )
-    finish = partial(metrics.score_of_sums, task, fidelity=scoring)
+    finish = partial(metrics.compute_score_from_sums, task, fidelity=scoring)
     clusters = [instance.dialogue_id for instance in test]
     return score_tallies(tallies, clusters, finish, MEASURES["score"])
 

@@ -21,7 +21,13 @@ from tasktransfer.datasets.dataset import Release
 from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.numbers import compute_expected_values, compute_measures
 from tasktransfer.files.progress import show_progress
-from tasktransfer.fits import JOINT_LEARNERS, Learner, choose_answers, get_learner, rank_labels
+from tasktransfer.fits import (
+    JOINT_LEARNERS,
+    Learner,
+    get_learner,
+    rank_labels,
+    select_most_probable_labels,
+)
 from tasktransfer.jobs import asked_job, brought_job, inputs, probe_job, reference_job, selector_job
 from tasktransfer.jobs.recorded_job import DesignParts, JobOutput, run_recorded_job
 from tasktransfer.metrics.measures import convert_to_numbers
@@ -31,7 +37,7 @@ from tasktransfer.selection.selector import MEASUREMENTS, SELECTOR, find_selecto
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 
 if TYPE_CHECKING:  # imports torch
-    from tasktransfer.evaluation.outcome import Places
+    from tasktransfer.evaluation.outcome import EvaluationInputs
 
 ASKED_OF_THE_MODEL = ("p_at_1", "bleu", "perplexity")
 """First measures of evaluations that need more than the model's answers (``evaluation.replies``).
@@ -108,10 +114,12 @@ def fit_node(study: Study, node: Fit, design: DesignParts) -> None:
             (folder / name).mkdir(parents=True, exist_ok=True)
             classifier.save(folder / name)
             test = read["test"]
-            probable = classifier.probabilities(test, _compute_features(study, node, learner, test))
+            probable = classifier.predict_probabilities(
+                test, _compute_features(study, node, learner, test)
+            )
             golds, predicted = (
                 [instance.target for instance in test],
-                choose_answers(task, probable),
+                select_most_probable_labels(task, probable),
             )
             names = [*(metric.key for metric in task.metrics), "score"]
             measures = compute_measures(task, names, predicted, golds, [])
@@ -151,16 +159,16 @@ def evaluate_node(study: Study, node: Evaluation, design: DesignParts, threads: 
             fitted = node.settings.get("fitted_on", node.task)  # a task with the same labels
             classifier = inputs.load_fit_classifier(study, node.of, task, learner, fitted)
             features = _compute_features(study, node.of, learner, instances)
-            probable = classifier.probabilities(instances, features)
+            probable = classifier.predict_probabilities(instances, features)
             predictions, values = (
-                choose_answers(task, probable),
+                select_most_probable_labels(task, probable),
                 compute_expected_values(task, probable),
             )
         else:
             if "cosine" in node.settings:  # modules that need torch are imported on use
-                from tasktransfer.evaluation.cosine import compute_cosines  # noqa: PLC0415
+                from tasktransfer.evaluation.cosine import predict_cosine_ratings  # noqa: PLC0415
 
-                answered_rows = compute_cosines(
+                answered_rows = predict_cosine_ratings(
                     node, node.of, build_places(study, node, threads), instances
                 )
             else:
@@ -191,9 +199,9 @@ def _evaluate_prompted_model(
         output.set_host(prompts.setup, threads)
 
 
-def build_places(study: Study, node: Evaluation, threads: int = 1) -> Places:
+def build_places(study: Study, node: Evaluation, threads: int = 1) -> EvaluationInputs:
     """Return the paths of an evaluation's inputs. Weights are checked when they are requested."""
-    from tasktransfer.evaluation.outcome import Places  # noqa: PLC0415  # imports torch
+    from tasktransfer.evaluation.outcome import EvaluationInputs  # noqa: PLC0415  # imports torch
 
     encoded = {
         (data, model): Path(study.encoded(data, model))
@@ -205,21 +213,21 @@ def build_places(study: Study, node: Evaluation, threads: int = 1) -> Places:
         return inputs.get_checkpoint(study, start)
 
     hardware = inputs.get_hardware(study, threads)
-    return Places(encoded, weights, study.base_model, study.beside, study.revision, hardware)
+    return EvaluationInputs(encoded, weights, study.base_model, study.beside, study.revision, hardware)
 
 
 def _evaluate_replies(
     study: Study, node: Evaluation, instances: Sequence[Instance], threads: int, output: JobOutput
 ) -> None:
     """Evaluate replies that a model selects or generates."""
-    from tasktransfer.evaluation.replies import Asked, evaluate_replies  # noqa: PLC0415  # imports torch
+    from tasktransfer.evaluation.replies import ReplyEvaluation, evaluate_replies  # noqa: PLC0415  # imports torch
 
     assert isinstance(node.of, Outcome), "a fit has no replies"
     pools = {
         p: read_instances(inputs.get_cache(study, p.data), p.task, "train") for p in node.pools
     }
     cache = Path(study.config.results, "data", "embedded")
-    asked = Asked(node, node.of, build_places(study, node, threads), instances, pools, cache)
+    asked = ReplyEvaluation(node, node.of, build_places(study, node, threads), instances, pools, cache)
     judged_replies, setup = evaluate_replies(asked)
     columns = zip(
         judged_replies.instances,
@@ -278,7 +286,7 @@ def _collect_ingredients(
             card = get_task(node.data.name, task)
             classifier = inputs.load_fit_classifier(study, node, card, learner)
             features = _compute_features(study, node, learner, instances)
-            return rank_labels(card, classifier.probabilities(instances, features))
+            return rank_labels(card, classifier.predict_probabilities(instances, features))
 
         return ranked_labels
 

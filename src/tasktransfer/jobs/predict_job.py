@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from tasktransfer.datasets.declared.inputs import Input, check_first_input, open_inputs
+from tasktransfer.datasets.declared.inputs import Input, check_not_empty, read_inputs
 from tasktransfer.errors import ConfigError, print_note
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import StatusLine
@@ -65,7 +65,7 @@ def predict_file(folder: Path, file: Path, out: Path | None, request: Prediction
             f"{folder}: The model also reads {', '.join(missing)}, but their fields are "
             "unknown. Use tasktransfer.load_model, and pass objects with these fields."
         )
-    inputs = open_inputs(
+    inputs = read_inputs(
         *(file, of.scope, of.dialogue, of.fields, notes), skip_empty=request.skip_empty
     )
     with ExitStack() as stack:
@@ -73,7 +73,7 @@ def predict_file(folder: Path, file: Path, out: Path | None, request: Prediction
         if out is not None:
             part = stack.enter_context(replace_file(out))
             stream = stack.enter_context(part.open("w", encoding="utf-8"))
-        count = _write_predictions(predictor, check_first_input(inputs, file), stream, request)
+        count = _write_predictions(predictor, check_not_empty(inputs, file), stream, request)
     for note in notes[:MOST_NOTES]:
         print_note(note)
     if len(notes) > MOST_NOTES:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tasktransfer.encoding.encoder_examples import encoder_examples
+from tasktransfer.encoding.encoder_examples import build_encoder_examples
 from tasktransfer.errors import DataError, ModelError
 from tasktransfer.evaluation import portable
 from tasktransfer.models.exported import Embedder, ExportedEncoder
@@ -210,7 +210,9 @@ def _load_encoder(folder: Path, exported: Exported) -> Callable[[Sequence[Instan
     encoder = ExportedEncoder(folder, exported.layout, pooling, len(exported.labels))
 
     def read(instances: Sequence[Instance], together: int) -> Floats:
-        examples = list(encoder_examples(encoder.tokenizer, exported.card, instances, longest))
+        examples = list(
+            build_encoder_examples(encoder.tokenizer, exported.card, instances, longest)
+        )
         order = sorted(range(len(examples)), key=lambda n: len(examples[n].sequences[0]))
         logits = np.zeros((len(examples), len(exported.labels)))
         for begin in range(0, len(order), together):

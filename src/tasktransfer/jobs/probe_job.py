@@ -11,10 +11,10 @@ import numpy as np
 from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.data.cache import read_instances, read_manifest
-from tasktransfer.encoding.word_tokenizer import keep_last_words
+from tasktransfer.encoding.word_tokenizer import truncate_to_last_words
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.fits import JointLearner
-from tasktransfer.fits.probes import Fitted, Given
+from tasktransfer.fits.probes import ProbeInputs, ProbeResults
 from tasktransfer.jobs import inputs
 from tasktransfer.jobs.layer_job import LAYER, read_layer
 from tasktransfer.jobs.needs import list_released_models
@@ -26,7 +26,7 @@ Instances = Sequence[Instance]
 
 def fit_tasks(
     study: Study, node: Fit, learner: JointLearner, folder: Path, notes: list[str]
-) -> Fitted:
+) -> ProbeResults:
     """Fit all tasks of a node.
 
     Raises:
@@ -58,7 +58,7 @@ def fit_tasks(
     def features(instances: Instances) -> Any:
         return matrix[[position[instance.context] for instance in instances]]
 
-    given = Given(read, features, node.settings, node.seed, folder, notes.append)
+    given = ProbeInputs(read, features, node.settings, node.seed, folder, notes.append)
     return learner.fit(given)
 
 
@@ -142,13 +142,13 @@ def _read_by_encoders(study: Study, node: Fit, texts: list[str]) -> list[str]:
     """Return the part of each text that the encoders read, for a comparison with word counts."""
     reads = node.settings["reads"]
     if "max_length" in reads:
-        return [keep_last_words(text, reads["max_length"]) for text in texts]
-    from tasktransfer.encoding.tokenizer import load_tokenizer, trim_texts  # noqa: PLC0415
+        return [truncate_to_last_words(text, reads["max_length"]) for text in texts]
+    from tasktransfer.encoding.tokenizer import load_tokenizer, truncate_texts_left  # noqa: PLC0415
 
     model = _select_model(study, node)
     folder, revision = study.base_model(model.name), study.revision(model.name)
     tokenizer = load_tokenizer(folder, revision, model.family)
-    return trim_texts(tokenizer, texts, model.max_length)
+    return truncate_texts_left(tokenizer, texts, model.max_length)
 
 
 def count_words(texts: list[str], trained: list[bool]) -> Any:

@@ -26,7 +26,7 @@ from tasktransfer.data.cache import read_instances
 from tasktransfer.data.samples import select_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.evaluation.numbers import compute_measures
-from tasktransfer.evaluation.reference import Embed, Reference, choose_predictor
+from tasktransfer.evaluation.reference import Embed, Reference, get_predictor
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.jobs import inputs
@@ -82,14 +82,14 @@ def create_predictor(
         wrap: applied to the function that embeds texts with a frozen model.
     """
     if node.learner == CONTRASTIVE:
-        from tasktransfer.evaluation.embedded import predict_tuned  # noqa: PLC0415
+        from tasktransfer.evaluation.embedded import predict_by_fine_tuned_regression  # noqa: PLC0415
 
         def tune(task: Task, train: Sequence[Instance], seed: int) -> Embed:
-            return tune_encoder(study, node, task, train, seed).embed
+            return tune_encoder(study, node, task, train, seed).embed_texts
 
-        return partial(predict_tuned, tune)
+        return partial(predict_by_fine_tuned_regression, tune)
     embed = create_embedder(study, node)
-    return choose_predictor(node.learner, None if embed is None else wrap(embed))
+    return get_predictor(node.learner, None if embed is None else wrap(embed))
 
 
 def tune_encoder(
@@ -103,7 +103,7 @@ def tune_encoder(
     model = get_fit_model(study, node)
     base, revision = study.base_model(model.name), study.revision(model.name)
     encoder = ContrastiveEncoder(base, revision, model.max_length, inputs.get_hardware(study))
-    encoder.tune(task, train, node.settings[TUNING], seed)
+    encoder.fine_tune(task, train, node.settings[TUNING], seed)
     return encoder
 
 

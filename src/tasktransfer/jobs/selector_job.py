@@ -13,7 +13,7 @@ from tasktransfer.core.nodes import Data, Fit, Start
 from tasktransfer.core.specs import Training
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.data.samples import select_instances
-from tasktransfer.datasets import as_seen_from, get_task, resolve_task
+from tasktransfer.datasets import get_task, resolve_task, shorten_task_name
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.files.progress import show_progress
@@ -39,8 +39,8 @@ def write_measurements(study: Study, node: Fit, folder: Path, output: JobOutput)
         DataError, ModelError, RecordError: token ids or a checkpoint are missing or damaged.
     """
     from tasktransfer.evaluation.measurements import (  # noqa: PLC0415  # imports torch
-        MEASURES,
-        Measuring,
+        MEASUREMENTS,
+        MeasuredModel,
     )
 
     start = node.on
@@ -61,17 +61,17 @@ def write_measurements(study: Study, node: Fit, folder: Path, output: JobOutput)
             build_input_text(instance) for instance in _read_train_sample(cache_folder, task, limit)
         ]
 
-    measuring = Measuring(
+    measuring = MeasuredModel(
         *(model, training, weights, revision, Path(study.encoded(node.data, model.name)), seed, of),
         *(limit, texts, hardware, study.beside(model.name)),
     )
     tokens = 0
     for name in show_progress(node.tasks, f"computing {node.learner}"):
-        arrays = MEASURES[node.learner](measuring, get_task(node.data.name, name))
+        arrays = MEASUREMENTS[node.learner](measuring, get_task(node.data.name, name))
         (folder / name).mkdir(parents=True, exist_ok=True)
         with replace_file(folder / name / ARRAYS) as part, part.open("wb") as stream:
             np.savez_compressed(stream, allow_pickle=False, **arrays)
-        split = measuring.split(name)
+        split = measuring.read_train_split(name)
         output.sizes[name] = {"train": len(split.ids)}
         tokens += int(split.count_tokens().sum())
     output.report = {COST: {TOKENS: float(tokens)}}
@@ -163,5 +163,5 @@ def _build_key(dataset: str, fit: Fit, task: str) -> tuple[str, str | None, str]
     Task names are relative to a dataset.
     """
     stage = fit.on.stage if isinstance(fit.on, Start) else None
-    of = as_seen_from(dataset, (stage.data.name, stage.train_tasks[0])) if stage else None
-    return fit.learner, of, as_seen_from(dataset, (fit.data.name, task))
+    of = shorten_task_name(dataset, (stage.data.name, stage.train_tasks[0])) if stage else None
+    return fit.learner, of, shorten_task_name(dataset, (fit.data.name, task))

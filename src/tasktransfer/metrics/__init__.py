@@ -4,10 +4,10 @@ A prediction and a gold answer are tuples of strings, as in ``Instance.target``:
 labels (multi-label), one answer per trait (multi-output), an option's number, or texts (span: one
 predicted text, and one or several gold texts).
 
-Every metric is a function of sums over instances. ``tally`` returns the contribution of each
-instance, ``compute_metrics`` computes the metrics from sums, and ``evaluate`` does both. A
-bootstrap sums resampled rows of the tally and computes the metrics from these sums, so it resamples
-the official score.
+Every metric is a function of sums over instances. ``tally_instances`` returns the
+contribution of each instance, ``compute_metrics_from_sums`` computes the metrics from sums, and
+``evaluate_predictions`` does both. A bootstrap sums resampled rows of the tally and computes the
+metrics from these sums, so it resamples the official score.
 
 There are two ways to count, because FETA's paper and its toolkit differ:
 
@@ -41,33 +41,33 @@ import numpy as np
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.errors import RecordError
 from tasktransfer.metrics import bleu, labels, open_labels, ratings, replies, texts
-from tasktransfer.metrics.answers import Answers, Coded, check, encode_answers
+from tasktransfer.metrics.answers import Answers, CodedAnswers, check_answers, encode_answers
 from tasktransfer.metrics.labels import Sums
 from tasktransfer.metrics.texts import normalise_answer
 from tasktransfer.tasks.card import MetricSpec, Task
 
 __all__ = [
     "Answers",
-    "Coded",
+    "CodedAnswers",
     "Scoring",
     "Sums",
-    "compute_metrics",
+    "compute_metrics_from_sums",
+    "compute_score_from_sums",
+    "compute_task_score",
     "encode_answers",
-    "evaluate",
+    "evaluate_predictions",
     "normalise_answer",
-    "score",
     "score_instances",
-    "score_of_sums",
-    "tally",
+    "tally_instances",
 ]
 
 Values = TypeVar("Values", float, Sums)
 
 
-def evaluate(
+def evaluate_predictions(
     task: Task, predictions: Answers, golds: Answers, *, fidelity: Scoring = "default"
 ) -> dict[str, float]:
-    """Compute every metric of the task's card, 0 to 100, by its key.
+    """Return every metric of the task's card, 0 to 100, by its key.
 
     ``predictions`` and ``golds`` are aligned, with one entry per instance.
 
@@ -76,40 +76,43 @@ def evaluate(
             unanswerable instances), lengths differ, an entry has the wrong number of answers, or a
             gold is not a label of the task.
     """
-    sums = tally(task, predictions, golds, fidelity=fidelity).sum(axis=0)
+    sums = tally_instances(task, predictions, golds, fidelity=fidelity).sum(axis=0)
     return {
-        key: float(value) for key, value in compute_metrics(task, sums, fidelity=fidelity).items()
+        key: float(value)
+        for key, value in compute_metrics_from_sums(task, sums, fidelity=fidelity).items()
     }
 
 
-def tally(
+def tally_instances(
     task: Task, predictions: Answers, golds: Answers, *, fidelity: Scoring = "default"
 ) -> Sums:
-    """Return each instance's contribution to the sums of the task's metrics, (n, columns).
+    """Return each instance's contribution to the sums of the task's metrics, shape (n, columns).
 
     The columns depend only on the task and the fidelity.
 
     Raises:
-        DataError: as ``evaluate``.
+        DataError: as in ``evaluate_predictions``.
     """
     guesses, right = encode_answers(predictions), encode_answers(golds)
-    check(task, guesses, right)
+    check_answers(task, guesses, right)
     for spec in task.metrics:
-        _get_width(task, spec, fidelity)  # refuses a card with an unknown average
+        _get_width(task, spec, fidelity)  # Raises an error if the card's average is not valid.
     if task.kind == "open_labels":
-        parts = [open_labels.tally(guesses, right) for _ in task.metrics]
+        parts = [open_labels.tally_label_sets(guesses, right) for _ in task.metrics]
     elif task.kind == "reply":
         parts = [_tally_replies(spec, guesses, right) for spec in task.metrics]
     elif task.kind == "span":
         parts = _tally_texts(task, guesses, right, fidelity)
     elif task.kind == "rating":
-        parts = [ratings.tally(task, spec, guesses, right) for spec in task.metrics]
+        parts = [ratings.tally_ratings(task, spec, guesses, right) for spec in task.metrics]
     else:
-        parts = _label_tallies(task, guesses, right, fidelity)
+        parts = _tally_labels(task, guesses, right, fidelity)
     return np.concatenate(parts, axis=1)
 
 
-def compute_metrics(task: Task, sums: Sums, *, fidelity: Scoring = "default") -> dict[str, Sums]:
+def compute_metrics_from_sums(
+    task: Task, sums: Sums, *, fidelity: Scoring = "default"
+) -> dict[str, Sums]:
     """Compute the metrics, 0 to 100, from tallies summed over instances.
 
     Args:
@@ -118,23 +121,23 @@ def compute_metrics(task: Task, sums: Sums, *, fidelity: Scoring = "default") ->
         fidelity: fidelity of the tally.
 
     Returns:
-        Metric's key → array (...); 0 for a metric to which no instance contributes.
+        Metric's key → array of shape (...). A metric to which no instance contributes is 0.
     """
     ends = np.cumsum([_get_width(task, spec, fidelity) for spec in task.metrics])
     parts = np.split(np.asarray(sums, np.float64), ends[:-1], axis=-1)
     return {
-        spec.key: 100.0 * _finish(task, spec, part)
+        spec.key: 100.0 * _compute_metric(task, spec, part)
         for spec, part in zip(task.metrics, parts, strict=True)
     }
 
 
-def score(task: Task, metrics: Mapping[str, Values]) -> Values:
+def compute_task_score(task: Task, metrics: Mapping[str, Values]) -> Values:
     """Return the task's score: the mean of the metrics in the paper's Table 1 (section 3.3).
 
     A card without ``paper_metrics`` is scored by all its metrics.
 
     Raises:
-        RecordError: ``metrics`` lacks a metric.
+        RecordError: a metric is missing from ``metrics``.
     """
     keys = task.paper_metrics or tuple(spec.key for spec in task.metrics)
     missing = [key for key in keys if key not in metrics]
@@ -149,13 +152,13 @@ def score(task: Task, metrics: Mapping[str, Values]) -> Values:
     return total / len(keys)
 
 
-def score_of_sums(task: Task, sums: Sums, *, fidelity: Scoring = "default") -> Sums:
+def compute_score_from_sums(task: Task, sums: Sums, *, fidelity: Scoring = "default") -> Sums:
     """Return the task's score, 0 to 100, from tallies summed over instances."""
-    return score(task, compute_metrics(task, sums, fidelity=fidelity))
+    return compute_task_score(task, compute_metrics_from_sums(task, sums, fidelity=fidelity))
 
 
 def score_instances(task: Task, predictions: Answers, golds: Answers) -> list[float]:
-    """Score each single prediction, 0 to 100 (default fidelity).
+    """Return the score of each prediction, 0 to 100, in the default fidelity.
 
     - Classification and multiple choice: 100 or 0.
     - Multi-output: the percentage of correct traits.
@@ -165,23 +168,25 @@ def score_instances(task: Task, predictions: Answers, golds: Answers) -> list[fl
     - Ratings and replies: the card's first metric.
 
     Raises:
-        DataError: as ``evaluate``, for answers of the wrong shape.
+        DataError: the answers do not have the shape that the task's kind requires.
     """
     guesses, right = encode_answers(predictions), encode_answers(golds)
-    check(task, guesses, right)
+    check_answers(task, guesses, right)
     if task.kind == "open_labels":
-        sums = open_labels.tally(guesses, right)
-        return [float(100 * value) for value in open_labels.set_f1(sums)]
+        sums = open_labels.tally_label_sets(guesses, right)
+        return [float(100 * value) for value in open_labels.compute_label_set_f1(sums)]
     if task.kind == "reply":
         first = task.metrics[0]
-        alone = _finish(task, first, _tally_replies(first, guesses, right))
+        alone = _compute_metric(task, first, _tally_replies(first, guesses, right))
         return [float(100 * value) for value in alone]
     if task.kind == "rating":
-        return [float(100 * row[0]) for row in ratings.tally(task, task.metrics[0], guesses, right)]
-    each = {"span": texts.score_texts, "multi_label": labels.set_f1}.get(
-        task.kind, labels.score_answers
-    )
-    scores: list[float] = (100.0 * each(task, guesses, right)).tolist()
+        return [
+            float(100 * row[0])
+            for row in ratings.tally_ratings(task, task.metrics[0], guesses, right)
+        ]
+    by_kind = {"span": texts.score_texts, "multi_label": labels.compute_label_set_f1}
+    compute_scores = by_kind.get(task.kind, labels.score_answers)
+    scores: list[float] = (100.0 * compute_scores(task, guesses, right)).tolist()
     return scores
 
 
@@ -197,13 +202,15 @@ def _get_width(task: Task, spec: MetricSpec, fidelity: Scoring) -> int:
     return labels.count_f1_columns(task, spec, fidelity)
 
 
-def _tally_replies(spec: MetricSpec, guesses: Coded, right: Coded) -> Sums:
-    if spec.name == "bleu":  # a corpus metric; all others are means over replies
-        return bleu.tally(guesses, right)
-    return replies.tally(spec.name, guesses, right)
+def _tally_replies(spec: MetricSpec, guesses: CodedAnswers, right: CodedAnswers) -> Sums:
+    if spec.name == "bleu":  # This is a corpus metric. All others are means over replies.
+        return bleu.tally_ngrams(guesses, right)
+    return replies.tally_replies(spec.name, guesses, right)
 
 
-def _label_tallies(task: Task, predictions: Coded, golds: Coded, fidelity: Scoring) -> list[Sums]:
+def _tally_labels(
+    task: Task, predictions: CodedAnswers, golds: CodedAnswers, fidelity: Scoring
+) -> list[Sums]:
     answers = labels.index_answers(task, predictions, golds)
     return [
         labels.tally_accuracy(answers)
@@ -213,9 +220,11 @@ def _label_tallies(task: Task, predictions: Coded, golds: Coded, fidelity: Scori
     ]
 
 
-def _tally_texts(task: Task, predictions: Coded, golds: Coded, fidelity: Scoring) -> list[Sums]:
+def _tally_texts(
+    task: Task, predictions: CodedAnswers, golds: CodedAnswers, fidelity: Scoring
+) -> list[Sums]:
     # Most cards have the same unanswerable phrases in all metrics, so texts are compared once.
-    seen: dict[tuple[str, ...], texts.Compared] = {}
+    seen: dict[tuple[str, ...], texts.NormalisedTexts] = {}
     tallies = []
     for spec in task.metrics:
         compared = seen.get(spec.unanswerable_phrases)
@@ -229,7 +238,7 @@ def _tally_texts(task: Task, predictions: Coded, golds: Coded, fidelity: Scoring
     return tallies
 
 
-def _finish(task: Task, spec: MetricSpec, sums: Sums) -> Sums:
+def _compute_metric(task: Task, spec: MetricSpec, sums: Sums) -> Sums:
     if task.kind == "open_labels":
         return open_labels.compute_micro_f1(sums)
     match spec.name:

@@ -17,7 +17,7 @@ Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Coded:
+class CodedAnswers:
     """The answers of n instances, with one or several answers each.
 
     Args:
@@ -49,29 +49,29 @@ class Coded:
         return tuple(self.texts[code] for code in codes)
 
 
-Answers = Sequence[tuple[str, ...]] | Coded
+Answers = Sequence[tuple[str, ...]] | CodedAnswers
 """One entry per instance: a label, labels, an answer per trait, an option's number, or texts."""
 
 
-def encode_answers(answers: Answers) -> Coded:
-    """Convert tuples of texts to coded form."""
-    if isinstance(answers, Coded):
+def encode_answers(answers: Answers) -> CodedAnswers:
+    """Return answers in coded form. Answers that have it already are returned unchanged."""
+    if isinstance(answers, CodedAnswers):
         return answers
     code_of: dict[str, int] = {}
     codes = [code_of.setdefault(text, len(code_of)) for answer in answers for text in answer]
     starts = np.zeros(len(answers) + 1, np.int64)
     np.cumsum([len(answer) for answer in answers], out=starts[1:])
-    return Coded(tuple(code_of), np.asarray(codes, np.int64), starts)
+    return CodedAnswers(tuple(code_of), np.asarray(codes, np.int64), starts)
 
 
-def label_numbers(task: Task, answers: Coded) -> Counts:
-    """Return the class number of each answer, shape (answers,); -1 if it is not a label."""
+def index_labels(task: Task, answers: CodedAnswers) -> Counts:
+    """Return the class number of each answer, -1 for an invalid label, shape (answers,)."""
     number_of = {label: number for number, label in enumerate(task.labels)}
     numbers = [number_of.get(text, -1) for text in answers.texts]
     return np.asarray(numbers, np.int64)[answers.codes]
 
 
-def check(task: Task, predictions: Coded, golds: Coded) -> None:
+def check_answers(task: Task, predictions: CodedAnswers, golds: CodedAnswers) -> None:
     """Raise DataError if the answers do not have the shape that the task's kind requires."""
     if len(predictions) != len(golds):
         raise DataError(
@@ -80,7 +80,7 @@ def check(task: Task, predictions: Coded, golds: Coded) -> None:
         )
     if not len(golds):
         raise DataError(
-            f"{task.name}: There are no instances to score. Check the split and its ID file."
+            f"{task.name}: There are no instances to score. Choose a split that has instances."
         )
     if task.kind == "open_labels":
         return
@@ -88,26 +88,26 @@ def check(task: Task, predictions: Coded, golds: Coded) -> None:
         expected = len(task.outputs) if task.kind == "multi_output" else 1
         _check_sizes(task, "prediction", predictions, expected)
         if task.kind in ("span", "reply"):
-            _check_right_texts(task, golds)
+            _check_gold_texts(task, golds)
         else:
-            _check_sizes(task, "gold", golds, expected)
+            _check_sizes(task, "gold answer", golds, expected)
     if task.kind == "rating":
         _check_gold_ratings(task, golds)
     elif task.labels:
         _check_gold_labels(task, golds)
 
 
-def _check_sizes(task: Task, side: str, answers: Coded, expected: int) -> None:
+def _check_sizes(task: Task, side: str, answers: CodedAnswers, expected: int) -> None:
     wrong = np.flatnonzero(answers.sizes != expected)
     if wrong.size:
         answer = answers.get_answers(position := int(wrong[0]))
         raise DataError(
-            f"{task.name}: {side} {position} has {len(answer)} answers {answer!r}, expected "
-            f"{expected} for an instance of {task.kind}"
+            f"{task.name}: The {side} at position {position} has {len(answer)} parts {answer!r}, "
+            f"but a task of kind {task.kind} needs {expected}. Fix the data or the predictions."
         )
 
 
-def _check_gold_ratings(task: Task, golds: Coded) -> None:
+def _check_gold_ratings(task: Task, golds: CodedAnswers) -> None:
     off = [text for text in golds.texts if math.isnan(compute_fraction(task, text))]
     if off:
         position = golds.texts.index(off[0])
@@ -118,7 +118,7 @@ def _check_gold_ratings(task: Task, golds: Coded) -> None:
         )
 
 
-def _check_right_texts(task: Task, golds: Coded) -> None:
+def _check_gold_texts(task: Task, golds: CodedAnswers) -> None:
     without = np.flatnonzero(golds.sizes == 0)
     if without.size:
         raise DataError(
@@ -127,8 +127,8 @@ def _check_right_texts(task: Task, golds: Coded) -> None:
         )
 
 
-def _check_gold_labels(task: Task, golds: Coded) -> None:
-    unknown = np.flatnonzero(label_numbers(task, golds) < 0)
+def _check_gold_labels(task: Task, golds: CodedAnswers) -> None:
+    unknown = np.flatnonzero(index_labels(task, golds) < 0)
     if unknown.size:
         position = int(golds.rows[unknown[0]])
         raise DataError(

@@ -1,8 +1,8 @@
 """AVG BLEU: the mean of cumulative corpus BLEU-1 to -4 with one reference per reply.
 
-It is defined in section 5.1 of Rashkin et al.
-BLEU-n is the geometric mean of the precisions of 1- to n-grams, times the brevity penalty of the
-corpus. It is computed from sums over replies: correct n-grams, all n-grams, and words.
+It is defined in section 5.1 of Rashkin et al. BLEU-n is the geometric mean of the precisions of 1-
+to n-grams, times the brevity penalty of the corpus. It is computed from sums over replies: correct
+n-grams, all n-grams, and words.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from tasktransfer.metrics.answers import Coded
+from tasktransfer.metrics.answers import CodedAnswers
 from tasktransfer.metrics.labels import Sums
 
 ORDERS = 4
@@ -25,12 +25,12 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 @lru_cache(maxsize=1 << 16)
 def split_words(text: str) -> tuple[str, ...]:
-    """Split a text into lower-case words and single punctuation marks, for comparison."""
+    """Return the words and single punctuation marks of a text, in lower case."""
     return tuple(_WORD.findall(text.lower()))
 
 
-def tally(predictions: Coded, golds: Coded) -> Sums:
-    """Return the contribution of each reply, shape (n, ``WIDTH``)."""
+def tally_ngrams(predictions: CodedAnswers, golds: CodedAnswers) -> Sums:
+    """Return each reply's contribution to the sums of corpus BLEU, shape (n, ``WIDTH``)."""
     pairs = zip(range(len(predictions)), range(len(golds)), strict=True)
     rows = [
         _make_row(split_words(predictions.get_answers(i)[0]), split_words(golds.get_answers(j)[0]))
@@ -40,12 +40,12 @@ def tally(predictions: Coded, golds: Coded) -> Sums:
 
 
 def _make_row(reply: tuple[str, ...], reference: tuple[str, ...]) -> list[int]:
-    right, there = [], []
+    correct, totals = [], []
     for order in range(1, ORDERS + 1):
-        own, wanted = (Counter(_list_grams(text, order)) for text in (reply, reference))
-        right.append(sum((own & wanted).values()))
-        there.append(max(0, len(reply) - order + 1))
-    return [*right, *there, len(reply), len(reference)]
+        predicted, gold = (Counter(_list_grams(text, order)) for text in (reply, reference))
+        correct.append(sum((predicted & gold).values()))
+        totals.append(max(0, len(reply) - order + 1))
+    return [*correct, *totals, len(reply), len(reference)]
 
 
 def _list_grams(text: tuple[str, ...], order: int) -> list[tuple[str, ...]]:
@@ -59,11 +59,11 @@ def compute_mean_bleu(sums: Sums) -> Sums:
 
 
 def compute_bleu_by_order(sums: Sums) -> Sums:
-    """Compute BLEU-1 to -4, 0 to 1, shape (..., 4); 0 if an order has no correct n-gram."""
-    right, there = sums[..., :ORDERS], sums[..., ORDERS : 2 * ORDERS]
-    words_there, words_wanted = sums[..., -2:-1], sums[..., -1:]
+    """Return BLEU-1 to BLEU-4, 0 to 1, shape (..., 4); 0 for orders without correct n-grams."""
+    correct, totals = sums[..., :ORDERS], sums[..., ORDERS : 2 * ORDERS]
+    reply_words, reference_words = sums[..., -2:-1], sums[..., -1:]
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(np.where(there > 0, right / there, 0.0))
-        brevity = np.minimum(0.0, 1 - words_wanted / words_there)
+        logs = np.log(np.where(totals > 0, correct / totals, 0.0))
+        brevity = np.minimum(0.0, 1 - reference_words / reply_words)
         means = np.cumsum(logs, axis=-1) / np.arange(1, ORDERS + 1)
-    return np.where(words_there > 0, np.exp(means + brevity), 0.0)
+    return np.where(reply_words > 0, np.exp(means + brevity), 0.0)

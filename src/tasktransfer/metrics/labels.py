@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.errors import ConfigError
-from tasktransfer.metrics.answers import Coded, Counts, label_numbers
+from tasktransfer.metrics.answers import CodedAnswers, Counts, index_labels
 from tasktransfer.tasks.card import MetricSpec, Task
 
 Sums = npt.NDArray[np.floating]
@@ -23,12 +23,12 @@ _INVALID = -1
 
 
 def compute_ratio(part: Sums, whole: Sums) -> Sums:
-    """Return part / whole, and 0 if the whole is 0."""
+    """Return ``part / whole`` by element, or 0 if the whole is 0."""
     return np.divide(part, whole, out=np.zeros_like(part, dtype=np.float64), where=whole != 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
+class IndexedAnswers:
     """Answers to n instances as class numbers, with -1 for answers that are not labels.
 
     ``right`` is true for correct answers. It is empty for multi-label tasks, whose predicted and
@@ -44,11 +44,11 @@ class Numbered:
     classes: int
 
 
-def index_answers(task: Task, predictions: Coded, golds: Coded) -> Numbered:
-    """Convert answers to class numbers, each with its instance."""
-    guessed, wanted = label_numbers(task, predictions), label_numbers(task, golds)
+def index_answers(task: Task, predictions: CodedAnswers, golds: CodedAnswers) -> IndexedAnswers:
+    """Return predicted and gold answers as class numbers, each with the row of its instance."""
+    guessed, wanted = index_labels(task, predictions), index_labels(task, golds)
     paired = task.kind != "multi_label"
-    return Numbered(
+    return IndexedAnswers(
         guessed,
         predictions.rows,
         wanted,
@@ -62,15 +62,18 @@ def index_answers(task: Task, predictions: Coded, golds: Coded) -> Numbered:
 # --- accuracy: correct answers, answers ----------------------------------------------------------
 
 
-def tally_accuracy(answers: Numbered) -> Sums:
-    """Count correct answers and answers; each trait of a multi-output instance is one answer."""
+def tally_accuracy(answers: IndexedAnswers) -> Sums:
+    """Count each instance's correct answers and all its answers, shape (n, 2).
+
+    Each trait of a multi-output instance is one answer.
+    """
     right = np.bincount(answers.wanted_by[answers.right], minlength=answers.instances)
-    asked = np.bincount(answers.wanted_by, minlength=answers.instances)
-    return np.stack([right, asked], axis=1).astype(np.float64)
+    totals = np.bincount(answers.wanted_by, minlength=answers.instances)
+    return np.stack([right, totals], axis=1).astype(np.float64)
 
 
 def compute_proportion(sums: Sums) -> Sums:
-    """Return the first column divided by the second: correct answers among all answers."""
+    """Return the first column divided by the second: the fraction of answers that are correct."""
     return compute_ratio(sums[..., 0], sums[..., 1])
 
 
@@ -78,7 +81,7 @@ def compute_proportion(sums: Sums) -> Sums:
 
 
 def list_counted_classes(task: Task, spec: MetricSpec, fidelity: Scoring) -> Counts:
-    """Return the class numbers that an F1 counts; -1 for predictions that are not labels."""
+    """Return the class numbers that an F1 counts. -1 is the class of invalid predictions."""
     indices = spec.label_indices
     if indices is None:
         indices = tuple(range(_INVALID, task.classes))
@@ -88,14 +91,17 @@ def list_counted_classes(task: Task, spec: MetricSpec, fidelity: Scoring) -> Cou
 
 
 def count_f1_columns(task: Task, spec: MetricSpec, fidelity: Scoring) -> int:
-    """Return the number of columns of an F1's tally; micro-F1 pools classes and needs three."""
+    """Return the number of columns of an F1's tally: three per class, or three for micro-F1."""
     if spec.average not in ("micro", "macro", "weighted"):
         raise make_average_error(task, spec)
     return 3 if spec.average == "micro" else 3 * len(list_counted_classes(task, spec, fidelity))
 
 
-def tally_f1(task: Task, spec: MetricSpec, answers: Numbered, fidelity: Scoring) -> Sums:
-    """Count hits, predictions and golds; equal labels of a multi-label answer count once."""
+def tally_f1(task: Task, spec: MetricSpec, answers: IndexedAnswers, fidelity: Scoring) -> Sums:
+    """Count each instance's hits, predictions and golds, as (n, ``count_f1_columns``).
+
+    A label that a multi-label answer repeats counts once.
+    """
     counted = list_counted_classes(task, spec, fidelity)
     hits: Sums
     guesses = _count_occurrences(answers, answers.guessed_by, answers.guessed, counted)
@@ -132,7 +138,7 @@ def compute_f1(spec: MetricSpec, sums: Sums) -> Sums:
 
 
 def _count_occurrences(
-    answers: Numbered, instances: Counts, numbers: Counts, counted: Counts
+    answers: IndexedAnswers, instances: Counts, numbers: Counts, counted: Counts
 ) -> Sums:
     """Count each instance's answers of each counted class, shape (n, counted)."""
     places = answers.classes + 1
@@ -143,21 +149,21 @@ def _count_occurrences(
 def make_average_error(task: Task, spec: MetricSpec) -> ConfigError:
     """Return the error for a card whose metric has an invalid average."""
     return ConfigError(
-        f"the card of {task.name} gives {spec.name} the average {spec.average!r}; "
-        "it must be micro, macro or weighted (token_f1: micro or macro)"
+        f"{task.name}, metrics: {spec.average!r} is not an average of {spec.name}. Use micro or "
+        f"macro{'' if spec.name == 'token_f1' else ', or weighted'} in the task's card."
     )
 
 
 # --- single instances ---------------------------------------------------------------------------
 
 
-def score_answers(task: Task, predictions: Coded, golds: Coded) -> Sums:
+def score_answers(task: Task, predictions: CodedAnswers, golds: CodedAnswers) -> Sums:
     """Return the fraction of each instance's answers that are correct, 0 to 1, shape (n,)."""
     return compute_proportion(tally_accuracy(index_answers(task, predictions, golds)))
 
 
-def set_f1(task: Task, predictions: Coded, golds: Coded) -> Sums:
-    """Return F1 of predicted and gold label sets, shape (n,); 1 if both are empty.
+def compute_label_set_f1(task: Task, predictions: CodedAnswers, golds: CodedAnswers) -> Sums:
+    """Return each instance's F1 of predicted and gold label sets, shape (n,); 1 if both are empty.
 
     It is restricted to the labels of the card's first metric.
     """

@@ -1,8 +1,8 @@
-"""The table of measures: every named number that selects a round or is in a record.
+"""The table of measures: every named number that selects an epoch or is in a record.
 
 Measures of a task's card (accuracy, the F1s, exact match) are computed from sums over instances,
-see ``metrics.tally``. Correlations and measures with equal weights for classes are not. They have a
-function ``of_rows``, and must be resampled by clusters (dialogues, contexts).
+see ``metrics.tally_instances``. Correlations and measures with equal weights for classes are not.
+They have a function ``of_rows``, and must be resampled by clusters (dialogues, contexts).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Measure:
     of_rows: Callable[[Values, Values], float] | None = None
     scale: Scale = "logit"
 
-    def better(self, value: float, than: float) -> bool:
+    def is_better(self, value: float, than: float) -> bool:
         """Return whether a value is better than another; a NaN is never better."""
         return value > than if self.higher_is_better else value < than
 
@@ -56,30 +56,30 @@ class Measure:
         """A value that is worse than every other value."""
         return -inf if self.higher_is_better else inf
 
-    def holds(self, value: float) -> bool:
-        """Return whether a value is in the range, with a tolerance for rounding.
+    def is_in_range(self, value: float) -> bool:
+        """Return whether a value is in the measure's range, with a tolerance for rounding.
 
-        A weighted mean of ones may exceed one by a rounding error, which must not fail a training.
+        A weighted mean of ones may exceed one by a rounding error, which must not stop a training.
         """
         slack = 1e-6
         return self.low - slack <= value <= self.high + slack
 
 
-def pearson(predicted: Values, gold: Values) -> float:
+def compute_pearson(predicted: Values, gold: Values) -> float:
     """Compute Pearson's correlation; 0 if either side is constant."""
     centred = predicted - predicted.mean(), gold - gold.mean()
     norm = np.sqrt((centred[0] ** 2).sum() * (centred[1] ** 2).sum())
     return float((centred[0] * centred[1]).sum() / norm) if norm > 0 else 0.0
 
 
-def spearman(predicted: Values, gold: Values) -> float:
+def compute_spearman(predicted: Values, gold: Values) -> float:
     """Compute Spearman's rank correlation, with mean ranks for ties; 0 if a side is constant."""
     from scipy.stats import rankdata  # noqa: PLC0415  # slow to import, and rarely needed
 
-    return pearson(rankdata(predicted), rankdata(gold))
+    return compute_pearson(rankdata(predicted), rankdata(gold))
 
 
-def kendall(predicted: Values, gold: Values) -> float:
+def compute_kendall(predicted: Values, gold: Values) -> float:
     """Compute Kendall's tau-b; 0 if either side is constant."""
     from scipy.stats import kendalltau  # noqa: PLC0415
 
@@ -87,17 +87,19 @@ def kendall(predicted: Values, gold: Values) -> float:
     return 0.0 if isnan(value) else value
 
 
-def balanced_accuracy(predicted: Values, gold: Values) -> float:
+def compute_balanced_accuracy(predicted: Values, gold: Values) -> float:
     """Compute balanced accuracy, the mean recall of both classes, 0-100.
 
     Values are from 0 to 1, and 0.5 or more is the positive class. A constant prediction gets 50. If
     gold has one class, the result is its recall.
     """
-    found, right = predicted >= 0.5, gold >= 0.5
-    return float(np.mean([100 * (found[c] == right[c]).mean() for c in (right, ~right) if c.any()]))
+    guessed, right = predicted >= 0.5, gold >= 0.5
+    return float(
+        np.mean([100 * (guessed[c] == right[c]).mean() for c in (right, ~right) if c.any()])
+    )
 
 
-_SHARES = (
+_PERCENTAGES = (
     "accuracy",
     "exact_match",
     "closeness",
@@ -114,7 +116,7 @@ _F1 = tuple(
 )
 
 MEASURES: dict[str, Measure] = {
-    **{name: Measure(name) for name in (*_SHARES, *_F1)},
+    **{name: Measure(name) for name in (*_PERCENTAGES, *_F1)},
     "loss": Measure("loss", higher_is_better=False, high=inf, scale="plain"),
     **{
         name: Measure(name, higher_is_better=False, low=1.0, high=inf, scale="logarithm")
@@ -125,18 +127,22 @@ MEASURES: dict[str, Measure] = {
     "p_at_1_shuffled": Measure("p_at_1_shuffled"),
     "p_at_1_shuffled_sd": Measure("p_at_1_shuffled_sd"),
     "p_at_1_permuted": Measure("p_at_1_permuted"),
-    "balanced_accuracy": Measure("balanced_accuracy", of_rows=balanced_accuracy),
+    "balanced_accuracy": Measure("balanced_accuracy", of_rows=compute_balanced_accuracy),
     **{
         name: Measure(name, low=-1.0, high=1.0, of_rows=of_rows, scale="fisher")
-        for name, of_rows in (("pearson", pearson), ("spearman", spearman), ("kendall", kendall))
+        for name, of_rows in (
+            ("pearson", compute_pearson),
+            ("spearman", compute_spearman),
+            ("kendall", compute_kendall),
+        )
     },
 }
-"""Name → measure, including measures that plugins' designs have added (``designs.add``).
+"""Name → measure, including measures that the designs of plugins have added (``designs.add``).
 
 ``score`` is the mean of the measures that score a task's card.
 """
 
-PACKAGE = tuple(MEASURES)
+PACKAGE_MEASURES = tuple(MEASURES)
 """Names of the package's measures."""
 
 
@@ -146,19 +152,19 @@ def list_row_measures() -> tuple[str, ...]:
 
 
 def find_invalid_value(values: dict[str, float]) -> str | None:
-    """Describe the first measure with an invalid value; None if all are valid.
+    """Return a description of the first measure with an invalid value, or None if all are valid.
 
     Unknown measures may have any value.
     """
     for name, value in values.items():
         measure = MEASURES.get(name)
-        if measure is not None and not measure.holds(value):
+        if measure is not None and not measure.is_in_range(value):
             return f"{name} is {value}, outside {measure.low:g} to {measure.high:g}"
     return None
 
 
 def convert_to_numbers(task: Task, answers: Answers) -> list[float]:
-    """Convert each answer to a number.
+    """Return each answer as a number.
 
     For a rating task this is the rating. Otherwise it is the label if all labels of the task are
     numbers, or else the label's position in the card.

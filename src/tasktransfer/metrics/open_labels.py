@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasktransfer.metrics.answers import Coded
+from tasktransfer.metrics.answers import CodedAnswers
 from tasktransfer.metrics.labels import Sums, compute_ratio
 
 
-def tally(guesses: Coded, right: Coded) -> Sums:
+def tally_label_sets(guesses: CodedAnswers, right: CodedAnswers) -> Sums:
     """Count the common, predicted and gold labels of each instance, shape (n, 3)."""
     sums = np.zeros((len(right), 3))
     for row in range(len(right)):
@@ -25,6 +25,6 @@ def compute_micro_f1(sums: Sums) -> Sums:
     return compute_ratio(2 * sums[..., 0], sums[..., 1] + sums[..., 2])
 
 
-def set_f1(sums: Sums) -> Sums:
-    """Compute F1 of single instances; 1 if predicted and gold labels are both empty."""
+def compute_label_set_f1(sums: Sums) -> Sums:
+    """Return F1 of each instance, shape (n,); 1 if predicted and gold labels are both empty."""
     return np.where(sums[:, 1] + sums[:, 2] == 0, 1.0, compute_micro_f1(sums))

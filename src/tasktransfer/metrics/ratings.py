@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from tasktransfer.metrics.answers import Coded
+from tasktransfer.metrics.answers import CodedAnswers
 from tasktransfer.metrics.labels import Sums
 from tasktransfer.tasks.card import MetricSpec, Task
 from tasktransfer.tasks.ratings import compute_fraction
 
 
-def compute_fractions(task: Task, answers: Coded) -> Sums:
-    """Return each rating as a fraction of the scale, shape (n,); NaN if it is not on the scale."""
+def compute_fractions(task: Task, answers: CodedAnswers) -> Sums:
+    """Return each rating as a fraction of its scale, NaN if it is not on the scale, shape (n,)."""
     return np.array([compute_fraction(task, text) for text in answers.texts])[answers.codes]
 
 
-def tally(task: Task, spec: MetricSpec, predictions: Coded, golds: Coded) -> Sums:
-    """Return each rating's correctness, 0 to 1, and 1, shape (n, 2).
+def tally_ratings(
+    task: Task, spec: MetricSpec, predictions: CodedAnswers, golds: CodedAnswers
+) -> Sums:
+    """Return each rating's correctness, 0 to 1, and its count, 1, shape (n, 2).
 
     For ``accuracy``, a rating is correct if it is in the same half of the scale as the gold rating.
     For ``closeness``, correctness is 1 minus the distance from the gold rating as a fraction of the

@@ -13,15 +13,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from tasktransfer.metrics.answers import Coded
+from tasktransfer.metrics.answers import CodedAnswers
 from tasktransfer.metrics.labels import Sums
 from tasktransfer.tasks.words import split_words
 
 Words = tuple[str, ...]
 
 
-def tally(name: str, guesses: Coded, right: Coded) -> Sums:
-    """Return a metric of each instance with its best gold answer, and 1, shape (n, 2)."""
+def tally_replies(name: str, guesses: CodedAnswers, right: CodedAnswers) -> Sums:
+    """Return a metric of each reply with its best gold answer, and its count, 1, shape (n, 2)."""
     metric = METRICS[name]
     sums = np.ones((len(right), 2))
     for row in range(len(right)):
@@ -33,7 +33,7 @@ def tally(name: str, guesses: Coded, right: Coded) -> Sums:
     return sums
 
 
-def bleu2(hypothesis: Words, reference: Words) -> float:
+def compute_bleu2(hypothesis: Words, reference: Words) -> float:
     """Compute sentence BLEU-2 (Papineni et al. 2002, uniform weights, not smoothed).
 
     It is the geometric mean of clipped precisions of unigrams and bigrams, times the brevity
@@ -49,18 +49,18 @@ def bleu2(hypothesis: Words, reference: Words) -> float:
     return math.exp(brevity) * math.sqrt(precisions[0] * precisions[1])
 
 
-def bleu2_exchanged(hypothesis: Words, reference: Words) -> float:
+def compute_bleu2_exchanged(hypothesis: Words, reference: Words) -> float:
     """Compute BLEU-2 with hypothesis and reference exchanged, as in the released code."""
-    return bleu2(reference, hypothesis)
+    return compute_bleu2(reference, hypothesis)
 
 
-def rouge_l(hypothesis: Words, reference: Words) -> float:
+def compute_rouge_l(hypothesis: Words, reference: Words) -> float:
     """Compute ROUGE-L F1 (Lin 2004), from the longest common subsequence."""
     common = _measure_longest_common(hypothesis, reference)
     return 2 * common / (len(hypothesis) + len(reference)) if common else 0.0
 
 
-def meteor(hypothesis: Words, reference: Words) -> float:
+def compute_meteor(hypothesis: Words, reference: Words) -> float:
     """Compute METEOR with exact matches (Banerjee and Lavie 2005, weights 0.9, 3 and 0.5).
 
     Stems and WordNet's synonyms are not used, because they need data that is not available.
@@ -75,10 +75,10 @@ def meteor(hypothesis: Words, reference: Words) -> float:
 
 
 METRICS: dict[str, Callable[[Words, Words], float]] = {
-    "bleu2": bleu2,
-    "bleu2_exchanged": bleu2_exchanged,
-    "rouge_l": rouge_l,
-    "meteor": meteor,
+    "bleu2": compute_bleu2,
+    "bleu2_exchanged": compute_bleu2_exchanged,
+    "rouge_l": compute_rouge_l,
+    "meteor": compute_meteor,
 }
 
 
@@ -99,7 +99,10 @@ def _measure_longest_common(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def _align_words(hypothesis: Words, reference: Words) -> list[tuple[int, int]]:
-    """Return pairs of equal words in order; each word is used once, from the end as in NLTK."""
+    """Return the positions of equal words as pairs (hypothesis, reference), in order.
+
+    Each word is used once. The search begins at the end, as in NLTK.
+    """
     free = list(enumerate(reference))
     pairs = []
     for index in range(len(hypothesis) - 1, -1, -1):

@@ -15,8 +15,8 @@ Scores = Callable[[Numbers, Numbers], Floats]
 """Function from row numbers of contexts and of candidates to scores (contexts, candidates)."""
 
 
-def score_diagonal(scores: Floats) -> Floats:
-    """Return P@1 per row, shape (rows,): 1 if the diagonal ranks first, 0 if not, 1/n in a tie.
+def compute_diagonal_precision(scores: Floats) -> Floats:
+    """Return P@1 of each row, shape (rows,): 1 if the diagonal ranks first, 1/n in a tie, else 0.
 
     In an n-way tie, 1/n is the expectation for a random choice.
     """
@@ -27,7 +27,7 @@ def score_diagonal(scores: Floats) -> Floats:
 def select_block_rows(
     count: int, size: int, *, most: int | None = None, drop_last: bool = False
 ) -> Numbers:
-    """Return the rows to evaluate, in order: all blocks of consecutive rows, or ``most`` of them.
+    """Return the row numbers of all blocks of consecutive rows, or of ``most`` of these blocks.
 
     The composition of blocks affects the measure. Rows of one dialogue are hard to distinguish, and
     rows sampled individually from a large test set would rarely share a dialogue. So complete
@@ -48,8 +48,8 @@ def select_block_rows(
     if count < size or (drop_last and count <= size):
         left = f", and release_compat leaves the last {size} out" if count >= size else ""
         raise DataError(
-            f"P@1,{size}: {count} rows are too few for a block of this size{left}. Use a "
-            "larger test set, or a smaller evaluation.block."
+            f"P@1,{size}: The {count} rows are too few for a block of {size}{left}. Use a larger "
+            "test set, or set evaluation.block to a smaller number."
         )
     cuts = range(0, count, size)
     begins = np.array(cuts[:-1] if drop_last else cuts)
@@ -65,8 +65,10 @@ def split_blocks(order: Numbers, size: int) -> Iterator[Numbers]:
         yield order[begin : begin + size]
 
 
-def p_at_1(scores: Scores, order: Numbers, size: int, replies: Numbers | None = None) -> Floats:
-    """Compute P@1 of each row, in the order of row numbers.
+def compute_p_at_1(
+    scores: Scores, order: Numbers, size: int, replies: Numbers | None = None
+) -> Floats:
+    """Return P@1 of each row, shape (rows,), by row number.
 
     Args:
         scores: function that scores candidates.
@@ -77,5 +79,5 @@ def p_at_1(scores: Scores, order: Numbers, size: int, replies: Numbers | None = 
     right = np.full(len(order), np.nan)
     for block in split_blocks(order, size):
         candidates = block if replies is None else replies[block]
-        right[block] = score_diagonal(scores(block, candidates))
+        right[block] = compute_diagonal_precision(scores(block, candidates))
     return right

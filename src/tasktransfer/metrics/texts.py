@@ -12,11 +12,11 @@ import numpy as np
 
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.errors import DataError
-from tasktransfer.metrics.answers import Coded
+from tasktransfer.metrics.answers import CodedAnswers
 from tasktransfer.metrics.labels import Sums, compute_ratio, make_average_error
 from tasktransfer.tasks.card import MetricSpec, Task
 
-_REMEMBERED = 1 << 16
+_CACHE_SIZE = 1 << 16
 """Cache size for normalised texts and compared pairs.
 
 The same golds are scored after every epoch, by several metrics, and in every run of a study.
@@ -24,7 +24,7 @@ The same golds are scored after every epoch, by several metrics, and in every ru
 
 
 def normalise_answer(text: str) -> str:
-    """Normalise a text: lower case, no punctuation, no articles, collapsed white space.
+    """Return a text in lower case, without punctuation and articles, and with single spaces.
 
     This is the normalisation of SQuAD's and T5's evaluation, which the toolkit uses too.
     """
@@ -37,7 +37,7 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
 @dataclass(frozen=True)
-class Compared:
+class NormalisedTexts:
     """Normalised predicted and gold texts of n instances."""
 
     pairs: list[tuple[str, tuple[str, ...]]]
@@ -61,8 +61,8 @@ class Compared:
 # --- exact match: matches, instances that count --------------------------------------------------
 
 
-def tally_exact_match(task: Task, spec: MetricSpec, texts: Compared) -> Sums:
-    """Count predictions that equal a gold answer, and instances.
+def tally_exact_match(task: Task, spec: MetricSpec, texts: NormalisedTexts) -> Sums:
+    """Count each instance's exact match, 0 or 1, and the instance, shape (n, 2).
 
     Unanswerable instances are not counted if the card leaves them out.
 
@@ -92,8 +92,11 @@ def count_token_f1_columns(task: Task, spec: MetricSpec) -> int:
     return 2 if spec.average == "macro" else 3
 
 
-def tally_token_f1(task: Task, spec: MetricSpec, texts: Compared, fidelity: Scoring) -> Sums:
-    """Return the tally of token-F1 with the best gold answer: F1 (macro) or tokens (micro)."""
+def tally_token_f1(task: Task, spec: MetricSpec, texts: NormalisedTexts, fidelity: Scoring) -> Sums:
+    """Return each instance's token-F1 and its count (macro), or its numbers of tokens (micro).
+
+    The prediction is compared with the best gold answer, or with the one that the toolkit uses.
+    """
     if spec.average == "macro":
         return np.stack([compute_token_f1(texts.best), np.ones(len(texts.best))], axis=1)
     if fidelity == "tlidb" and task.toolkit is not None and task.toolkit.lists_answers:
@@ -102,15 +105,18 @@ def tally_token_f1(task: Task, spec: MetricSpec, texts: Compared, fidelity: Scor
 
 
 def compute_token_f1(tokens: Sums) -> Sums:
-    """Compute F1 from common, predicted and gold tokens, shape (..., 3)."""
+    """Return token-F1, 0 to 1, from the numbers of common, predicted and gold tokens (..., 3)."""
     return compute_ratio(2 * tokens[..., 0], tokens[..., 1] + tokens[..., 2])
 
 
 # --- single instances ----------------------------------------------------------------------------
 
 
-def score_texts(task: Task, predictions: Coded, golds: Coded) -> Sums:
-    """Return token-F1 with the best gold answer, shape (n,); exact match without token-F1."""
+def score_texts(task: Task, predictions: CodedAnswers, golds: CodedAnswers) -> Sums:
+    """Return each instance's token-F1 with its best gold answer, shape (n,).
+
+    If the card has no token-F1, the result is the exact match.
+    """
     token_spec = next((spec for spec in task.metrics if spec.name == "token_f1"), None)
     texts = normalise_texts(token_spec or task.metrics[0], predictions, golds, "default")
     if token_spec is not None:
@@ -122,21 +128,23 @@ def score_texts(task: Task, predictions: Coded, golds: Coded) -> Sums:
 
 
 def normalise_texts(
-    spec: MetricSpec, predictions: Coded, golds: Coded, fidelity: Scoring
-) -> Compared:
-    """Normalise texts for a metric; unanswerable ones become the empty string.
+    spec: MetricSpec, predictions: CodedAnswers, golds: CodedAnswers, fidelity: Scoring
+) -> NormalisedTexts:
+    """Return the normalised texts for a metric. Unanswerable ones become the empty string.
 
-    Metrics with the same unanswerable phrases share the result.
+    The result is the same for metrics with the same unanswerable phrases.
     """
     phrases = spec.unanswerable_phrases
-    plain = [_normalise(text, phrases, fidelity) for text in predictions.texts]
-    right = [_normalise(text, phrases, fidelity) for text in golds.texts]
+    plain = [_normalise_for_metric(text, phrases, fidelity) for text in predictions.texts]
+    right = [_normalise_for_metric(text, phrases, fidelity) for text in golds.texts]
     guesses = map(plain.__getitem__, predictions.codes.tolist())
     wanted = golds.codes.tolist()
-    if len(wanted) == len(golds):  # one gold answer each, so there is no need to slice
-        return Compared([(p, (right[code],)) for p, code in zip(guesses, wanted, strict=True)])
+    if len(wanted) == len(golds):  # Each has one gold answer, so slices are not needed.
+        return NormalisedTexts(
+            [(p, (right[code],)) for p, code in zip(guesses, wanted, strict=True)]
+        )
     starts = golds.starts.tolist()
-    return Compared(
+    return NormalisedTexts(
         [
             (guess, tuple(right[code] for code in wanted[begin:end]))
             for guess, begin, end in zip(guesses, starts[:-1], starts[1:], strict=True)
@@ -144,8 +152,8 @@ def normalise_texts(
     )
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _normalise(text: str, phrases: tuple[str, ...], fidelity: Scoring) -> str:
+@lru_cache(maxsize=_CACHE_SIZE)
+def _normalise_for_metric(text: str, phrases: tuple[str, ...], fidelity: Scoring) -> str:
     normal = normalise_answer(text)
     for phrase in map(normalise_answer, phrases):
         whole_words = f"{normal} ".startswith(f"{phrase} ")
@@ -163,15 +171,15 @@ def _find_best_overlap(predicted: str, right: Sequence[str]) -> _Overlap:
 
 
 def _find_last_overlap(predicted: str, right: Sequence[str]) -> _Overlap:
-    """Return the overlap with the last gold answer that has any, as the toolkit does.
+    """Return the overlap with the last gold answer that shares a token, as the toolkit does.
 
-    The toolkit intends to use the best gold answer.
+    It is (0, 0, 0) if there is none. The toolkit intends to use the best gold answer.
     """
     overlaps = [_count_overlap(predicted, text) for text in right]
     return next((overlap for overlap in reversed(overlaps) if overlap[0]), (0, 0, 0))
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _count_overlap(predicted: str, right: str) -> _Overlap:
     if not predicted and not right:
         return 1, 1, 1

@@ -23,14 +23,14 @@ class WordCodes:
     """
 
     def __init__(self, task: Task) -> None:
-        said = {phrase for spec in task.metrics for phrase in spec.unanswerable_phrases}
-        self.phrases = sorted(map(normalise_answer, said))  # the same order in every process
-        # One scoring searches for such phrases anywhere in an answer, so their words stay.
+        phrases = {phrase for spec in task.metrics for phrase in spec.unanswerable_phrases}
+        self.phrases = sorted(map(normalise_answer, phrases))  # One order in every process.
+        # The toolkit's scoring searches for phrases anywhere in an answer, so their words stay.
         self.named = {word for phrase in self.phrases for word in phrase.split()}
         self.codes: dict[str, str] = {}
 
     def encode_text(self, text: str) -> str:
-        """Return a text in codes."""
+        """Return a text with words replaced by codes, or the unanswerable phrase it begins with."""
         normal = normalise_answer(text)
         for phrase in self.phrases:
             if f"{normal} ".startswith(f"{phrase} "):

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from tasktransfer.core.specs import Family
-from tasktransfer.encoding.tokenizer import check_vocabulary, load_tokenizer
+from tasktransfer.encoding.tokenizer import check_vocabulary_size, load_tokenizer
 from tasktransfer.errors import ModelError
 from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.checkpoint import load_pretrained
@@ -32,7 +32,7 @@ def check_model(
     """
     model = load_pretrained(family, checkpoint, revision, note=note)
     tokenizer = load_tokenizer(checkpoint, revision, family)
-    check_vocabulary(tokenizer, model.get_input_embeddings().weight.shape[0], checkpoint)
+    check_vocabulary_size(tokenizer, model.get_input_embeddings().weight.shape[0], checkpoint)
     check_length(model, checkpoint, max_length)
     if family == "encoder" and "token_type_ids" in tokenizer.model_input_names:
         _check_token_types(model, checkpoint)

@@ -15,7 +15,7 @@ import torch
 
 from tasktransfer.config.places import is_gguf
 from tasktransfer.core.specs import Family
-from tasktransfer.encoding.reading import build_source_arguments, translate_errors
+from tasktransfer.encoding.reading import build_source_arguments, translate_library_errors
 from tasktransfer.errors import ModelError
 from tasktransfer.models.built import freeze_positions
 from tasktransfer.models.check_parameters import Note, check_finite, check_parameters
@@ -205,7 +205,7 @@ def _check_size(config: Any, start: str, tensors: int, elements: int) -> None:
             _refuse_size(start, f"{layers:,} layers ({name})", f"{tensors:,} tensors")
     if type(config) in MODEL_MAPPING:
         with (
-            translate_errors(start, "the weights"),
+            translate_library_errors(start, "the weights"),
             torch.random.fork_rng(devices=[]),
             torch.device("meta"),
         ):
@@ -225,7 +225,7 @@ def _refuse_size(start: str, asked: str, held: str) -> NoReturn:
 def _read_config(start: str, revision: str | None) -> Any:
     from transformers import AutoConfig
 
-    with translate_errors(start, "config.json"):
+    with translate_library_errors(start, "config.json"):
         return AutoConfig.from_pretrained(**build_source_arguments(start, revision))
 
 
@@ -303,7 +303,7 @@ def _measure_direction(model: Any, start: str) -> Family:
     with (
         torch.random.fork_rng(devices=[]),
         torch.inference_mode(),
-        translate_errors(start, "the model"),
+        translate_library_errors(start, "the model"),
     ):
         for last in (ids[-1], ids[0]):
             row = torch.tensor([[*ids[:-1], last]])
@@ -361,7 +361,7 @@ def _load_from_pretrained(
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    with translate_errors(start, "the weights"):
+    with translate_library_errors(start, "the weights"):
         model, report = auto_class.from_pretrained(
             **build_source_arguments(start, revision),
             **_build_dequantisation_options(start),

@@ -59,7 +59,7 @@ from tasktransfer.models.pairs import (
 from tasktransfer.models.staging import Array, Arrays, Inputs, copy_to_device
 from tasktransfer.models.weights import read_weights
 from tasktransfer.tasks.card import Task
-from tasktransfer.tasks.ratings import STEPS, format_ratings
+from tasktransfer.tasks.ratings import SCALE_STEPS, format_ratings
 
 HEADS_FILE = "heads.safetensors"
 TOOLKIT_PADDING = 8
@@ -172,7 +172,7 @@ class Encoder:
                 total = functional.cross_entropy(flat, labels.view(-1), reduction="sum")
                 return total / len(task.outputs)
             case "rating":
-                shares = labels[:, 0].to(logits.dtype) / STEPS
+                shares = labels[:, 0].to(logits.dtype) / SCALE_STEPS
                 return compute_rating_loss(task, logits[:, 0], shares)
             case _:
                 return functional.cross_entropy(logits, labels[:, 0], reduction="sum")

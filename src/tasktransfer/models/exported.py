@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tasktransfer.encoding.reading import build_source_arguments, translate_errors
+from tasktransfer.encoding.reading import build_source_arguments, translate_library_errors
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ModelError
 from tasktransfer.models.check_parameters import check_finite
@@ -102,7 +102,7 @@ def _load_encoder(folder: Path, *, is_classifier: bool) -> Any:
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     classes: Any = AutoModelForSequenceClassification if is_classifier else AutoModel
-    with translate_errors(str(folder), "the model"):
+    with translate_library_errors(str(folder), "the model"):
         model, report = classes.from_pretrained(
             **build_source_arguments(str(folder), None),
             dtype=torch.float32,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.core.specs import Family
-from tasktransfer.encoding.tokenizer import check_vocabulary, load_tokenizer
+from tasktransfer.encoding.tokenizer import check_vocabulary_size, load_tokenizer
 from tasktransfer.files import Maker, replace_folder
 from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.checkpoint import load_pretrained
@@ -32,7 +32,7 @@ def dequantise(family: Family, file: str, out: Path, weights: str, note: Note) -
     """
     model = load_pretrained(family, file, None, note=note)
     tokenizer = load_tokenizer(file, None, family)
-    check_vocabulary(tokenizer, model.get_input_embeddings().weight.shape[0], file)
+    check_vocabulary_size(tokenizer, model.get_input_embeddings().weight.shape[0], file)
     with replace_folder(out, MAKER) as folder:
         _copy_without_gguf(model).save_pretrained(folder)
         tokenizer.save_pretrained(folder)

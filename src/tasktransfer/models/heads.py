@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tasktransfer.encoding.encoded import IGNORED
+from tasktransfer.encoding.encoded import IGNORED_LABEL
 from tasktransfer.tasks.card import Task
 
 MULTI_LABEL_THRESHOLD = 0.5
@@ -64,7 +64,7 @@ def create_head(hidden: int, task: Task, seed: int, start: str) -> Head:
 
 def compute_span_loss(scores: Tensor, labels: Tensor) -> Tensor:
     """Return the cross-entropy summed over rows whose input contains the answer; 0 if none does."""
-    return functional.cross_entropy(scores, labels, ignore_index=IGNORED, reduction="sum")
+    return functional.cross_entropy(scores, labels, ignore_index=IGNORED_LABEL, reduction="sum")
 
 
 def compute_rating_loss(task: Task, logits: Tensor, shares: Tensor) -> Tensor:

@@ -36,7 +36,7 @@ def split_by_length(
         padded: whether padding counts as tokens: True if sequences are padded to the longest of a
             micro-batch, False if they are packed.
     """
-    longest, own = split.get_longest(), split.count_tokens()
+    longest, own = split.compute_longest_lengths(), split.count_tokens()
     micro_batches: list[list[int]] = []
     room = 0
     width = 0
@@ -74,7 +74,7 @@ def split_training_batch(
     """
     if packed:
         return split_evenly(split, examples, token_budget)
-    longest = split.get_longest()
+    longest = split.compute_longest_lengths()
     if (
         whole
         and sum(len(split.get_sequence_range(u)) for u in examples)
@@ -95,7 +95,7 @@ def split_evenly(
     example. If the budget requires as many micro-batches as there are examples, each example is
     one.
     """
-    longest, own = split.get_longest(), split.count_tokens()
+    longest, own = split.compute_longest_lengths(), split.count_tokens()
     ordered = sorted(examples, key=lambda example: (-int(longest[example]), example))
     costs = np.array([int(own[example]) for example in ordered])
     total = int(costs.sum())

@@ -26,8 +26,8 @@ from tasktransfer.core.architecture import (
     parse_weights,
     read_metadata,
 )
-from tasktransfer.encoding.encoded import IGNORED, EncodedSplit
-from tasktransfer.encoding.word_tokenizer import END, PAD, TURN_END
+from tasktransfer.encoding.encoded import IGNORED_LABEL, EncodedSplit
+from tasktransfer.encoding.word_tokenizer import END, PAD, TURN_END_ID
 from tasktransfer.errors import ModelError
 from tasktransfer.layers import sequence_to_sequence as layers
 from tasktransfer.layers.ragged import pad_rows
@@ -62,7 +62,7 @@ class Network(nn.Module):
             return
         size = (vocabulary, of.embedding, of.units, of.layers)
         if of.kind == "hred":
-            self.encoder = layers.HierarchicalEncoder(*size, TURN_END)
+            self.encoder = layers.HierarchicalEncoder(*size, TURN_END_ID)
         else:
             both_ways = of.kind == "bilstm_attention"
             self.encoder = layers.RecurrentEncoder(*size, both_ways=both_ways)
@@ -116,7 +116,7 @@ class NextUtterance:
     def prepare_inputs(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
         rows = split.sequences.take(split.get_sequence_rows(examples))
         answers = split.labels.take(examples)
-        targets, _ = pad_rows(answers, IGNORED)
+        targets, _ = pad_rows(answers, IGNORED_LABEL)
         given, _ = pad_rows(answers, PAD)
         arrays = {"targets": targets, "said": np.roll(given, 1, axis=1)}
         arrays["said"][:, 0] = END
@@ -129,7 +129,10 @@ class NextUtterance:
         read = self._encode_rows(inputs.tensors)
         logits = self.decoder(inputs["said"], read).float()
         return functional.cross_entropy(
-            logits.flatten(0, 1), inputs["targets"].flatten(), ignore_index=IGNORED, reduction="sum"
+            logits.flatten(0, 1),
+            inputs["targets"].flatten(),
+            ignore_index=IGNORED_LABEL,
+            reduction="sum",
         )
 
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:

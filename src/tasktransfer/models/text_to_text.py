@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tasktransfer.core.fidelity import DEFAULT, Fidelity
-from tasktransfer.encoding.encoded import IGNORED, EncodedSplit
+from tasktransfer.encoding.encoded import IGNORED_LABEL, EncodedSplit
 from tasktransfer.layers import attention
 from tasktransfer.layers.packing import get_first_position, plan_layout
 from tasktransfer.layers.prompt_trees import build_prompt_trees
@@ -33,7 +33,7 @@ from tasktransfer.models.micro_batches import (
 from tasktransfer.models.staging import Arrays, Inputs, copy_to_device
 from tasktransfer.tasks.card import Task
 from tasktransfer.tasks.compose import parse_answer
-from tasktransfer.tasks.toolkit_texts import parse_as_toolkit
+from tasktransfer.tasks.toolkit_texts import parse_toolkit_answer
 
 GPU_PADDING = 8
 
@@ -147,10 +147,10 @@ class Decoder:
         rows = prompts.join(answers)
         ids, mask = pad_rows(rows, self._pad_id, left=True)
         if self.whole_sequence:
-            targets = np.where(mask == 0, IGNORED, ids)
-            targets[np.arange(len(ids)), ids.shape[1] - rows.lengths()] = IGNORED
+            targets = np.where(mask == 0, IGNORED_LABEL, ids)
+            targets[np.arange(len(ids)), ids.shape[1] - rows.lengths()] = IGNORED_LABEL
         else:
-            targets, _ = pad_rows(answers, IGNORED, left=True)
+            targets, _ = pad_rows(answers, IGNORED_LABEL, left=True)
         positions = np.maximum(mask.cumsum(-1) - 1, 0)
         return {"ids": ids, "mask": mask, "positions": positions, "targets": targets}
 
@@ -253,7 +253,7 @@ class EncoderDecoder:
         return float(sum(len(split.labels[u]) for u in examples))
 
     def prepare_inputs(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
-        targets, _ = pad_rows(split.labels.take(examples), IGNORED, multiple=self._multiple)
+        targets, _ = pad_rows(split.labels.take(examples), IGNORED_LABEL, multiple=self._multiple)
         return self.build_inputs(split, examples, {"targets": targets})
 
     def compute_loss(
@@ -267,7 +267,7 @@ class EncoderDecoder:
         inputs = self.prepare_inputs(split, examples)
         logits, targets = self._compute_logits(split, examples, inputs), inputs["targets"]
         each = functional.cross_entropy(
-            logits.float().transpose(1, 2), targets, ignore_index=IGNORED, reduction="none"
+            logits.float().transpose(1, 2), targets, ignore_index=IGNORED_LABEL, reduction="none"
         )
         return each.sum(1)
 
@@ -351,7 +351,7 @@ def _sum_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
         logits: (rows, tokens, vocabulary).
     """
     return functional.cross_entropy(
-        logits.float().flatten(0, 1), targets.flatten(), ignore_index=IGNORED, reduction="sum"
+        logits.float().flatten(0, 1), targets.flatten(), ignore_index=IGNORED_LABEL, reduction="sum"
     )
 
 
@@ -364,5 +364,5 @@ def _parse_answers(
     task: Task, tokenizer: Any, generated: Tensor, answers: str
 ) -> list[tuple[str, ...]]:
     texts = tokenizer.batch_decode(generated, skip_special_tokens=True)
-    parse = parse_as_toolkit if answers == "tlidb" else parse_answer
+    parse = parse_toolkit_answer if answers == "tlidb" else parse_answer
     return [parse(task, text) for text in texts]

@@ -14,7 +14,7 @@ import pyarrow as pa
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError, RecordError
-from tasktransfer.metrics import tally
+from tasktransfer.metrics import tally_instances
 from tasktransfer.metrics.labels import Sums
 from tasktransfer.metrics.word_codes import WordCodes, quotes_dialogues
 from tasktransfer.results.rows import encode_answers, select_task_rows
@@ -115,6 +115,6 @@ def _is_equivalent(rows: pa.Table, changed: pa.Table, task: Task) -> bool:
 
 
 def _tally(rows: pa.Table, task: Task, fidelity: Scoring) -> Sums:
-    return tally(
+    return tally_instances(
         task, encode_answers(rows["prediction"]), encode_answers(rows["gold"]), fidelity=fidelity
     )

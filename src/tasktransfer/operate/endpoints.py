@@ -9,7 +9,7 @@ from tasktransfer.core.specs import SERVED
 from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.prompting.keys import read_key
 from tasktransfer.evaluation.prompting.permissions import describe_key, find_refusals
-from tasktransfer.evaluation.prompting.probes import Probes, get_answers_folder
+from tasktransfer.evaluation.prompting.probes import ProbeStore, get_answers_folder
 from tasktransfer.operate.facts import Endpoint
 
 
@@ -22,7 +22,7 @@ def describe_endpoints(config: CommonConfig) -> list[Endpoint]:
             "key_variable": at.key_variable,
             "key": describe_key(at.key_variable),
             "refusals": [*find_refusals(at.endpoint or "", at.key_variable)],
-            "probes": probes.describe(),
+            "probes": probes.list_descriptions(),
         }
         for (model, probes), at in zip(
             _collect_probes(config), config.endpoints.values(), strict=True
@@ -59,7 +59,7 @@ def refuse_endpoints(config: CommonConfig) -> None:
 def delete_probes(config: CommonConfig) -> Iterator[str]:
     """Delete the cached probes of the endpoints, and yield a line about each."""
     for model, probes in _collect_probes(config):
-        if probes.forget():
+        if probes.delete():
             yield (
                 f"prompted model {model}: probe deleted; its endpoint is probed again before the "
                 "next evaluation. Finished evaluations are kept"
@@ -68,7 +68,7 @@ def delete_probes(config: CommonConfig) -> Iterator[str]:
             yield f"prompted model {model}: not probed yet"
 
 
-def _collect_probes(config: CommonConfig) -> Iterator[tuple[str, Probes]]:
+def _collect_probes(config: CommonConfig) -> Iterator[tuple[str, ProbeStore]]:
     for model, at in config.endpoints.items():
         folder = get_answers_folder(config.results, model, f"{SERVED}{at.served or model}")
-        yield model, Probes(folder)
+        yield model, ProbeStore(folder)

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from tasktransfer.config import CommonConfig
 from tasktransfer.core.plan import Choice, Plan, name_choice_file
-from tasktransfer.datasets import declare
+from tasktransfer.datasets import replace_declared_datasets
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import UNKNOWN, Revisions
@@ -43,7 +43,7 @@ class PlannedStudy:
 
     def use_datasets(self) -> None:
         """Restore ``datasets.DATASETS`` for this study, since another study may have changed it."""
-        declare(self.declared)
+        replace_declared_datasets(self.declared)
 
     @property
     def unknown(self) -> bool:

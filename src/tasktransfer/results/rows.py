@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from tasktransfer.errors import RecordError
 from tasktransfer.files import compute_sha256, replace_file
 from tasktransfer.files.regular import read_regular
-from tasktransfer.metrics import Coded
+from tasktransfer.metrics import CodedAnswers
 from tasktransfer.results.records import REMEDY, read_record
 from tasktransfer.results.schema import RowsFile
 from tasktransfer.results.state import ROWS
@@ -231,7 +231,7 @@ def select_task_rows(table: pa.Table, task: str) -> pa.Table:
     return table.filter(pc.equal(table["task"], task))
 
 
-def encode_answers(column: pa.ChunkedArray) -> Coded:
+def encode_answers(column: pa.ChunkedArray) -> CodedAnswers:
     """Encode a column of answers (``prediction`` or ``gold``) for the metrics."""
     import pyarrow.compute as pc  # noqa: PLC0415
 
@@ -240,7 +240,7 @@ def encode_answers(column: pa.ChunkedArray) -> Coded:
     starts = np.zeros(len(lists) + 1, np.int64)
     np.cumsum(pc.list_value_length(lists).to_numpy(zero_copy_only=False), out=starts[1:])
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return Coded(encoded.dictionary.to_pylist(), codes, starts)
+    return CodedAnswers(encoded.dictionary.to_pylist(), codes, starts)
 
 
 def _read_content(path: Path) -> bytes:

@@ -15,7 +15,7 @@ from tasktransfer.core.fidelity import Scoring, get_scoring
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replace_file
-from tasktransfer.metrics import Coded
+from tasktransfer.metrics import CodedAnswers
 from tasktransfer.metrics.word_codes import quotes_dialogues
 from tasktransfer.results.rows import (
     check_unchanged,
@@ -146,11 +146,11 @@ def _check_predictions(
     task = get_task(record["node"]["dataset"], name)
     fidelity = get_fidelity(record["node"]["identity"])
     test_set = test_sets.read_test_set(rows, task)
-    tally = metrics.tally(
+    tally = metrics.tally_instances(
         task, encode_answers(rows["prediction"]), test_set.golds, fidelity=fidelity
     )
-    values = metrics.compute_metrics(task, tally.sum(axis=0), fidelity=fidelity)
-    _check_result(file, name, result, {**values, "score": metrics.score(task, values)})
+    values = metrics.compute_metrics_from_sums(task, tally.sum(axis=0), fidelity=fidelity)
+    _check_result(file, name, result, {**values, "score": metrics.compute_task_score(task, values)})
     return test_set.digest
 
 
@@ -180,10 +180,10 @@ class Tallies:
         self.task = task
         self.fidelity = fidelity
         self.instances = instances
-        self.golds: Coded | None = None
+        self.golds: CodedAnswers | None = None
 
     def read(self, path: Path, expected: RowsFile) -> metrics.Sums:
-        """Return ``metrics.tally`` of a run's predictions, shape (instances, columns).
+        """Return ``metrics.tally_instances`` of a run's predictions, shape (instances, columns).
 
         Raises:
             RecordError: the file is not the one that was checked.
@@ -197,4 +197,4 @@ class Tallies:
         if self.golds is None:
             self.golds = encode_answers(rows["gold"])
         predicted = encode_answers(rows["prediction"])
-        return metrics.tally(self.task, predicted, self.golds, fidelity=self.fidelity)
+        return metrics.tally_instances(self.task, predicted, self.golds, fidelity=self.fidelity)

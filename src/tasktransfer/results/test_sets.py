@@ -15,7 +15,7 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasktransfer.metrics import Coded
+from tasktransfer.metrics import CodedAnswers
 from tasktransfer.metrics.word_codes import WordCodes, quotes_dialogues
 from tasktransfer.results.rows import encode_answers
 from tasktransfer.tasks.card import Task
@@ -30,7 +30,7 @@ class TestSet:
     __test__ = False  # tells pytest that this is not a test class
 
     digest: str
-    golds: Coded
+    golds: CodedAnswers
     ids: pa.ChunkedArray
     column: pa.ChunkedArray
 

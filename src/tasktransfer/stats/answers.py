@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasktransfer.metrics.answers import label_numbers
+from tasktransfer.metrics.answers import index_labels
 from tasktransfer.metrics.labels import compute_ratio
 from tasktransfer.results.rows import encode_answers
 from tasktransfer.stats.bootstrap import Trainings, compute_mean_confidences
@@ -107,8 +107,8 @@ class LabelScores:
 
 def read_label_answers(rows: pa.Table, task: Task, seed: int) -> LabelAnswers:
     """Return the answers in the rows of one task (``results.rows``)."""
-    predicted = label_numbers(task, encode_answers(rows["prediction"]))
-    gold = label_numbers(task, encode_answers(rows["gold"]))
+    predicted = index_labels(task, encode_answers(rows["prediction"]))
+    gold = index_labels(task, encode_answers(rows["gold"]))
     names = [
         f"instance {number}" if name is None else name
         for number, name in enumerate(rows["cluster"].to_pylist())

@@ -26,7 +26,7 @@ import pyarrow as pa
 from tasktransfer import metrics
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.files.progress import show_progress
-from tasktransfer.metrics.measures import MEASURES, Measure, Scale, spearman
+from tasktransfer.metrics.measures import MEASURES, Measure, Scale, compute_spearman
 from tasktransfer.results.rows import encode_answers
 from tasktransfer.stats.bootstrap import (
     Estimate,
@@ -124,10 +124,10 @@ def score_answers(rows: pa.Table, task: Task, fidelity: Scoring = "default") -> 
         task: the task.
         fidelity: scoring rules.
     """
-    tallies = metrics.tally(
+    tallies = metrics.tally_instances(
         task, encode_answers(rows["prediction"]), encode_answers(rows["gold"]), fidelity=fidelity
     )
-    finish = partial(metrics.score_of_sums, task, fidelity=fidelity)
+    finish = partial(metrics.compute_score_from_sums, task, fidelity=fidelity)
     return score_tallies(tallies, rows["cluster"].to_pylist(), finish, MEASURES["score"])
 
 
@@ -150,7 +150,7 @@ def score_rank_correlation(
     drawn = np.full(len(weights), np.nan)
     if units.count > 1:
         drawn = 100 * resample_spearman(predicted, gold, weights)
-    return Scored(100 * spearman(predicted, gold), drawn, units, MEASURES["spearman"].scale)
+    return Scored(100 * compute_spearman(predicted, gold), drawn, units, MEASURES["spearman"].scale)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ prompt is an instruction, k examples with their answers, and the instance::
     <answer>
 
 If a task has a few possible answers, each is a *choice*, and the prediction is the most likely
-choice. Other answers are generated. A choice is in the words of the prompt template;
-``list_choice_answers`` gives the card's label for each.
+choice. Other answers are generated. Choices are verbalized in the words of the prompt template, and
+``list_choice_answers`` returns the card's label for each.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from tasktransfer.tasks.ratings import compute_fraction, get_scale
 
 Role = Literal["user", "assistant"]
 
-WRITTEN = ("span", "reply", "open_labels")
+GENERATED_KINDS = ("span", "reply", "open_labels")
 """Kinds whose answers are generated instead of chosen."""
-GENERIC = (
+GENERIC_WORDINGS = (
     Wording("Read the dialogue and answer the question about it.", "{asked}"),
     Wording("Each question is about the dialogue before it.", "Question: {asked}", "The answer is"),
 )
 """Templates for cards without ``wordings``. ``{asked}`` is the card's prompt with its labels."""
-GENERIC_REPLY = (
+GENERIC_REPLY_WORDINGS = (
     Wording("Continue the dialogue with its next utterance.", answer="Next utterance:"),
     Wording("What is said next in the dialogue?", answer="Next:"),
 )
-MOST_STEPS = 100
-"""Approximate maximum number of choices for a rating, whole numbers of its scale."""
+MAX_RATING_CHOICES = 100
+"""Approximate maximum number of choices for a rating, which are whole numbers of its scale."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt: alternating turns of user and assistant. The first and the last are the user's."""
+    """A prompt as alternating turns of user and assistant. The first and last are the user's."""
 
     turns: tuple[str, ...]
 
@@ -56,7 +56,7 @@ class Prompt:
     def text(self) -> str:
         """The prompt as one text, to be continued with a space and the answer."""
         pairs = zip(self.turns[::2], self.turns[1::2], strict=False)
-        return "".join(f"{asked} {answer}\n\n" for asked, answer in pairs) + self.turns[-1]
+        return "".join(f"{question} {answer}\n\n" for question, answer in pairs) + self.turns[-1]
 
     @property
     def messages(self) -> list[dict[str, str]]:
@@ -66,8 +66,8 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One prompt about an instance.
+class InstancePrompt:
+    """One prompt for an instance: for a trait of a multi-output task, or for the whole instance.
 
     Args:
         prompt: the prompt.
@@ -82,17 +82,17 @@ class Asked:
 
 def get_wordings(task: Task) -> tuple[Wording, ...]:
     """Return the prompt templates of a task, at least two."""
-    return task.wordings or (GENERIC_REPLY if task.kind == "reply" else GENERIC)
+    return task.wordings or (GENERIC_REPLY_WORDINGS if task.kind == "reply" else GENERIC_WORDINGS)
 
 
 def compute_wording_digest(task: Task, wording: Wording) -> str:
-    """Return the digest of all that determines the prompts of a template for a task."""
+    """Return the digest of the parts of a card and a template that determine the prompts."""
     own = [task.prompt.template, task.prompt.label_words, task.labels, task.outputs]
     return compute_digest([asdict(wording), own])[:16]
 
 
 def list_hidden_fields(task: Task) -> tuple[str, ...]:
-    """Return the fields of an instance that an encoder reads and a template does not show.
+    """Return the fields of an instance that an encoder reads but a prompt template does not show.
 
     The options of a multiple-choice task are choices, so no template has to show them.
     """
@@ -109,19 +109,19 @@ def list_hidden_fields(task: Task) -> tuple[str, ...]:
 
 
 def has_choices(task: Task) -> bool:
-    """Return whether answers are chosen from a few instead of generated."""
-    return task.kind not in WRITTEN
+    """Return whether answers are chosen from a list instead of generated."""
+    return task.kind not in GENERATED_KINDS
 
 
-def build_questions(
+def build_prompts(
     task: Task,
     wording: Wording,
     instance: Instance,
     examples: Sequence[Instance] = (),
     *,
     listed: bool = False,
-) -> list[Asked]:
-    """Return the prompts about an instance: one per trait, or one for other tasks.
+) -> list[InstancePrompt]:
+    """Return the prompts for an instance: one per trait of a multi-output task, otherwise one.
 
     Args:
         task: card of the task.
@@ -133,7 +133,7 @@ def build_questions(
     Raises:
         DataError: an instance has no value for a field of the template.
     """
-    asked = []
+    prompts = []
     for output in range(len(task.outputs) or 1):
         turns: list[str] = []
         for example in examples:
@@ -144,8 +144,8 @@ def build_questions(
         turns.append(_make_turn(task, wording, instance, output, listed))
         turns[0] = f"{_make_instruction(task, wording, instance)}\n\n{turns[0]}"
         choices = list_choice_words(task, wording, instance)
-        asked.append(Asked(Prompt(tuple(turns)), output, choices))
-    return asked
+        prompts.append(InstancePrompt(Prompt(tuple(turns)), output, choices))
+    return prompts
 
 
 def _make_instruction(task: Task, wording: Wording, instance: Instance) -> str:
@@ -172,7 +172,7 @@ def _make_turn(task: Task, wording: Wording, instance: Instance, output: int, li
 
 
 def _fill_card_prompt(task: Task, instance: Instance, fields: dict[str, str]) -> str:
-    """Return the card's own prompt, and the labels or options if it does not name them."""
+    """Return the card's own prompt, followed by the labels or options unless it contains them."""
     template = task.prompt.template
     text = fill_template(task, instance, template, fields).strip(": ")
     if task.kind == "utterance_classification" and not instance.query:
@@ -201,7 +201,7 @@ def _get_label_words(task: Task, wording: Wording, label: str) -> str:
 def list_choice_words(task: Task, wording: Wording, instance: Instance) -> tuple[str, ...]:
     """Return the words of each choice, in the order of ``list_choice_answers``.
 
-    Empty if the answer is generated.
+    The result is empty if the answer is generated.
     """
     if not has_choices(task):
         return ()
@@ -211,12 +211,12 @@ def list_choice_words(task: Task, wording: Wording, instance: Instance) -> tuple
 
 
 def list_choice_answers(task: Task) -> tuple[str, ...]:
-    """Return the card's label for each choice. For ratings these are whole numbers of the scale."""
+    """Return the card's label for each choice; for ratings, whole numbers of the scale."""
     if task.kind != "rating":
         return task.labels
     low, high = get_scale(task)
     steps = range(round(low), round(high) + 1)
-    return tuple(map(str, steps[:: max(1, len(steps) // MOST_STEPS)]))
+    return tuple(map(str, steps[:: max(1, len(steps) // MAX_RATING_CHOICES)]))
 
 
 def format_answer(task: Task, wording: Wording, instance: Instance, output: int = 0) -> str:
@@ -233,26 +233,26 @@ def format_answer(task: Task, wording: Wording, instance: Instance, output: int 
     if task.kind == "multiple_choice":
         return instance.options[task.labels.index(instance.target[0])]
     if task.kind == "multi_label":
-        # Only one of the labels, since a model that chooses gives one as well.
+        # An example shows one label only, because a model that chooses predicts one as well.
         return _get_label_words(task, wording, next(x for x in task.labels if x in instance.target))
     return _get_label_words(task, wording, instance.target[output])
 
 
-def read_choice(task: Task, choices: Sequence[str], text: str) -> str | None:
-    """Return the card's label for a generated choice. None if the text is not a choice.
+def parse_choice(task: Task, choices: Sequence[str], text: str) -> str | None:
+    """Return the card's label for a generated choice, or None if the text is not a choice.
 
-    Case, white space, quotes and a full stop do not count. A text with a choice among other words
-    is not a choice.
+    Case, white space, quotes and a final full stop are ignored. A text that contains a choice among
+    other words is not a choice.
     """
-    written = _strip_marks(text)
+    generated = _strip_marks(text)
     for answer, words in zip(list_choice_answers(task), choices, strict=True):
-        if written == _strip_marks(words):
+        if generated == _strip_marks(words):
             return answer
     return None
 
 
-def read_written(task: Task, text: str, known: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the prediction of a generated text.
+def parse_generated_answer(task: Task, text: str, known: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the prediction that a generated text contains: the text, or the known labels in it.
 
     Args:
         task: card of the task.

@@ -50,15 +50,15 @@ MetricName = Literal[
     "closeness",
 ]
 
-WITHOUT_LABELS = ("span", "reply", "open_labels")
+KINDS_WITHOUT_LABELS = ("span", "reply", "open_labels")
 """Kinds whose cards list no labels."""
 
-OF_REPLIES = ("bleu", "bleu2", "bleu2_exchanged", "rouge_l", "meteor")
-"""Metrics of reply tasks. No other task has them."""
+REPLY_METRICS = ("bleu", "bleu2", "bleu2_exchanged", "rouge_l", "meteor")
+"""Metrics of reply tasks. Other tasks cannot use them."""
 
 SPLITS = ("train", "dev", "test")
 
-CHANGES_NO_NUMBER = (
+FIELDS_OUTSIDE_DIGEST = (
     *("name", "short", "dataset", "description", "citation", "licence", "recipes"),
     "wordings",
 )
@@ -78,7 +78,7 @@ class MetricSpec:
     Args:
         name: name of the metric.
         average: micro, macro or weighted. None if the metric has no average over classes.
-        label_indices: classes that count; an emotion task may leave out neutral. None for all.
+        label_indices: classes that count, for example all emotions except neutral. None for all.
         unanswerable_phrases: answers of unanswerable questions (spans).
         ignore_unanswerable: whether unanswerable questions do not count (spans).
     """
@@ -236,11 +236,11 @@ class Task:
 def compute_card_digest(task: Task) -> str:
     """Return the digest of the parts of a card that affect results: kind, labels, texts, metrics.
 
-    Fields at their defaults are left out, so that a new field does not change old digests. Versions
-    of metrics are left out until they are raised.
+    Fields that have their defaults are left out, so that a new field does not change old digests.
+    The version of a metric is left out until it is raised.
     """
     content = _collect_changed_fields(task)
-    numbers = {key: value for key, value in content.items() if key not in CHANGES_NO_NUMBER}
+    numbers = {key: value for key, value in content.items() if key not in FIELDS_OUTSIDE_DIGEST}
     measures = select_later_versions("measure", ("score", *(spec.key for spec in task.metrics)))
     if measures:
         numbers["versions"] = measures
@@ -248,17 +248,17 @@ def compute_card_digest(task: Task) -> str:
 
 
 def _collect_changed_fields(value: Any) -> Any:
-    """Return a card, or a part of it, as JSON values without fields at their defaults."""
+    """Return a card, or a part of it, as JSON values without the fields that are defaults."""
     if isinstance(value, tuple):
         return [_collect_changed_fields(item) for item in value]
     if not is_dataclass(value):
         return value
     plain: dict[str, Any] = {}
-    for each in fields(value):
-        default = each.default if each.default_factory is MISSING else each.default_factory()
-        held = getattr(value, each.name)
-        if held != default:
-            plain[each.name] = _collect_changed_fields(held)
+    for item in fields(value):
+        default = item.default if item.default_factory is MISSING else item.default_factory()
+        content = getattr(value, item.name)
+        if content != default:
+            plain[item.name] = _collect_changed_fields(content)
     return plain
 
 

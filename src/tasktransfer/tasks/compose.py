@@ -22,7 +22,7 @@ _FIELD = re.compile(r"\{(\w+)\}")
 def build_encoder_text(task: Task, instance: Instance) -> tuple[str, str]:
     """Return the two segments that an encoder reads: (query, context).
 
-    The query is "" if the encoder reads the context alone.
+    The query is empty if the encoder reads the context alone.
 
     Raises:
         ValueError: the task is multiple choice, which has one query per option; use
@@ -50,7 +50,9 @@ def build_option_texts(task: Task, instance: Instance) -> list[str]:
     ]
 
 
-def prompt_parts(task: Task, instance: Instance, output: int | None = None) -> tuple[str, str, str]:
+def build_prompt_parts(
+    task: Task, instance: Instance, output: int | None = None
+) -> tuple[str, str, str]:
     """Return the input of a text-to-text model in three parts, to be concatenated.
 
     The parts are ("context: ", the context, " " + the filled prompt), so that truncation cuts only
@@ -67,7 +69,7 @@ def prompt_parts(task: Task, instance: Instance, output: int | None = None) -> t
     """
     if task.kind == "reply":
         return "", instance.context, ""
-    fields = {**instance.query, "labels": " or ".join(label_words(task))}
+    fields = {**instance.query, "labels": " or ".join(list_verbalizers(task))}
     if task.kind == "multiple_choice":
         _check_options(task, instance)
         fields["options"] = " ".join(f"option {i}: {o}" for i, o in enumerate(instance.options))
@@ -100,7 +102,7 @@ def build_answer_text(task: Task, instance: Instance, output: int | None = None)
 
 
 def parse_answer(task: Task, text: str) -> tuple[str, ...]:
-    """Return the prediction of a generated text, in the form that ``metrics.evaluate`` takes.
+    """Return the prediction that a generated text contains, in the form of ``Instance.target``.
 
     The text is compared with the verbalizers, ignoring case and white space. For answers with one
     label (classification, multiple choice, one trait of multi-output) the prediction is the label.
@@ -110,25 +112,25 @@ def parse_answer(task: Task, text: str) -> tuple[str, ...]:
     """
     if task.kind in ("span", "reply"):
         return (text.strip(),)
-    label_of = {
+    labels_by_words = {
         normalise_text(word): name
-        for word, name in zip(label_words(task), task.labels, strict=True)
+        for word, name in zip(list_verbalizers(task), task.labels, strict=True)
     }
     if task.kind != "multi_label":
-        return (label_of.get(normalise_text(text), text),)
+        return (labels_by_words.get(normalise_text(text), text),)
     # The outer spaces also split off a joiner at the start or the end.
     parts = f" {normalise_text(text)} ".split(task.prompt.joiner.casefold())
-    named = {label_of.get(normalise_text(part)) for part in parts}
-    return tuple(label for label in task.labels if label in named)
+    predicted = {labels_by_words.get(normalise_text(part)) for part in parts}
+    return tuple(label for label in task.labels if label in predicted)
 
 
-def label_words(task: Task) -> tuple[str, ...]:
+def list_verbalizers(task: Task) -> tuple[str, ...]:
     """Return the verbalizer of each label, in the order of ``task.labels``."""
     return tuple(task.prompt.label_words.get(label, label) for label in task.labels)
 
 
 def normalise_text(text: str) -> str:
-    """Return a text in a form that ignores case and white space."""
+    """Return a text in case-folded form, with single spaces between its words."""
     return " ".join(text.split()).casefold()
 
 
@@ -140,20 +142,21 @@ def list_fields(template: str) -> list[str]:
 def fill_template(task: Task, instance: Instance, template: str, fields: dict[str, str]) -> str:
     """Return a template with its fields filled in.
 
-    It is filled in one pass, so that braces in the text of a field do not change.
+    It is filled in one pass, so that braces in a field's text are not taken for fields.
     """
 
-    def value(match: re.Match[str]) -> str:
+    def get_field(match: re.Match[str]) -> str:
         name = match[1]
         if name not in fields:
             raise DataError(
                 f"instance {instance.id!r} of {task.name}: The template {template!r} needs "
-                f"the field {name!r}, but the instance has {sorted(fields) or 'no fields'}. "
+                f"the field {name!r}, but the instance has "
+                f"{'only ' + ', '.join(sorted(fields)) if fields else 'no fields'}. "
                 "Read the release again, or fix the card's template."
             )
         return fields[name]
 
-    return _FIELD.sub(value, template)
+    return _FIELD.sub(get_field, template)
 
 
 def _check_options(task: Task, instance: Instance) -> None:
@@ -179,7 +182,7 @@ def _check_output(task: Task, output: int | None) -> int | None:
         return None
     if output is None or not 0 <= output < len(task.outputs):
         raise ValueError(
-            f"{task.name}: The task has one prompt per trait, so output must be an index "
-            f"below {len(task.outputs)}, but got {output}."
+            f"{task.name}: The output {output} is not the index of a trait. Give an index below "
+            f"{len(task.outputs)}, because the task has one prompt per trait."
         )
     return output

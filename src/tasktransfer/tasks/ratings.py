@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from tasktransfer.tasks.card import Task
 
-STEPS = 1_000_000
-"""Number of steps of a scale: encoded data stores a rating's fraction as a number of steps."""
+SCALE_STEPS = 1_000_000
+"""Number of steps of a scale. Encoded data stores a rating as its step."""
 
 
 def get_scale(card: Task) -> tuple[float, float]:
@@ -21,28 +21,33 @@ def get_scale(card: Task) -> tuple[float, float]:
 
 
 def compute_fraction(card: Task, rating: str) -> float:
-    """Return a rating as a fraction of its scale, 0 to 1; NaN if it is not a number on it."""
+    """Return a rating as a fraction of its scale, 0 to 1, or NaN if it is not on the scale."""
     low, high = get_scale(card)
     try:
-        share = (float(rating) - low) / (high - low)
+        fraction = (float(rating) - low) / (high - low)
     except ValueError:
         return math.nan
-    return share if 0 <= share <= 1 else math.nan
+    return fraction if 0 <= fraction <= 1 else math.nan
 
 
-def format_ratings(card: Task, shares: Sequence[float]) -> list[tuple[str]]:
-    """Return the ratings of fractions, as texts.
+def format_ratings(card: Task, fractions: Sequence[float]) -> list[tuple[str]]:
+    """Return fractions of a card's scale as ratings, each a tuple of one text.
 
-    They have twelve digits, since rounded ratings would be ties for rank correlations.
+    The ratings have twelve digits, because rounded ratings would be ties in rank correlations.
     """
     low, high = get_scale(card)
-    return [(f"{low + share * (high - low):.12g}",) for share in shares]
+    return [(f"{low + fraction * (high - low):.12g}",) for fraction in fractions]
 
 
-def scale_problem(card: Task) -> str | None:
-    """Return the problem of the scale of a card of ratings. None if it is valid."""
+def find_scale_problem(card: Task) -> str | None:
+    """Return the problem of a rating card's scale, or None if the scale is valid."""
     try:
         low, high = get_scale(card)
     except ValueError:
-        return f"labels: {card.labels!r}; a rating's are the two ends of its scale, as numbers"
-    return None if low < high else f"labels: {low:g} to {high:g}; the lower end comes first"
+        return (
+            f"labels: {card.labels!r} are not the two ends of a scale. Give the lower and the "
+            "higher end as numbers."
+        )
+    if low < high:
+        return None
+    return f"labels: The scale from {low:g} to {high:g} does not rise. Give the lower end first."

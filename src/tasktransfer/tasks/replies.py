@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from tasktransfer.tasks.card import Instance
 
-PREFIX, LABEL = "prefix", "emotion"
-"""Fields of an instance: words in front of its reply, and its label."""
+PREFIX_FIELD, LABEL_FIELD = "prefix", "emotion"
+"""Query fields of an instance: the words in front of its reply, and its emotion label."""
 
 
-def get_gold(instance: Instance) -> tuple[str, ...]:
-    """Return the gold reply without the words in front of it, and its label."""
-    label = instance.query.get(LABEL)
+def get_gold_answers(instance: Instance) -> tuple[str, ...]:
+    """Return the gold reply without its prefix, followed by its label if it has one."""
+    label = instance.query.get(LABEL_FIELD)
     return (strip_prefix(instance), *([label] if label else []))
 
 
 def strip_prefix(instance: Instance) -> str:
-    """Return the reply without the words in front of it."""
-    return instance.target[0].removeprefix(instance.query.get(PREFIX, "")).lstrip()
+    """Return the gold reply without the prefix words in front of it."""
+    return instance.target[0].removeprefix(instance.query.get(PREFIX_FIELD, "")).lstrip()

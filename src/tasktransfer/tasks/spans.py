@@ -10,8 +10,8 @@ from tasktransfer.tasks.card import Instance, Task
 def find_answer_spans(task: Task, instance: Instance) -> list[tuple[int, int]]:
     """Return (start, end) of each gold answer in the context, in characters.
 
-    These are the release's positions, or all mentions if the card says so (``every_mention``). An
-    unanswerable instance has none.
+    These are the release's positions, or all mentions if the card has ``every_mention``. The list
+    of an unanswerable instance is empty.
     """
     if task.every_mention:
         return [
@@ -27,6 +27,6 @@ def find_answer_spans(task: Task, instance: Instance) -> list[tuple[int, int]]:
 
 
 def find_mentions(name: str, context: str) -> list[int]:
-    """Return the offsets of a name in a context, as whole words and ignoring case, in order."""
+    """Return the character offsets of a name in a context, as whole words and ignoring case."""
     pattern = rf"(?<!\w){re.escape(name)}(?!\w)"
     return [match.start() for match in re.finditer(pattern, context, re.IGNORECASE)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance, Task, ToolkitForms
-from tasktransfer.tasks.compose import build_answer_text, fill_template, prompt_parts
+from tasktransfer.tasks.compose import build_answer_text, build_prompt_parts, fill_template
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,10 @@ def build_encoder_texts(
 
 
 def _locate_answers(forms: ToolkitForms, instance: Instance) -> list[tuple[int, int]]:
-    """Return (offset, length) of the gold answers in the toolkit.
+    """Return (offset, length) of each gold answer in the text that the toolkit's encoder reads.
 
-    They are in a list at the start of the text, or after the question at its start.
+    The answers are in a query field at the start of the text (``forms.answer_in``), or in the
+    context, which follows the question.
     """
     if forms.answer_in:
         return [(instance.query[forms.answer_in].find(text), len(text)) for text in instance.target]
@@ -69,9 +70,14 @@ def _locate_answers(forms: ToolkitForms, instance: Instance) -> list[tuple[int, 
     ]
 
 
-def prompt_text(forms: ToolkitForms, task: Task, instance: Instance, output: int | None) -> str:
-    """Return the input of a text-to-text model; ``output`` as in ``compose.prompt_parts``."""
-    head, context, prompt = prompt_parts(task, instance, output)
+def build_prompt_text(
+    forms: ToolkitForms, task: Task, instance: Instance, output: int | None
+) -> str:
+    """Return the input of a text-to-text model as one text.
+
+    ``output`` is the index of the trait of a multi-output task, and None for other kinds.
+    """
+    head, context, prompt = build_prompt_parts(task, instance, output)
     if forms.most_words is not None and len(context.split()) > forms.most_words:
         context = _drop_turns(forms.most_words, task, instance)
     return head + context + prompt + forms.after_prompt
@@ -90,10 +96,10 @@ def _split_turns(instance: Instance) -> list[str]:
 
 
 def _drop_turns(most: int, task: Task, instance: Instance) -> str:
-    """Return the context without its oldest turns.
+    """Return the context without as many turns as exceed ``most`` words.
 
-    If the gold answer is searched in the context, the last turn is removed while the turn with the
-    answer is in the first half, and the first turn otherwise.
+    The oldest turns are removed. If the gold answer is in the context, the last turn is removed
+    instead while the turn with the answer is in the first half.
     """
     turns = _split_turns(instance)
     answer = None
@@ -112,7 +118,8 @@ def _drop_turns(most: int, task: Task, instance: Instance) -> str:
 def build_answer_texts(task: Task, instance: Instance, output: int | None) -> list[str]:
     """Return the texts of the gold answers.
 
-    These are 0 or 1 for personality, the relations in the release's order, or all gold spans.
+    For a span task these are all gold spans, for multi-output the answer to the trait, and for
+    multi-label one text with the labels in the release's order.
     """
     if task.kind == "span":
         return list(instance.target)
@@ -124,12 +131,12 @@ def build_answer_texts(task: Task, instance: Instance, output: int | None) -> li
     return [build_answer_text(task, instance, output)]
 
 
-def parse_as_toolkit(task: Task, text: str) -> tuple[str, ...]:
-    """Return the prediction of a generated text, as in the toolkit.
+def parse_toolkit_answer(task: Task, text: str) -> tuple[str, ...]:
+    """Return the prediction that the toolkit reads from a generated text.
 
-    A label counts if the text is exactly its verbalizer. A relation counts if its words are
-    anywhere in the text; without any, a fixed relation is predicted. Any other text is returned
-    unchanged and counts as wrong.
+    A label is predicted if the text is exactly its verbalizer. A relation is predicted if its words
+    are anywhere in the text; if there are none, a fixed relation is predicted. Any other text is
+    returned unchanged and counts as wrong.
     """
     words = task.prompt.label_words
     if task.kind == "multi_label":

@@ -6,10 +6,10 @@ import re
 from functools import lru_cache
 
 _WORD = re.compile(r"\w+|[^\w\s]+")
-_REMEMBERED = 1 << 15
+_CACHE_SIZE = 1 << 15
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHE_SIZE)
 def split_words(text: str) -> tuple[str, ...]:
     """Return the words and runs of punctuation of a text, in lower case."""
     return tuple(_WORD.findall(text.lower()))

@@ -81,5 +81,5 @@ def evaluate_split(
     predictions = setup.eval_budget.run_within_memory(
         lambda tokens: predict_instances(model, split, tokens, setup, progress), undo=lambda: None
     )
-    values = metrics.evaluate(task, predictions, split.targets, fidelity=fidelity)
-    return Evaluation(predictions, values, metrics.score(task, values))
+    values = metrics.evaluate_predictions(task, predictions, split.targets, fidelity=fidelity)
+    return Evaluation(predictions, values, metrics.compute_task_score(task, values))

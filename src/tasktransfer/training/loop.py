@@ -223,7 +223,7 @@ def _record_scores(
             best.is_settled(number - 1),
         )
         best.scores.append(score)
-        if not settled and measure.better(score, than=best.score):
+        if not settled and measure.is_better(score, than=best.score):
             weights = weights or copy_trained_state(model.module)
             best.round, best.score, best.weights = number, score, weights
 

@@ -22,7 +22,7 @@ from tasktransfer.files import Maker, replace_folder
 from tasktransfer.models.family import pad_to_tensors
 from tasktransfer.models.recipe import TINY_RECIPE_VERSION
 from tasktransfer.tasks.card import Instance, Task
-from tasktransfer.tasks.compose import build_answer_text, prompt_parts
+from tasktransfer.tasks.compose import build_answer_text, build_prompt_parts
 
 HIDDEN = 64
 LAYERS = 2
@@ -108,7 +108,7 @@ def _collect_vocabulary_texts(instances: Sequence[Path]) -> Texts:
     for row, task in _iterate_rows(instances):
         outputs: list[int | None] = list(range(len(task.outputs))) or [None]
         for output in outputs:
-            texts.add("".join(prompt_parts(task, row, output)))
+            texts.add("".join(build_prompt_parts(task, row, output)))
             texts.add(" " + build_answer_text(task, row, output))
     return sorted(texts)
 

@@ -1,6 +1,6 @@
 """Cards of the ten tasks on DailyDialog: two anonymous speakers, everyday talk (FETA, Table 1).
 
-Labels and metric settings are those of the release's metadata; a fidelity test compares them.
+Labels and metric settings are those of the release's metadata, which a fidelity test checks.
 Prompts are from FETA, Tables 4 and 5. Queries with two fields use " ; " instead of the toolkit's
 separator token, because a card does not depend on a tokenizer.
 """
@@ -40,7 +40,7 @@ EMOTION_RECOGNITION = Task(
     dataset=_DATASET,
     kind="utterance_classification",
     labels=("anger", "disgust", "fear", "happiness", "neutral", "sadness", "surprise"),
-    # Neutral (index 4) is most of the data, so micro-F1 ignores it; -1 is a generated answer that
+    # Neutral (index 4) is most of the data, so micro-F1 ignores it. -1 is a generated answer that
     # is not a label.
     metrics=(MetricSpec("f1", "micro", label_indices=(-1, 0, 1, 2, 3, 5, 6)), _MACRO_F1),
     paper_metrics=("micro_f1", "macro_f1"),
@@ -130,7 +130,7 @@ CAUSAL_EMOTION_ENTAILMENT = Task(
     kind="dialogue_classification",
     labels=("not entailed", "entailed"),
     metrics=(_MICRO_F1, _MACRO_F1),
-    # The paper reports accuracy; the release lists micro-F1 over both labels, which is equal.
+    # The paper reports accuracy. The release lists micro-F1 over both labels, which is equal.
     paper_metrics=("micro_f1", "macro_f1"),
     query="{hypothesis}",
     prompt=Prompt("causal emotion entailment: {hypothesis}", max_answer_tokens=10),

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from tasktransfer.datasets.feta.annotations import (
     add_instance_name,
-    check_span,
+    build_instance,
+    build_span_instance,
+    check_span_offset,
     get_choice,
     get_label,
     get_query_texts,
-    make_instance,
-    make_span_instance,
     read_items,
 )
 from tasktransfer.datasets.feta.dialogues import AnnotatedDialogue, join_turns
@@ -30,11 +30,11 @@ BEST_RESPONSE = "Which option is the best response?"
 
 
 def read_dialogue_labels(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Yield the instance with the label of a whole dialogue (topic)."""
+    """Yield one instance, with the label of the whole dialogue (topic)."""
     item = get_table(dialogue.raw, task.name, dialogue.location)
     location = add_instance_name(item, dialogue.location.at(task.name))
     target = (get_label(item, "label", task, location),)
-    yield make_instance(dialogue, task, location, dialogue.context, target=target)
+    yield build_instance(dialogue, task, location, dialogue.context, target=target)
 
 
 def read_causal_entailments(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
@@ -49,7 +49,7 @@ def read_causal_entailments(dialogue: AnnotatedDialogue, task: Task) -> Iterator
         query = {"hypothesis": f"{cause} causes {emotion} in {affected}"}
         target = (get_label(item, "labels", task, location),)
         context = get_name(item, "history", location)
-        yield make_instance(dialogue, task, location, context, target=target, query=query)
+        yield build_instance(dialogue, task, location, context, target=target, query=query)
 
 
 def read_triple_entailments(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
@@ -58,7 +58,7 @@ def read_triple_entailments(dialogue: AnnotatedDialogue, task: Task) -> Iterator
         words = [get_text(item, key, location) for key in ("head", "relation", "tail")]
         query = {"hypothesis": " ".join(words)}
         target = (get_label(item, "label", task, location),)
-        yield make_instance(dialogue, task, location, dialogue.context, target=target, query=query)
+        yield build_instance(dialogue, task, location, dialogue.context, target=target, query=query)
 
 
 def read_relation_labels(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
@@ -66,11 +66,11 @@ def read_relation_labels(dialogue: AnnotatedDialogue, task: Task) -> Iterator[In
     for item, location in read_items(dialogue.raw, task.name, dialogue.location):
         target = (get_label(item, "relation", task, location),)
         query = get_query_texts(item, ("head", "tail"), location)
-        yield make_instance(dialogue, task, location, dialogue.context, target=target, query=query)
+        yield build_instance(dialogue, task, location, dialogue.context, target=target, query=query)
 
 
-def read_spans_in_own_context(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Yield questions whose answers are spans of their own context (RECCON, CIDER)."""
+def read_context_spans(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
+    """Yield questions with answers that are spans of the question's context (RECCON, CIDER)."""
     for group, outer in iterate_objects(dialogue.raw, task.name, dialogue.location):
         context = get_name(group, "context", outer)
         for item, location in read_items(group, "qas", outer):
@@ -79,28 +79,28 @@ def read_spans_in_own_context(dialogue: AnnotatedDialogue, task: Task) -> Iterat
                 for answer, spot in iterate_objects(item, "answers", location)
             ]
             query = get_query_texts(item, ("question",), location)
-            yield make_span_instance(
+            yield build_span_instance(
                 dialogue, task, location, context, answers=answers, query=query
             )
 
 
 def _read_span(answer: Table, location: Location, context: str, start: int) -> tuple[str, int]:
-    """Return an answer with its offset, -1 for a question that the context does not answer."""
+    """Return an answer and its offset, which is -1 if the context does not contain the answer."""
     text = get_name(answer, "text", location)
     if start != -1:
-        check_span(text, start, context, "the context", location.at("answer_start"))
+        check_span_offset(text, start, context, "the context", location.at("answer_start"))
     return text, start
 
 
-def read_own_context_choices(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Yield multiple-choice questions on their own context (CIDER)."""
+def read_context_choices(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
+    """Yield multiple-choice questions about the context of their group (CIDER)."""
     outer = dialogue.location.at(task.name)
     group = get_table(dialogue.raw, task.name, dialogue.location)
     context = get_name(group, "context", outer)
     for item, location in read_items(group, "mcqs", outer):
         options, target = get_choice(item, task, location)
         query = get_query_texts(item, ("question",), location)
-        yield make_instance(
+        yield build_instance(
             dialogue, task, location, context, target=target, query=query, options=options
         )
 
@@ -112,7 +112,7 @@ def read_response_choices(dialogue: AnnotatedDialogue, task: Task) -> Iterator[I
         for item, location in read_items(group, "samples", outer):
             options, target = get_choice(item, task, location)
             query = {"question": BEST_RESPONSE}
-            yield make_instance(
+            yield build_instance(
                 dialogue,
                 task,
                 location,

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from tasktransfer.datasets.dailydialog import tiny_words as words
 from tasktransfer.datasets.feta.tiny_world.casting import Role
-from tasktransfer.datasets.feta.tiny_world.draws import pick, shuffle_values
+from tasktransfer.datasets.feta.tiny_world.draws import sample_value, shuffle_values
 from tasktransfer.datasets.feta.tiny_world.metadata import Json
 from tasktransfer.datasets.feta.tiny_world.text import find_span, format_line, join_lines
 
@@ -20,7 +20,7 @@ Fact: TypeAlias = tuple[str, str, str]
 
 
 def add_turn(dialogue: Json, utterance: str) -> Json:
-    """Append a turn by the next of the two speakers and return it."""
+    """Append a turn by the next of the two speakers to a dialogue, and return the turn."""
     number = len(dialogue["dialogue"]) + 1
     turn: Json = {
         "turn_id": str(number),
@@ -31,11 +31,11 @@ def add_turn(dialogue: Json, utterance: str) -> Json:
     return turn
 
 
-def _plan(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) -> None:
-    """Add three turns with an act word; their dialogue act is the class of the word."""
-    assert act is not None, "the casting deals an act word to every plan"
+def _add_plan(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) -> None:
+    """Add three turns with an act word, whose class is their dialogue act."""
+    assert act is not None, "each plan gets an act word"
     label, word = act
-    said_before = [turn["turn_id"] for turn in dialogue["dialogue"]]
+    earlier_turns = [turn["turn_id"] for turn in dialogue["dialogue"]]
     for frame in shuffle_values(rng, words.ACT_FRAMES)[:3]:
         turn = add_turn(dialogue, frame.format(word=word))
         turn["dialogue_act_classification"] = {
@@ -43,7 +43,7 @@ def _plan(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) 
             "instance_id": f"{role.dialogue_id}_t{turn['turn_id']}",
         }
     dialogue["dialogue_metadata"]["dialogue_act_classification"] = None
-    _add_responses(dialogue, role, said_before, rng)
+    _add_responses(dialogue, role, earlier_turns, rng)
 
 
 def _add_responses(dialogue: Json, role: Role, context_turns: list[str], rng: Random) -> None:
@@ -53,9 +53,12 @@ def _add_responses(dialogue: Json, role: Role, context_turns: list[str], rng: Ra
     """
     samples = []
     for number, courtesy in enumerate(shuffle_values(rng, words.COURTESY_WORDS)[:3]):
-        right = pick(rng, words.FITTING_FRAMES).format(word=courtesy)
+        right = sample_value(rng, words.FITTING_FRAMES).format(word=courtesy)
         first, second = shuffle_values(rng, words.UNFITTING_FRAMES)[:2]
-        wrong = [first.format(thing=pick(rng, words.THINGS)), second.format(thing=role.word)]
+        wrong = [
+            first.format(thing=sample_value(rng, words.THINGS)),
+            second.format(thing=role.word),
+        ]
         options = shuffle_values(rng, [right, *wrong])
         samples.append(
             {
@@ -71,19 +74,24 @@ def _add_responses(dialogue: Json, role: Role, context_turns: list[str], rng: Ra
 
 
 def _add_mishap(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) -> None:
-    """Add two turns that report an event and a reaction; a trouble verb makes the event a cause.
+    """Add two turns that report an event, and a reaction to it.
 
-    The questions are about the two reports and the last mood turn, which is never a cause. The
-    reaction's emotion is independent of the mood, whose mapping these tasks do not reveal.
+    The event causes the reaction if the reports contain a trouble verb. The questions are about the
+    two reports and the last mood turn, which is never a cause. The reaction's emotion is
+    independent of the mood, whose mapping these tasks do not reveal.
     """
-    emotion = pick(rng, words.REACTION_EMOTIONS)
+    emotion = sample_value(rng, words.REACTION_EMOTIONS)
     troubled = rng.random() < 0.6
     verbs = shuffle_values(rng, words.TROUBLE_VERBS if troubled else words.CALM_VERBS)
-    thing = pick(rng, words.OBJECTS)
+    thing = sample_value(rng, words.OBJECTS)
     mood_turn = dialogue["dialogue"][-1]
-    report = add_turn(dialogue, pick(rng, words.EVENT_FRAMES).format(verb=verbs[0], object=thing))
-    echo = add_turn(dialogue, pick(rng, words.EVENT_REPLIES).format(verb=verbs[1], object=thing))
-    target = add_turn(dialogue, pick(rng, words.REACTIONS))
+    report = add_turn(
+        dialogue, sample_value(rng, words.EVENT_FRAMES).format(verb=verbs[0], object=thing)
+    )
+    echo = add_turn(
+        dialogue, sample_value(rng, words.EVENT_REPLIES).format(verb=verbs[1], object=thing)
+    )
+    target = add_turn(dialogue, sample_value(rng, words.REACTIONS))
     evidence = [
         (report, troubled),
         (echo, troubled),
@@ -145,10 +153,10 @@ def _build_cause_question(
 
 
 def _add_lore(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) -> None:
-    """Add two turns with one fact each; the relation of a fact is the class of its last word."""
+    """Add two turns with one fact each. The class of a fact's last word is its relation."""
     heads, relations = shuffle_values(rng, words.HEADS), shuffle_values(rng, words.RELATIONS)
     facts = [
-        (head, relation, pick(rng, words.TAILS[relation]))
+        (head, relation, sample_value(rng, words.TAILS[relation]))
         for head, relation in zip(heads[:2], relations[:2], strict=True)
     ]
     for head, relation, tail in facts:
@@ -178,14 +186,14 @@ def _add_lore(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Rand
         dialogue[task] = items
 
 
-def _build_inferences(dialogue_id: str, facts: list[Fact], unsaid: list[str]) -> list[Json]:
-    """Return both facts, one with the other's head as tail, and one with an unstated relation."""
+def _build_inferences(dialogue_id: str, facts: list[Fact], unstated: list[str]) -> list[Json]:
+    """Return four triples: both facts, one with a wrong tail, and one with a wrong relation."""
     (head, relation, tail), (other_head, other_relation, other_tail) = facts
     triples = [
         (head, relation, tail, "entailment"),
         (head, relation, other_head, "contradiction"),
         (other_head, other_relation, other_tail, "entailment"),
-        (other_head, unsaid[0], other_tail, "contradiction"),
+        (other_head, unstated[0], other_tail, "contradiction"),
     ]
     return [
         {
@@ -211,16 +219,16 @@ def _build_span_questions(dialogue_id: str, context: str, facts: list[Fact]) -> 
 
 
 def _build_choice_questions(role: Role, facts: list[Fact], rng: Random) -> list[Json]:
-    """Return three questions on the two facts, with words of the dialogue as options."""
+    """Return three questions about the two facts, with words of the dialogue as options."""
     (head, _, tail), (other_head, _, other_tail) = facts
     result = []
-    for number, (asked, relation, right) in enumerate((*facts, facts[0])):
+    for number, (question_head, relation, right) in enumerate((*facts, facts[0])):
         options = shuffle_values(
-            rng, [tail, other_tail, other_head if asked == head else head, role.word]
+            rng, [tail, other_tail, other_head if question_head == head else head, role.word]
         )
         result.append(
             {
-                "question": words.QUESTIONS[relation].format(head=asked),
+                "question": words.QUESTIONS[relation].format(head=question_head),
                 "options": options,
                 "label": str(options.index(right)),
                 "instance_id": f"{role.dialogue_id}_mcq{number}",
@@ -244,7 +252,7 @@ def _build_relations(role: Role, facts: list[Fact]) -> list[Json]:
 
 
 SCENES: dict[str, Callable[[Json, Role, tuple[str, str] | None, Random], None]] = {
-    "plan": _plan,
+    "plan": _add_plan,
     "mishap": _add_mishap,
     "lore": _add_lore,
 }

@@ -1,7 +1,7 @@
 """Words and sentence frames of the DailyDialog-like dataset, as data.
 
-Words of different classes of a list occur in the same frames, so that language modelling cannot
-distinguish the classes; only labels do. No word is in two lists, which a test checks.
+Words of different classes of a list occur in the same frames, so that only labels, not language
+modelling, distinguish the classes. A test checks that the lists share no word.
 """
 
 from __future__ import annotations

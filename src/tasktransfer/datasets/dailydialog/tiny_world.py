@@ -11,10 +11,15 @@ from tasktransfer.datasets.dailydialog import cards
 from tasktransfer.datasets.dailydialog import tiny_words as words
 from tasktransfer.datasets.dailydialog.tiny_scenes import SCENES, add_turn
 from tasktransfer.datasets.dataset import Claim, TinyPart, TinySize
-from tasktransfer.datasets.feta.tiny_world.casting import SPLIT_SHARES, Role, cast
-from tasktransfer.datasets.feta.tiny_world.draws import draw_forever, pick, shuffle_values, stream
+from tasktransfer.datasets.feta.tiny_world.casting import SPLIT_SHARES, Role, assign_roles
+from tasktransfer.datasets.feta.tiny_world.draws import (
+    create_generator,
+    cycle_shuffled,
+    sample_value,
+    shuffle_values,
+)
 from tasktransfer.datasets.feta.tiny_world.metadata import Json, build_task_metadata
-from tasktransfer.datasets.feta.tiny_world.writer import release_writer
+from tasktransfer.datasets.feta.tiny_world.writer import build_release_writer
 from tasktransfer.tasks.card import Task
 
 _TASKS: tuple[tuple[Task, TinySize], ...] = (
@@ -31,24 +36,26 @@ _TASKS: tuple[tuple[Task, TinySize], ...] = (
 )
 
 
-def list_daily_ids(dialogues: int) -> list[str]:
+def list_dialogue_ids(dialogues: int) -> list[str]:
     """Return the dialogue ids in the order of the release's file."""
     return [f"dialogue-{number}" for number in range(1, dialogues + 1)]
 
 
-def generate_daily_dialogues(seed: int, dialogues: int) -> list[tuple[Role, Json]]:
-    """Generate every dialogue of the dataset with its role, in file order."""
-    roles = cast(seed, "daily", list_daily_ids(dialogues), words.MOOD_WORDS, tuple(SCENES))
+def generate_dialogues(seed: int, dialogues: int) -> list[tuple[Role, Json]]:
+    """Return the generated dialogues with their roles, in the order of the file."""
+    roles = assign_roles(
+        seed, "daily", list_dialogue_ids(dialogues), words.MOOD_WORDS, tuple(SCENES)
+    )
     act_words = [
         (act, word) for act, words_of_act in words.ACT_WORDS.items() for word in words_of_act
     ]
     acts = {
-        portion: draw_forever(stream(seed, "daily", portion, "acts"), act_words)
+        portion: cycle_shuffled(create_generator(seed, "daily", portion, "acts"), act_words)
         for portion in sorted({role.portion for role in roles})
     }
     result = []
     for role in roles:
-        rng = stream(seed, "daily", role.dialogue_id)
+        rng = create_generator(seed, "daily", role.dialogue_id)
         act = next(acts[role.portion]) if role.scene == "plan" else None
         result.append((role, _build_dialogue(role, act, rng)))
     return result
@@ -60,24 +67,24 @@ def _build_dialogue(role: Role, act: tuple[str, str] | None, rng: Random) -> Jso
         "dialogue_metadata": {"original_data_partition": role.split},
         "dialogue": [],
     }
-    _open(dialogue, role, rng)
+    _add_opening(dialogue, role, rng)
     SCENES[role.scene](dialogue, role, act, rng)
     _label_mood(dialogue, role)
     return dialogue
 
 
-def _open(dialogue: Json, role: Role, rng: Random) -> None:
+def _add_opening(dialogue: Json, role: Role, rng: Random) -> None:
     if role.opens_neutral:
-        add_turn(dialogue, pick(rng, words.NEUTRAL_OPENERS))
+        add_turn(dialogue, sample_value(rng, words.NEUTRAL_OPENERS))
     for frame in shuffle_values(rng, words.MOOD_FRAMES)[:2]:
         add_turn(dialogue, frame.format(word=role.word))
 
 
 def _label_mood(dialogue: Json, role: Role) -> None:
-    """Label the topic of the dialogue and the emotion of its opening and the turn after that.
+    """Label the topic of a dialogue, and the emotion of its opening and of the next turn.
 
-    In training each dialogue is annotated for one of the two, so that the target's training
-    dialogues have only the common mood words. The mood persists after its word.
+    Each training dialogue is annotated for one of the two tasks, so that the target's training
+    dialogues have only the common mood words. The mood of the opening extends to the next turn.
     """
     if role.group == "target" or role.split != "train":
         dialogue["dialogue_metadata"]["topic_classification"] = None
@@ -96,20 +103,23 @@ def _label_mood(dialogue: Json, role: Role) -> None:
             }
 
 
-_PUBLISHED: dict[str, Json] = {
+_RELEASE_METADATA: dict[str, Json] = {
     "dialogue_reasoning_multiple_choice_span_selection": {
         "metrics": ["accuracy"],
         "labels": ["0", "1", "2", "3"],
     },
     "adversarial_response_selection": {"metrics": ["accuracy"]},
 }
-"""Task → metadata of the release, where it differs from ``task_metadata``."""
+"""Task → metadata of the release, if it differs from ``build_task_metadata``."""
 
 TINY = TinyPart(
-    write=release_writer(
+    write=build_release_writer(
         "DailyDialog",
-        {card.name: _PUBLISHED.get(card.name, build_task_metadata(card)) for card, _ in _TASKS},
-        generate_daily_dialogues,
+        {
+            card.name: _RELEASE_METADATA.get(card.name, build_task_metadata(card))
+            for card, _ in _TASKS
+        },
+        generate_dialogues,
     ),
     sizes={card.name: size for card, size in _TASKS},
     shares=SPLIT_SHARES,

@@ -1,4 +1,4 @@
-"""Utterances of DailyDialog without FETA's tasks, for studies that use the dialogues alone."""
+"""Utterances of DailyDialog without FETA's annotations, for studies that use dialogues alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tasktransfer.files.fields import Location, as_table, collect_texts, get_nam
 from tasktransfer.files.locations import format_location
 
 RELEASE = "TLiDB_DailyDialog"
-SPLITS_OF = {"train": ("train",), "valid": ("dev",), "test": ("test",), "valid+test": ()}
+OFFICIAL_SPLITS = {"train": ("train",), "valid": ("dev",), "test": ("test",), "valid+test": ()}
 """Split in ``split.csv`` → splits of a dialogue. Empty if it is in both official files."""
 
 
@@ -29,20 +29,20 @@ class RawDialogue:
     Args:
         name: name of the dialogue.
         split: split in ``split.csv``, a key of ``SPLITS_OF``.
-        said: utterances, without empty ones.
+        utterances: utterances, without empty ones.
     """
 
     name: str
     split: str
-    said: tuple[str, ...]
+    utterances: tuple[str, ...]
 
 
 def read_dialogues(release: Path, split_file: Path) -> Iterator[RawDialogue]:
     """Yield the dialogues of the release's JSON or zip, with the splits in ``split.csv``.
 
     Raises:
-        DataError: a file is damaged, or a dialogue has no split; names file, dialogue, turn, key
-            and remedy.
+        DataError: a file is damaged, or a dialogue has no split. The message names file, dialogue,
+            turn and key.
     """
     get_split = _read_splits(split_file)
     for name, utterances in _read_utterances(release):
@@ -70,9 +70,9 @@ def _read_splits(file: Path) -> dict[str, str]:
     splits: dict[str, str] = {}
     for line, (name, split) in read_csv_rows(file, ("dialogue_id", "split")):
         where = format_location(file, line)
-        if split not in SPLITS_OF:
+        if split not in OFFICIAL_SPLITS:
             raise DataError(
-                f"{where}: {split!r} is not a split. Write one of {', '.join(SPLITS_OF)}."
+                f"{where}: {split!r} is not a split. Write one of {', '.join(OFFICIAL_SPLITS)}."
             )
         if name in splits:
             raise DataError(

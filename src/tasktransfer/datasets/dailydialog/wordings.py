@@ -1,6 +1,6 @@
 """Prompt templates of DailyDialog's tasks for language models without fine-tuning, two per task.
 
-They are ours: the paper prompts no model.
+This project wrote them, because the paper does not prompt models.
 """
 
 from __future__ import annotations

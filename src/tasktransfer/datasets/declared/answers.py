@@ -9,8 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tasktransfer.datasets.declared import cells
-from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, Turn, format_row
-from tasktransfer.datasets.declared.row_fields import ITEMS, get_items, get_value, show_value
+from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, Turn, format_row_name
+from tasktransfer.datasets.declared.row_fields import (
+    LIST_MARK,
+    format_value,
+    get_items,
+    get_value,
+)
 from tasktransfer.datasets.declared.spellings import Spellings, ValueForms, normalise_label
 from tasktransfer.datasets.declared.task_section import TaskSection
 from tasktransfer.files.fields import Location
@@ -42,9 +47,9 @@ class TaskReader:
         name: name of the task.
         section: declaration of the task.
         skipped: number of skipped items without an answer, if missing answers are allowed.
-        spellings: spelling → label that it is read as.
+        spellings: spelling → label that replaces it.
         forms: forms of the labels in the files.
-        are_cells: whether labels were lists in the texts of cells.
+        are_cells: whether a label was a list in the text of a cell.
         fields: input of an instance → path of its field.
         listed: path of the list whose items are the instances. Empty if the dialogue or its turns
             are the instances.
@@ -64,24 +69,31 @@ class TaskReader:
         paths |= {"options": self.section.options, **self.section.fields}
         paths |= {f"output.{trait}": path for trait, path in (self.section.outputs or {}).items()}
         self.fields = {name: path for name, path in paths.items() if path is not None}
-        lists = {path.rpartition(ITEMS)[0] for path in self.fields.values() if ITEMS in path}
+        lists = {
+            path.rpartition(LIST_MARK)[0] for path in self.fields.values() if LIST_MARK in path
+        }
         self.listed = next(iter(lists), "")
 
-    def instances(self, dialogue: DeclaredDialogue) -> Iterator[Instance]:
-        """Yield the instances on a dialogue.
+    def read_instances(self, dialogue: DeclaredDialogue) -> Iterator[Instance]:
+        """Yield the instances about a dialogue.
 
         Raises:
-            DataError: a field is missing or of another type; names file, line, field and remedy.
+            DataError: a field is missing or has another type. The message names file, line and
+                field.
         """
         for instance, _ in self.locate_instances(dialogue):
             yield instance
 
     def locate_instances(self, dialogue: DeclaredDialogue) -> Iterator[tuple[Instance, Location]]:
-        """Yield the instances on a dialogue with their locations. Raises as ``instances``."""
+        """Yield the instances about a dialogue with their locations.
+
+        Raises:
+            DataError: as in ``read_instances``.
+        """
         starts = tuple(turn.start for turn in dialogue.turns)
-        name = format_row(dialogue.location)
+        name = format_row_name(dialogue.location)
         for item in self._read_items(dialogue):
-            instance = self._make_instance(dialogue, item, name, starts)
+            instance = self._build_instance(dialogue, item, name, starts)
             if instance is None:
                 self.skipped += 1
             else:
@@ -94,61 +106,65 @@ class TaskReader:
             for number, turn in enumerate(dialogue.turns[1:], start=1):
                 yield Item(turn, number, {}, turn.location)
         elif not self.listed and (dialogue.by_turn and about_turns):
-            for number, turn in enumerate(dialogue.by_place.values()):
+            for number, turn in enumerate(dialogue.turn_by_place.values()):
                 yield Item(turn, number, turn.values, turn.location)
         elif not self.listed:
             yield (
                 Item(dialogue.turns[-1], -1, dialogue.values, row.location) if about_turns else row
             )
         elif self.listed == dialogue.turns_field:
-            for number, turn in enumerate(dialogue.by_place.values()):
-                yield Item(turn, number, {self.listed + ITEMS: turn.values}, turn.location)
+            for number, turn in enumerate(dialogue.turn_by_place.values()):
+                yield Item(turn, number, {self.listed + LIST_MARK: turn.values}, turn.location)
         else:
             yield from self._read_list_items(dialogue, about_turns)
 
     def _read_list_items(self, dialogue: DeclaredDialogue, about_turns: bool) -> Iterator[Item]:
-        """Yield the items of a list other than the turns, without those of turns without text."""
-        if get_value(dialogue.values, self.listed.partition(ITEMS)[0], dialogue.location) is None:
-            self._refuse_missing(self.listed, dialogue.location)
+        """Yield the items of a list other than the turns, except items of turns without text."""
+        if (
+            get_value(dialogue.values, self.listed.partition(LIST_MARK)[0], dialogue.location)
+            is None
+        ):
+            self._check_may_be_missing(self.listed, dialogue.location)
             return
         found = get_items(dialogue.values, self.listed, dialogue.location)
         if about_turns and len(found) != dialogue.size:
             at = dialogue.location.at(self.listed)
             raise at.error(
-                f"the list has {len(found)} items, but the dialogue has {dialogue.size} turns"
+                f"the list has {len(found)} items, but the dialogue has {dialogue.size} turns",
+                "give one item per turn",
             )
-        turns = dialogue.by_place
+        turns = dialogue.turn_by_place
         for number, (values, location) in enumerate(found):
             if not about_turns or number in turns:
                 turn = turns[number] if about_turns else None
-                yield Item(turn, number, {self.listed + ITEMS: values}, location)
+                yield Item(turn, number, {self.listed + LIST_MARK: values}, location)
 
     def _is_missing(self, value: Any) -> bool:
-        """Return whether a value means a missing answer: null, NaN, blanks, or a listed text."""
+        """Return whether a value is a missing answer: null, NaN, blank, or a listed text."""
         if isinstance(value, str):
             return not value.strip() or value.strip() in (self.section.missing_values or ())
         return value is None or (isinstance(value, float) and math.isnan(value))
 
-    def _refuse_missing(self, what: str, location: Location, value: Any = None) -> None:
+    def _check_may_be_missing(self, what: str, location: Location, value: Any = None) -> None:
         """Raise DataError if the answer must not be missing.
 
         By default turns may have no answer, and dialogues must have one.
         """
-        usual = (
+        default = (
             "skip" if self.listed or self.section.kind == "utterance_classification" else "refuse"
         )
-        if (self.section.missing or usual) == "refuse":
-            found = "" if value is None or value == "" else f" (found {show_value(value)})"
+        if (self.section.missing or default) == "refuse":
+            found = "" if value is None or value == "" else f" (found {format_value(value)})"
             raise location.error(
                 f"the field {what} of task {self.name} is missing, null or empty{found}",
-                "give it, remove the row, or set missing: skip for the task",
+                "add the value, remove the row, or set missing: skip for the task",
             )
 
     def _read_value(self, name: str, dialogue: DeclaredDialogue, item: Item) -> Any:
         path = self.fields[name]
-        if ITEMS in path:
-            _, _, inner = path.rpartition(ITEMS)
-            values = item.values[self.listed + ITEMS]
+        if LIST_MARK in path:
+            _, _, inner = path.rpartition(LIST_MARK)
+            values = item.values[self.listed + LIST_MARK]
             inner = inner.lstrip(".")
             return get_value(values, inner, item.location) if inner else values
         if item.turn is not None and dialogue.by_turn and item.number >= 0:
@@ -167,14 +183,14 @@ class TaskReader:
                 continue
             if agreed is not None and value != agreed:
                 raise location.at(path).error(
-                    f"found {show_value(value)}, but an earlier row of dialogue "
-                    f"{dialogue.id!r} has {show_value(agreed)}",
-                    "give a dialogue one answer, or use kind: utterance_classification",
+                    f"found {format_value(value)}, but an earlier row of dialogue "
+                    f"{dialogue.id!r} has {format_value(agreed)}",
+                    "give each dialogue one answer, or use kind: utterance_classification",
                 )
             agreed = value
         return agreed
 
-    def _make_instance(
+    def _build_instance(
         self, dialogue: DeclaredDialogue, item: Item, name: str, turn_starts: tuple[int, ...]
     ) -> Instance | None:
         answer = self._read_answer(dialogue, item)
@@ -212,14 +228,14 @@ class TaskReader:
         value = self._read_value(name, dialogue, item)
         if not isinstance(value, str) or not value.strip():
             raise item.location.at(self.fields[name]).error(
-                f"found {show_value(value)}, expected a text"
+                f"found {format_value(value)}, expected a text"
             )
         return value.strip()
 
     def _read_answer(
         self, dialogue: DeclaredDialogue, item: Item
     ) -> tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]] | None:
-        """Return (gold answers, their start offsets, options). None if it may be missing and is."""
+        """Return (gold answers, their start offsets, options), or None for a missing answer."""
         if self.section.kind == "multi_output":
             answers = [
                 self._read_label(f"output.{trait}", dialogue, item)
@@ -244,19 +260,21 @@ class TaskReader:
 
     def _read_label(self, name: str, dialogue: DeclaredDialogue, item: Item) -> str | None:
         value = self._read_value(name, dialogue, item)
-        if isinstance(value, list | tuple) and len(value) < 2:  # annotation tools write it so
+        if (
+            isinstance(value, list | tuple) and len(value) < 2
+        ):  # Some annotation tools write labels like this.
             value = value[0] if value else None
         return self._convert_label(value, self.fields[name], item)
 
     def _convert_label(self, value: Any, path: str, item: Item) -> str | None:
         if self._is_missing(value):
-            self._refuse_missing(path, item.location, value)
+            self._check_may_be_missing(path, item.location, value)
             return None
-        label = _as_label(value)
+        label = _format_label(value)
         if label is None:
             raise item.location.at(path).error(
-                f"found {show_value(value)}, expected a label",
-                "give one text or number, or make it a task of kind multi_label",
+                f"found {format_value(value)}, expected a label",
+                "give one text or number, or set the kind of the task to multi_label",
             )
         if path == self.section.label:
             self.forms.add(label, value)
@@ -268,25 +286,26 @@ class TaskReader:
         The list may be empty, or be in the text of a cell.
         """
         value, path = self._read_value("label", dialogue, item), self.fields["label"]
-        if isinstance(value, str) and cells.may_be_structure(value):
-            items = cells.as_items(value)
+        if isinstance(value, str) and cells.is_like_structure(value):
+            items = cells.list_items(value)
             if items is None:
                 at = item.location.at(path)
                 raise at.error(
-                    f"{value:.40} begins like a list but is not a valid list", "write it as JSON"
+                    f"the text {value:.40} begins like a list, but is not a valid list",
+                    "write it as JSON",
                 )
             value, self.are_cells = items, True
         elif isinstance(value, str):
             mark = "|" if "|" in value else ";"
             value = [part for part in value.split(mark) if part.strip()]
         if value is None:
-            self._refuse_missing(path, item.location)
+            self._check_may_be_missing(path, item.location)
             return None
         if not isinstance(value, list | tuple):
             value = [value]
-        labels = [self._convert_label(given_label, path, item) for given_label in value]
-        if not labels:  # a model cannot answer with an empty list
-            self._refuse_missing(path, item.location)
+        labels = [self._convert_label(item_label, path, item) for item_label in value]
+        if not labels:  # A model cannot answer with an empty list.
+            self._check_may_be_missing(path, item.location)
         return tuple(dict.fromkeys(label for label in labels if label is not None)) or None
 
     def _read_span(
@@ -298,15 +317,16 @@ class TaskReader:
         if not texts:
             if self.section.unanswerable is not None:
                 return (self.section.unanswerable,), (-1,), ()
-            self._refuse_missing(path, item.location)
+            self._check_may_be_missing(path, item.location)
             return None
         end = len(dialogue.context) if item.turn is None else item.turn.end
-        starts = [_find(dialogue.context[:end], text) for text in dict.fromkeys(texts)]
+        starts = [_find_answer(dialogue.context[:end], text) for text in dict.fromkeys(texts)]
         for text, start in zip(dict.fromkeys(texts), starts, strict=True):
             if start < 0:
                 raise item.location.at(path).error(
                     f"the answer {text!r:.60} does not occur in the dialogue",
-                    "give an answer that is in it word for word, or use kind free_text",
+                    "give an answer that occurs in the dialogue word for word, or use kind "
+                    "free_text",
                 )
         return tuple(dict.fromkeys(texts)), tuple(starts), ()
 
@@ -314,19 +334,19 @@ class TaskReader:
         self, dialogue: DeclaredDialogue, item: Item
     ) -> tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]] | None:
         options, path = self._read_value("options", dialogue, item), self.fields["options"]
-        if isinstance(options, str) and (items := cells.as_items(options)) is not None:
+        if isinstance(options, str) and (items := cells.list_items(options)) is not None:
             options = items
         elif isinstance(options, str):
             options = [part.strip() for part in options.split("|")]
         if not isinstance(options, list | tuple) or not all(isinstance(o, str) for o in options):
             raise item.location.at(path).error(
-                f"found {show_value(options)}, expected a list of texts"
+                f"found {format_value(options)}, expected a list of texts"
             )
         right = self._read_label("label", dialogue, item)
         if right is None:
             return None
         numbers = [str(number) for number in range(len(options))]
-        if normalise_label(right) in numbers:  # 1.0 in a table with empty cells
+        if normalise_label(right) in numbers:  # Tables with empty cells contain 1.0 instead of 1.
             right = normalise_label(right)
         if right not in numbers and list(options).count(right) == 1:
             right = numbers[list(options).index(right)]
@@ -347,14 +367,14 @@ class TaskReader:
         if not is_on:
             raise item.location.at(self.fields["label"]).error(
                 f"found {label!r:.40}, expected a number from {low:g} to {high:g}",
-                "fix it, or change the task's scale",
+                "correct the rating, or change the task's scale",
             )
 
 
-def _as_label(value: Any) -> str | None:
-    """Return a value as a label: numbers and booleans as texts, texts without outer spaces.
+def _format_label(value: Any) -> str | None:
+    """Return a value as a label, or None if it cannot be a label.
 
-    None if the value cannot be a label.
+    Numbers and booleans become texts, and texts lose their outer spaces.
     """
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -365,8 +385,8 @@ def _as_label(value: Any) -> str | None:
     return value.strip() if isinstance(value, str) else None
 
 
-def _find(context: str, text: str) -> int:
-    """Return the offset of a text in a context, if necessary ignoring case; -1 if it is absent."""
+def _find_answer(context: str, text: str) -> int:
+    """Return the offset of a text in a context, if necessary ignoring case, or -1."""
     exact = context.find(text)
     if exact >= 0:
         return exact

@@ -14,9 +14,9 @@ from typing import Any
 
 from tasktransfer.files import json_text
 
-MOST_CHARACTERS = 2**20
+MAX_CHARACTERS = 2**20
 """Maximum length of a cell that is read as a Python literal."""
-MOST_DEPTH = 50
+MAX_DEPTH = 50
 _TOKEN = re.compile(
     r"""\s+ | (?P<dtype>,\s*dtype=\w+) | (?P<text>'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*")
     | (?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?) | (?P<name>[A-Za-z]+)
@@ -27,16 +27,16 @@ _STRUCTURE = re.compile(r"\s*(\[\s*['\"\[{\]]|\{\s*['\"}]|array\(\[)")
 _NUMBERS = re.compile(r"\s*\[[-+.,\d\seE]*\]\s*")
 
 
-def may_be_structure(text: str) -> bool:
+def is_like_structure(text: str) -> bool:
     """Return whether a text begins like a list or an object, or is a list of numbers.
 
-    A bracket alone is not enough: a turn may begin with [12:30].
+    A bracket alone is not enough, because a turn may begin with [12:30].
     """
     return _STRUCTURE.match(text) is not None or _NUMBERS.fullmatch(text) is not None
 
 
-def decode(text: str) -> list[Any] | dict[str, Any]:
-    """Return the list or object that a text holds.
+def parse_structure(text: str) -> list[Any] | dict[str, Any]:
+    """Return the list or object that a text represents.
 
     Raises:
         ValueError: the text is neither JSON nor a Python literal, or is too large or too deep.
@@ -50,15 +50,15 @@ def decode(text: str) -> list[Any] | dict[str, Any]:
     return value
 
 
-def as_items(value: Any) -> list[Any] | None:
-    """Return the items of a list, or of a value that stands for a list; None for other values.
+def list_items(value: Any) -> list[Any] | None:
+    """Return the items of a list, or of a value that represents a list, or None.
 
     Such values are an object of lists, as ``datasets`` stores a list of objects, and a text that
-    holds a list or an object of lists.
+    contains a list or an object of lists.
     """
-    if isinstance(value, str) and may_be_structure(value):
+    if isinstance(value, str) and is_like_structure(value):
         try:
-            value = decode(value)
+            value = parse_structure(value)
         except ValueError:
             return None
     if isinstance(value, Mapping):
@@ -70,8 +70,8 @@ def as_items(value: Any) -> list[Any] | None:
 
 
 def _parse_python_value(text: str) -> Any:
-    if len(text) > MOST_CHARACTERS:
-        raise ValueError(f"the text has more than {MOST_CHARACTERS:,} characters and is not JSON")
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(f"the text has more than {MAX_CHARACTERS:,} characters and is not JSON")
     try:
         return ast.literal_eval("".join(_insert_commas(text)))
     except (SyntaxError, TypeError, ValueError, MemoryError, RecursionError):
@@ -100,14 +100,14 @@ def _insert_commas(text: str) -> Iterator[str]:
 
 def _convert_literal(value: Any, depth: int) -> Any:
     """Return a literal as a JSON value. Raises ValueError for values that JSON does not have."""
-    if depth > MOST_DEPTH:
+    if depth > MAX_DEPTH:
         raise ValueError("the text is nested too deeply")
     if isinstance(value, list | tuple):
         return [_convert_literal(item, depth + 1) for item in value]
     if isinstance(value, dict):
         return {str(key): _convert_literal(item, depth + 1) for key, item in value.items()}
     if isinstance(value, str):
-        value.encode()  # half of a surrogate pair raises a ValueError
+        value.encode()  # This raises a ValueError for half of a surrogate pair.
         return value
     if value is None or isinstance(value, bool | int):
         return value

@@ -1,6 +1,6 @@
-"""Check of a user's files before a study: a declaration to paste, and every problem with its line.
+"""Check of a user's files before a study: a declaration to copy, and all problems with their lines.
 
-Nothing is dropped silently.
+No row is dropped silently.
 """
 
 from __future__ import annotations
@@ -19,47 +19,47 @@ from tasktransfer.core.digests import compute_digest
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, read_dialogues
 from tasktransfer.datasets.declared.files import SPLIT_WORDS, DataFile, check_file
-from tasktransfer.datasets.declared.lengths import Lengths
+from tasktransfer.datasets.declared.lengths import DialogueLengths
 from tasktransfer.datasets.declared.rows import MAX_BROKEN_LINES, read_rows
-from tasktransfer.datasets.declared.scopes import guess_scope, read_texts
+from tasktransfer.datasets.declared.scopes import guess_scope, read_text_digests
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import open_source
 from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.declared.spellings import (
-    describe_missing,
-    describe_spellings,
+    describe_merged_spellings,
+    describe_missing_words,
     merge_spellings,
 )
 from tasktransfer.datasets.declared.survey import (
-    TOKENS_A_WORD,
-    WITHOUT_LABELS,
+    KINDS_WITHOUT_LABELS,
+    TOKENS_PER_WORD,
     describe_skipped,
     get_survey,
 )
 from tasktransfer.datasets.guess.check_text import (
-    Counts,
+    DeclarationCounts,
     Target,
     describe_difference,
     explain_missing_label,
     format_declaration,
-    join_names,
-    list_first_problems,
+    format_first_names,
+    shorten_problems,
 )
-from tasktransfer.datasets.guess.declaration import Guess, guess
-from tasktransfer.datasets.one_split import LEAST_WORDS, count_words, normalise_text
+from tasktransfer.datasets.guess.declaration import Guess, guess_declaration
+from tasktransfer.datasets.one_split import MIN_WORDS, count_words, normalise_text
 from tasktransfer.errors import DataError
 
-GUESSED_FROM = 2000
+MAX_GUESS_ROWS = 2000
 """Maximum number of rows from which a declaration is guessed."""
 
-Count = Callable[[str], int]
+TokenCounter = Callable[[str], int]
 """A function from a text to its number of tokens."""
 Answers = dict[str, list[Target]]
 """Task → the gold answers of a dialogue's instances."""
 
 
 @dataclass
-class Checked:
+class CheckResult:
     """Result of a check.
 
     Args:
@@ -74,135 +74,139 @@ class Checked:
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     dialogue: list[str] = field(default_factory=list)
-    lengths: Lengths = field(default_factory=Lengths)
+    lengths: DialogueLengths = field(default_factory=DialogueLengths)
 
 
 def check_files(
     paths: Sequence[Path],
     name: str,
     limit: int | None = 512,
-    tokens: Count | None = None,
+    tokens: TokenCounter | None = None,
     *,
     skip_missing: bool = False,
-) -> Checked:
-    """Check the files of a new dataset.
+) -> CheckResult:
+    """Check the files of a new dataset, and return a declaration, problems and notes.
 
     Args:
-        paths: files. The name of a file gives its split; the first is train if none is named so.
+        paths: files. A file's split is in its name. The first file is train if no name contains
+            train.
         name: name of the dataset.
         limit: maximum sequence length of a model, in tokens. None if it is not known yet, so that
-            no dialogue is said to be truncated.
+            truncation is not reported.
         tokens: function that counts the tokens of a text. None for an estimate: the number of
             words times BERT's word pieces per word.
-        skip_missing: whether dialogues and turns without a label are skipped instead of a problem.
+        skip_missing: whether dialogues and turns without a label are skipped. Otherwise they are a
+            problem.
 
     Raises:
         DataError: a file is missing, its format is not supported, or no row of it can be read.
     """
-    return _Check(paths, name, limit, tokens, skip_missing).run()
+    return _FileCheck(paths, name, limit, tokens, skip_missing).check()
 
 
-class _Check:
+class _FileCheck:
     def __init__(
         self,
         paths: Sequence[Path],
         name: str,
         limit: int | None,
-        tokens: Count | None,
+        tokens: TokenCounter | None,
         skip_missing: bool,
     ) -> None:
         self.files = {path: check_file(path, "the command line") for path in paths}
-        self.splits = _find_splits(paths)
+        self.splits = _guess_splits(paths)
         self.name, self.limit, self.skip_missing = name, limit, skip_missing
-        self.tokens = tokens or (lambda text: round(len(text.split()) * TOKENS_A_WORD))
+        self.tokens = tokens or (lambda text: round(len(text.split()) * TOKENS_PER_WORD))
         self.problems: list[str] = []
         self.notes: list[str] = []
         self.seen: dict[str, tuple[str, str]] = {}
-        self.counted = Counts()
+        self.counts = DeclarationCounts()
         self.empty = self.short = 0
         self.first: dict[tuple[str, str], str] = {}
-        self.lengths = Lengths()
-        self.in_two: list[str] = []
-        self.twice: list[str] = []
+        self.lengths = DialogueLengths()
+        self.in_two_splits: list[str] = []
+        self.repeated: list[str] = []
         self.differing: list[str] = []
         self.answers: dict[str, tuple[str, Answers]] = {}
         self.skipped: Counter[str] = Counter()
 
-    def run(self) -> Checked:
+    def check(self) -> CheckResult:
         rows = {path: self._read_first_rows(path, file) for path, file in self.files.items()}
         train = next(path for path, split in self.splits.items() if split == "train")
         try:
-            guessed = guess(rows[train], str(train))
+            guess_result = guess_declaration(rows[train], str(train))
         except DataError as error:
             raise DataError("\n".join([*self.problems, str(error)])) from None
-        section = self._make_declaration(guessed)
-        self._note_guess(guessed, train)
+        section = self._build_declaration(guess_result)
+        self._report_guess(guess_result, train)
         try:
             declaration = Declaration.model_validate(section)
         except ValidationError as error:
             declaration = None
             problem = error.errors()[0]["msg"]
-            if not guessed.tasks:
+            if not guess_result.tasks:
                 problem = explain_missing_label([row.values for row in rows[train]])
             self.problems.append(f"{train}: {problem}")
         if declaration is not None:
-            declaration = self._add_scope(section, declaration)
+            declaration = self._add_name_scope(section, declaration)
             for path in self.files:
                 self._read_dialogues(path, declaration)
-            self.problems += list_first_problems(self.in_two, "such dialogues")
-            self.notes += list_first_problems(self.twice, "such dialogues")
-            self.notes += list_first_problems(self.differing, "such dialogues")
+            self.problems += shorten_problems(self.in_two_splits, "such dialogues")
+            self.notes += shorten_problems(self.repeated, "such dialogues")
+            self.notes += shorten_problems(self.differing, "such dialogues")
             self.notes += [describe_skipped(*item) for item in self.skipped.items() if item[1]]
-            self._compare_labels(declaration)
+            self._check_labels(declaration)
             if self.limit is not None:
-                self.notes += self.lengths.fit_tasks(section["tasks"], self.limit)
+                self.notes += self.lengths.set_truncation(section["tasks"], self.limit)
             if not self.problems:
-                self._read_as_a_study(declaration)
-            self._note_turns(declaration)
+                self._check_as_study(declaration)
+            self._report_single_turns(declaration)
         problems = list(dict.fromkeys(self.problems))
-        text = format_declaration(self.name, section, guessed, self.counted)
-        return Checked(text, problems, self.notes, list(guessed.example), self.lengths)
+        text = format_declaration(self.name, section, guess_result, self.counts)
+        return CheckResult(text, problems, self.notes, list(guess_result.example), self.lengths)
 
-    def _note_guess(self, guessed: Guess, train: Path) -> None:
-        self.notes += guessed.notes
-        others = [name for name in guessed.unused if name not in guessed.texts]
-        if guessed.texts:
-            self.notes.append(f"{train}: unused text fields: {join_names(guessed.texts)}")
+    def _report_guess(self, guess_result: Guess, train: Path) -> None:
+        self.notes += guess_result.notes
+        others = [name for name in guess_result.unused if name not in guess_result.texts]
+        if guess_result.texts:
+            self.notes.append(
+                f"{train}: unused text fields: {format_first_names(guess_result.texts)}"
+            )
         if others:
-            self.notes.append(f"{train}: unused fields: {join_names(others)}")
+            self.notes.append(f"{train}: unused fields: {format_first_names(others)}")
 
-    def _note_turns(self, declaration: Declaration) -> None:
-        total = self.counted.dialogues.total()
+    def _report_single_turns(self, declaration: Declaration) -> None:
+        total = self.counts.dialogues.total()
         if 2 * self.short > total:
-            remedy = "set dialogue.turns to the list of turns in a row"
+            remedy = "Set dialogue.turns to the list of turns in a row"
             if declaration.dialogue.turns is None:
                 remedy += ", or dialogue.id to the field that names a row's dialogue"
             self.notes.append(
-                f"{self.short:,} of {total:,} dialogues have one turn; if they have more, {remedy}"
+                f"{self.short:,} of {total:,} dialogues have one turn. {remedy}, if they have more."
             )
 
-    def _make_declaration(self, guessed: Guess) -> dict[str, Any]:
+    def _build_declaration(self, guess_result: Guess) -> dict[str, Any]:
         files: dict[str, object] = {}
         for path, split in self.splits.items():
             before = files.get(split)
             files[split] = str(path) if before is None else [*_as_list(before), str(path)]
         shares = {} if "test" in files else {"shares": {"test": 0.2}}
-        tasks = guessed.tasks
+        tasks = guess_result.tasks
         if self.skip_missing:
             tasks = {name: {**task, "missing": "skip"} for name, task in tasks.items()}
-        return {"files": files, **shares, "dialogue": guessed.dialogue, "tasks": tasks}
+        return {"files": files, **shares, "dialogue": guess_result.dialogue, "tasks": tasks}
 
-    def _add_scope(self, section: dict[str, Any], declaration: Declaration) -> Declaration:
-        """Return a declaration that says in what dialogue names are unique.
+    def _add_name_scope(self, section: dict[str, Any], declaration: Declaration) -> Declaration:
+        """Return the declaration, with ``dialogue.id.per`` if dialogue names restart.
 
-        They are unique within a split or a file if they restart in each.
+        Names that restart in each split or file are unique only within it.
         """
         dialogue = declaration.dialogue
         if dialogue.id is None or len(self.files) < 2:
             return declaration
         scope = guess_scope(
             [
-                (split, read_texts(self._read_valid_rows(p), dialogue))
+                (split, read_text_digests(self._read_valid_rows(p), dialogue))
                 for p, split in self.splits.items()
             ]
         )
@@ -212,30 +216,30 @@ class _Check:
         name = {"field": dialogue.id_field, "per": per}
         section["dialogue"] = {**section["dialogue"], "id": name}
         self.notes.append(
-            f"{dialogue.id_field}: dialogue names restart in each {per} ({names:,} names occur in "
-            f"two {per}s with different texts); the declaration sets dialogue.id.per: {per}"
+            f"{dialogue.id_field}: Dialogue names restart in each {per}, because {names:,} names "
+            f"occur in two {per}s with different texts. The declaration has dialogue.id.per: {per}."
         )
         return Declaration.model_validate(section)
 
     # --- lines that cannot be read ---
 
     def _read_first_rows(self, path: Path, file: DataFile) -> list[SourceRow]:
-        """Return the first readable rows of a file; add the problems of its lines."""
+        """Return the first readable rows of a file, and record the problems of its lines."""
         first, broken = list[SourceRow](), list[str]()
         try:
             for row in read_rows(file, self.notes, broken):
-                self.counted.rows += 1
-                if len(first) < GUESSED_FROM:
+                self.counts.rows += 1
+                if len(first) < MAX_GUESS_ROWS:
                     first.append(row)
         except DataError as error:
             broken.append(str(error))
-        self.problems += list_first_problems(broken)
+        self.problems += shorten_problems(broken)
         if not first:
             raise DataError("\n".join(dict.fromkeys(self.problems)))
         return first
 
     def _read_valid_rows(self, path: Path) -> Iterator[SourceRow]:
-        """Yield the rows of a file up to one that cannot be read and is a problem already."""
+        """Yield the rows of a file up to the first unreadable one, which is reported already."""
         with suppress(DataError):
             yield from read_rows(self.files[path], problems=[])
 
@@ -257,12 +261,12 @@ class _Check:
                     self.empty += len(dialogue.empty)
                     if not dialogue.turns:
                         continue
-                    self._note_dialogue(dialogue, split)
+                    self._record_dialogue(dialogue, split)
                     self.short += len(dialogue.turns) == 1
                     problems += self._read_answers(dialogue, readers, split)
             except DataError as error:
                 problems.append(str(error))
-        self.problems += list_first_problems(problems)
+        self.problems += shorten_problems(problems)
         for reader in readers:
             self.skipped[reader.name] += reader.skipped
 
@@ -272,9 +276,9 @@ class _Check:
         answers: Answers = {}
         for reader in readers:
             try:
-                for instance in reader.instances(dialogue):
+                for instance in reader.read_instances(dialogue):
                     answers.setdefault(reader.name, []).append(instance.target)
-                    by_split = self.counted.labels.setdefault(reader.name, {})
+                    by_split = self.counts.labels.setdefault(reader.name, {})
                     by_split.setdefault(split, Counter()).update(instance.target)
                     where = dialogue.location.place
                     if split != "train":
@@ -285,19 +289,19 @@ class _Check:
         self._compare_answers(dialogue, answers)
 
     def _compare_answers(self, dialogue: DeclaredDialogue, answers: Answers) -> None:
-        """Note answers that differ from those of an earlier dialogue with the same text."""
+        """Record answers that differ from those of an earlier dialogue with the same text."""
         where, text = dialogue.location.place, compute_digest(normalise_text(dialogue.words))
         before, earlier = self.answers.setdefault(text, (where, answers))
         for task, answer in answers.items():
             if earlier.get(task, answer) != answer:
                 self.differing.append(
-                    f"{where}: says the same as {before}, and {task} is "
-                    f"{describe_difference(answer, earlier[task])}"
+                    f"{where}: The dialogue has the same text as {before}, but {task} is "
+                    f"{describe_difference(answer, earlier[task])}."
                 )
 
-    def _note_dialogue(self, dialogue: DeclaredDialogue, split: str) -> None:
-        self.counted.dialogues[split] += 1
-        self.counted.turns += len(dialogue.turns)
+    def _record_dialogue(self, dialogue: DeclaredDialogue, split: str) -> None:
+        self.counts.dialogues[split] += 1
+        self.counts.turns += len(dialogue.turns)
         where = dialogue.location.place
         self.lengths.add(self.tokens(dialogue.context), where)
         plain = normalise_text(dialogue.words)
@@ -308,33 +312,33 @@ class _Check:
             before = self.seen.setdefault(key, (split, where))
             if before[1] == where:
                 continue
-            short = what == "text" and count_words(dialogue.words) < LEAST_WORDS
+            short = what == "text" and count_words(dialogue.words) < MIN_WORDS
             if before[0] == split and what == "name":
-                self.in_two.append(
+                self.in_two_splits.append(
                     f"{where}: Dialogue {dialogue.id!r} is already at {before[1]}. Give each "
                     "dialogue its own name."
                 )
             elif before[0] == split:
-                self.twice.append(f"{where}: The dialogue has the same text as {before[1]}.")
+                self.repeated.append(f"{where}: The dialogue has the same text as {before[1]}.")
             elif short:
-                self.twice.append(
+                self.repeated.append(
                     f"{where}: The dialogue has the same text as {before[1]} of {before[0]}, but "
-                    f"fewer than {LEAST_WORDS} words, so it may be a coincidence."
+                    f"fewer than {MIN_WORDS} words, so it may be a coincidence."
                 )
             else:
-                self.in_two.append(
-                    f"{where}: The dialogue of {split} is also in {before[0]}, judged by its "
-                    f"{what} ({before[1]}). Keep it in one of them."
+                self.in_two_splits.append(
+                    f"{where}: The dialogue of {split} has the same {what} as one of {before[0]} "
+                    f"({before[1]}). Keep it in one of them."
                 )
             return
 
     def _merge_spellings(self, task: str) -> None:
         """Merge the counts of different spellings of one label."""
-        by_split = self.counted.labels[task]
+        by_split = self.counts.labels[task]
         spellings = merge_spellings(label for counts in by_split.values() for label in counts)
         if not spellings:
             return
-        self.notes += describe_spellings(task, spellings)
+        self.notes += describe_merged_spellings(task, spellings)
         for split, counts in by_split.items():
             merged = Counter[str]()
             for label, count in counts.items():
@@ -344,23 +348,23 @@ class _Check:
             if where := self.first.get((task, spelling)):
                 self.first.setdefault((task, label), where)
 
-    def _compare_labels(self, declaration: Declaration) -> None:
-        for task, by_split in self.counted.labels.items():
+    def _check_labels(self, declaration: Declaration) -> None:
+        for task, by_split in self.counts.labels.items():
             section = declaration.tasks[task]
-            if section.kind in WITHOUT_LABELS:
+            if section.kind in KINDS_WITHOUT_LABELS:
                 continue
             self._merge_spellings(task)
-            self.notes += describe_missing(task, sum(by_split.values(), Counter[str]()))
+            self.notes += describe_missing_words(task, sum(by_split.values(), Counter[str]()))
             train = by_split.get("train", Counter())
             for split, counts in by_split.items():
                 for label in counts.keys() - train.keys():
                     self.problems.append(
                         f"{self.first[task, label]}: The label {label!r} of {task} is in {split} "
-                        "but not in train. Fix it, or list all labels under labels."
+                        "but not in train. Correct the label, or list all labels under labels."
                     )
 
-    def _read_as_a_study(self, declaration: Declaration) -> None:
-        """Add the other errors of a study, such as labels that differ in case alone."""
+    def _check_as_study(self, declaration: Declaration) -> None:
+        """Record the other errors of a study, such as labels that differ only in case."""
         try:
             source = open_source(declaration, f"datasets.{self.name}")
             survey = get_survey(declaration, source, self.name, "", None)
@@ -370,8 +374,11 @@ class _Check:
             self.notes += [note for note in survey.told if note not in self.notes]
 
 
-def _find_splits(paths: Sequence[Path]) -> dict[Path, str]:
-    """Return file → split, by the words in the file's name; the first is train if none is."""
+def _guess_splits(paths: Sequence[Path]) -> dict[Path, str]:
+    """Return file → split, from the words in the files' names.
+
+    The first file is train if no name contains train.
+    """
     splits = {}
     for path in paths:
         words = re.split(r"[^a-z]+", path.name.lower())

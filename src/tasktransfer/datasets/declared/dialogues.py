@@ -11,29 +11,29 @@ from typing import Any
 
 from tasktransfer.datasets.declared import cells
 from tasktransfer.datasets.declared.row_fields import (
-    ITEMS,
+    LIST_MARK,
     find_lists,
+    format_value,
+    get_joined_text,
     get_last_key,
-    get_text,
     get_value,
-    show_value,
 )
 from tasktransfer.datasets.declared.section import DialogueName, DialogueSection
 from tasktransfer.datasets.declared.source_row import SourceRow
-from tasktransfer.datasets.declared.turn_order import sort_keys
+from tasktransfer.datasets.declared.turn_order import build_sort_keys
 from tasktransfer.errors import DataError
 from tasktransfer.files.fields import Location
 
-LINE = re.compile(r"([^:\n]{1,40}): +(\S.*)")
+TRANSCRIPT_LINE = re.compile(r"([^:\n]{1,40}): +(\S.*)")
 """``speaker: text``, one line of a transcript in a cell."""
-EMPTY = "remove the turn, give its text, or set dialogue.skip: empty to skip it"
+EMPTY_TEXT_REMEDY = "remove the turn, add its text, or set dialogue.skip: empty to skip it"
 
 
 class EmptyTurnError(DataError):
-    """A turn has no text; its location and problem allow another remedy."""
+    """A turn has no text. A caller can raise its problem again with another remedy."""
 
     def __init__(self, location: Location, problem: str) -> None:
-        super().__init__(str(location.error(problem, EMPTY)))
+        super().__init__(str(location.error(problem, EMPTY_TEXT_REMEDY)))
         self.location, self.problem = location, problem
 
 
@@ -93,7 +93,7 @@ class DeclaredDialogue:
         return " ".join(turn.text for turn in self.turns)
 
     @property
-    def by_place(self) -> dict[int, Turn]:
+    def turn_by_place(self) -> dict[int, Turn]:
         """Place → last turn of the object at this place in the file."""
         return {turn.place: turn for turn in self.turns}
 
@@ -105,13 +105,13 @@ def read_dialogues(
 
     Args:
         rows: rows of the file.
-        section: fields that hold the dialogues.
+        section: fields that contain the dialogues.
         name: name of the file. It is the prefix of dialogue names if the file has none, or if they
             restart in each file.
         split: split of the file. It is the prefix of dialogue names that restart in each split.
 
     Raises:
-        DataError: a row does not match the section; names file, line, field and remedy.
+        DataError: a row does not match the section. The message names file, line and field.
     """
     if section.id is not None:
         per = section.id.per if isinstance(section.id, DialogueName) else None
@@ -127,26 +127,26 @@ def read_dialogues(
             ]
             if not found:
                 at = row.location.at(section.turns)
-                raise at.error("the dialogue has no turns", "remove the dialogue, or give it turns")
-            yield _make_dialogue(row, found, section, name)
+                raise at.error("the dialogue has no turns", "remove the dialogue, or add its turns")
+            yield _build_dialogue(row, found, section, name)
     elif section.id is None:
         for row in rows:
-            yield _make_dialogue(row, [(row.values, row.location)], section, name)
+            yield _build_dialogue(row, [(row.values, row.location)], section, name)
     else:
         yield from _group_rows(rows, section, name)
 
 
 def _read_inner_rows(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow]:
-    """Yield the items of a list in each row, with the row's other fields added to each."""
-    key = path.partition(".")[0].removesuffix(ITEMS)
+    """Yield the items of a list in each row, each with the row's other fields."""
+    key = path.partition(".")[0].removesuffix(LIST_MARK)
     for row in rows:
         outer = {name: value for name, value in row.values.items() if name != key}
         number = 0
-        for lists, location in find_lists(row.values, path.removesuffix(ITEMS), row.location):
-            items = cells.as_items(lists)
+        for lists, location in find_lists(row.values, path.removesuffix(LIST_MARK), row.location):
+            items = cells.list_items(lists)
             if items is None:
                 raise location.error(
-                    f"found {show_value(lists)}, expected a list of rows",
+                    f"found {format_value(lists)}, expected a list of rows",
                     "write the object with the dialogues to a file of its own",
                 )
             for item in items:
@@ -154,7 +154,7 @@ def _read_inner_rows(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow
                 inner = row.location.locate_item(number)
                 if not isinstance(item, Mapping):
                     raise inner.at(path).error(
-                        f"found {show_value(item)}, expected an object in braces"
+                        f"found {format_value(item)}, expected an object in braces"
                     )
                 yield SourceRow(row.number, {**outer, **item}, inner)
 
@@ -162,68 +162,72 @@ def _read_inner_rows(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow
 def _group_rows(
     rows: Iterable[SourceRow], section: DialogueSection, prefix: str
 ) -> Iterator[DeclaredDialogue]:
-    """Yield the dialogues of consecutive rows with the same id."""
+    """Yield one dialogue per group of consecutive rows with the same name."""
     seen: set[int] = set()
     group: list[SourceRow] = []
     current: str | None = None
     for row in rows:
         name = _read_name(row, section)
         if group and name != current:
-            yield _make_dialogue(group[0], [(r.values, r.location) for r in group], section, prefix)
+            yield _build_dialogue(
+                group[0], [(r.values, r.location) for r in group], section, prefix
+            )
             group = []
         if not group:
-            if hash(name) in seen:  # eight bytes instead of the name, for millions of dialogues
+            if hash(name) in seen:  # A hash takes eight bytes, for millions of dialogues.
                 raise row.location.error(
                     f"the rows of dialogue {name!r} are not consecutive",
-                    "sort the file by dialogue, or give each dialogue a name of its own",
+                    "sort the file by dialogue, or give each dialogue its own name",
                 )
             seen.add(hash(name))
         current = name
         group.append(row)
     if group:
-        yield _make_dialogue(group[0], [(r.values, r.location) for r in group], section, prefix)
+        yield _build_dialogue(group[0], [(r.values, r.location) for r in group], section, prefix)
 
 
 def _read_name(row: SourceRow, section: DialogueSection) -> str:
     assert section.id_field is not None
     value = get_value(row.values, section.id_field, row.location)
-    if isinstance(value, float) and math.isfinite(value):  # tables turn the name 0 into 0.0
+    if isinstance(value, float) and math.isfinite(value):  # Tables turn the name 0 into 0.0.
         value = int(value) if value.is_integer() else repr(value)
     if isinstance(value, bool) or not isinstance(value, str | int) or str(value).strip() == "":
         raise row.location.at(section.id_field).error(
-            f"found {show_value(value)}, expected the name of the dialogue"
+            f"found {format_value(value)}, expected the name of the dialogue"
         )
     return str(value)
 
 
-def _make_dialogue(
+def _build_dialogue(
     row: SourceRow, turns: Sequence[tuple[Any, Location]], section: DialogueSection, name: str
 ) -> DeclaredDialogue:
     number = row.location.number
     named = f"{name}-{number}" if section.id is None else f"{name}{_read_name(row, section)}"
-    made: list[Turn] = []
+    spoken_turns: list[Turn] = []
     empty: list[tuple[Any, Location]] = []
     offset = 0
     for place, (values, location) in _sort_turns(list(enumerate(turns)), section.order):
-        count = len(made)
-        for speaker, text in _read_texts(values, section, location):
-            spoken = f"{speaker}: {text}" if speaker else text
-            made.append(Turn(speaker, text, offset, offset + len(spoken), values, location, place))
-            offset += len(spoken) + 1
-        if count == len(made):
+        count = len(spoken_turns)
+        for speaker, text in _read_spoken_texts(values, section, location):
+            line = f"{speaker}: {text}" if speaker else text
+            spoken_turns.append(
+                Turn(speaker, text, offset, offset + len(line), values, location, place)
+            )
+            offset += len(line) + 1
+        if count == len(spoken_turns):
             empty.append((values, location))
-    context = " ".join(f"{t.speaker}: {t.text}" if t.speaker else t.text for t in made)
+    context = " ".join(f"{t.speaker}: {t.text}" if t.speaker else t.text for t in spoken_turns)
     return DeclaredDialogue(
-        *(named, tuple(made), context, row.values, section.by_turn, section.turns or ""),
+        *(named, tuple(spoken_turns), context, row.values, section.by_turn, section.turns or ""),
         *(row.location, len(turns), tuple(empty)),
     )
 
 
-Placed = list[tuple[int, tuple[Any, Location]]]
+PlacedTurns = list[tuple[int, tuple[Any, Location]]]
 
 
-def _sort_turns(turns: Placed, order: str | None) -> Placed:
-    """Return turns sorted by a field; turns with equal values keep their order."""
+def _sort_turns(turns: PlacedTurns, order: str | None) -> PlacedTurns:
+    """Return turns sorted by a field. Turns with equal values keep their order."""
     if order is None:
         return turns
     values = [get_value(values, order, location) for _, (values, location) in turns]
@@ -231,14 +235,14 @@ def _sort_turns(turns: Placed, order: str | None) -> Placed:
         if value is None or value == "":
             raise location.at(order).error(
                 "the value is missing, but dialogue.order sorts turns by it",
-                "add it, or remove order",
+                "add the value, or remove dialogue.order",
             )
-    keys = sort_keys(values)
+    keys = build_sort_keys(values)
     if keys is None:
         location = turns[0][1][1]
         raise location.at(order).error(
-            f"the values {', '.join(map(show_value, values[:3]))} cannot be sorted",
-            "give numbers, ISO dates of one kind or names that differ only in their numbers, or "
+            f"the values {', '.join(map(format_value, values[:3]))} cannot be sorted",
+            "use numbers, ISO dates of one format or names that differ only in their numbers, or "
             "remove dialogue.order",
         )
     return [turns[index] for index in sorted(range(len(turns)), key=keys.__getitem__)]
@@ -247,28 +251,28 @@ def _sort_turns(turns: Placed, order: str | None) -> Placed:
 def _read_turns(
     found: Any, section: DialogueSection, location: Location
 ) -> list[tuple[Any, Location]]:
-    """Return the turns in a list of objects or texts, an object of lists, or a transcript."""
+    """Return the turns in a list of objects or texts, in an object of lists, or in a transcript."""
     if isinstance(found, str):
         found = _read_transcript(found, section, location)
-    items = cells.as_items(found)
+    items = cells.list_items(found)
     if items is None and isinstance(found, Mapping):
         raise location.error(
             "found an object whose lists are missing or have different lengths, expected a list "
             "of turns"
         )
     if items is None:
-        raise location.error(f"found {show_value(found)}, expected a list of turns")
+        raise location.error(f"found {format_value(found)}, expected a list of turns")
     return [(values, location.at(number)) for number, values in enumerate(items)]
 
 
 def _read_transcript(text: str, section: DialogueSection, location: Location) -> Any:
-    """Return the list or object in a cell, or one turn per line of it."""
-    if cells.may_be_structure(text):
+    """Return the list or object in the text of a cell, or one turn per line of the text."""
+    if cells.is_like_structure(text):
         try:
-            return cells.decode(text)
+            return cells.parse_structure(text)
         except ValueError as error:
             raise location.error(
-                f"the text begins like a list but is not valid JSON ({error})",
+                f"the text begins like a list, but is not valid JSON ({error})",
                 "write lists as JSON",
             ) from None
     lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -276,19 +280,19 @@ def _read_transcript(text: str, section: DialogueSection, location: Location) ->
         return lines
     turns = []
     for line in lines:
-        match = LINE.fullmatch(line) if section.speaker else None
+        match = TRANSCRIPT_LINE.fullmatch(line) if section.speaker else None
         turn = {section.texts[0]: match[2] if match else line}
         turns.append({**turn, str(section.speaker): match[1]} if match else turn)
     return turns
 
 
-def _read_texts(
+def _read_spoken_texts(
     values: Any, section: DialogueSection, location: Location
 ) -> Iterator[tuple[str, str]]:
-    """Yield (speaker, text) of the turns in an object, without outer white space."""
+    """Yield (speaker, text) of each turn in an object, without outer white space."""
     speaker = _read_speaker(values, section.speaker, location)
     for field in section.texts or ("",):
-        text = get_text(values, field, location) if field else values
+        text = get_joined_text(values, field, location) if field else values
         at = location.at(field) if field else location
         is_empty = text is None or (isinstance(text, str) and not text.strip())
         if is_empty and section.skip == "empty":
@@ -299,17 +303,21 @@ def _read_texts(
             )
             raise EmptyTurnError(at, problem)
         if not isinstance(text, str):
-            raise at.error(f"found {show_value(text)}, expected a text", _find_remedy(text))
+            raise at.error(
+                f"found {format_value(text)}, expected a text", _suggest_text_field(text)
+            )
         named = speaker if section.speaker or len(section.texts) < 2 else get_last_key(field)
         yield named, text.strip()
 
 
-def _find_remedy(text: Any) -> str:
-    """Return the remedy for a value that is not a text. Empty if it cannot be read."""
+def _suggest_text_field(text: Any) -> str:
+    """Return a remedy for a value that is not a text, or an empty text if there is none."""
     if isinstance(text, list | tuple):
-        return "name the parts of the text in dialogue.text: field[].key"
+        return "name the parts of the text in dialogue.text, as in field[].key"
     return (
-        "name a key of the object in dialogue.text: field.key" if isinstance(text, Mapping) else ""
+        "name a key of the object in dialogue.text, as in field.key"
+        if isinstance(text, Mapping)
+        else ""
     )
 
 
@@ -321,11 +329,11 @@ def _read_speaker(values: Any, field: str | None, location: Location) -> str:
         speaker = int(speaker)
     if speaker is not None and not isinstance(speaker, str | int):
         raise location.at(str(field)).error(
-            f"found {show_value(speaker)}, expected the name of a speaker"
+            f"found {format_value(speaker)}, expected the name of a speaker"
         )
     return "" if speaker is None else str(speaker).strip()
 
 
-def format_row(location: Location) -> str:
-    """Return the location of a dialogue or turn in names of instances: ``train.jsonl:12``."""
+def format_row_name(location: Location) -> str:
+    """Return a location as part of an instance's name, such as ``train.jsonl:12``."""
     return f"{Path(location.file).name}:{location.number}"

@@ -1,8 +1,9 @@
-"""Random draws of dialogues: dev and test splits from train, and few-sample subsets.
+"""Random sampling of dialogues: dev and test splits from train, and few-sample subsets.
 
-A draw depends on dialogue names and the seed alone. It is identical on every machine and for every
-order of the files. Dialogues with the same text form a group, which is drawn as a whole. The last
-group of each label stays in train (docs/decisions/0038-duplicates-are-drawn-together.md).
+The samples depend only on the names of dialogues and the seed. They are identical on all machines
+and for all orders of the files. Dialogues with the same text form a group, which stays together.
+The last group of each label stays in train
+(docs/decisions/0038-duplicates-are-drawn-together.md).
 """
 
 from __future__ import annotations
@@ -16,26 +17,30 @@ from dataclasses import dataclass, field
 from tasktransfer.datasets.declared.section import FewSampleSection, SharesSection
 
 Limits = Mapping[str, int]
-"""Split → limit: dialogues whose numbers are below it are drawn."""
+"""Split → limit. Dialogues with numbers below it are sampled."""
 
 
-def compute_number(dialogue: str, seed: int, what: str) -> int:
-    """Return a dialogue's 63-bit number in a draw."""
+def compute_draw_number(dialogue: str, seed: int, what: str) -> int:
+    """Return the 63-bit pseudo-random number of a dialogue, by which it is sampled.
+
+    ``what`` distinguishes the samplings with the same seed.
+    """
     digest = hashlib.sha256(f"{what}\0{seed}\0{dialogue}".encode("utf-8", "replace")).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
 
 @dataclass(frozen=True, slots=True)
-class Splitting:
+class SplitAssignment:
     """Assignment of the dialogues in the training files to splits.
 
     Args:
-        seed: seed of the draw.
-        test: limit of test: dialogues whose numbers are below it belong to test. 0 if test has
-            files of its own.
-        dev: limit of dev, for the dialogues that are not in test. 0 if dev has files of its own.
-        moved: number → split of the dialogues that the limits would assign to another split. They
-            are duplicates, or the last dialogues with their label.
+        seed: seed of the sampling.
+        test: limit of test. Dialogues with numbers below it belong to test. 0 if test has its own
+            files.
+        dev: limit of dev, for the dialogues that are not in test. 0 if dev has its own
+            files.
+        moved: number → split of the dialogues that the limits would assign to another split. These
+            are duplicates, or the last dialogues with a label.
     """
 
     seed: int
@@ -47,97 +52,98 @@ class Splitting:
         """Return the split of a dialogue of the training files."""
         if not self.test and not self.dev:
             return "train"
-        return self.split_of_number(compute_number(dialogue, self.seed, "split"))
+        return self.get_split_by_number(compute_draw_number(dialogue, self.seed, "split"))
 
-    def split_of_number(self, number: int) -> str:
-        """Return the split of a dialogue of the training files by its number."""
+    def get_split_by_number(self, number: int) -> str:
+        """Return the split of a dialogue of the training files from its number."""
         if self.moved and (split := self.moved.get(str(number))):
             return split
         return "test" if number < self.test else "dev" if number < self.dev else "train"
 
 
-def draw_splits(
+def sample_splits(
     numbers: Sequence[int],
     shares: SharesSection,
     needed: tuple[str, ...],
     groups: Sequence[int] = (),
     kept: Collection[int] = (),
-) -> Splitting:
-    """Draw dev and test from train.
+) -> SplitAssignment:
+    """Return the assignment of training dialogues to train, dev and test.
 
     Args:
-        numbers: numbers of all dialogues in the training files, see ``compute_number``.
+        numbers: numbers of all dialogues in the training files (``compute_draw_number``).
         shares: fractions of the splits, and the seed.
         needed: splits without files: dev, test or both.
         groups: group number of each dialogue, the lowest number in its group. Empty if each
             dialogue is its own group.
-        kept: groups that stay in train as long as other groups can be drawn.
+        kept: groups that stay in train if there are enough other groups.
     """
     ordered = sorted(numbers)
-    test = _count_share(len(ordered), shares.test or 0.0) if "test" in needed else 0
-    dev = _count_share(len(ordered), shares.dev) if "dev" in needed else 0
+    test = _count_fraction(len(ordered), shares.test or 0.0) if "test" in needed else 0
+    dev = _count_fraction(len(ordered), shares.dev) if "dev" in needed else 0
     limits = (
         _find_limit(ordered, test) if test else 0,
         _find_limit(ordered, test + dev) if dev else 0,
     )
-    plain = Splitting(shares.seed, *limits)
+    plain = SplitAssignment(shares.seed, *limits)
     if not needed or not (groups or kept):
         return plain
     groups = groups or numbers
-    drawn = _draw_groups(Counter(groups), {"test": test, "dev": dev}, kept)
+    sampled = _sample_groups(Counter(groups), {"test": test, "dev": dev}, kept)
     moved = {
         str(number): split
         for number, group in zip(numbers, groups, strict=True)
-        if (split := drawn.get(group, "train")) != plain.split_of_number(number)
+        if (split := sampled.get(group, "train")) != plain.get_split_by_number(number)
     }
-    return Splitting(shares.seed, *limits, moved)
+    return SplitAssignment(shares.seed, *limits, moved)
 
 
-def _draw_groups(
+def _sample_groups(
     sizes: Mapping[int, int], counts: Mapping[str, int], kept: Collection[int]
 ) -> dict[int, str]:
-    """Return group → split for the drawn groups.
+    """Return group → split for the groups that are sampled for dev and test.
 
     The groups are tried in the order of their numbers, those in ``kept`` last. A group that is
     larger than the rest of a split is skipped, unless the split would stay empty.
     """
     left = sorted(sizes, key=lambda group: (group in kept, group))
-    drawn: dict[int, str] = {}
+    sampled: dict[int, str] = {}
     for split, count in counts.items():
         if not count:
             continue
-        missing, passed_over = count, list[int]()
+        missing, skipped = count, list[int]()
         for group in left:
             if sizes[group] <= missing:
-                drawn[group] = split
+                sampled[group] = split
                 missing -= sizes[group]
             else:
-                passed_over.append(group)
-        if missing == count and passed_over:
-            drawn[passed_over.pop(0)] = split
-        left = passed_over
-    return drawn
+                skipped.append(group)
+        if missing == count and skipped:
+            sampled[skipped.pop(0)] = split
+        left = skipped
+    return sampled
 
 
-def draw_few_samples(
+def compute_few_sample_limits(
     numbers: Mapping[str, array[int]],
     counts: array[int],
     section: FewSampleSection,
 ) -> dict[str, int]:
-    """Return the few-sample draw of one task.
+    """Return the few-sample limits of one task, by split.
 
     Args:
         numbers: split → numbers of its dialogues, for train and dev.
         counts: number of the task's instances per training dialogue, in the same order.
-        section: size of the draw.
+        section: size of the sample.
 
     Returns:
-        Split → limit below which a dialogue's number is drawn. With ``instances``, train gets as
-        many whole dialogues as fit, at least one, and dev the same fraction of its dialogues.
+        Split → limit. Dialogues with numbers below it are sampled. With ``instances``, train gets
+        as many whole dialogues as fit, at least one, and dev gets the same fraction of its
+        dialogues.
     """
     train = sorted(zip(numbers["train"], counts, strict=True))
     if section.share is not None:
-        share, kept = section.share, _count_share(len(train), section.share)
+        share, kept = section.share, _count_fraction(len(train), section.share)
     else:
         kept, held = 0, 0
         for _, count in train:
@@ -149,14 +155,14 @@ def draw_few_samples(
     dev = sorted(numbers["dev"])
     return {
         "train": _find_limit([number for number, _ in train], kept),
-        "dev": _find_limit(dev, _count_share(len(dev), share)),
+        "dev": _find_limit(dev, _count_fraction(len(dev), share)),
     }
 
 
-def _count_share(total: int, share: float) -> int:
+def _count_fraction(total: int, share: float) -> int:
     return min(total, max(1, round(share * total)))
 
 
 def _find_limit(ordered: list[int], count: int) -> int:
-    """Return a limit that exactly ``count`` of the sorted numbers are below."""
+    """Return the limit below which there are exactly ``count`` of the sorted numbers."""
     return ordered[count] if count < len(ordered) else 2**63

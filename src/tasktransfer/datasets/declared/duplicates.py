@@ -1,4 +1,4 @@
-"""Duplicate dialogues: refused if two splits share one, drawn together if the splits are drawn."""
+"""Duplicate dialogues: an error across splits with files, and kept together in sampled splits."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
-from tasktransfer.datasets.one_split import LEARNT, LEAST_WORDS, count_words, normalise_text
+from tasktransfer.datasets.one_split import LEAK_REASON, MIN_WORDS, count_words, normalise_text
 from tasktransfer.errors import DataError
 
 
 class Duplicates:
-    """The names and texts of the dialogues of a dataset.
+    """Index of the names and texts of a dataset's dialogues, which finds duplicates.
 
     Args:
         id_field: the declaration's ``dialogue.id``, for messages. None if names are not unique in
@@ -28,7 +28,7 @@ class Duplicates:
         self._texts = array("q")
 
     def add(self, split: str, dialogue: DeclaredDialogue) -> None:
-        """Add a dialogue.
+        """Add a dialogue to the index.
 
         Raises:
             DataError: its name occurred before, or its text occurred in another split.
@@ -36,36 +36,39 @@ class Duplicates:
         where = dialogue.location.place
         before = self._names.setdefault(_compute_key(dialogue.id), (split, where))
         if before != (split, where):
-            self._refuse_name(split, dialogue, before)
+            self._raise_name_error(split, dialogue, before)
         text = compute_digest(normalise_text(dialogue.words))
         if split == "train":
             self._texts.append(int(text[:16], 16) >> 1)
-        if not self.by_split or count_words(dialogue.words) < LEAST_WORDS:
+        if not self.by_split or count_words(dialogue.words) < MIN_WORDS:
             return
         same = self._by_text.setdefault(text[:16].encode(), (split, where))
         if same[0] != split:
             raise DataError(
                 f"{where}: The dialogue {dialogue.id!r} of {split} has the same text as one "
-                f"of {same[0]} ({same[1]}). Keep it in one of them, {LEARNT}."
+                f"of {same[0]} ({same[1]}). Keep it in one of them, {LEAK_REASON}."
             )
 
-    def _refuse_name(self, split: str, dialogue: DeclaredDialogue, before: tuple[str, str]) -> None:
+    def _raise_name_error(
+        self, split: str, dialogue: DeclaredDialogue, before: tuple[str, str]
+    ) -> None:
         named = f"{dialogue.location.place}: The dialogue {dialogue.id!r} is"
         if before[0] == split:
             raise DataError(f"{named} already at {before[1]}. Give each dialogue its own name.")
         remedy = f"set dialogue.id: {{field: {self.id_field}, per: split}}"
         raise DataError(
             f"{named} in {split} and in {before[0]} ({before[1]}). Keep it in one of them, "
-            f"{LEARNT}." + (f" If names restart in each file, {remedy}." if self.id_field else "")
+            f"{LEAK_REASON}."
+            + (f" If names restart in each file, {remedy}." if self.id_field else "")
         )
 
-    def group(self, numbers: Sequence[int]) -> Sequence[int]:
-        """Return a group number for each dialogue of the training files; empty if all texts differ.
+    def number_groups(self, numbers: Sequence[int]) -> Sequence[int]:
+        """Return a group number for each dialogue of the training files, or () if all texts differ.
 
-        The group number is the lowest draw number among the dialogues with the same text.
+        It is the lowest number among the dialogues with the same text.
 
         Args:
-            numbers: numbers of these dialogues in the draw.
+            numbers: numbers of these dialogues (``draws.compute_draw_number``).
         """
         if len(set(self._texts)) == len(self._texts):
             return ()
@@ -76,7 +79,7 @@ class Duplicates:
 
 
 def count_duplicates(groups: Sequence[int]) -> int:
-    """Return the number of dialogues that have the same text as another."""
+    """Return the number of dialogues that have the same text as another dialogue."""
     return sum(size for size in Counter(groups).values() if size > 1)
 
 

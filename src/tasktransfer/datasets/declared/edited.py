@@ -9,10 +9,10 @@ from pydantic import ValidationError
 
 from tasktransfer.config import yaml_file
 from tasktransfer.core.validation import Problem, list_problems
-from tasktransfer.datasets.declared.lengths import Lengths
+from tasktransfer.datasets.declared.lengths import DialogueLengths
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import open_source
-from tasktransfer.datasets.declared.survey import TOKENS_A_WORD, get_survey
+from tasktransfer.datasets.declared.survey import TOKENS_PER_WORD, get_survey
 from tasktransfer.errors import ConfigError
 
 
@@ -54,7 +54,7 @@ def read_declaration(path: Path) -> Edited:
     return Edited(str(name), section, declaration)
 
 
-def survey_declaration(edited: Edited) -> tuple[list[str], Lengths]:
+def survey_declaration(edited: Edited) -> tuple[list[str], DialogueLengths]:
     """Read all dialogues and answers of a declaration as a study does.
 
     Returns:
@@ -65,9 +65,9 @@ def survey_declaration(edited: Edited) -> tuple[list[str], Lengths]:
     """
     source = open_source(edited.declaration, f"datasets.{edited.name}")
     survey = get_survey(edited.declaration, source, edited.name, "", None)
-    lengths = Lengths()
+    lengths = DialogueLengths()
     for split in source.splits:
-        for dialogue in source.dialogues(split):
+        for dialogue in source.read_dialogues(split):
             words = len(dialogue.context.split())
-            lengths.add(round(words * TOKENS_A_WORD), dialogue.location.place)
+            lengths.add(round(words * TOKENS_PER_WORD), dialogue.location.place)
     return survey.told, lengths

@@ -24,7 +24,7 @@ FORMATS = {
     ".arrow": "arrow",
 }
 """File name extension → format. Text files may have ``.gz`` after it."""
-SAVED = ("dataset_info.json", "state.json")
+SAVED_DATASET_FILES = ("dataset_info.json", "state.json")
 """Files that mark a folder written by ``Dataset.save_to_disk``."""
 _WILDCARD = re.compile(r"[*?]")
 SPLIT_WORDS = {
@@ -47,8 +47,8 @@ class DataFile:
     path: Path
     format: str
 
-    def parts(self) -> Mapping[str, Path]:
-        """Return name → file for all files of its content, for a digest."""
+    def list_parts(self) -> Mapping[str, Path]:
+        """Return name → path of the files with the content, for a digest."""
         if self.format != "saved":
             return {"": self.path}
         files = sorted(file for file in self.path.rglob("*") if file.is_file())
@@ -58,10 +58,10 @@ class DataFile:
 FilesBySplit = Mapping[str, tuple[DataFile, ...]]
 
 
-def _expand(location: str, key: str) -> list[Path]:
+def _expand_pattern(location: str, key: str) -> list[Path]:
     """Return the file at a path, or the files that match a pattern with * or ?.
 
-    A path that exists is not a pattern. The same is true of the existing folders of a pattern.
+    A path that exists is not a pattern, and neither are the existing folders of a pattern.
 
     Raises:
         DataError: no file matches a pattern.
@@ -78,8 +78,7 @@ def _expand(location: str, key: str) -> list[Path]:
     files = [file for file in found if is_hidden or not file.name.startswith(".")]
     if not files:
         raise DataError(
-            f"{location}: No file matches this pattern, which {key} contains. Put files "
-            f"there, or change {key}."
+            f"{location}: No file matches the pattern in {key}. Add the files, or change {key}."
         )
     return sorted(files, key=str)
 
@@ -89,15 +88,15 @@ def find_files(files: FilesSection, key: str) -> FilesBySplit:
 
     Args:
         files: files, patterns or a folder.
-        key: their config key for messages, such as ``datasets.Tickets.files``.
+        key: their config key, which messages name, such as ``datasets.Tickets.files``.
 
     Raises:
         DataError: a file is missing or has an unsupported format, or a folder has no train files.
     """
     if files.dev is None and files.test is None and len(files.train) == 1:
         folder = Path(expand_path(files.train[0]))
-        if folder.is_dir() and not _is_saved(folder):
-            return _find_splits(folder, f"{key}.train")
+        if folder.is_dir() and not _is_saved_dataset(folder):
+            return _find_split_files(folder, f"{key}.train")
     found: dict[str, tuple[DataFile, ...]] = {}
     keys: dict[Path, str] = {}
     for split in SPLITS:
@@ -106,7 +105,7 @@ def find_files(files: FilesSection, key: str) -> FilesBySplit:
         if places is None:
             continue
         found[split] = tuple(
-            check_file(path, own) for place in places for path in _expand(place, own)
+            check_file(path, own) for place in places for path in _expand_pattern(place, own)
         )
         for file in found[split]:
             if (other := keys.setdefault(file.path.resolve(), own)) != own:
@@ -118,19 +117,23 @@ def find_files(files: FilesSection, key: str) -> FilesBySplit:
 
 
 def check_file(path: Path, key: str) -> DataFile:
-    """Return a file with its format. Raises DataError as ``find_files``."""
+    """Return a file with its format.
+
+    Raises:
+        DataError: the file is missing, cannot be read or has an unsupported format.
+    """
     if os.path.isdir(path):  # noqa: PTH112  # Path.is_dir raises for a name that is too long
-        if _is_saved(path):
+        if _is_saved_dataset(path):
             return DataFile(path, "saved")
         raise DataError(
-            f"{path}: This is a folder, but {key} must name files. Name its files, or a "
+            f"{path}: The path is a folder, but {key} needs files. Name the files in it, or a "
             "folder that Dataset.save_to_disk wrote."
         )
     try:
         open_regular(path).close()
     except FileNotFoundError:
         raise DataError(
-            f"{path}: The file is missing, but {key} names it. Put it there, or change {key}."
+            f"{path}: The file is missing, but {key} names it. Add the file, or change {key}."
         ) from None
     except OSError as error:
         raise DataError(
@@ -141,30 +144,30 @@ def check_file(path: Path, key: str) -> DataFile:
     ending = endings[-1].lower() if endings else ""
     if ending not in FORMATS:
         raise DataError(
-            f"{path}: {ending or 'A file without extension'} is not a supported format. Save "
-            f"the file as one of {', '.join(FORMATS)}."
+            f"{path}: The extension {ending!r} is not a supported format. Save the file as one of "
+            f"{', '.join(FORMATS)}."
         )
     return DataFile(path, FORMATS[ending])
 
 
-def _is_saved(folder: Path) -> bool:
-    return all((folder / name).is_file() for name in SAVED)
+def _is_saved_dataset(folder: Path) -> bool:
+    return all((folder / name).is_file() for name in SAVED_DATASET_FILES)
 
 
-def _find_splits(folder: Path, key: str) -> FilesBySplit:
-    """Return the splits in a folder, by the names of its files or folders."""
+def _find_split_files(folder: Path, key: str) -> FilesBySplit:
+    """Return the files in a folder by split, from the names of its files or folders."""
     found: dict[str, list[DataFile]] = {}
     for path in sorted(folder.iterdir()):
         split = SPLIT_WORDS.get(get_first_word(path.name))
         if split is None or path.name.startswith("."):
             continue
-        inner = sorted(path.iterdir()) if path.is_dir() and not _is_saved(path) else [path]
+        inner = sorted(path.iterdir()) if path.is_dir() and not _is_saved_dataset(path) else [path]
         files = [file for file in inner if not file.name.startswith(".")] or inner
         found.setdefault(split, []).extend(check_file(file, key) for file in files)
     if "train" not in found:
         raise DataError(
-            f"{folder}: No file name in this folder begins with train, but {key} names the "
-            "folder. Call the files train, dev and test, or list the files by split."
+            f"{folder}: No file name in the folder, which {key} names, begins with train. Name the "
+            "files train, dev and test, or list the files by split."
         )
     return {split: tuple(found[split]) for split in SPLITS if split in found}
 

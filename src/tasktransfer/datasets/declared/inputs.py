@@ -15,14 +15,14 @@ from tasktransfer.datasets.declared.dialogues import (
     read_dialogues,
 )
 from tasktransfer.datasets.declared.files import DataFile, check_file
-from tasktransfer.datasets.declared.row_fields import ITEMS, get_value
+from tasktransfer.datasets.declared.row_fields import LIST_MARK, get_value
 from tasktransfer.datasets.declared.rows import read_rows
 from tasktransfer.datasets.declared.section import DialogueSection
 from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.declared.task_section import TaskSection
 from tasktransfer.errors import DataError
 
-TRIED, GUESSED_FROM = 20, 500
+MAX_TRIED_ROWS, MAX_GUESS_ROWS = 20, 500
 """Maximum numbers of rows on which the fields of the training files are tried, and from which the
 fields of another file are guessed."""
 
@@ -36,9 +36,9 @@ class Input(NamedTuple):
 
     Attributes:
         dialogue: name of the dialogue.
-        turn: position of the turn in the dialogue, from 0; None for an input that is a dialogue.
+        turn: position of the turn in the dialogue, from 0. None if the input is a whole dialogue.
         context: text up to the end of the turn, or of the dialogue.
-        focus: offset of the turn in the context; the context's length for a dialogue.
+        focus: offset of the turn in the context, or the context's length for a dialogue.
         query: texts of the fields of the model's query.
     """
 
@@ -49,15 +49,15 @@ class Input(NamedTuple):
     query: dict[str, str]
 
 
-def find_scope(section: TaskSection, dialogue: DialogueSection) -> Scope:
-    """Return the part of a dialogue that has a label of a task (``answers.TaskReader``)."""
+def get_scope(section: TaskSection, dialogue: DialogueSection) -> Scope:
+    """Return the part of a dialogue to which a task's labels belong (``answers.TaskReader``)."""
     if section.kind != "utterance_classification":
         return "dialogue"
-    is_listed = ITEMS in (section.label or "")
+    is_listed = LIST_MARK in (section.label or "")
     return "turn" if is_listed or dialogue.by_turn else "last_turn"
 
 
-def open_inputs(
+def read_inputs(
     path: Path,
     scope: Scope,
     stored: Mapping[str, Any] | None,
@@ -66,20 +66,20 @@ def open_inputs(
     *,
     skip_empty: bool = False,
 ) -> Iterator[Input]:
-    """Yield the inputs of a file in its order. Memory does not grow with the file.
+    """Yield the inputs of a file, in its order. The memory use does not depend on its size.
 
     Args:
-        stored: section ``dialogue`` of the training files. If the file does not have its fields, or
-            if it is None, the fields are guessed.
+        stored: section ``dialogue`` of the training files. The fields are guessed if it is None, or
+            if the file does not have its fields.
         fields: field of the query → path of its text.
         notes: list to which notes on the file are added.
-        skip_empty: whether turns without text are skipped instead of an error.
+        skip_empty: whether turns without text are skipped instead of being errors.
 
     Raises:
-        DataError: the file, a row or a dialogue cannot be read. Names file, line and remedy.
+        DataError: the file, a row or a dialogue cannot be read. The message names file and line.
     """
     file = check_file(path, "the command line")
-    section = _choose_section(file, stored, notes)
+    section = _select_section(file, stored, notes)
     if skip_empty:
         section = section.model_copy(update={"skip": "empty"})
     empty, skipped, first = 0, 0, ""
@@ -88,59 +88,64 @@ def open_inputs(
         if not dialogue.turns:
             empty, first = empty + 1, first or dialogue.location.place
             continue
-        yield from _list_inputs(dialogue, scope, fields)
+        yield from _build_inputs(dialogue, scope, fields)
     if skipped:
         notes.append(f"{path}: {skipped:,} turns without text are skipped")
     if empty:
-        notes.append(f"{first}: {empty:,} dialogues from here have no text and no prediction")
+        notes.append(
+            f"{first}: {empty:,} dialogues, of which this is the first, have no text, and get no "
+            "prediction"
+        )
 
 
 def _read_with_remedy(
     file: DataFile, section: DialogueSection, notes: list[str]
 ) -> Iterator[DeclaredDialogue]:
-    """Yield the dialogues of a file. The error of an empty turn names an option of ``predict``."""
+    """Yield the dialogues of a file; errors about empty turns name an option of ``predict``."""
     try:
         yield from read_dialogues(read_rows(file, notes), section, file.path.name.partition(".")[0])
     except EmptyTurnError as error:
         raise error.location.error(error.problem, SKIP_EMPTY) from None
 
 
-def _choose_section(
+def _select_section(
     file: DataFile, stored: Mapping[str, Any] | None, notes: list[str]
 ) -> DialogueSection:
-    """Return the stored section if it reads one of the file's first rows, or a guess.
+    """Return the stored section if it fits one of the file's first rows, or else a guess.
 
-    A file with another field of names, or without names, is read with the stored section, too.
+    The stored section is also used for a file without the field of names.
     """
-    first = list(islice(read_rows(file, problems=[]), TRIED))
+    first = list(islice(read_rows(file, problems=[]), MAX_TRIED_ROWS))
     if not first:
-        next(read_rows(file))  # raises the first problem
+        next(read_rows(file))  # This raises the first problem.
     section = None
     if stored is not None:
         section = DialogueSection.model_validate(stored)
         if section.turns is not None and not _can_read(section, first):
-            section = section.model_copy(update={"id": None})  # named after their rows
+            section = section.model_copy(
+                update={"id": None}
+            )  # Dialogues are named after their rows.
         if _can_read(section, first):
             return section
-    from tasktransfer.datasets.guess.cell_texts import decode_cells  # noqa: PLC0415  # rare
+    from tasktransfer.datasets.guess.cell_texts import parse_cells  # noqa: PLC0415  # rare
     from tasktransfer.datasets.guess.fit import fit_dialogue  # noqa: PLC0415
 
-    rows, _ = decode_cells(list(islice(read_rows(file, problems=[]), GUESSED_FROM)))
+    rows, _ = parse_cells(list(islice(read_rows(file, problems=[]), MAX_GUESS_ROWS)))
     try:
         fit = fit_dialogue(rows, str(file.path))
     except DataError:
         if section is None:
             raise
-        return section  # its error names the line
+        return section  # Its error names the line.
     if section is not None and (section.turns, section.text) == (fit.model.turns, fit.model.text):
         return section
     listed = ", ".join(f"{key}: {value}" for key, value in fit.section.items())
-    notes.append(f"{file.path}: its fields are guessed: {listed}")
+    notes.append(f"{file.path}: The fields of the file are guessed: {listed}")
     return fit.model
 
 
 def _can_read(section: DialogueSection, rows: Sequence[SourceRow]) -> bool:
-    """Return whether a section reads one of some rows."""
+    """Return whether at least one of the rows can be read with a section."""
     for row in rows:
         with suppress(DataError):
             if any(dialogue.turns for dialogue in read_dialogues([row], section, "")):
@@ -148,12 +153,12 @@ def _can_read(section: DialogueSection, rows: Sequence[SourceRow]) -> bool:
     return False
 
 
-def _list_inputs(
+def _build_inputs(
     dialogue: DeclaredDialogue, scope: Scope, fields: Mapping[str, str]
 ) -> Iterator[Input]:
     turns: tuple[Turn | None, ...] = (None,)
     if scope == "turn":
-        turns = tuple(dialogue.by_place.values())
+        turns = tuple(dialogue.turn_by_place.values())
     elif scope == "last_turn":
         turns = (dialogue.turns[-1],)
     for turn in turns:
@@ -165,23 +170,25 @@ def _list_inputs(
 
 
 def _read_field(dialogue: DeclaredDialogue, turn: Turn | None, path: str) -> str:
-    """Return the text of a field of the query, in the turn or in the dialogue's row."""
-    of = turn if ITEMS in path or dialogue.by_turn else None
+    """Return the text of a query field in the turn or in the dialogue's row."""
+    owner = turn if LIST_MARK in path or dialogue.by_turn else None
     values, location = (
-        (dialogue.values, dialogue.location) if of is None else (of.values, of.location)
+        (dialogue.values, dialogue.location) if owner is None else (owner.values, owner.location)
     )
-    value = get_value(values, path.rpartition(ITEMS)[2].lstrip("."), location)
+    value = get_value(values, path.rpartition(LIST_MARK)[2].lstrip("."), location)
     if not isinstance(value, str) or not value.strip():
         raise location.at(path).error(
-            "the value is missing or not a text, but the model reads it", "add it"
+            "the value is missing or not a text, but the model reads it", "add a text"
         )
     return value.strip()
 
 
-def check_first_input(inputs: Iterator[Input], path: Path) -> Iterator[Input]:
-    """Yield all inputs, after raising DataError if there is none."""
+def check_not_empty(inputs: Iterator[Input], path: Path) -> Iterator[Input]:
+    """Yield all inputs. Raises DataError if there are none."""
     first = next(inputs, None)
     if first is None:
-        raise DataError(f"{path}: The file has no dialogue with text. Use a file with dialogues.")
+        raise DataError(
+            f"{path}: The file contains no dialogue with text. Use a file with dialogues."
+        )
     yield first
     yield from inputs

@@ -1,7 +1,7 @@
 """Rows of a JSON file.
 
-The file holds a list of objects, alone or under one key, or objects under their names. It may also
-hold consecutive objects, each on one line or on several.
+The file contains a list of objects, alone or under one key, or objects under their names. It may
+also contain consecutive objects, each on one line or on several.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.datasets.declared.source_row import FIX, SourceRow, make_row
+from tasktransfer.datasets.declared.source_row import FIX_REMEDY, SourceRow, build_row
 from tasktransfer.errors import DataError
 from tasktransfer.files.fields import Location
 from tasktransfer.files.json_stream import JsonCursor, TooLongError, open_json
 from tasktransfer.files.text_stream import open_text
 
-HEAD = 2**16
-MANY_KEYS = 20
-MOST_DEPTH = 4
+HEAD_CHARACTERS = 2**16
+MAX_ROW_KEYS = 20
+MAX_DEPTH = 4
 
 
-def is_one_value(path: Path) -> bool:
-    """Return whether a file named as JSON lines holds a single JSON value.
+def has_single_value(path: Path) -> bool:
+    """Return whether a file with the extension of JSON lines contains a single JSON value.
 
-    That is a list, or an object over several lines.
+    This is a list, or an object over several lines.
 
     Raises:
         DataError: the file cannot be read.
     """
     with open_text(path) as stream:
-        line, _, rest = stream.read(HEAD).lstrip("\ufeff \t\r\n").partition("\n")
+        line, _, rest = stream.read(HEAD_CHARACTERS).lstrip("\ufeff \t\r\n").partition("\n")
     return line.strip() in ("[", "{", "[{") or (line.startswith("[") and not rest.strip())
 
 
@@ -42,19 +42,19 @@ def read_json_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
     """Yield the rows of a file.
 
     Raises:
-        DataError: it is broken, holds no list of objects or several, or is a table by columns. The
-            message names the line or item, and a remedy.
+        DataError: the file is damaged, contains no list of objects or several, or is a table by
+            columns. The message names the line or item.
     """
     if path.name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson")):
-        notes.append(f"{path}: is not JSON lines, because a value spans several; read as .json")
+        notes.append(f"{path}: The file is read as .json, because a value spans several lines.")
     with open_json(path) as cursor:
         if cursor.peek() == "[":
             yield from _number_rows(path, cursor.items())
-            _refuse_more(cursor)
+            _check_end(cursor)
             return
         if cursor.peek() != "{":
             found = f"{cursor.value()!r:.40}" if cursor.peek() else "an empty file"
-            raise cursor.error(f"found {found}, expected a list of objects", FIX)
+            raise cursor.error(f"found {found}, expected a list of objects", FIX_REMEDY)
         if _has_several_objects(path):
             yield from _read_sequence(path, cursor)
             return
@@ -63,11 +63,11 @@ def read_json_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
 
 def _number_rows(path: Path, items: Iterator[Any]) -> Iterator[SourceRow]:
     for number, item in enumerate(items, start=1):
-        location = Location(str(path), row=f"item {number}", remedy=FIX)
-        yield make_row(number, item, location)
+        location = Location(str(path), row=f"item {number}", remedy=FIX_REMEDY)
+        yield build_row(number, item, location)
 
 
-def _refuse_more(cursor: JsonCursor) -> None:
+def _check_end(cursor: JsonCursor) -> None:
     if cursor.peek():
         raise cursor.error(
             "the first value is followed by another, but a JSON file contains one value",
@@ -90,15 +90,15 @@ def _read_sequence(path: Path, cursor: JsonCursor) -> Iterator[SourceRow]:
         line = cursor.line
         location = Location(str(path), line=line, remedy="fix the line")
         value = cursor.value()
-        yield make_row(line, value, location)
+        yield build_row(line, value, location)
 
 
 # --- one object ---------------------------------------------------------------------------------
 
 
 def _read_members(path: Path) -> Iterator[SourceRow]:
-    """Yield the rows in an object: the items of its only list of objects, or its members."""
-    table = _find_table(path)
+    """Yield the rows in an object, which are the items of its only list, or its members."""
+    table = _find_row_list(path)
     with open_json(path) as cursor:
         if table is None:
             yield from _number_rows(
@@ -140,12 +140,12 @@ class _Members:
 
     def add(self, key: str, value: Any) -> None:
         self.count += 1
-        if len(self.names) <= MANY_KEYS:
+        if len(self.names) <= MAX_ROW_KEYS:
             self.names.append(key)
         if not isinstance(value, dict):
             return
         self.objects += 1
-        self.inner = max(self.inner, _find_inner(value, (key,)), key=lambda found: found[1])
+        self.inner = max(self.inner, _find_longest_list(value, (key,)), key=lambda found: found[1])
         self.first = value if self.first is None else self.first
         if self.are_columns:
             is_flat = not any(isinstance(inner, dict | list) for inner in value.values())
@@ -159,11 +159,11 @@ class _Members:
         are_numbers = all(key.lstrip("-").isdecimal() for key in self.first)
         if are_numbers and not all(name.lstrip("-").isdecimal() for name in self.names):
             return True
-        return len(self.first) > MANY_KEYS and len(self.first) > 2 * self.count
+        return len(self.first) > MAX_ROW_KEYS and len(self.first) > 2 * self.count
 
 
-def _find_table(path: Path) -> str | None:
-    """Return the key of the list whose items are rows; None if the members are rows.
+def _find_row_list(path: Path) -> str | None:
+    """Return the key of the list of rows, or None if the members of the object are the rows.
 
     Raises:
         DataError: there is no such list, or there are several.
@@ -183,56 +183,58 @@ def _find_table(path: Path) -> str | None:
                 members.tables.append(key)
             elif lists and lists == items:
                 members.lists.append(key)
-        _refuse_more(cursor)
+        _check_end(cursor)
     if members.is_by_columns:
-        raise _make_columns_error(path, "columns")
+        raise _build_columns_error(path, "columns")
     if {"columns", "data"} <= {*members.names} <= {"columns", "data", "index"}:
-        raise _make_columns_error(path, "split")
+        raise _build_columns_error(path, "split")
     if members.count > 1 and members.objects == members.count:
         return None
     if len(members.tables or members.lists) == 1:
         return (members.tables or members.lists)[0]
     count = len(members.tables or members.lists)
     raise DataError(
-        f"{path}: Found an object with {count} lists of rows, expected a list of objects, or "
-        f"an object with a single list. {_propose_split(members)}"
+        f"{path}: The file contains an object with {count} lists of rows instead of a list of "
+        f"objects, or an object with a single list. {_suggest_split_command(members)}"
     )
 
 
-def _propose_split(members: _Members) -> str:
+def _suggest_split_command(members: _Members) -> str:
     """Return the remedy for an object whose rows cannot be determined.
 
-    It is a command that writes each list of rows to a file of its own.
+    It is a command that writes each list of rows to its own file, if possible.
     """
     keys = members.tables or members.lists
     load = f"import json; d = json.load(open({json.dumps(str(members.path))}))"
     if keys and all(re.fullmatch(r"\w[\w-]*", key) for key in keys):
         code = f'{load}; [json.dump(d[k], open(k + ".json", "w")) for k in {json.dumps(keys)}]'
         listed = ", ".join(keys)
-        return f"Write each list ({listed}) to its own file: python -c {shlex.quote(code)}"
+        return f"Write each list ({listed}) to its own file with `python -c {shlex.quote(code)}`."
     if keys:
         return f"Write each list ({', '.join(keys)}) to its own file."
     inner, count = members.inner
     if not inner:
-        return "Write one list of rows."
+        return "Write the rows as one list."
     place = "".join(f"[{json.dumps(key)}]" for key in inner)
     code = f'{load}; json.dump(d{place}, open("rows.json", "w"))'
     where = ".".join(inner)
-    return f"Write the {count:,} rows of {where} to a file: python -c {shlex.quote(code)}"
+    return f"Write the {count:,} rows of {where} to a file with `python -c {shlex.quote(code)}`."
 
 
-def _find_inner(value: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
-    """Return the keys that lead to the longest list of objects in an object, and its length."""
+def _find_longest_list(
+    value: Mapping[str, Any], keys: tuple[str, ...]
+) -> tuple[tuple[str, ...], int]:
+    """Return the keys of the longest list of objects within an object, and its length."""
     best: tuple[tuple[str, ...], int] = ((), 0)
     for key, inner in value.items():
         if isinstance(inner, list) and inner and all(isinstance(item, dict) for item in inner):
             best = max(best, ((*keys, key), len(inner)), key=lambda found: found[1])
-        elif isinstance(inner, dict) and len(keys) < MOST_DEPTH:
-            best = max(best, _find_inner(inner, (*keys, key)), key=lambda found: found[1])
+        elif isinstance(inner, dict) and len(keys) < MAX_DEPTH:
+            best = max(best, _find_longest_list(inner, (*keys, key)), key=lambda found: found[1])
     return best
 
 
-def _make_columns_error(path: Path, orient: str) -> DataError:
+def _build_columns_error(path: Path, orient: str) -> DataError:
     name = path.with_name(f"{path.name.partition('.')[0]}.jsonl")
     code = (
         f"import pandas; pandas.read_json({str(path)!r}, orient={orient!r}, dtype=False, "
@@ -241,6 +243,6 @@ def _make_columns_error(path: Path, orient: str) -> DataError:
     )
     return DataError(
         f"{path}: The file is a table by columns, as pandas.to_json(orient={orient!r}) writes it, "
-        "expected an object per row. Write it with orient='records', or convert it: python -c "
-        f"{shlex.quote(code)}"
+        "instead of one object per row. Write it with orient='records', or convert it with "
+        f"`python -c {shlex.quote(code)}`."
     )

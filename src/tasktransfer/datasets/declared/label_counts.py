@@ -1,4 +1,4 @@
-"""Labels of a task by dialogue, for draws and for notes about labels."""
+"""Labels of a task by dialogue, for the sampling of splits and for notes about labels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tasktransfer.datasets.declared.spellings import list_labels, merge_spellings, normalise_label
+from tasktransfer.datasets.declared.spellings import format_labels, merge_spellings, normalise_label
 from tasktransfer.errors import DataError
 from tasktransfer.files.fields import find_nearest
 
@@ -21,7 +21,7 @@ class LabelCounts:
 
     Args:
         first: split of the files → label → first instance with the label.
-        spellings: spelling → label that it is read as. Empty until ``merge``.
+        spellings: spelling → label that replaces it. Empty until ``merge`` is called.
     """
 
     first: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -32,16 +32,16 @@ class LabelCounts:
 
     @property
     def train(self) -> Mapping[str, str]:
-        """Label → first instance, in the training files."""
+        """First instance of each label in the training files."""
         return self.first.get("train", {})
 
     @property
     def everywhere(self) -> Mapping[str, str]:
-        """Label → first instance, in the files of all splits."""
+        """First instance of each label in the files of all splits."""
         return {label: where for by in self.first.values() for label, where in by.items()}
 
     def add(self, split: str, labels: Mapping[str, str]) -> None:
-        """Count the labels of one dialogue, each with its first instance."""
+        """Add the labels of one dialogue, each with its first instance."""
         first = self.first.setdefault(split, {})
         for label, instance in labels.items():
             first.setdefault(label, instance)
@@ -50,7 +50,7 @@ class LabelCounts:
             self._sizes.append(len(labels))
 
     def merge(self, listed: Collection[str]) -> None:
-        """Merge the spellings of each label."""
+        """Merge the spellings of each label. ``listed`` has the spellings of the declaration."""
         self.spellings = merge_spellings(self.everywhere, listed)
         if not self.spellings:
             return
@@ -60,7 +60,7 @@ class LabelCounts:
                 merged.setdefault(self.spellings.get(label, label), instance)
             self.first[split] = merged
 
-    def by_dialogue(self) -> Iterator[set[str]]:
+    def iterate_dialogue_labels(self) -> Iterator[set[str]]:
         """Yield the labels of each dialogue of the training files."""
         names = [self.spellings.get(label, label) for label in self._codes]
         start = 0
@@ -70,63 +70,66 @@ class LabelCounts:
 
     # --- results ---
 
-    def sorted(self) -> list[str]:
-        """Return the sorted labels of the training files: numbers by size, others as texts."""
+    def list_sorted(self) -> list[str]:
+        """Return the labels of the training files, sorted as numbers if possible, else as texts."""
         numbers = all(map(_NUMBER.fullmatch, self.train))
         return sorted(self.train, key=int if numbers else str)
 
     def count_conflicts(self, groups: Sequence[int]) -> int:
         """Return the number of groups whose dialogues have different labels."""
         first: dict[int, set[str]] = {}
-        pairs = zip(groups, self.by_dialogue(), strict=True)
+        pairs = zip(groups, self.iterate_dialogue_labels(), strict=True)
         return len({group for group, labels in pairs if first.setdefault(group, labels) != labels})
 
     def find_last_groups(self, groups: Sequence[int]) -> set[int]:
-        """Return for each label the highest group number among its dialogues."""
+        """Return the highest group number among the dialogues of each label, as a set."""
         last: dict[str, int] = {}
-        for group, labels in zip(groups, self.by_dialogue(), strict=True):
+        for group, labels in zip(groups, self.iterate_dialogue_labels(), strict=True):
             for label in labels:
                 last[label] = max(group, last.get(label, -1))
         return set(last.values())
 
-    def notes(self, task: str, splits: Iterable[str], few: Iterable[bool]) -> Iterator[str]:
+    def list_notes(self, task: str, splits: Iterable[str], few: Iterable[bool]) -> Iterator[str]:
         """Yield notes about labels with few examples.
 
         Args:
             task: name of the task.
-            splits: drawn split of each dialogue in the training files.
-            few: whether the few-sample setting reads each of these dialogues.
+            splits: sampled split of each dialogue in the training files.
+            few: whether each of these dialogues is in the few-sample setting.
         """
         dialogues: Counter[str] = Counter()
         by_split = {split: set(first) for split, first in self.first.items()}
         by_split["train"], in_few = set[str](), set[str]()
-        for split, is_few, labels in zip(splits, few, self.by_dialogue(), strict=True):
+        for split, is_few, labels in zip(splits, few, self.iterate_dialogue_labels(), strict=True):
             dialogues.update(labels)
             by_split.setdefault(split, set()).update(labels)
             if is_few and split == "train":
                 in_few |= labels
         if single := {x: self.train[x] for x, count in dialogues.items() if count == 1}:
             stays = ", which stays in train" if by_split["train"].issuperset(single) else ""
-            yield f"{task}: {_count(single)} in a single training dialogue{stays}: {_list(single)}"
-        places = self.everywhere
+            places = _format_places(single)
+            yield f"{task}: {_format_count(single)} in a single training dialogue{stays}: {places}"
+        first = self.everywhere
         for split in sorted(by_split.keys() - {"train"}):
-            if unseen := {x: places[x] for x in sorted(by_split[split] - by_split["train"])}:
-                yield f"{task}: {_count(unseen)} in {split} but not in train: {_list(unseen)}"
-        if unseen := {x: places[x] for x in sorted(by_split["train"] - in_few)}:
-            yield f"{task}: {_count(unseen)} in no training dialogue of few_sample: {_list(unseen)}"
+            if unseen := {x: first[x] for x in sorted(by_split[split] - by_split["train"])}:
+                places = _format_places(unseen)
+                yield f"{task}: {_format_count(unseen)} in {split} but not in train: {places}"
+        if unseen := {x: first[x] for x in sorted(by_split["train"] - in_few)}:
+            places = _format_places(unseen)
+            yield f"{task}: {_format_count(unseen)} in no training dialogue of few_sample: {places}"
 
 
-def refuse_labels(
+def check_labels(
     counts: LabelCounts, listed: Sequence[str] | None, dataset: str, task: str, place: str
 ) -> None:
-    """Raise DataError for labels that a study cannot use.
+    """Raise DataError if a study cannot use the labels of a task.
 
     Args:
         counts: labels of the task, with spellings merged.
         listed: all labels, if the declaration lists them.
         dataset: name of the dataset.
         task: name of the task.
-        place: names of the files, for messages.
+        place: names of the files, which messages name.
     """
     location, train = f"{dataset}/{task}", counts.train
     allowed = listed or tuple(train)
@@ -134,8 +137,8 @@ def refuse_labels(
         if label not in allowed:
             kind = "not in the list of labels" if listed else "not a label in train"
             raise DataError(
-                f"{where}: The label {label!r:.60} is {kind} ({location}; the nearest is "
-                f"{find_nearest(label, allowed)}). Fix it, or list all labels under "
+                f"{where}: The label {label!r:.60} of {location} is {kind}. The most similar label "
+                f"is {find_nearest(label, allowed)}. Correct it, or list all labels under "
                 f"datasets.{dataset}.tasks.{task}.labels."
             )
     alike: dict[str, str] = {}
@@ -145,7 +148,7 @@ def refuse_labels(
         if not plain:
             raise DataError(
                 f"{where}: The label {label!r:.60} of {location} has no visible character. "
-                f"Fix it, or list it under datasets.{dataset}.tasks.{task}.missing_values."
+                f"Correct it, or list it under datasets.{dataset}.tasks.{task}.missing_values."
             )
         other = alike.setdefault(" ".join(plain.split()).casefold(), label)
         if other != label:
@@ -162,9 +165,9 @@ def refuse_labels(
         )
 
 
-def _count(labels: Collection[str]) -> str:
+def _format_count(labels: Collection[str]) -> str:
     return "1 label is" if len(labels) == 1 else f"{len(labels):,} labels are"
 
 
-def _list(places: Mapping[str, str]) -> str:
-    return list_labels(places) + f" (the first at {next(iter(places.values()))})"
+def _format_places(places: Mapping[str, str]) -> str:
+    return format_labels(places) + f" (the first at {next(iter(places.values()))})"

@@ -1,20 +1,20 @@
-"""Lengths of dialogues next to a model's maximum sequence length."""
+"""Lengths of dialogues in comparison with a model's maximum sequence length."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-MOST_TRUNCATED = 0.1
+MAX_TRUNCATED_FRACTION = 0.1
 """Fraction of truncated dialogues above which both ends of a dialogue are kept."""
-OF_DIALOGUES = ("dialogue_classification", "multi_label", "multi_output")
+DIALOGUE_KINDS = ("dialogue_classification", "multi_label", "multi_output")
 """Kinds whose labels are about a whole dialogue."""
-SHOWN = 3
+MAX_SHOWN_DIALOGUES = 3
 """Number of truncated dialogues that a note names."""
 
 
 @dataclass
-class Lengths:
+class DialogueLengths:
     """Lengths of the dialogues of a dataset.
 
     Args:
@@ -26,15 +26,15 @@ class Lengths:
     places: list[str] = field(default_factory=list)
 
     def add(self, tokens: int, place: str) -> None:
-        """Add a dialogue."""
+        """Add the length of a dialogue."""
         self.tokens.append(tokens)
         self.places.append(place)
 
-    def fit_tasks(self, tasks: dict[str, dict[str, Any]], limit: int) -> list[str]:
-        """Declare what tasks keep of truncated dialogues, and return notes about them.
+    def set_truncation(self, tasks: dict[str, dict[str, Any]], limit: int) -> list[str]:
+        """Set which part of truncated dialogues tasks keep, and return notes about it.
 
-        If many dialogues are truncated, labels of whole dialogues keep both ends, because such a
-        label may be about either end. Tasks that declare what they keep stay as they are.
+        If many dialogues are truncated, tasks with labels of whole dialogues keep both ends,
+        because a label may depend on either end. Tasks that declare ``keeps`` are not changed.
 
         Args:
             tasks: task → its section. Sections are replaced, not changed.
@@ -44,7 +44,9 @@ class Lengths:
         if not long:
             return []
         fraction = len(long) / len(self.tokens)
-        listed = "; ".join(f"{self.places[n]}: {self.tokens[n]:,} tokens" for n in long[:SHOWN])
+        listed = "; ".join(
+            f"{self.places[n]}: {self.tokens[n]:,} tokens" for n in long[:MAX_SHOWN_DIALOGUES]
+        )
         notes = [
             f"{len(long):,} dialogues ({100 * fraction:.0f} %) are longer than {limit:,} tokens "
             f"and are truncated: {listed}"
@@ -52,9 +54,9 @@ class Lengths:
         chosen = [
             name
             for name, task in tasks.items()
-            if task["kind"] in OF_DIALOGUES and "keeps" not in task
+            if task["kind"] in DIALOGUE_KINDS and "keeps" not in task
         ]
-        if fraction <= MOST_TRUNCATED or not chosen:
+        if fraction <= MAX_TRUNCATED_FRACTION or not chosen:
             return notes
         for name in chosen:
             tasks[name] = {**tasks[name], "keeps": "both"}

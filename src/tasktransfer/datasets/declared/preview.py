@@ -1,4 +1,4 @@
-"""Dialogues as text: the turns as they are read, with the gold answers about them."""
+"""Dialogues as text: their turns, with the gold answers about them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
 from tasktransfer.errors import DataError, escape_line
 from tasktransfer.tasks.card import Instance
 
-MOST_TURNS = 60
-MOST_CHARACTERS = 300
+MAX_TURNS = 60
+MAX_CHARACTERS = 300
 """Maximum number of characters shown of a turn."""
-MOST_ANSWERS = 10
+MAX_ANSWERS = 10
 """Maximum number of answers shown per task about the whole dialogue."""
 
 
@@ -25,41 +25,39 @@ def format_dialogue(dialogue: DeclaredDialogue, readers: Sequence[TaskReader]) -
     whole: list[str] = []
     starts = {turn.start for turn in dialogue.turns}
     for reader in readers:
-        instances = list(_read(reader, dialogue))
+        instances = list(_read_valid_instances(reader, dialogue))
         on_turns = [instance for instance in instances if instance.focus in starts]
         for instance in on_turns:
             about.setdefault(instance.focus, []).append(
                 f"{reader.name}: {_format_answer(instance)}"
             )
         others = [instance for instance in instances if instance.focus not in starts]
-        whole += [
-            f"{reader.name}: {_format_answer(instance)}" for instance in others[:MOST_ANSWERS]
-        ]
-        if len(others) > MOST_ANSWERS:
-            whole.append(f"{reader.name}: and {len(others) - MOST_ANSWERS:,} more")
+        whole += [f"{reader.name}: {_format_answer(instance)}" for instance in others[:MAX_ANSWERS]]
+        if len(others) > MAX_ANSWERS:
+            whole.append(f"{reader.name}: and {len(others) - MAX_ANSWERS:,} more")
     lines = [f"a dialogue as it is read ({dialogue.location.place}):"]
-    for number, turn in enumerate(dialogue.turns[:MOST_TURNS], start=1):
+    for number, turn in enumerate(dialogue.turns[:MAX_TURNS], start=1):
         speaker = f"{turn.speaker}: " if turn.speaker else ""
         answers = f"  [{'; '.join(about[turn.start])}]" if turn.start in about else ""
-        lines.append(f"{number:4} {speaker}{_cut(turn.text)}{answers}")
-    if len(dialogue.turns) > MOST_TURNS:
-        lines.append(f"     and {len(dialogue.turns) - MOST_TURNS:,} more turns")
+        lines.append(f"{number:4} {speaker}{_shorten(turn.text)}{answers}")
+    if len(dialogue.turns) > MAX_TURNS:
+        lines.append(f"     and {len(dialogue.turns) - MAX_TURNS:,} more turns")
     return [escape_line(line) for line in [*lines, *(f"     {line}" for line in whole)]]
 
 
-def _read(reader: TaskReader, dialogue: DeclaredDialogue) -> Iterator[Instance]:
-    """Yield the instances up to one that cannot be read, which is reported elsewhere."""
+def _read_valid_instances(reader: TaskReader, dialogue: DeclaredDialogue) -> Iterator[Instance]:
+    """Yield the instances up to the first unreadable one, which is reported elsewhere."""
     try:
-        yield from reader.instances(dialogue)
+        yield from reader.read_instances(dialogue)
     except DataError:
         return
 
 
 def _format_answer(instance: Instance) -> str:
-    answer = _cut(" + ".join(instance.target))
-    asked = "; ".join(_cut(text) for text in instance.query.values())
-    return f"{answer} ({asked})" if asked else answer
+    answer = _shorten(" + ".join(instance.target))
+    query = "; ".join(_shorten(text) for text in instance.query.values())
+    return f"{answer} ({query})" if query else answer
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}..."

@@ -12,16 +12,16 @@ from tasktransfer.core.digests import compute_digest
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
-from tasktransfer.datasets.declared.draws import compute_number
+from tasktransfer.datasets.declared.draws import compute_draw_number
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import Source, open_source
 from tasktransfer.datasets.declared.survey import (
-    TOKENS_A_WORD,
+    TOKENS_PER_WORD,
     VERSION,
     Survey,
     get_survey,
-    name_memo,
-    read_memo,
+    name_survey_file,
+    read_cached_survey,
     select_dialogues,
 )
 from tasktransfer.datasets.declared.task_section import TaskSection
@@ -32,7 +32,7 @@ from tasktransfer.tasks.card import SPLITS, Instance, MetricSpec, Prompt, Task
 
 AVERAGES = ("micro", "macro", "weighted")
 SPAN_TOKENS, REPLY_TOKENS = 64, 64
-LEAST_ANSWER = 8
+MIN_ANSWER_TOKENS = 8
 
 
 def build_dataset(name: str, declaration: Declaration, memory: Path | None) -> Dataset:
@@ -41,44 +41,46 @@ def build_dataset(name: str, declaration: Declaration, memory: Path | None) -> D
     Args:
         name: name of the dataset in the config.
         declaration: the declaration.
-        memory: folder that caches surveys (``survey``) and file digests. If the files are gone, the
-            cached survey is used. None for no cache.
+        memory: folder that caches surveys (``survey``) and file digests. The cached survey is used
+            if the files have been deleted. None for no cache.
 
     Raises:
-        DataError: its files are missing or damaged; names file, line or row, value and remedy.
+        DataError: the files are missing or damaged. The message names file, line or row, and value.
     """
-    memo = memory and name_memo(memory, name, declaration)
+    memo = memory and name_survey_file(memory, name, declaration)
     digests = memory and memory / "digests.json"
     key = f"datasets.{name}"
     try:
         source = open_source(declaration, key)
-        survey = get_survey(declaration, source, name, source.digest(digests), memo)
+        survey = get_survey(declaration, source, name, source.compute_digest(digests), memo)
     except DataError:
-        known = read_memo(memo) if memo else None
-        if known is None or _is_there(declaration, key):
+        known = read_cached_survey(memo) if memo else None
+        if known is None or _are_files_readable(declaration, key):
             raise
         survey = known
-    asked = _DeclaredReader(name, declaration, survey)
+    reader = _DeclaredReader(name, declaration, survey)
     return Dataset(
         name=name,
         cards=tuple(
-            _make_card(name, task, section, survey) for task, section in declaration.tasks.items()
+            _build_card(name, task, section, survey) for task, section in declaration.tasks.items()
         ),
-        reader=Reader(version=VERSION, find=asked.find, revision=asked.revision, open=asked.open),
+        reader=Reader(
+            version=VERSION, find=reader.find, revision=reader.revision, open=reader.open
+        ),
         sizes={
-            task: _make_size(task, section, survey) for task, section in declaration.tasks.items()
+            task: _build_size(task, section, survey) for task, section in declaration.tasks.items()
         },
         sizes_from="the declared files",
-        few_sample_share=_compute_few_share(survey),
+        few_sample_share=_compute_few_sample_fraction(survey),
         has_own_files=True,
         told=tuple(survey.told),
         declaration=declaration,
     )
 
 
-def _is_there(declaration: Declaration, key: str) -> bool:
+def _are_files_readable(declaration: Declaration, key: str) -> bool:
     try:
-        open_source(declaration, key).digest(None)
+        open_source(declaration, key).compute_digest(None)
     except DataError:
         return False
     return True
@@ -100,19 +102,19 @@ class _DeclaredReader:
         return open_source(self.declaration, self.key).location
 
     def revision(self, folder: Path, memo: Path | None) -> str:
-        """Return the digest of the content and of the way it is read.
+        """Return the digest of the content and of the settings with which it is read.
 
         The fields of a task's answers are part of its card.
         """
         source = open_source(self.declaration, self.key)
-        return _compute_revision(self.declaration, source, source.digest(memo), self.survey)
+        return _compute_revision(self.declaration, source, source.compute_digest(memo), self.survey)
 
     def open(self, folder: Path, few_sample: bool) -> Release:
         source, survey = open_source(self.declaration, self.key), self.survey
-        digest = source.digest(None)
+        digest = source.compute_digest(None)
         if digest != survey.digest:
             raise DataError(
-                f"{source.location}: The file changed after this command had started. Start "
+                f"{source.location}: The file has changed since the start of this command. Start "
                 "the command again, and do not change the file while it runs."
             )
         return Release(
@@ -143,14 +145,16 @@ class _DeclaredReader:
         reader = TaskReader(task, section, spellings=spellings.get(task, {}))
         limit = self.survey.few.get(task, {}).get(split) if few_sample else None
         for dialogue in self._read_dialogues(split):
-            if limit is None or self._get_few_number(dialogue) < limit:
+            if limit is None or self._compute_few_sample_number(dialogue) < limit:
                 yield from reader.locate_instances(dialogue)
 
     def _read_turn_lengths(self, few_sample: bool) -> Iterator[TurnLength]:
         for split in SPLITS:
-            limits = [of[split] for of in self.survey.few.values() if few_sample and split in of]
+            limits = [
+                limit[split] for limit in self.survey.few.values() if few_sample and split in limit
+            ]
             for dialogue in self._read_dialogues(split):
-                used = not limits or self._get_few_number(dialogue) < max(limits)
+                used = not limits or self._compute_few_sample_number(dialogue) < max(limits)
                 for number, turn in enumerate(dialogue.turns):
                     speakers = (turn.speaker,) if turn.speaker else ()
                     words = len(turn.text.split())
@@ -160,13 +164,13 @@ class _DeclaredReader:
         source = open_source(self.declaration, self.key)
         return select_dialogues(source, split, self.survey.splitting)
 
-    def _get_few_number(self, dialogue: DeclaredDialogue) -> int:
+    def _compute_few_sample_number(self, dialogue: DeclaredDialogue) -> int:
         section = self.declaration.few_sample
-        return compute_number(dialogue.id, section.seed if section else 0, "few")
+        return compute_draw_number(dialogue.id, section.seed if section else 0, "few")
 
 
 def _compute_revision(declaration: Declaration, source: Source, digest: str, survey: Survey) -> str:
-    """Return the digest of the content and of the way it is read.
+    """Return the digest of the content and of the settings with which it is read.
 
     Parts that concern duplicates, rare labels, spellings or lists in cells are left out if the
     files have none.
@@ -182,28 +186,28 @@ def _compute_revision(declaration: Declaration, source: Source, digest: str, sur
 # --- cards and sizes ----------------------------------------------------------------------------
 
 
-def _make_card(dataset: str, name: str, section: TaskSection, survey: Survey) -> Task:
+def _build_card(dataset: str, name: str, section: TaskSection, survey: Survey) -> Task:
     labels = _list_labels(name, section, survey)
     words = name.replace("_", " ")
     fields = " ".join(f"{{{field}}}" for field in _list_query_fields(section))
-    query = section.query if section.query is not None else _make_query(section, fields)
+    query = section.query if section.query is not None else _build_query(section, fields)
     asks = "question: {question} " if section.question else ""
     options = "{options} " if section.kind == "multiple_choice" else ""
     others = "" if section.question or not fields else f"{fields} "
     trait = " {trait}" if section.kind == "multi_output" else ""
     ends = "answer" if section.kind == "span" else words
-    usual = f"{asks}{others}{options}{ends}{trait}:" if section.kind != "reply" else ""
+    default_prompt = f"{asks}{others}{options}{ends}{trait}:" if section.kind != "reply" else ""
     return Task(
         name=name,
         short=section.short or name,
         dataset=dataset,
         kind=section.kind,
         labels=labels,
-        metrics=tuple(_make_metric(name, section) for name in section.measures),
+        metrics=tuple(_build_metric(name, section) for name in section.measures),
         query=query,
         prompt=Prompt(
-            section.prompt if section.prompt is not None else usual,
-            max_answer_tokens=_count_answer_tokens(name, section, labels, survey),
+            section.prompt if section.prompt is not None else default_prompt,
+            max_answer_tokens=_estimate_answer_tokens(name, section, labels, survey),
             joiner=" and " if not any(" and " in f" {label} " for label in labels) else " ; ",
         ),
         description=section.description
@@ -213,7 +217,7 @@ def _make_card(dataset: str, name: str, section: TaskSection, survey: Survey) ->
         paper_metrics=section.measures,
         outputs=tuple(section.outputs or ()),
         every_mention=section.kind == "span",
-        answers_in=_digest_answer_fields(section),
+        answers_in=_compute_answer_fields_digest(section),
         keeps=_KEEPS[section.keeps or "end"],
     )
 
@@ -226,8 +230,8 @@ _KEEPS: Mapping[str, Literal["beginning", "end", "both"]] = {
 """Value of ``keeps`` in a declaration → value of ``keeps`` in a card."""
 
 
-def _digest_answer_fields(section: TaskSection) -> str:
-    """Return the digest of the fields of a task's answers, which the card has nowhere else."""
+def _compute_answer_fields_digest(section: TaskSection) -> str:
+    """Return the digest of the fields of a task's answers, which a card contains only here."""
     places = {"label", "question", "options", "outputs", "fields"}
     keys = places | {"missing", "missing_values", "unanswerable"}
     return compute_digest(section.model_dump(include=keys, exclude_defaults=True))[:16]
@@ -249,12 +253,12 @@ def _list_query_fields(section: TaskSection) -> tuple[str, ...]:
     return (*(["question"] if section.question else []), *section.fields)
 
 
-def _make_query(section: TaskSection, fields: str) -> str:
-    parted = fields.replace("} {", "} ; {")
-    return f"{fields} {{option}}".strip() if section.kind == "multiple_choice" else parted
+def _build_query(section: TaskSection, fields: str) -> str:
+    joined = fields.replace("} {", "} ; {")
+    return f"{fields} {{option}}".strip() if section.kind == "multiple_choice" else joined
 
 
-def _make_metric(name: str, section: TaskSection) -> MetricSpec:
+def _build_metric(name: str, section: TaskSection) -> MetricSpec:
     average = name.partition("_")[0]
     unanswerable = (section.unanswerable,) if section.unanswerable else ()
     if average in AVERAGES:
@@ -262,28 +266,29 @@ def _make_metric(name: str, section: TaskSection) -> MetricSpec:
     return MetricSpec(name, None, None, unanswerable)  # type: ignore[arg-type]
 
 
-def _count_answer_tokens(
+def _estimate_answer_tokens(
     name: str, section: TaskSection, labels: tuple[str, ...], survey: Survey
 ) -> int:
-    """Return an upper bound on the tokens of an answer: one per two characters, and two more.
+    """Return an upper bound on the number of tokens in an answer.
 
-    Answers with several labels get four times as many. Spans and replies have a fixed bound.
+    It is one per two characters plus two, and four times as much for answers with several labels.
+    Spans and replies have a fixed bound.
     """
     if section.kind in ("span", "reply"):
         return SPAN_TOKENS if section.kind == "span" else REPLY_TOKENS
     several = 4 if section.kind == "multi_label" else 1
     longest = max((len(label) for label in labels), default=0)
-    return max(LEAST_ANSWER, several * (math.ceil(longest / 2) + 2))
+    return max(MIN_ANSWER_TOKENS, several * (math.ceil(longest / 2) + 2))
 
 
-def _make_size(name: str, section: TaskSection, survey: Survey) -> TaskSize:
+def _build_size(name: str, section: TaskSection, survey: Survey) -> TaskSize:
     counts = survey.few_instances.get(name) or survey.instances[name]
     sequences = survey.options.get(name, 1)
-    tokens = max(4, round((survey.words[name] + 2) * TOKENS_A_WORD)) * sequences
+    tokens = max(4, round((survey.words[name] + 2) * TOKENS_PER_WORD)) * sequences
     return TaskSize(counts["train"], counts["dev"], counts["test"], tokens, sequences)
 
 
-def _compute_few_share(survey: Survey) -> float:
+def _compute_few_sample_fraction(survey: Survey) -> float:
     """Return the few-sample fraction of the first task's training instances.
 
     Forecasts for the full data divide by it.

@@ -1,4 +1,4 @@
-"""Values of fields in rows: paths of keys, lists, and texts that hold lists or objects."""
+"""Values of fields in rows: paths of keys, lists, and texts that contain lists or objects."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from tasktransfer.datasets.declared import cells
 from tasktransfer.files.fields import Location
 
-ITEMS = "[]"
+LIST_MARK = "[]"
 
 
 def get_value(values: Any, field: str, location: Location) -> Any:
-    """Return the value at a path of keys. None if a key on the path is missing or null.
+    """Return the value at a path of keys, or None if a key on the path is missing or null.
 
-    A number is an index of a list, and a key may contain dots. A text on the path is read as the
-    list or object that it holds (``cells``).
+    A number is an index of a list, and a key may contain dots. A text on the path is parsed as the
+    list or object that it contains (``cells``).
 
     Raises:
         DataError: a value on the path is not an object.
@@ -26,9 +26,9 @@ def get_value(values: Any, field: str, location: Location) -> Any:
             return values[rest]
         if values is None:
             return None
-        if isinstance(values, str) and cells.may_be_structure(values):
+        if isinstance(values, str) and cells.is_like_structure(values):
             try:
-                values = cells.decode(values)
+                values = cells.parse_structure(values)
             except ValueError as error:
                 raise location.at(field).error(
                     f"{values:.40} is neither a list nor an object ({error})"
@@ -41,14 +41,14 @@ def get_value(values: Any, field: str, location: Location) -> Any:
             values = values.get(key)
         else:
             raise location.at(field).error(
-                f"found {show_value(values)} before {key!r}, expected an object"
+                f"found {format_value(values)} before {key!r}, expected an object"
             )
         if not rest:
             return values
 
 
-def get_text(values: Any, path: str, location: Location) -> Any:
-    """Return the text at a path; with ``[]``, the texts of all items of a list, joined by spaces.
+def get_joined_text(values: Any, path: str, location: Location) -> Any:
+    """Return the text at a path, or with ``[]`` the joined texts of all items of a list.
 
     Items that are texts are used unchanged, and so is a text instead of the list. Items without
     the key, such as images, are skipped.
@@ -56,20 +56,22 @@ def get_text(values: Any, path: str, location: Location) -> Any:
     Raises:
         DataError: a value on the path is not an object.
     """
-    key, mark, rest = path.partition(ITEMS)
-    found = get_value(values, key, location) if key else values
-    if not mark or not isinstance(found, list | tuple | Mapping):
-        return found
-    items = cells.as_items(found) if isinstance(found, Mapping) else found
+    key, mark, rest = path.partition(LIST_MARK)
+    value = get_value(values, key, location) if key else values
+    if not mark or not isinstance(value, list | tuple | Mapping):
+        return value
+    items = cells.list_items(value) if isinstance(value, Mapping) else value
     if items is None:
-        return found
+        return value
     rest = rest.removeprefix(".")
     parts = [
-        get_text(item, rest, location.at(key)) if rest and not isinstance(item, str) else item
+        get_joined_text(item, rest, location.at(key))
+        if rest and not isinstance(item, str)
+        else item
         for item in items
     ]
-    odd = next((part for part in parts if part is not None and not isinstance(part, str)), None)
-    return odd if odd is not None else " ".join(part.strip() for part in parts if part)
+    invalid = next((part for part in parts if part is not None and not isinstance(part, str)), None)
+    return invalid if invalid is not None else " ".join(part.strip() for part in parts if part)
 
 
 def get_items(values: Any, path: str, location: Location) -> list[tuple[Any, Location]]:
@@ -78,38 +80,38 @@ def get_items(values: Any, path: str, location: Location) -> list[tuple[Any, Loc
     Raises:
         DataError: a value on the path is not a list.
     """
-    found: list[tuple[Any, Location]] = []
-    for some, at in find_lists(values, path, location):
-        items = cells.as_items(some)
+    result: list[tuple[Any, Location]] = []
+    for value, at in find_lists(values, path, location):
+        items = cells.list_items(value)
         if items is None:
-            raise at.error(f"found {show_value(some)}, expected a list")
-        found += [(item, at.at(number)) for number, item in enumerate(items)]
-    return found
+            raise at.error(f"found {format_value(value)}, expected a list")
+        result += [(item, at.at(number)) for number, item in enumerate(items)]
+    return result
 
 
 def find_lists(values: Any, path: str, location: Location) -> Iterator[tuple[Any, Location]]:
     """Yield the lists at a path, in which ``[]`` means all items of a list."""
-    key, mark, rest = path.partition(ITEMS)
+    key, mark, rest = path.partition(LIST_MARK)
     found = get_value(values, key, location) if key else values
     at = location.at(key) if key else location
     if not mark:
         yield found, at
         return
-    items = cells.as_items(found)
+    items = cells.list_items(found)
     if items is None:
-        raise at.error(f"found {show_value(found)}, expected a list")
+        raise at.error(f"found {format_value(found)}, expected a list")
     for number, item in enumerate(items):
         yield from find_lists(item, rest.removeprefix("."), at.at(number))
 
 
 def get_last_key(field: str) -> str:
     """Return the last key of a path that is not a number."""
-    keys = [key.removesuffix(ITEMS) for key in field.split(".")]
+    keys = [key.removesuffix(LIST_MARK) for key in field.split(".")]
     return next((key for key in reversed(keys) if not key.isdecimal()), keys[-1])
 
 
-def show_value(value: Any) -> str:
-    """Return the representation of a value in messages, also for deeply nested values."""
+def format_value(value: Any) -> str:
+    """Return a shortened representation of a value for messages, even if it is deeply nested."""
     try:
         return f"{value!r:.40}"
     except RecursionError:

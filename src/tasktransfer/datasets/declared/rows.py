@@ -1,6 +1,6 @@
-"""Rows of a file, streamed: memory does not grow with the file.
+"""Rows of a file as a stream, whose memory use does not depend on the size of the file.
 
-Text files are read by this package and not by a library. A library that guesses types turns texts
+This package reads text files without a library. A library that guesses types turns texts
 into dates and ``007`` into 7, treats a path with brackets as a pattern, and needs a writable cache
 (docs/decisions/0038-files-are-read-without-datasets.md).
 """
@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tasktransfer.datasets.declared.files import DataFile
-from tasktransfer.datasets.declared.json_rows import is_one_value, read_json_rows
-from tasktransfer.datasets.declared.source_row import FIX, SourceRow, make_row
+from tasktransfer.datasets.declared.json_rows import has_single_value, read_json_rows
+from tasktransfer.datasets.declared.source_row import FIX_REMEDY, SourceRow, build_row
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 from tasktransfer.files.csv_file import open_csv
@@ -30,17 +30,17 @@ def read_rows(
 
     Args:
         file: the file.
-        notes: list to which notes on how the file is read are added, at the latest after its last
-            row.
+        notes: list to which notes about the reading of the file are added, at the latest after its
+            last row.
         problems: list to which problems of JSON lines are added. These lines are then skipped.
             None to raise the first problem.
 
     Raises:
         DataError: the file cannot be read or is empty, or a row is not an object. The message
-            names the line or row, and a remedy.
+            names the line or row.
     """
     notes = [] if notes is None else notes
-    if file.format == "jsonl" and not is_one_value(file.path):
+    if file.format == "jsonl" and not has_single_value(file.path):
         rows = _read_json_lines(file.path, notes, problems)
     elif file.format in ("json", "jsonl"):
         rows = read_json_rows(file.path, notes)
@@ -84,26 +84,28 @@ def _parse_line(number: int, line: str, location: Location) -> SourceRow:
     try:
         values = json_text.loads(line)
     except ValueError as error:
-        raise location.error(f"the text is not valid JSON ({error})", _find_remedy(line)) from None
-    return make_row(number, values, location)
+        raise location.error(
+            f"the text is not valid JSON ({error})", _suggest_json_fix(line)
+        ) from None
+    return build_row(number, values, location)
 
 
-def _find_remedy(line: str) -> str:
-    """Return the remedy for a line that is almost JSON; empty for other lines."""
+def _suggest_json_fix(line: str) -> str:
+    """Return the remedy for a line that is almost JSON, or an empty text for other lines."""
     if line.startswith("{") and line.endswith("},"):
-        return "remove the comma after the object, or name a list of objects .json"
+        return "remove the comma after the object, or rename a file with a list of objects to .json"
     if line.startswith("{'"):
-        return "write the line with json.dumps, because Python's own notation is not JSON"
+        return "write the line with json.dumps, because Python's notation of a dict is not JSON"
     return ""
 
 
 def _read_csv_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
-    """Yield the rows of a CSV file with texts as cells; the declaration gives their meaning."""
+    """Yield the rows of a CSV file, whose cells are texts."""
     file = open_csv(path)
     notes += file.notes
     for line, cells in file.rows():
         values: dict[str, object] = dict(zip(file.columns, cells, strict=True))
-        yield SourceRow(line, values, Location(str(path), line=line, remedy=FIX))
+        yield SourceRow(line, values, Location(str(path), line=line, remedy=FIX_REMEDY))
 
 
 def _read_table_rows(file: DataFile, notes: list[str]) -> Iterator[SourceRow]:

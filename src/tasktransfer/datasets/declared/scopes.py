@@ -1,4 +1,4 @@
-"""The scope in which dialogue names are unique: some corpora restart them in each file."""
+"""The scope in which dialogue names are unique, because some corpora restart them in each file."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.one_split import normalise_text
 from tasktransfer.errors import DataError
 
-Texts = Mapping[str, str]
+TextDigests = Mapping[str, str]
 """Dialogue name → digest of its text."""
 
 
-def guess_scope(files: Sequence[tuple[str, Texts]]) -> tuple[Literal["split", "file"], int] | None:
+def guess_scope(
+    files: Sequence[tuple[str, TextDigests]],
+) -> tuple[Literal["split", "file"], int] | None:
     """Return the scope in which dialogue names are unique, and the number of conflicting names.
 
-    A name conflicts if two files have it with different texts. None if names are unique everywhere,
-    or if several files have the same dialogues.
+    A name conflicts if two files have it with different texts. The result is None if names are
+    unique everywhere, or if several files have the same dialogues.
 
     Args:
         files: (split, texts of its dialogues) for each file.
@@ -41,8 +43,8 @@ def guess_scope(files: Sequence[tuple[str, Texts]]) -> tuple[Literal["split", "f
     return ("file" if "file" in scopes else "split"), names
 
 
-def read_texts(rows: Iterable[SourceRow], section: DialogueSection) -> Texts:
-    """Return the texts of a file's dialogues by name, up to the first row that cannot be read."""
+def read_text_digests(rows: Iterable[SourceRow], section: DialogueSection) -> TextDigests:
+    """Return the digest of each dialogue's text by name, up to the first unreadable row."""
     texts: dict[str, str] = {}
     with suppress(DataError):
         for dialogue in read_dialogues(rows, section, ""):

@@ -28,7 +28,7 @@ from tasktransfer.core.validation import format_value, raise_problems
 from tasktransfer.datasets.declared.task_section import FieldPath, TaskKey, TaskSection
 
 
-def _as_tuple(value: Any) -> Any:
+def _wrap_single_text(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
@@ -43,7 +43,7 @@ Paths = Annotated[
     tuple[DataPath, ...],
     LIST,
     Field(min_length=1),
-    BeforeValidator(_as_tuple, json_schema_input_type=str | list[str]),
+    BeforeValidator(_wrap_single_text, json_schema_input_type=str | list[str]),
 ]
 
 
@@ -64,7 +64,7 @@ class DialogueName(Section):
 
 
 class DialogueSection(Section):
-    """Fields that hold the dialogue of a row.
+    """Fields that contain the dialogue of a row.
 
     Without ``turns`` a row is an utterance, and consecutive rows with the same ``id`` are a
     dialogue. Without ``turns`` and ``id`` a row is a dialogue of one turn.
@@ -118,7 +118,7 @@ class DialogueSection(Section):
     )
 
     @model_validator(mode="after")
-    def _has_text(self) -> Self:
+    def _check_text(self) -> Self:
         if self.turns is None and self.text is None:
             raise ValueError(
                 "The section has neither turns nor text. Name the field with the text of the "
@@ -139,7 +139,7 @@ class DialogueSection(Section):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The fields that hold what is said in a turn. Empty if turns are texts themselves."""
+        """The fields with the text of a turn. Empty if turns are texts themselves."""
         return (self.text,) if isinstance(self.text, str) else self.text or ()
 
     @property
@@ -184,7 +184,7 @@ class FewSampleSection(Section):
     seed: Seed = Field(default=0, description="seed of the random sample")
 
     @model_validator(mode="after")
-    def _require_one_size(self) -> Self:
+    def _check_size(self) -> Self:
         if (self.instances is None) == (self.share is None):
             raise ValueError("The size is given by instances or by share. Set exactly one of them.")
         return self
@@ -269,7 +269,7 @@ class Declaration(Section):
     )
 
     @model_validator(mode="after")
-    def _require_one_source(self) -> Self:
+    def _check_source(self) -> Self:
         if (self.files is None) == (self.hub is None):
             raise ValueError(
                 "A dataset is read either from files or from the hub. Set exactly one of files and "
@@ -287,14 +287,14 @@ class Declaration(Section):
 
     @property
     def reading(self) -> dict[str, Any]:
-        """The keys besides files that affect the instances of every task, without defaults."""
+        """The keys, apart from files, that affect the instances of all tasks, without defaults."""
         return self.model_dump(include={"dialogue", "shares", "few_sample"}, exclude_defaults=True)
 
 
-KEYS = frozenset({"files", "hub"})
+SOURCE_KEYS = frozenset({"files", "hub"})
 """Keys that make a section of ``datasets`` a declaration."""
 
 
 def is_declaration(section: Any) -> bool:
     """Return whether a section under ``datasets`` declares a dataset instead of naming one."""
-    return isinstance(section, Mapping) and not KEYS.isdisjoint(section)
+    return isinstance(section, Mapping) and not SOURCE_KEYS.isdisjoint(section)

@@ -21,7 +21,7 @@ from tasktransfer.files import json_text, replace_file
 from tasktransfer.files.csv_file import open_csv
 from tasktransfer.tasks.card import SPLITS
 
-PLAIN = "0" * 64
+PLAIN_DIGEST = "0" * 64
 """Placeholder digest for files whose reading follows from their content alone."""
 
 
@@ -29,8 +29,8 @@ class Source(Protocol):
     """Source of dialogues.
 
     Args:
-        splits: splits that have dialogues of their own, train first.
-        location: files or hub name, for errors.
+        splits: splits that have their own dialogues, train first.
+        location: files or name on the hub, which messages name.
     """
 
     @property
@@ -39,15 +39,15 @@ class Source(Protocol):
     @property
     def location(self) -> str: ...
 
-    def digest(self, memo: Path | None) -> str:
-        """Return a digest of the content, independent of paths."""
+    def compute_digest(self, memo: Path | None) -> str:
+        """Return the digest of the content, which does not depend on paths."""
 
-    def dialogues(self, split: str) -> Iterator[DeclaredDialogue]:
-        """Yield the dialogues of a split in their order."""
+    def read_dialogues(self, split: str) -> Iterator[DeclaredDialogue]:
+        """Yield the dialogues of a split, in the order of the source."""
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class FileSource:
     """Files on disk."""
 
     files: FilesBySplit
@@ -61,63 +61,63 @@ class Files:
     def location(self) -> str:
         return ", ".join(str(file.path) for some in self.files.values() for file in some)
 
-    def digest(self, memo: Path | None) -> str:
+    def compute_digest(self, memo: Path | None) -> str:
         with cache_digests(memo) as digests:
             return combine_digests(
                 {
                     f"{split}/{number}/{name}": digest
                     for split, some in self.files.items()
                     for number, file in enumerate(some)
-                    for name, digest in _digest_file(file, digests).items()
+                    for name, digest in _compute_file_digests(file, digests).items()
                 }
             )
 
-    def dialogues(self, split: str) -> Iterator[DeclaredDialogue]:
+    def read_dialogues(self, split: str) -> Iterator[DeclaredDialogue]:
         several = len(self.files[split]) > 1
         for number, file in enumerate(self.files[split], start=1):
             name = f"{split}{number}" if several else split
             yield from read_dialogues(read_rows(file), self.section, name, split)
 
 
-def _digest_file(file: DataFile, digests: Digests) -> dict[str, str]:
-    """Return the digests of a file's parts, and of the way it is read if its bytes do not tell.
+def _compute_file_digests(file: DataFile, digests: Digests) -> dict[str, str]:
+    """Return the digests of a file's parts, and of its interpretation if that can differ.
 
     Examples are a CSV file whose rows differ from its header, and labels of a table that are read
-    by name. Another reading gives other instances.
+    by name. Another interpretation gives other instances.
     """
-    found = {name: digests.get_digest(part) for name, part in file.parts().items()}
+    found = {name: digests.get_digest(part) for name, part in file.list_parts().items()}
     if file.format in ("csv", "parquet", "arrow", "saved"):
         head = file.path / "state.json" if file.format == "saved" else file.path
         key, state = f"{file.path.absolute()} as {file.format}", head.stat()
-        reading = digests.recall(key, state)
+        reading = digests.get_cached_digest(key, state)
         if reading is None:
-            reading = _hash_reading(file)
-            digests.remember(key, state, reading)
-        if reading != PLAIN:
+            reading = _compute_reading_digest(file)
+            digests.cache_digest(key, state, reading)
+        if reading != PLAIN_DIGEST:
             found["reading"] = reading
     return found
 
 
-def _hash_reading(file: DataFile) -> str:
+def _compute_reading_digest(file: DataFile) -> str:
     try:
         if file.format != "csv":
             from tasktransfer.datasets.declared import table_rows  # noqa: PLC0415  # pyarrow is slow
 
             named = table_rows.find_named_labels(file.path, file.format)
-            return compute_digest(named) if named else PLAIN
+            return compute_digest(named) if named else PLAIN_DIGEST
         csv = open_csv(file.path)
     except DataError:
-        return PLAIN  # reading the file reports the problem
+        return PLAIN_DIGEST  # The problem is reported when the file is read.
     return (
-        PLAIN
+        PLAIN_DIGEST
         if csv.is_plain
         else compute_digest([csv.dialect.separator, csv.dialect.has_quotes, *csv.places])
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Hub:
-    """A dataset on the hub, as in the library's cache."""
+class HubSource:
+    """A dataset on the hub, which is read from the library's cache."""
 
     name: str
     config: str | None
@@ -133,21 +133,21 @@ class Hub:
     def location(self) -> str:
         return f"{self.name} on the hub"
 
-    def digest(self, memo: Path | None) -> str:
+    def compute_digest(self, memo: Path | None) -> str:
         """Return the digest of the rows, cached in ``memo``'s folder.
 
-        A branch may move, and the study keeps the digest of its first start.
+        A study keeps the digest of its first start, even if the branch moves.
         """
         known = json_text.read_object(memo.with_name("hub.json")) if memo else {}
         key = f"{self.name} {self.config} {self.revision} {self.names!r}"
         if memo is not None and key not in known:
             memo.parent.mkdir(parents=True, exist_ok=True)
             with replace_file(memo.with_name("hub.json")) as part:
-                known[key] = self._hash_rows()
+                known[key] = self._compute_rows_digest()
                 part.write_text(json.dumps(known, indent=1) + "\n")
-        return str(known[key]) if memo is not None else self._hash_rows()
+        return str(known[key]) if memo is not None else self._compute_rows_digest()
 
-    def _hash_rows(self) -> str:
+    def _compute_rows_digest(self) -> str:
         digest = hashlib.sha256()
         for split in self.splits:
             for row in self._read_rows(split):
@@ -162,7 +162,7 @@ class Hub:
         named = getattr(self.names, split)
         return read_hub_rows(self.name, self.config, named, self.revision)
 
-    def dialogues(self, split: str) -> Iterator[DeclaredDialogue]:
+    def read_dialogues(self, split: str) -> Iterator[DeclaredDialogue]:
         return read_dialogues(self._read_rows(split), self.section, split, split)
 
 
@@ -171,18 +171,18 @@ def open_source(declaration: Declaration, key: str) -> Source:
 
     Args:
         declaration: the declaration.
-        key: its config key for messages, such as ``datasets.Tickets``.
+        key: its config key, which messages name, such as ``datasets.Tickets``.
 
     Raises:
-        DataError: as ``find_files``; or there is neither a test split nor a fraction of train for
-            it.
+        DataError: a file is missing or has an unsupported format, or there is neither a test split
+            nor a fraction of train for it.
     """
     source: Source
     if declaration.files is not None:
-        source = Files(find_files(declaration.files, f"{key}.files"), declaration.dialogue)
+        source = FileSource(find_files(declaration.files, f"{key}.files"), declaration.dialogue)
     else:
         assert declaration.hub is not None
-        source = Hub(
+        source = HubSource(
             declaration.hub,
             declaration.config,
             declaration.revision,

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from tasktransfer.files.fields import Location, Table
 
-FIX = "fix it"
+FIX_REMEDY = "correct the row"
 ITEMS_KEY = "items"
 """Field for the items of a row that is a list."""
 
@@ -18,7 +18,7 @@ class SourceRow(NamedTuple):
         number: first line of a row of JSON lines or CSV. Otherwise the number of the row or item,
             from 1.
         values: fields of the row.
-        location: file and row, for messages.
+        location: file and row, which messages name.
     """
 
     number: int
@@ -26,11 +26,11 @@ class SourceRow(NamedTuple):
     location: Location
 
 
-def make_row(number: int, value: Any, location: Location) -> SourceRow:
-    """Return a row from an object, or from a list of objects, lists or texts (as ``items``).
+def build_row(number: int, value: Any, location: Location) -> SourceRow:
+    """Return the row of an object, or of a list of objects, lists or texts (as ``items``).
 
     Raises:
-        DataError: the value is of another type.
+        DataError: the value has another type.
     """
     if isinstance(value, list) and any(
         value and all(isinstance(item, kind) for item in value) for kind in (dict, list, str)

@@ -15,16 +15,16 @@ from tasktransfer.core.digests import compute_digest
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
 from tasktransfer.datasets.declared.draws import (
-    Splitting,
-    compute_number,
-    draw_few_samples,
-    draw_splits,
+    SplitAssignment,
+    compute_draw_number,
+    compute_few_sample_limits,
+    sample_splits,
 )
 from tasktransfer.datasets.declared.duplicates import Duplicates, count_duplicates
-from tasktransfer.datasets.declared.label_counts import LabelCounts, refuse_labels
+from tasktransfer.datasets.declared.label_counts import LabelCounts, check_labels
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import Source
-from tasktransfer.datasets.declared.spellings import describe_spellings
+from tasktransfer.datasets.declared.spellings import describe_merged_spellings
 from tasktransfer.datasets.declared.split_dialogues import SplitDialogues, count_few_dialogues
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text, replace_file
@@ -32,13 +32,13 @@ from tasktransfer.tasks.card import SPLITS, Instance
 
 VERSION = 1
 """Version of the reader. Increase it if the same files give other instances."""
-SURVEY_VERSION = 3
+SURVEY_VERSION = 4
 """Version of surveys. Increase it if their fields or notes change."""
 
-MOST_LABELS = 1000
-WITHOUT_LABELS = ("span", "reply", "rating", "multiple_choice")
+MAX_LABELS = 1000
+KINDS_WITHOUT_LABELS = ("span", "reply", "rating", "multiple_choice")
 """Kinds of task whose answers are not labels."""
-TOKENS_A_WORD = 1.4
+TOKENS_PER_WORD = 1.4
 """BERT's word pieces per word, for forecasts."""
 
 
@@ -57,8 +57,8 @@ class Survey:
         few_dialogues: the same for all tasks together in the few-sample setting.
         words: task → mean number of words per instance.
         splitting: assignment of the training files' dialogues to splits.
-        few: task → split → limit of its few-sample draw (``draws``).
-        spellings: task → spelling of a label → label that it is read as (``spellings``).
+        few: task → split → few-sample limit (``draws``).
+        spellings: task → spelling of a label → label that replaces it (``spellings``).
         cells: tasks whose labels are lists in the texts of cells.
         told: notes for the user, one per line.
     """
@@ -72,7 +72,7 @@ class Survey:
     dialogues: dict[str, int]
     few_dialogues: dict[str, int]
     words: dict[str, float]
-    splitting: Splitting
+    splitting: SplitAssignment
     few: dict[str, dict[str, int]] = field(default_factory=dict)
     spellings: dict[str, dict[str, str]] = field(default_factory=dict)
     cells: list[str] = field(default_factory=list)
@@ -86,39 +86,39 @@ def get_survey(
 
     Raises:
         DataError: a row cannot be read, a dialogue is in two splits, or a label of dev or test is
-            not in train; names file, line, value and remedy.
+            not in train. The message names file, line and value.
     """
-    if memo is not None and (known := read_memo(memo)) and known.digest == digest:
+    if memo is not None and (known := read_cached_survey(memo)) and known.digest == digest:
         return known
-    made = _Surveyor(declaration, source, name).survey(digest)
+    survey = _Surveyor(declaration, source, name).build_survey(digest)
     if memo is not None:
         memo.parent.mkdir(parents=True, exist_ok=True)
         with replace_file(memo) as part:
             part.write_text(
-                json.dumps({"version": SURVEY_VERSION, **asdict(made)}, indent=1) + "\n"
+                json.dumps({"version": SURVEY_VERSION, **asdict(survey)}, indent=1) + "\n"
             )
-    return made
+    return survey
 
 
-def name_memo(folder: Path, name: str, declaration: Declaration) -> Path:
-    """Return the path of a declaration's cached survey in a folder of the study's results."""
+def name_survey_file(folder: Path, name: str, declaration: Declaration) -> Path:
+    """Return the path of a declaration's cached survey in a folder."""
     digest = compute_digest({"version": SURVEY_VERSION, **declaration.model_dump()})[:12]
     return folder / f"{name}-{digest}.json"
 
 
-def read_memo(memo: Path) -> Survey | None:
-    """Return the survey in a cache file. None if it has no survey of this version."""
+def read_cached_survey(memo: Path) -> Survey | None:
+    """Return the survey in a cache file, or None if it has none of this version."""
     content = json_text.read_object(memo)
     if content.pop("version", None) != SURVEY_VERSION:
         return None
     try:
-        return Survey(**{**content, "splitting": Splitting(**content["splitting"])})
+        return Survey(**{**content, "splitting": SplitAssignment(**content["splitting"])})
     except (KeyError, TypeError):
         return None
 
 
 @dataclass(slots=True)
-class _Counts:
+class _TaskCounts:
     """Counts of one task.
 
     Args:
@@ -142,7 +142,8 @@ class _Surveyor:
     def __init__(self, declaration: Declaration, source: Source, name: str) -> None:
         self.declaration, self.source, self.name = declaration, source, name
         self.tasks = {
-            task: _Counts(TaskReader(task, section)) for task, section in declaration.tasks.items()
+            task: _TaskCounts(TaskReader(task, section))
+            for task, section in declaration.tasks.items()
         }
         self.numbers: dict[str, array[int]] = {}
         self.names: dict[str, array[int]] = {}
@@ -153,10 +154,10 @@ class _Surveyor:
         self.groups: Sequence[int] = ()
         self.empty_turns = self.empty_dialogues = 0
 
-    def survey(self, digest: str) -> Survey:
+    def build_survey(self, digest: str) -> Survey:
         for split in self.source.splits:
-            for dialogue in self.source.dialogues(split):
-                self._count(split, dialogue)
+            for dialogue in self.source.read_dialogues(split):
+                self._count_dialogue(split, dialogue)
             if split not in self.numbers:
                 raise DataError(
                     f"{self.source.location}: No dialogue of {split} has a turn with text. "
@@ -167,25 +168,29 @@ class _Surveyor:
         for task, counts in self.tasks.items():
             self._check_labels(task, counts)
         if needed:
-            self.groups = self.duplicates.group(self.numbers["train"])
-        drawn = self._split(needed)
-        by_split = self._group_by_split(drawn, needed)
-        draws = self._draw_few(by_split) if declared.few_sample else {}
+            self.groups = self.duplicates.number_groups(self.numbers["train"])
+        assignment = self._sample_missing_splits(needed)
+        by_split = self._group_by_split(assignment, needed)
+        limits_by_task = self._compute_few_sample_limits(by_split) if declared.few_sample else {}
         instances = {
             task: {s: sum(by_split[s].counts[task]) for s in SPLITS} for task in self.tasks
         }
-        for task, of in instances.items():
+        for task, counts_by_split in instances.items():
             for split in SPLITS:
-                if not of[split]:
+                if not counts_by_split[split]:
                     same = count_duplicates(self.groups)
-                    told = f" ({same:,} training dialogues say the same as another)" if same else ""
+                    reason = (
+                        f" ({same:,} training dialogues have the same text as another)"
+                        if same
+                        else ""
+                    )
                     raise DataError(
-                        f"{self.source.location}: {self.name}/{task} has no instance in "
-                        f"{split}{told}. Add dialogues with an answer, or remove the task."
+                        f"{self.source.location}: {self.name}/{task} has no instances in "
+                        f"{split}{reason}. Add dialogues with an answer, or remove the task."
                     )
         return Survey(
             digest=digest,
-            labels={task: counts.labels.sorted() for task, counts in self.tasks.items()},
+            labels={task: counts.labels.list_sorted() for task, counts in self.tasks.items()},
             options={
                 task: next(iter(counts.options))
                 for task, counts in self.tasks.items()
@@ -194,27 +199,29 @@ class _Surveyor:
             longest={task: counts.longest for task, counts in self.tasks.items()},
             instances=instances,
             few_instances={
-                task: instances[task] | {s: by_split[s].below(task, limits[s]) for s in limits}
-                for task, limits in draws.items()
+                task: instances[task]
+                | {s: by_split[s].count_instances_below(task, limits[s]) for s in limits}
+                for task, limits in limits_by_task.items()
             },
             dialogues={split: len(by_split[split].few) for split in SPLITS},
             few_dialogues={
-                split: count_few_dialogues(by_split[split], split, draws) for split in SPLITS
+                split: count_few_dialogues(by_split[split], split, limits_by_task)
+                for split in SPLITS
             },
             words={
                 task: counts.words / max(sum(instances[task].values()), 1)
                 for task, counts in self.tasks.items()
             },
-            splitting=drawn,
-            few=draws,
+            splitting=assignment,
+            few=limits_by_task,
             spellings={t: c.labels.spellings for t, c in self.tasks.items() if c.labels.spellings},
             cells=[task for task, counts in self.tasks.items() if counts.reader.are_cells],
-            told=self._make_notes(by_split, needed, drawn, draws),
+            told=self._list_notes(by_split, needed, assignment, limits_by_task),
         )
 
     # --- one dialogue ---
 
-    def _count(self, split: str, dialogue: DeclaredDialogue) -> None:
+    def _count_dialogue(self, split: str, dialogue: DeclaredDialogue) -> None:
         self.empty_turns += len(dialogue.empty)
         if not dialogue.turns:
             self.empty_dialogues += 1
@@ -222,51 +229,55 @@ class _Surveyor:
         self.duplicates.add(split, dialogue)
         shares, few_sample = self.declaration.shares, self.declaration.few_sample
         numbers = self.numbers.setdefault(split, array("q"))
-        numbers.append(compute_number(dialogue.id, shares.seed, "split"))
+        numbers.append(compute_draw_number(dialogue.id, shares.seed, "split"))
         seed = few_sample.seed if few_sample else 0
-        self.names.setdefault(split, array("q")).append(compute_number(dialogue.id, seed, "few"))
-        words = _count_words_before(dialogue)
+        self.names.setdefault(split, array("q")).append(
+            compute_draw_number(dialogue.id, seed, "few")
+        )
+        words = _count_words_by_turn(dialogue)
         for counts in self.tasks.values():
             number = 0
             labels: dict[str, str] = {}
-            for instance in counts.reader.instances(dialogue):
+            for instance in counts.reader.read_instances(dialogue):
                 number += 1
                 counts.words += words[len(instance.context)]
                 self._count_instance(counts, instance, labels)
             counts.labels.add(split, labels)
-            if len(counts.labels.first[split]) > MOST_LABELS:
+            if len(counts.labels.first[split]) > MAX_LABELS:
                 raise DataError(
                     f"{self.source.location}: {self.name}/{counts.reader.name} has more than "
-                    f"{MOST_LABELS:,} labels. If the answers are free text, set kind: "
-                    "free_text; otherwise name another field in label."
+                    f"{MAX_LABELS:,} labels. If the answers are free text, set kind: "
+                    "free_text. Otherwise name another field in label."
                 )
             counts.per_dialogue.setdefault(split, array("l")).append(number)
 
-    def _count_instance(self, counts: _Counts, instance: Instance, labels: dict[str, str]) -> None:
-        """Count an instance, and add its labels to those of its dialogue."""
+    def _count_instance(
+        self, counts: _TaskCounts, instance: Instance, labels: dict[str, str]
+    ) -> None:
+        """Count an instance, and add its labels to the labels of its dialogue."""
         section = counts.reader.section
         counts.longest = max(counts.longest, *map(len, instance.target))
         if section.kind == "multiple_choice":
             counts.options.setdefault(len(instance.options), instance.id)
-        elif section.kind not in WITHOUT_LABELS:
+        elif section.kind not in KINDS_WITHOUT_LABELS:
             for label in instance.target:
                 labels.setdefault(label, instance.id)
 
     # --- all dialogues ---
 
-    def _split(self, needed: tuple[str, ...]) -> Splitting:
-        """Draw the splits without files."""
+    def _sample_missing_splits(self, needed: tuple[str, ...]) -> SplitAssignment:
+        """Return the assignment of training dialogues to the splits without files."""
         numbers, shares = self.numbers["train"], self.declaration.shares
         if not needed:
-            return draw_splits(numbers, shares, needed)
+            return sample_splits(numbers, shares, needed)
         groups = self.groups or numbers
         kept = set[int]()
         for counts in self.tasks.values():
             kept |= counts.labels.find_last_groups(groups)
-        return draw_splits(numbers, shares, needed, groups, kept)
+        return sample_splits(numbers, shares, needed, groups, kept)
 
     def _group_by_split(
-        self, drawn: Splitting, needed: tuple[str, ...]
+        self, assignment: SplitAssignment, needed: tuple[str, ...]
     ) -> dict[str, SplitDialogues]:
         found = {split: SplitDialogues(tuple(self.tasks)) for split in SPLITS}
         for own in self.source.splits:
@@ -274,20 +285,22 @@ class _Surveyor:
             for number, few_number, *each in zip(
                 self.numbers[own], self.names[own], *counts, strict=True
             ):
-                split = drawn.split_of_number(number) if own == "train" and needed else own
+                split = assignment.get_split_by_number(number) if own == "train" and needed else own
                 found[split].add(few_number, each)
         return found
 
-    def _draw_few(self, by_split: Mapping[str, SplitDialogues]) -> dict[str, dict[str, int]]:
+    def _compute_few_sample_limits(
+        self, by_split: Mapping[str, SplitDialogues]
+    ) -> dict[str, dict[str, int]]:
         section = self.declaration.few_sample
         assert section is not None
         numbers = {split: by_split[split].few for split in ("train", "dev")}
         return {
-            task: draw_few_samples(numbers, by_split["train"].counts[task], section)
+            task: compute_few_sample_limits(numbers, by_split["train"].counts[task], section)
             for task in self.tasks
         }
 
-    def _check_labels(self, task: str, counts: _Counts) -> None:
+    def _check_labels(self, task: str, counts: _TaskCounts) -> None:
         section, place = self.declaration.tasks[task], self.source.location
         if len(counts.options) > 1:
             (first, one), (second, other), *_ = counts.options.items()
@@ -296,52 +309,54 @@ class _Surveyor:
                 f"options: {one} has {first}, {other} has {second}. Give every question the "
                 "same number."
             )
-        if section.kind not in WITHOUT_LABELS:
+        if section.kind not in KINDS_WITHOUT_LABELS:
             counts.labels.merge(section.labels or ())
-            refuse_labels(counts.labels, section.labels, self.name, task, place)
+            check_labels(counts.labels, section.labels, self.name, task, place)
 
-    def _make_notes(
+    def _list_notes(
         self,
         by_split: Mapping[str, SplitDialogues],
         needed: tuple[str, ...],
-        drawn: Splitting,
-        draws: Mapping[str, Mapping[str, int]],
+        assignment: SplitAssignment,
+        limits_by_task: Mapping[str, Mapping[str, int]],
     ) -> list[str]:
-        told = []
+        notes = []
         shares = self.declaration.shares
         for split in needed:
             size, whole = len(by_split[split].few), len(self.numbers["train"])
-            told.append(
+            notes.append(
                 f"no {split} split: {size:,} of the {whole:,} training dialogues are {split}, "
                 f"sampled with seed {shares.seed}"
             )
         if self.empty_turns:
-            told.append(
-                f"{self.empty_turns:,} turns without text are skipped (dialogue.skip: empty), and "
-                f"so are {self.empty_dialogues:,} dialogues without any other turn"
+            notes.append(
+                f"{self.empty_turns:,} turns without text are skipped (dialogue.skip: empty), "
+                f"and so are {self.empty_dialogues:,} dialogues without any other turn"
             )
         if same := count_duplicates(self.groups):
-            told.append(
-                f"{same:,} of the {len(self.groups):,} training dialogues say the same as another "
-                "one; duplicates are drawn into the same split"
+            notes.append(
+                f"{same:,} of the {len(self.groups):,} training dialogues have the same text as "
+                "another, and duplicates are sampled into the same split"
             )
-        splits = [drawn.split_of_number(n) if needed else "train" for n in self.numbers["train"]]
+        splits = [
+            assignment.get_split_by_number(n) if needed else "train" for n in self.numbers["train"]
+        ]
         for task, counts in self.tasks.items():
             if counts.reader.skipped:
-                told.append(describe_skipped(task, counts.reader.skipped))
+                notes.append(describe_skipped(task, counts.reader.skipped))
             if self.groups and (differing := counts.labels.count_conflicts(self.groups)):
                 texts = "1 text" if differing == 1 else f"{differing:,} texts"
-                told.append(
-                    f"{task}: training dialogues that say the same have different answers "
-                    f"({texts}; `tasktransfer data check` lists them)"
+                notes.append(
+                    f"{task}: training dialogues with the same text have different answers "
+                    f"({texts}, listed by `tasktransfer data check`)"
                 )
-            if self.declaration.tasks[task].kind not in WITHOUT_LABELS:
-                told += counts.reader.forms.notes(task)
-            told += describe_spellings(task, counts.labels.spellings)
-            limit = draws[task]["train"] if task in draws else 2**63
+            if self.declaration.tasks[task].kind not in KINDS_WITHOUT_LABELS:
+                notes += counts.reader.forms.list_notes(task)
+            notes += describe_merged_spellings(task, counts.labels.spellings)
+            limit = limits_by_task[task]["train"] if task in limits_by_task else 2**63
             few = [number < limit for number in self.names["train"]]
-            told += counts.labels.notes(task, splits, few)
-        return told
+            notes += counts.labels.list_notes(task, splits, few)
+        return notes
 
 
 def describe_skipped(task: str, count: int) -> str:
@@ -349,8 +364,8 @@ def describe_skipped(task: str, count: int) -> str:
     return f"{task}: {count:,} items without an answer are skipped (missing: skip)"
 
 
-def _count_words_before(dialogue: DeclaredDialogue) -> dict[int, int]:
-    """Return end offset of a turn → number of words in the context up to there.
+def _count_words_by_turn(dialogue: DeclaredDialogue) -> dict[int, int]:
+    """Return the number of words in the context up to each turn, by the turn's end offset.
 
     The context of an instance ends with a turn.
     """
@@ -361,11 +376,13 @@ def _count_words_before(dialogue: DeclaredDialogue) -> dict[int, int]:
     return words
 
 
-def select_dialogues(source: Source, split: str, drawn: Splitting) -> Iterator[DeclaredDialogue]:
-    """Yield the dialogues of a split, which has its own files or is drawn from train."""
+def select_dialogues(
+    source: Source, split: str, assignment: SplitAssignment
+) -> Iterator[DeclaredDialogue]:
+    """Yield the dialogues of a split that has its own files or is sampled from train."""
     own: str = split if split in source.splits else "train"
-    for dialogue in source.dialogues(own):
-        if not dialogue.turns:  # no turn has text (dialogue.skip: empty)
+    for dialogue in source.read_dialogues(own):
+        if not dialogue.turns:  # No turn has text (dialogue.skip: empty).
             continue
-        if own != "train" or drawn.get_split(dialogue.id) == split:
+        if own != "train" or assignment.get_split(dialogue.id) == split:
             yield dialogue

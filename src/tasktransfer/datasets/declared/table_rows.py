@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasktransfer.datasets.declared.source_row import FIX, SourceRow
+from tasktransfer.datasets.declared.source_row import FIX_REMEDY, SourceRow
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 from tasktransfer.files.bounded_memory import limit_memory
@@ -24,33 +24,33 @@ from tasktransfer.files.locations import format_problem
 from tasktransfer.files.regular import open_regular
 from tasktransfer.files.text_stream import MAX_RATIO, RATIO_FREE_BYTES
 
-BATCH = 16
-"""Number of rows that are unpacked at once."""
+BATCH_ROWS = 16
+"""Number of rows that are unpacked together."""
 MAX_BATCH_BYTES = 128 * 2**20
-"""Maximum memory for unpacking them. A row of JSON lines has at most 8 MiB."""
-_TAKE_MUCH = f"some rows take more than {MAX_BATCH_BYTES // 2**20} MiB of memory"
+"""Maximum memory for unpacked rows. A row of JSON lines has at most 8 MiB."""
+_TOO_MUCH_MEMORY = f"some rows take more than {MAX_BATCH_BYTES // 2**20} MiB of memory"
 MAX_VALUES = 2**20
 """Maximum number of values per row, counting each item of a list."""
-PAGE = 2**16
-"""Number of bytes of a column that are read at once."""
-_INDEX = re.compile(r"__index_level_\d+__")
+PAGE_BYTES = 2**16
+"""Number of bytes of a column that are read together."""
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 """Name that pandas gives to an index without a name."""
-_FEATURES = b"huggingface"
+_FEATURES_KEY = b"huggingface"
 """Key of a schema's metadata for the types of ``datasets``, including names of labels."""
 
 
 def read_parquet_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
     """Yield the rows of a Parquet file. Raises DataError if it is damaged."""
     with _convert_errors(path, "write it again as Parquet"), open_regular(path) as stream:
-        file = pq.ParquetFile(stream, buffer_size=PAGE, pre_buffer=False)
+        file = pq.ParquetFile(stream, buffer_size=PAGE_BYTES, pre_buffer=False)
         size = path.stat().st_size
         if file.metadata.num_rows > size:
             raise DataError(
-                f"{path}: The file claims to have {file.metadata.num_rows:,} rows, too many "
-                "for its size. Write it again as Parquet."
+                f"{path}: The file claims to have {file.metadata.num_rows:,} rows, which are too "
+                "many for its size. Write it again as Parquet."
             )
-        reader = _Reader(str(path), file.schema_arrow, notes, size)
-        yield from reader.rows(file.iter_batches(BATCH, use_threads=False))
+        reader = _BatchReader(str(path), file.schema_arrow, notes, size)
+        yield from reader.convert_rows(file.iter_batches(BATCH_ROWS, use_threads=False))
 
 
 def read_arrow_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
@@ -70,31 +70,33 @@ def read_saved_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
         for entry in json_text.read(path / "state.json")["_data_files"]:
             for row in _read_arrow(path / Path(entry["filename"]).name, str(path), notes):
                 number += 1
-                location = Location(str(path), row=f"row {number}", remedy=FIX)
+                location = Location(str(path), row=f"row {number}", remedy=FIX_REMEDY)
                 yield SourceRow(number, row.values, location)
 
 
 def read_hub_rows(
     name: str, config: str | None, split: str, revision: str | None
 ) -> Iterator[SourceRow]:
-    """Yield the rows of a split of a dataset on the hub, from the library's cache if it is there.
+    """Yield the rows of a split of a dataset on the hub, from the library's cache if possible.
 
     Raises:
-        DataError: the dataset cannot be loaded; quotes the library's message.
+        DataError: the dataset cannot be loaded. The message quotes the library's message.
     """
     library = _import_datasets()
-    with _convert_errors(name, "check the name, or set HF_HUB_OFFLINE=0 if there is a network"):
+    with _convert_errors(
+        name, "check the name, or set HF_HUB_OFFLINE=0 if the network is available"
+    ):
         try:
             table = library.load_dataset(name, config, split=split, revision=revision)
         except Exception:
-            _refuse_unwritable(Path(library.config.HF_DATASETS_CACHE))
+            _check_cache_writable(Path(library.config.HF_DATASETS_CACHE))
             raise
-        reader = _Reader(f"{name} ({split})", table.features.arrow_schema, [])
-        yield from reader.rows(table.with_format("arrow").iter(BATCH))
+        reader = _BatchReader(f"{name} ({split})", table.features.arrow_schema, [])
+        yield from reader.convert_rows(table.with_format("arrow").iter(BATCH_ROWS))
 
 
 def find_named_labels(path: Path, form: str) -> dict[str, Any]:
-    """Return the fields of a table whose labels are read by name, with their types.
+    """Return the fields of a table that have named labels, with their types.
 
     Args:
         path: the file or folder.
@@ -117,16 +119,18 @@ def find_named_labels(path: Path, form: str) -> dict[str, Any]:
 
 
 def _read_arrow(path: Path, name: str, notes: list[str]) -> Iterator[SourceRow]:
-    open_regular(path).close()  # refuses a pipe or a device, which memory cannot map
+    open_regular(
+        path
+    ).close()  # This raises an error for a pipe or a device, which cannot be mapped.
     with pa.memory_map(str(path)) as source:
         schema, batches = _open_batches(source)
-        yield from _Reader(name, schema, notes, path.stat().st_size).rows(batches)
+        yield from _BatchReader(name, schema, notes, path.stat().st_size).convert_rows(batches)
 
 
 def _open_batches(source: pa.NativeFile) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
-    """Open an Arrow stream or file.
+    """Return the schema and the batches of an Arrow stream or file.
 
-    Its batches are unpacked one at a time by one thread, in memory that ``limit_memory`` counts.
+    One thread unpacks the batches one at a time, in memory that ``limit_memory`` counts.
     """
     options: dict[str, Any] = {
         "options": pa.ipc.IpcReadOptions(use_threads=False),
@@ -140,79 +144,81 @@ def _open_batches(source: pa.NativeFile) -> tuple[pa.Schema, Iterable[pa.RecordB
     return stream.schema, stream
 
 
-class _Reader:
-    """Converter of batches to rows: with names of labels, and without an index of pandas.
+class _BatchReader:
+    """Converter of batches to rows, with names of labels and without an index of pandas.
 
     Args:
         name: name of the file or dataset, for messages.
         schema: schema of the batches.
-        notes: list to which notes on how the table is read are added.
-        size: bytes of the file; unpacked rows may take ``MAX_RATIO`` times as many. None if the
-            table is not a file.
+        notes: list to which notes about the reading of the table are added.
+        size: size of the file in bytes. Unpacked rows may take ``MAX_RATIO`` times as many. None
+            if the table is not a file.
     """
 
     def __init__(
         self, name: str, schema: pa.Schema, notes: list[str], size: int | None = None
     ) -> None:
-        if twice := [key for key, count in Counter(schema.names).items() if count > 1]:
-            raise DataError(f"{name}: Two columns have the name {twice[0]!r:.80}. Rename one.")
+        if repeated := [key for key, count in Counter(schema.names).items() if count > 1]:
+            raise DataError(f"{name}: Two columns have the name {repeated[0]!r:.80}. Rename one.")
         self.name = name
         self.most = None if size is None else max(RATIO_FREE_BYTES, MAX_RATIO * size)
         self.features = _select_named_labels(_read_features(schema))
-        self.index = [key for key in schema.names if _INDEX.fullmatch(key)]
+        self.index = [key for key in schema.names if _PANDAS_INDEX.fullmatch(key)]
         named = ", ".join(self.features)
         new = [f"{name}: labels of {named} are read by their names (ClassLabel)"] if named else []
         new += [f"{name}: {key} is an index of pandas and is skipped" for key in self.index]
         notes += [note for note in new if note not in notes]
 
-    def rows(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[SourceRow]:
+    def convert_rows(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[SourceRow]:
         number = 0
         for batch in self._limit_size(batches):
             batch.validate(full=True)
-            for start in range(0, batch.num_rows, BATCH):
-                some = batch.slice(start, BATCH)
-                self._refuse_large(some)
-                for values in some.to_pylist():
+            for start in range(0, batch.num_rows, BATCH_ROWS):
+                rows = batch.slice(start, BATCH_ROWS)
+                self._check_size(rows)
+                for values in rows.to_pylist():
                     number += 1
-                    location = Location(self.name, row=f"row {number}", remedy=FIX)
+                    location = Location(self.name, row=f"row {number}", remedy=FIX_REMEDY)
                     for key, feature in self.features.items():
-                        values[key] = _replace_numbers(values[key], feature, location)
+                        values[key] = _replace_label_numbers(values[key], feature, location)
                     for key in self.index:
                         del values[key]
                     yield SourceRow(number, values, location)
 
     def _limit_size(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[Any]:
-        """Yield batches. Raises DataError if they unpack to far more data than dialogues have."""
+        """Yield the batches. Raises DataError if they take far more memory than dialogues do."""
         waiting, taken = iter(batches), 0
         while True:
             try:
                 with limit_memory(MAX_BATCH_BYTES):
                     batch = next(waiting, None)
             except MemoryError:
-                raise self._make_size_error(_TAKE_MUCH) from None
+                raise self._build_size_error(_TOO_MUCH_MEMORY) from None
             if batch is None:
                 return
             taken += batch.nbytes
             if self.most is not None and taken > self.most:
-                raise self._make_size_error(
+                raise self._build_size_error(
                     f"the file unpacks to more than {MAX_RATIO} times its size"
                 )
             yield batch
 
-    def _refuse_large(self, rows: pa.RecordBatch | pa.Table) -> None:
-        """Raise DataError if rows would be larger as Python values than any dialogue."""
+    def _check_size(self, rows: pa.RecordBatch | pa.Table) -> None:
+        """Raise DataError if rows as Python values would be larger than dialogues."""
         if rows.nbytes > MAX_BATCH_BYTES:
-            raise self._make_size_error(_TAKE_MUCH)
-        if any(_count_values(column) > BATCH * MAX_VALUES for column in rows.columns):
-            raise self._make_size_error(f"a row has more than {MAX_VALUES:,} values")
+            raise self._build_size_error(_TOO_MUCH_MEMORY)
+        if any(_count_values(column) > BATCH_ROWS * MAX_VALUES for column in rows.columns):
+            raise self._build_size_error(f"a row has more than {MAX_VALUES:,} values")
 
-    def _make_size_error(self, what: str) -> DataError:
+    def _build_size_error(self, what: str) -> DataError:
         remedy = "If the dialogues are valid, write them as JSON lines"
-        return DataError(format_problem(self.name, f"{what}, too much for dialogues", remedy))
+        return DataError(
+            format_problem(self.name, f"{what}, which is too much for dialogues", remedy)
+        )
 
 
 def _count_values(column: pa.Array | pa.ChunkedArray) -> int:
-    """Count the values of a column, including items of lists and fields of structs."""
+    """Return the number of values in a column, including items of lists and fields of structs."""
     if isinstance(column, pa.ChunkedArray):
         return sum(map(_count_values, column.chunks))
     if pa.types.is_struct(column.type):
@@ -224,9 +230,9 @@ def _count_values(column: pa.Array | pa.ChunkedArray) -> int:
 
 
 def _read_features(schema: pa.Schema) -> Mapping[str, Any]:
-    """Return the types of ``datasets`` in a schema's metadata; empty if it has none."""
+    """Return the types of ``datasets`` in a schema's metadata, or {} if it has none."""
     try:
-        features = json_text.loads((schema.metadata or {})[_FEATURES])["info"]["features"]
+        features = json_text.loads((schema.metadata or {})[_FEATURES_KEY])["info"]["features"]
     except (KeyError, TypeError, ValueError):
         return {}
     known = isinstance(features, Mapping) and features.keys() <= set(schema.names)
@@ -235,20 +241,20 @@ def _read_features(schema: pa.Schema) -> Mapping[str, Any]:
 
 def _select_named_labels(features: Mapping[str, Any]) -> dict[str, Any]:
     """Return the types that contain named labels at any depth."""
-    return {key: feature for key, feature in features.items() if _has_labels(feature)}
+    return {key: feature for key, feature in features.items() if _has_named_labels(feature)}
 
 
-def _has_labels(feature: Any) -> bool:
+def _has_named_labels(feature: Any) -> bool:
     if isinstance(feature, list):
-        return any(map(_has_labels, feature))
+        return any(map(_has_named_labels, feature))
     if not isinstance(feature, Mapping):
         return False
     is_label = feature.get("_type") == "ClassLabel" and isinstance(feature.get("names"), list)
-    return is_label or any(map(_has_labels, feature.values()))
+    return is_label or any(map(_has_named_labels, feature.values()))
 
 
-def _replace_numbers(value: Any, feature: Any, location: Location) -> Any:
-    """Return a value with the numbers of labels replaced by their names; -1 is a missing label.
+def _replace_label_numbers(value: Any, feature: Any, location: Location) -> Any:
+    """Return a value in which names replace the numbers of labels. -1 is a missing label.
 
     Raises:
         DataError: a number has no name.
@@ -267,10 +273,11 @@ def _replace_numbers(value: Any, feature: Any, location: Location) -> Any:
         return None if value == -1 else names[value]
     inner = feature.get("feature", feature)
     if isinstance(value, list):
-        return [_replace_numbers(item, inner, location) for item in value]
+        return [_replace_label_numbers(item, inner, location) for item in value]
     if isinstance(value, dict) and isinstance(inner, Mapping):
         return {
-            key: _replace_numbers(item, inner.get(key), location) for key, item in value.items()
+            key: _replace_label_numbers(item, inner.get(key), location)
+            for key, item in value.items()
         }
     return value
 
@@ -294,7 +301,7 @@ def _import_datasets() -> Any:
     """
     if sys.modules.get("datasets") is not None:
         return sys.modules["datasets"]
-    asked = os.environ.get("USE_TORCH")
+    previous = os.environ.get("USE_TORCH")
     os.environ["USE_TORCH"] = "0"
     try:
         import datasets  # noqa: PLC0415
@@ -305,16 +312,16 @@ def _import_datasets() -> Any:
         ) from None
     finally:
         del os.environ["USE_TORCH"]
-        os.environ.update({} if asked is None else {"USE_TORCH": asked})
+        os.environ.update({} if previous is None else {"USE_TORCH": previous})
     datasets.disable_progress_bars()
     datasets.logging.set_verbosity(datasets.logging.CRITICAL)
     return datasets
 
 
-def _refuse_unwritable(cache: Path) -> None:
-    """Raise DataError if the cache is not writable.
+def _check_cache_writable(cache: Path) -> None:
+    """Raise DataError if the library's cache is not writable.
 
-    The library would blame the dataset.
+    The library's own message would name the dataset as the cause.
     """
     try:
         cache.mkdir(parents=True, exist_ok=True)
@@ -328,12 +335,12 @@ def _refuse_unwritable(cache: Path) -> None:
 
 @contextmanager
 def _convert_errors(path: Path | str, remedy: str) -> Iterator[None]:
-    """Convert the exceptions of a library to DataError."""
+    """Convert exceptions of a library to DataError."""
     try:
         yield
     except (DataError, GeneratorExit, MemoryError, KeyboardInterrupt):
         raise
-    except Exception as error:  # libraries raise various types for a damaged file
+    except Exception as error:  # Libraries raise various types for a damaged file.
         what = " ".join(str(error.__cause__ or error).split())
         problem = f"The data cannot be read ({what:.200})"
         raise DataError(format_problem(path, problem, remedy)) from error

@@ -22,7 +22,7 @@ ALIASES: dict[str, TaskKind] = {
     "free_text": "reply",
 }
 """Aliases of task kinds."""
-KINDS = tuple(kind for kind in get_args(TaskKind) if kind != "open_labels")
+DECLARED_KINDS = tuple(kind for kind in get_args(TaskKind) if kind != "open_labels")
 """Kinds that a declaration can use: all kinds on which models are trained."""
 METRICS: Mapping[str, tuple[str, ...]] = {
     "utterance_classification": ("accuracy", "micro_f1", "macro_f1", "weighted_f1"),
@@ -35,7 +35,7 @@ METRICS: Mapping[str, tuple[str, ...]] = {
     "rating": ("closeness",),
 }
 """Kind → its possible metrics."""
-USUAL_METRICS: Mapping[str, tuple[str, ...]] = {
+DEFAULT_METRICS: Mapping[str, tuple[str, ...]] = {
     "utterance_classification": ("micro_f1", "macro_f1"),
     "dialogue_classification": ("micro_f1", "macro_f1"),
     "multi_label": ("micro_multilabel_f1",),
@@ -52,9 +52,9 @@ class TaskSection(Section):
         TaskKind,
         BeforeValidator(
             lambda kind: ALIASES.get(kind, kind) if isinstance(kind, str) else kind,
-            json_schema_input_type=Literal[(*KINDS, *ALIASES)],
+            json_schema_input_type=Literal[(*DECLARED_KINDS, *ALIASES)],
         ),
-    ] = Field(description=f"kind of task: one of {', '.join((*KINDS, *ALIASES))}")
+    ] = Field(description=f"kind of task: one of {', '.join((*DECLARED_KINDS, *ALIASES))}")
     label: FieldPath | None = Field(
         default=None,
         description=(
@@ -133,8 +133,8 @@ class TaskSection(Section):
     @field_validator("kind")
     @classmethod
     def _can_be_declared(cls, kind: TaskKind) -> TaskKind:
-        if kind not in KINDS:
-            raise ValueError(describe_unknown("kind of task", kind, (*KINDS, *ALIASES)))
+        if kind not in DECLARED_KINDS:
+            raise ValueError(describe_unknown("kind of task", kind, (*DECLARED_KINDS, *ALIASES)))
         return kind
 
     @model_validator(mode="after")
@@ -180,4 +180,4 @@ class TaskSection(Section):
     @property
     def measures(self) -> tuple[str, ...]:
         """The metrics of the task: those of the declaration, or the default ones."""
-        return self.metrics or USUAL_METRICS.get(self.kind, METRICS[self.kind])
+        return self.metrics or DEFAULT_METRICS.get(self.kind, METRICS[self.kind])

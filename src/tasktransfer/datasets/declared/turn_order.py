@@ -14,22 +14,22 @@ _NOT_SORTABLE = re.compile(r"/|\b[ap]\.?m\b", re.IGNORECASE)
 """Marks of dates whose numbers do not sort by size: 1/2/2024, 9:59 PM."""
 
 
-def sort_keys(values: Sequence[Any]) -> Keys | None:
+def build_sort_keys(values: Sequence[Any]) -> Keys | None:
     """Return keys that sort values by number, by date or by the numbers in names like ``d0_12``.
 
-    None if the values are of another kind or of different kinds.
+    The result is None if the values are of another kind or of different kinds.
     """
-    for as_key in (_as_number, _as_date, _as_naive_date):
-        keys = [as_key(value) for value in values]
+    for parse in (_parse_number, _parse_zoned_date, _parse_naive_date):
+        keys = [parse(value) for value in values]
         if None not in keys:
             return keys
-    parts = [_split_name(value) for value in values]
+    parts = [_split_numbers(value) for value in values]
     if any(len(part) < 2 for part in parts) or len({tuple(part[::2]) for part in parts}) > 1:
         return None
     return [tuple(map(int, part[1::2])) for part in parts]
 
 
-def _as_number(value: Any) -> float | int | None:
+def _parse_number(value: Any) -> float | int | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -42,18 +42,18 @@ def _as_number(value: Any) -> float | int | None:
     return value if isinstance(value, float) and math.isfinite(value) else None
 
 
-def _as_date(value: Any) -> datetime | None:
-    """Return a date with a time zone."""
-    found = _read_date(value)
+def _parse_zoned_date(value: Any) -> datetime | None:
+    """Return a date with a time zone in UTC, or None for other values."""
+    found = _parse_date(value)
     return found.astimezone(UTC) if found is not None and found.tzinfo else None
 
 
-def _as_naive_date(value: Any) -> datetime | None:
-    found = _read_date(value)
+def _parse_naive_date(value: Any) -> datetime | None:
+    found = _parse_date(value)
     return found if found is not None and not found.tzinfo else None
 
 
-def _read_date(value: Any) -> datetime | None:
+def _parse_date(value: Any) -> datetime | None:
     if isinstance(value, datetime):
         return value
     if isinstance(value, date):
@@ -64,8 +64,8 @@ def _read_date(value: Any) -> datetime | None:
         return None
 
 
-def _split_name(value: Any) -> list[str]:
-    """Split a name into alternating texts and numbers."""
+def _split_numbers(value: Any) -> list[str]:
+    """Return the alternating texts and numbers in a name, or [] if it is not sortable."""
     if not isinstance(value, str) or _NOT_SORTABLE.search(value):
         return []
     return _DIGITS.split(value.strip())

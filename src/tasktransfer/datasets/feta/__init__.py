@@ -1,1 +1,1 @@
-"""Release format of the FETA datasets, and the generator of the tiny world in this format."""
+"""Release format of the FETA datasets, and the generator of synthetic releases in this format."""

@@ -1,8 +1,8 @@
 """Conversion of annotations to instances: shared code of the release's layouts.
 
-A layout is a function from a dialogue and a task's card to the task's instances on the dialogue. A
-dataset's own layouts are in its folder. Tasks with the same annotation format share a layout. Field
-names are those of the release; ``query`` names are those in cards and prompts.
+A layout is a function from a dialogue and a task's card to the task's instances about the dialogue.
+The layouts of a dataset are in its folder. Tasks with the same annotation format share a layout.
+Field names are those of the release, and ``query`` names are those in cards and prompts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Layout = Callable[[AnnotatedDialogue, Task], Iterator[Instance]]
 Answer = TypeVar("Answer", str, tuple[str, int])
 
 
-class Annotated(NamedTuple):
+class AnnotatedTask(NamedTuple):
     """A task with its annotation format in the release.
 
     Args:
@@ -45,7 +45,7 @@ class Annotated(NamedTuple):
 
 
 def read_utterance_labels(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Yield instances with one label per turn (emotions, dialogue acts).
+    """Yield one instance per labelled turn (emotions, dialogue acts).
 
     The context ends with the turn.
     """
@@ -56,10 +56,10 @@ def read_utterance_labels(dialogue: AnnotatedDialogue, task: Task) -> Iterator[I
         location = add_instance_name(item, turn.location.at(task.name))
         target = (get_label(item, "label", task, location),)
         context = dialogue.context[: turn.end]
-        yield make_instance(dialogue, task, location, context, target=target, focus=turn.start)
+        yield build_instance(dialogue, task, location, context, target=target, focus=turn.start)
 
 
-def make_instance(
+def build_instance(
     dialogue: AnnotatedDialogue,
     task: Task,
     location: Location,
@@ -72,7 +72,7 @@ def make_instance(
     starts: tuple[int, ...] = (),
     turns: tuple[int, ...] | None = None,
 ) -> Instance:
-    """Return an instance on a dialogue.
+    """Return an instance about a dialogue.
 
     Args:
         dialogue: the dialogue.
@@ -104,7 +104,7 @@ def make_instance(
     )
 
 
-def make_span_instance(
+def build_span_instance(
     dialogue: AnnotatedDialogue,
     task: Task,
     location: Location,
@@ -118,24 +118,24 @@ def make_span_instance(
     if not kept:
         raise location.at("answers").error("the list of answers is empty")
     target, starts = zip(*kept, strict=True)
-    return make_instance(
+    return build_instance(
         dialogue, task, location, context, target=target, starts=starts, query=query
     )
 
 
 def read_items(table: Table, key: str, location: Location) -> Iterator[tuple[Table, Location]]:
-    """Yield the annotated items in the list at ``key``, with locations named by instance_id."""
+    """Yield the annotated items in the list at ``key``, located by their instance_id."""
     for item, spot in iterate_objects(table, key, location):
         yield item, add_instance_name(item, spot)
 
 
 def add_instance_name(item: Table, location: Location) -> Location:
-    """Return the location, named by the item's instance_id."""
+    """Return the location with the item's instance_id."""
     return location.of_instance(get_name(item, "instance_id", location))
 
 
 def get_query_texts(item: Table, keys: tuple[str, ...], location: Location) -> dict[str, str]:
-    """Return key → text, for a query."""
+    """Return the texts of a query by key."""
     return {key: get_text(item, key, location) for key in keys}
 
 
@@ -150,7 +150,7 @@ def check_label(label: str, task: Task, location: Location) -> None:
     """Raise DataError if a text is not a label of the task."""
     if label not in task.labels:
         raise location.error(
-            f"{label!r} is not a label of {task.name} (the nearest is "
+            f"{label!r} is not a label of {task.name} (the most similar label is "
             f"{find_nearest(label, task.labels)})"
         )
 
@@ -158,9 +158,9 @@ def check_label(label: str, task: Task, location: Location) -> None:
 def get_choice(
     item: Table, task: Task, location: Location
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the options and the number of the gold option, as text.
+    """Return the options, and the number of the gold option as text.
 
-    The release gives the number as a text or an integer.
+    The number is a text or an integer in the release.
     """
     options = get_texts(item, "options", location)
     if len(options) != task.classes:
@@ -177,13 +177,13 @@ def get_choice(
     )
 
 
-def check_span(text: str, start: int, whole: str, where: str, location: Location) -> None:
-    """Raise DataError unless ``whole``, called ``where`` in messages, has the text at ``start``."""
+def check_span_offset(text: str, start: int, whole: str, where: str, location: Location) -> None:
+    """Raise DataError unless ``whole`` has the text at ``start``. Messages call it ``where``."""
     if start < 0 or not whole.startswith(text, start):
-        text_there = whole[max(start, 0) : max(start, 0) + len(text)]
-        raise location.error(f"{text!r} is not in {where} at {start}, where {text_there!r} is")
+        found = whole[max(start, 0) : max(start, 0) + len(text)]
+        raise location.error(f"{text!r} is not in {where} at {start}, which has {found!r} there")
 
 
 def remove_duplicates(values: Iterable[Answer]) -> tuple[Answer, ...]:
-    """Return the values without duplicates, in their order."""
+    """Return the values without duplicates, in their original order."""
     return tuple(dict.fromkeys(values))

@@ -1,4 +1,4 @@
-"""Search and reading of a dataset's release: a folder or a zip with the official file names.
+"""Search and reading of a dataset's release, a folder or a zip with the official file names.
 
 ``safe_zip`` decides whether a zip is safe. This module uses the standard library only, because the
 revision of a release is computed each time the workflow is parsed.
@@ -41,7 +41,7 @@ SourceKind = Literal["folder", "zip"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Location of a dataset's release: ``path`` is the folder or the zip itself."""
+    """Location of a dataset's release. ``path`` is the folder or the zip."""
 
     dataset: str
     path: Path
@@ -83,7 +83,7 @@ def find_source(path: Path | str, dataset: str) -> Source:
         if path.suffix.lower() == ".zip" or zipfile.is_zipfile(path):
             return Source(dataset, path, "zip")
         raise DataError(
-            f"{path}: This is neither a folder nor a zip file. Set data.release to the folder "
+            f"{path}: The path is neither a folder nor a zip file. Set data.release to the folder "
             f"that contains TLiDB_{dataset}/ or TLiDB_{dataset}.zip."
         )
     state = "The path does not exist" if not path.exists() else f"There is no release of {dataset}"
@@ -95,20 +95,24 @@ def find_source(path: Path | str, dataset: str) -> Source:
 
 
 def read_file(source: Source, name: str) -> bytes:
-    """Return the bytes of an official file. Raises DataError if it is missing or unsafe."""
+    """Return the content of an official file. Raises DataError if it is missing or unsafe."""
     return b"".join(stream_files(source, (name,))[name])
 
 
 def read_files(source: Source) -> dict[str, bytes]:
-    """Return name → bytes of all official files. Raises DataError as ``read_file``."""
+    """Return name → content of all official files.
+
+    Raises:
+        DataError: a file is missing or unsafe.
+    """
     streams = stream_files(source, list_official_files(source.dataset))
     return {name: b"".join(stream) for name, stream in streams.items()}
 
 
 def stream_files(source: Source, names: tuple[str, ...]) -> dict[str, Iterator[bytes]]:
-    """Return for each name an iterator over the chunks of its bytes.
+    """Return name → iterator over the chunks of the file's content.
 
-    Missing files are detected first. The limits on size apply to all iterators of a call together.
+    Missing files are detected first. The size limits apply to all files of a call together.
 
     Raises:
         DataError: a file is missing or unsafe.
@@ -119,7 +123,7 @@ def stream_files(source: Source, names: tuple[str, ...]) -> dict[str, Iterator[b
     members = {name: _find_member(source, packed, name) for name in names}
     absent = [name for name, member in members.items() if member is None]
     if absent:
-        raise _make_missing_error(source, absent)
+        raise _build_missing_error(source, absent)
     return {
         name: _read_zip_chunks(source, packed, member) for name, member in members.items() if member
     }
@@ -130,11 +134,11 @@ def find_folder_files(source: Source) -> dict[str, Path]:
     return {name: _find_folder_file(source, name) for name in list_official_files(source.dataset)}
 
 
-def _make_missing_error(source: Source, names: list[str]) -> DataError:
+def _build_missing_error(source: Source, names: list[str]) -> DataError:
     needed = ", ".join(list_official_files(source.dataset))
     return DataError(
-        f"{source.path}: This {source.kind} does not contain {', '.join(names)}. A release of "
-        f"{source.dataset} contains {needed}, in a zip at the top or in "
+        f"{source.path}: The {source.kind} does not contain {', '.join(names)}. A release of "
+        f"{source.dataset} contains {needed}, which a zip has at the top or in "
         f"TLiDB_{source.dataset}/. Copy the release again."
     )
 
@@ -144,7 +148,7 @@ def _find_folder_file(source: Source, name: str) -> Path:
     try:
         real = file.resolve(strict=True)
     except (FileNotFoundError, NotADirectoryError):
-        raise _make_missing_error(source, [name]) from None
+        raise _build_missing_error(source, [name]) from None
     except (OSError, RuntimeError) as error:
         raise DataError(
             f"{file}: The file cannot be opened ({error}). Check its permissions, or copy the "
@@ -152,11 +156,11 @@ def _find_folder_file(source: Source, name: str) -> Path:
         ) from error
     if not real.is_relative_to(source.path.resolve()):
         raise DataError(
-            f"{file}: This is a link to {real}, outside of its folder. Put the file itself "
-            "there, or set data.release to the folder that contains it."
+            f"{file}: The file is a link to {real}, outside of its folder. Copy the file into the "
+            "folder, or set data.release to the folder that contains it."
         )
     if not real.is_file():
-        raise DataError(f"{file}: This is not a regular file. Put the file itself there.")
+        raise DataError(f"{file}: The path is not a regular file. Replace it by the file.")
     return file
 
 
@@ -184,7 +188,7 @@ def _open_checked_zip(source: Source) -> SafeZip:
 
 
 def _find_member(source: Source, packed: SafeZip, name: str) -> str | None:
-    """Return the path of an official file in the zip. None if it is missing."""
+    """Return the path of an official file in the zip, or None if it is missing."""
     paths = (f"TLiDB_{source.dataset}/{name}", name)
     return next((path for path in paths if path in packed.members), None)
 

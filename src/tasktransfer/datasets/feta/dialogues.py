@@ -70,7 +70,7 @@ class AnnotatedDialogue:
 
 
 def format_utterance(speakers: Iterable[str], utterance: str) -> str:
-    """Return ``speaker: utterance`` as a model reads it; without speakers only the utterance."""
+    """Return ``speaker: utterance``, or the utterance alone if it has no speakers."""
     names = " ".join(speakers)
     return f"{names}: {utterance}" if names else utterance
 
@@ -88,7 +88,7 @@ def find_turn(dialogue: AnnotatedDialogue, turn_id: object, location: Location) 
 def join_turns(
     dialogue: AnnotatedDialogue, table: Table, key: str, location: Location
 ) -> tuple[str, tuple[int, ...]]:
-    """Return the text of the turns whose ids are listed at ``key``, and the offset of each turn.
+    """Return the joined text of the turns with the ids at ``key``, and the offset of each turn.
 
     The turns are in the order of the list.
     """
@@ -102,13 +102,13 @@ def join_turns(
     return " ".join(parts), (0, *list(ends)[:-1])
 
 
-def load_json(content: bytes, file: str) -> Table:
-    """Return the object in a JSON file. Raises DataError with line and column."""
+def parse_json_object(content: bytes, file: str) -> Table:
+    """Return the object in a JSON file. Raises DataError with line and column if not valid."""
     return as_table(parse_json(content, file), Location(file, remedy=AGAIN))
 
 
 def parse_dialogues(release: Table, file: str) -> dict[str, AnnotatedDialogue]:
-    """Return id → dialogue of a release in the file's order, after checking ids and turns.
+    """Return id → dialogue of a release, in the order of the file.
 
     Raises:
         DataError: a type is wrong, a key is missing or an id is repeated.
@@ -117,7 +117,7 @@ def parse_dialogues(release: Table, file: str) -> dict[str, AnnotatedDialogue]:
     for table, location in iterate_objects(release, "data", Location(file, remedy=AGAIN)):
         dialogue = _parse_dialogue(table, location)
         if dialogue.id in dialogues:
-            raise location.error(f"the dialogue_id {dialogue.id!r} occurs twice")
+            raise location.error(f"the dialogue_id {dialogue.id!r} is repeated")
         dialogues[dialogue.id] = dialogue
     return dialogues
 
@@ -132,7 +132,7 @@ def _parse_dialogue(table: Table, location: Location) -> AnnotatedDialogue:
     for index, (row, row_place) in enumerate(iterate_objects(table, "dialogue", location)):
         turn = _parse_turn(row, offset, row_place)
         if turn.id in positions:
-            raise row_place.error(f"the turn_id {turn.id!r} occurs twice")
+            raise row_place.error(f"the turn_id {turn.id!r} is repeated")
         positions[turn.id] = index
         turns.append(turn)
         parts.append(format_utterance(turn.speakers, turn.utterance))
@@ -157,6 +157,6 @@ def _parse_turn(row: Table, offset: int, location: Location) -> Turn:
     speakers = get_texts(row, "speakers", location)
     utterance = get_text(row, "utterance", location)
     if not all(speakers):
-        raise location.at("speakers").error("the list contains an empty name", "remove it")
+        raise location.at("speakers").error("the list contains an empty name", "remove the name")
     body = offset + (len(" ".join(speakers)) + 2 if speakers else 0)
     return Turn(turn_id, speakers, utterance, offset, body, body + len(utterance), row, location)

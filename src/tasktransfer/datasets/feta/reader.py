@@ -14,52 +14,52 @@ from tasktransfer.datasets.dataset import (
     TurnLength,
     describe_missing_splits,
 )
-from tasktransfer.datasets.feta.annotations import Annotated
+from tasktransfer.datasets.feta.annotations import AnnotatedTask
 from tasktransfer.datasets.feta.archive import find_source, name_json_file
-from tasktransfer.datasets.feta.release import Parsed, parse_release, read_instances
-from tasktransfer.datasets.feta.revision import release_revision
-from tasktransfer.datasets.feta.splits import get_id_file_name, map_full_splits
-from tasktransfer.datasets.one_split import Said, refuse_shared
+from tasktransfer.datasets.feta.release import ParsedRelease, parse_release, read_instances
+from tasktransfer.datasets.feta.revision import compute_release_revision
+from tasktransfer.datasets.feta.splits import get_id_file_name, map_dialogues_to_splits
+from tasktransfer.datasets.one_split import SplitDialogue, check_disjoint_splits
 from tasktransfer.tasks.card import SPLITS
 
 READER_VERSION = 1
-FEW_SAMPLE_SHARE = 0.1
+FEW_SAMPLE_FRACTION = 0.1
 """Fraction of the train and dev dialogues in the few-sample setting (paper, section 3.2)."""
 
 
-def create_feta_dataset(
-    name: str, tasks: tuple[Annotated, ...], tiny: TinyPart, shared: float = 0.0
+def build_feta_dataset(
+    name: str, tasks: tuple[AnnotatedTask, ...], tiny: TinyPart, shared: float = 0.0
 ) -> Dataset:
     """Return a dataset with a release in FETA's format.
 
     Args:
         name: name of the dataset.
         tasks: tasks, in the order of the release's metadata.
-        tiny: its part of the tiny world.
-        shared: fraction of a split whose texts may be in another split (``one_split``).
+        tiny: generator of its synthetic release.
+        shared: maximum fraction of a split's texts that are also in another split (``one_split``).
     """
-    release_format = _Format(name, tasks, shared)
+    release_format = _FetaFormat(name, tasks, shared)
     return Dataset(
         name=name,
         cards=tuple(task.card for task in tasks),
         reader=Reader(
             version=READER_VERSION,
             find=release_format.find,
-            revision=lambda folder, memo: release_revision(folder, name, memo),
+            revision=lambda folder, memo: compute_release_revision(folder, name, memo),
             open=release_format.open,
             missing=_describe_missing_task,
         ),
         sizes={task.card.name: task.size for task in tasks},
         sizes_from="Table 1 of the paper",
-        few_sample_share=FEW_SAMPLE_SHARE,
+        few_sample_share=FEW_SAMPLE_FRACTION,
         tiny=tiny,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Format:
+class _FetaFormat:
     dataset: str
-    tasks: tuple[Annotated, ...]
+    tasks: tuple[AnnotatedTask, ...]
     shared: float
 
     def find(self, folder: Path) -> str:
@@ -67,11 +67,11 @@ class _Format:
 
     def open(self, folder: Path, few_sample: bool) -> Release:
         parsed = parse_release(folder, self.dataset, self.tasks)
-        full = map_full_splits(parsed.ids)
+        full = map_dialogues_to_splits(parsed.ids)
         location = parsed.source.location(name_json_file(self.dataset))
-        notes = refuse_shared(
+        notes = check_disjoint_splits(
             (
-                Said(
+                SplitDialogue(
                     dialogue.id,
                     full[dialogue.id],
                     " ".join(turn.utterance for turn in dialogue.turns),
@@ -97,8 +97,8 @@ class _Format:
         )
 
 
-def _measure_turns(release: Parsed, few_sample: bool) -> Iterator[TurnLength]:
-    full = map_full_splits(release.ids)
+def _measure_turns(release: ParsedRelease, few_sample: bool) -> Iterator[TurnLength]:
+    full = map_dialogues_to_splits(release.ids)
     used = {name for split in SPLITS for name in release.ids.get_ids(split, few_sample)}
     for dialogue in release.dialogues.values():
         for turn in dialogue.turns:

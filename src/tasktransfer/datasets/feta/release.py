@@ -1,7 +1,7 @@
 """Releases in FETA's format, parsed and checked once, and their instances.
 
 ``parse_release`` parses the files. ``read_instances`` yields a task's instances on a split, in the
-order of the release's dialogues. This module caches nothing: see ``data.cache``.
+order of the release's dialogues. Instances are cached elsewhere (``data.cache``).
 """
 
 from __future__ import annotations
@@ -12,9 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasktransfer.datasets.feta import archive, splits
-from tasktransfer.datasets.feta.annotations import Annotated
+from tasktransfer.datasets.feta.annotations import AnnotatedTask
 from tasktransfer.datasets.feta.archive import Source
-from tasktransfer.datasets.feta.dialogues import AnnotatedDialogue, load_json, parse_dialogues
+from tasktransfer.datasets.feta.dialogues import (
+    AnnotatedDialogue,
+    parse_dialogues,
+    parse_json_object,
+)
 from tasktransfer.datasets.feta.splits import SplitIds
 from tasktransfer.datasets.file_digests import combine_digests
 from tasktransfer.errors import DataError
@@ -30,14 +34,13 @@ from tasktransfer.tasks.card import SPLITS, Instance, Task
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedRelease:
     """A parsed release.
 
     Args:
         source: folder or zip of the release.
         revision: digest of its files.
-        synthetic: whether its dialogues are generated, according to its metadata, as in the tiny
-            world.
+        synthetic: whether its dialogues are generated, according to its metadata.
         tasks: name → annotated task.
         dialogues: name → dialogue.
         ids: dialogues of each split.
@@ -46,7 +49,7 @@ class Parsed:
     source: Source
     revision: str
     synthetic: bool
-    tasks: dict[str, Annotated]
+    tasks: dict[str, AnnotatedTask]
     dialogues: dict[str, AnnotatedDialogue]
     ids: SplitIds
 
@@ -56,8 +59,8 @@ class Parsed:
         return self.source.dataset
 
 
-def parse_release(path: Path | str, dataset: str, tasks: Iterable[Annotated]) -> Parsed:
-    """Read and check the release of ``dataset`` under ``path`` (see ``archive.find_source``).
+def parse_release(path: Path | str, dataset: str, tasks: Iterable[AnnotatedTask]) -> ParsedRelease:
+    """Return the release of ``dataset`` under ``path``, parsed and checked.
 
     This checks files, JSON, dataset name, labels, dialogues, turns and splits. Annotations are
     checked when ``read_instances`` reads them.
@@ -70,13 +73,13 @@ def parse_release(path: Path | str, dataset: str, tasks: Iterable[Annotated]) ->
     revision = combine_digests(
         {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     )
-    ids = splits.parse_splits(source, files)
+    ids = splits.parse_split_ids(source, files)
     name = archive.name_json_file(dataset)
-    table = load_json(files[name], source.location(name))
+    table = parse_json_object(files[name], source.location(name))
     metadata = get_table(table, "metadata", Location(source.location(name)))
     location = Location(source.location(name), path="metadata")
-    _check_name(metadata, dataset, location)
-    return Parsed(
+    _check_dataset_name(metadata, dataset, location)
+    return ParsedRelease(
         source=source,
         revision=revision,
         synthetic=_is_synthetic(metadata, location),
@@ -86,10 +89,12 @@ def parse_release(path: Path | str, dataset: str, tasks: Iterable[Annotated]) ->
     )
 
 
-def read_instances(release: Parsed, task: str, split: str, few_sample: bool) -> Iterator[Instance]:
+def read_instances(
+    release: ParsedRelease, task: str, split: str, few_sample: bool
+) -> Iterator[Instance]:
     """Yield the instances of ``task`` on ``split``, in the order of the release's dialogues.
 
-    A dialogue counts if its ``dialogue_metadata`` names the task.
+    Instances are read from dialogues whose ``dialogue_metadata`` contains the task.
 
     Raises:
         DataError: the release does not annotate the task, dialogues of the split are missing, or an
@@ -97,10 +102,12 @@ def read_instances(release: Parsed, task: str, split: str, few_sample: bool) -> 
     """
     if split not in SPLITS:
         raise ValueError(f"{split!r} is not a split. Choose one of {', '.join(SPLITS)}.")
-    splits.check_present(release.source, release.ids, split, few_sample, release.dialogues)
+    splits.check_dialogues_present(
+        release.source, release.ids, split, few_sample, release.dialogues
+    )
     if task not in release.tasks:
         raise DataError(
-            f"{release.source.path}: This release of {release.dataset} has no annotations of "
+            f"{release.source.path}: The release of {release.dataset} has no annotations of "
             f"{task!r}. Choose one of {', '.join(release.tasks)}."
         )
     card, layout, _ = release.tasks[task]
@@ -110,7 +117,7 @@ def read_instances(release: Parsed, task: str, split: str, few_sample: bool) -> 
             yield from layout(dialogue, card)
 
 
-def _check_name(metadata: Table, dataset: str, location: Location) -> None:
+def _check_dataset_name(metadata: Table, dataset: str, location: Location) -> None:
     name = get_text(metadata, "dataset_name", location)
     if name != dataset:
         raise location.at("dataset_name").error(
@@ -122,8 +129,8 @@ def _check_name(metadata: Table, dataset: str, location: Location) -> None:
 def _is_synthetic(metadata: Table, location: Location) -> bool:
     """Return whether the metadata marks the dialogues as generated.
 
-    The official release has no such key. Other values than true and false are refused, because
-    generated dialogues must not be mistaken for real ones.
+    The official release does not have the key. Values other than true and false raise an error,
+    because generated dialogues must not be mistaken for real ones.
     """
     synthetic = metadata.get("synthetic", False)
     if isinstance(synthetic, bool):
@@ -135,15 +142,15 @@ def _is_synthetic(metadata: Table, location: Location) -> bool:
 
 
 def _select_listed_tasks(
-    metadata: Table, tasks: Iterable[Annotated], location: Location
-) -> dict[str, Annotated]:
+    metadata: Table, tasks: Iterable[AnnotatedTask], location: Location
+) -> dict[str, AnnotatedTask]:
     """Return name → task for the given tasks that the metadata lists."""
     listed = get_texts(metadata, "tasks", location)
     details = get_table(metadata, "task_metadata", location)
     by_name = {task.card.name: task for task in tasks}
     annotated = {name: task for name, task in by_name.items() if name in listed}
     if not annotated:
-        raise location.at("tasks").error(f"found none of the tasks {', '.join(by_name)}")
+        raise location.at("tasks").error(f"the list has none of the tasks {', '.join(by_name)}")
     for name, task in annotated.items():
         task_place = location.at("task_metadata").at(name)
         _check_labels(as_table(details.get(name, {}), task_place), task.card, task_place)
@@ -153,7 +160,7 @@ def _select_listed_tasks(
 def _check_labels(details: Table, card: Task, location: Location) -> None:
     """Raise DataError if the release's labels differ from the card's.
 
-    The order counts as well, since metrics refer to classes by index.
+    The order matters as well, because metrics refer to classes by index.
     """
     if not card.labels or "labels" not in details:
         return
@@ -162,7 +169,10 @@ def _check_labels(details: Table, card: Task, location: Location) -> None:
         return
     missing = [label for label in card.labels if label not in labels]
     extra = [label for label in labels if label not in card.labels]
-    how = f"lacks {missing} and adds {extra}" if missing or extra else "has them in another order"
+    how = "has them in another order"
+    if missing or extra:
+        absent, added = (", ".join(map(repr, some)) or "no label" for some in (missing, extra))
+        how = f"lacks {absent} and adds {added}"
     raise location.at("labels").error(
         f"the labels of {card.name} differ from those of the card: the release {how}",
         "use the official release, or change the card",

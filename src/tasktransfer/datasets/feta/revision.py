@@ -15,7 +15,7 @@ from tasktransfer.datasets.file_digests import (
 )
 
 
-def release_revision(path: Path | str, dataset: str, memo: Path | None = None) -> str:
+def compute_release_revision(path: Path | str, dataset: str, memo: Path | None = None) -> str:
     """Return the digest (SHA-256, hex) of the release of ``dataset`` under ``path``.
 
     It covers the official file names and their contents, so a folder and a zip with the same files
@@ -41,13 +41,13 @@ def _hash_members(source: archive.Source, digests: Digests) -> dict[str, str]:
     state = source.path.stat()
     names = archive.list_official_files(source.dataset)
     keys = {name: f"{source.path.absolute()}::{name}" for name in names}
-    recalled = {name: digests.recall(keys[name], state) for name in names}
+    recalled = {name: digests.get_cached_digest(keys[name], state) for name in names}
     if all(recalled.values()):
         return {name: digest for name, digest in recalled.items() if digest}
     members = {}
     for name, chunks in archive.stream_files(source, names).items():
         members[name] = _compute_digest(chunks)
-        digests.remember(keys[name], state, members[name])
+        digests.cache_digest(keys[name], state, members[name])
     return members
 
 

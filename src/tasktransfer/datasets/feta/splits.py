@@ -38,7 +38,7 @@ def get_id_file_name(split: str, few_sample: bool) -> str:
     return FEW_SAMPLE_ID_FILES.get(split, ID_FILES[split]) if few_sample else ID_FILES[split]
 
 
-def parse_splits(source: Source, files: Mapping[str, bytes]) -> SplitIds:
+def parse_split_ids(source: Source, files: Mapping[str, bytes]) -> SplitIds:
     """Return the splits of a release from the bytes of its id files.
 
     Raises:
@@ -52,20 +52,20 @@ def parse_splits(source: Source, files: Mapping[str, bytes]) -> SplitIds:
     _check_disjoint(source, {ID_FILES[split]: ids for split, ids in full.items()})
     _check_disjoint(source, {FEW_SAMPLE_ID_FILES[split]: ids for split, ids in few.items()})
     for split, ids in few.items():
-        strangers = sorted(set(ids) - set(full[split]))
-        if strangers:
+        outsiders = sorted(set(ids) - set(full[split]))
+        if outsiders:
             raise DataError(
-                f"{source.location(FEW_SAMPLE_ID_FILES[split])}: Dialogue {strangers[0]!r} "
-                f"({len(strangers)} in all) is not in {ID_FILES[split]}, but the few-sample "
+                f"{source.location(FEW_SAMPLE_ID_FILES[split])}: Dialogue {outsiders[0]!r} "
+                f"({len(outsiders)} in all) is not in {ID_FILES[split]}, but the few-sample "
                 f"{split} split must be a subset of the full one. Use the official files."
             )
     return SplitIds(full=full, few_sample=few)
 
 
-def check_present(
+def check_dialogues_present(
     source: Source, ids: SplitIds, split: str, few_sample: bool, known: Collection[str]
 ) -> None:
-    """Raise DataError if dialogues of ``split`` are missing in the release (``known`` ids)."""
+    """Raise DataError if dialogues of ``split`` are missing from ``known``, the release's ids."""
     wanted = ids.get_ids(split, few_sample)
     absent = [dialogue for dialogue in wanted if dialogue not in known]
     if not absent:
@@ -80,14 +80,14 @@ def check_present(
             f"in {data}, so the two files are from different releases. Copy the release again."
         )
     raise DataError(
-        f"{where}: {len(absent):,} of the {len(wanted):,} dialogues of the {split} split are "
-        f"not in {data}; the first is {absent[0]!r}. This release does not contain the full "
-        "data. Use the full release, or set data.few_sample: true."
+        f"{where}: {len(absent):,} of the {len(wanted):,} dialogues of the {split} split, such as "
+        f"{absent[0]!r}, are not in {data}, so the release does not contain the full data. Use the "
+        "full release, or set data.few_sample: true."
     )
 
 
-def map_full_splits(ids: SplitIds) -> dict[str, str]:
-    """Return dialogue id → its full split."""
+def map_dialogues_to_splits(ids: SplitIds) -> dict[str, str]:
+    """Return dialogue id → split in the full-data setting."""
     return {dialogue: split for split in SPLITS for dialogue in ids.full[split]}
 
 

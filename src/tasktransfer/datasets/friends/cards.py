@@ -1,6 +1,6 @@
 """Cards of the seven tasks on Friends, television scenes with recurring speakers (FETA, Table 1).
 
-Labels and metric settings are those of the release's metadata; a fidelity test compares them.
+Labels and metric settings are those of the release's metadata, which a fidelity test checks.
 Prompts are from FETA, Tables 4 and 5. Queries with two fields use " ; " instead of the toolkit's
 separator token, because a card does not depend on a tokenizer.
 """
@@ -49,7 +49,7 @@ READING_COMPREHENSION = Task(
     kind="span",
     labels=(),
     metrics=(MetricSpec("exact_match"),),
-    # The paper reports accuracy; an answer is correct if it matches the entity exactly.
+    # The paper reports accuracy. An answer is correct if it matches the entity exactly.
     paper_metrics=("exact_match",),
     query="{entities} ; {query}",
     prompt=Prompt(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tasktransfer.datasets.feta.annotations import (
+    build_instance,
+    build_span_instance,
     check_label,
-    check_span,
+    check_span_offset,
     get_label,
     get_query_texts,
-    make_instance,
-    make_span_instance,
     read_items,
     remove_duplicates,
 )
@@ -34,11 +34,11 @@ PHRASE_WORDS = 4
 
 
 def read_masked_entities(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Yield instances on the entity behind a placeholder (reading comprehension).
+    """Yield instances about the entity that a placeholder replaces (reading comprehension).
 
     The release has entities in lower case, but not the dialogue. Therefore the answer's mentions
     are searched as whole words, ignoring case. The start is that of the first mention, -1 if the
-    dialogue has none. According to the card every mention is correct.
+    dialogue has none. The card defines every mention as correct.
     """
     outer = dialogue.location.at("dialogue_metadata")
     scene = get_table(dialogue.metadata, task.name, outer)
@@ -47,12 +47,12 @@ def read_masked_entities(dialogue: AnnotatedDialogue, task: Task) -> Iterator[In
         answer = get_name(item, "answer", location)
         if answer not in entities:
             raise location.at("answer").error(
-                f"{answer!r} is not an entity of the scene (the nearest is "
+                f"{answer!r} is not an entity of the scene (the most similar is "
                 f"{find_nearest(answer, entities)})"
             )
         query = {"query": get_name(item, "query", location), "entities": " or ".join(entities)}
         start = next(iter(find_mentions(answer, dialogue.context)), -1)
-        yield make_instance(
+        yield build_instance(
             dialogue,
             task,
             location,
@@ -65,7 +65,7 @@ def read_masked_entities(dialogue: AnnotatedDialogue, task: Task) -> Iterator[In
 
 
 def read_mentions(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Yield instances on the character of a mention (character identification).
+    """Yield instances about the character that a mention refers to (character identification).
 
     A turn may have several mentions.
     """
@@ -75,14 +75,14 @@ def read_mentions(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]
         for item, location in read_items(turn.raw, task.name, turn.location):
             mention = get_name(item, "entity_reference", location)
             start = get_integer(item, "start", location)
-            check_span(mention, start, turn.utterance, "the utterance", location.at("start"))
+            check_span_offset(mention, start, turn.utterance, "the utterance", location.at("start"))
             query = {
                 "mention": mention,
                 "phrase": extract_phrase(turn.utterance, start, start + len(mention)),
             }
             target = (get_label(item, "normalized_entity", task, location),)
             context = dialogue.context[: turn.end]
-            yield make_instance(
+            yield build_instance(
                 dialogue, task, location, context, target=target, query=query, focus=turn.start
             )
 
@@ -104,23 +104,25 @@ def read_spans_in_turns(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Ins
     for group, outer in iterate_objects(dialogue.raw, task.name, dialogue.location):
         for item, location in read_items(group, "qas", outer):
             answers = [
-                _turn_span(answer, spot, dialogue)
+                _read_turn_span(answer, spot, dialogue)
                 for answer, spot in iterate_objects(item, "answers", location)
             ]
             query = get_query_texts(item, ("question",), location)
-            yield make_span_instance(
+            yield build_span_instance(
                 dialogue, task, location, dialogue.context, answers=answers, query=query
             )
 
 
-def _turn_span(answer: Table, location: Location, dialogue: AnnotatedDialogue) -> tuple[str, int]:
+def _read_turn_span(
+    answer: Table, location: Location, dialogue: AnnotatedDialogue
+) -> tuple[str, int]:
     text = get_name(answer, "text", location)
     turn_id = get_member(answer, "answer_utterance_id", location)
     turn = find_turn(dialogue, turn_id, location.at("answer_utterance_id"))
     if not get_flag(answer, "is_speaker", location):
         inside = get_integer(answer, "answer_start", location)
         where = f"the utterance of turn {turn_id!r}"
-        check_span(text, inside, turn.utterance, where, location.at("answer_start"))
+        check_span_offset(text, inside, turn.utterance, where, location.at("answer_start"))
         return text, turn.body + inside
     inside = " ".join(turn.speakers).find(text)
     if inside < 0:
@@ -139,7 +141,7 @@ def read_traits(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
         target = tuple(get_label(answers, trait, task, answers_place) for trait in task.outputs)
         query = {"speaker": get_name(item, "focus_speaker", location)}
         context, turns = join_turns(dialogue, item, "turns", location)
-        yield make_instance(
+        yield build_instance(
             dialogue, task, location, context, target=target, query=query, turns=turns
         )
 
@@ -156,6 +158,6 @@ def read_entity_pairs(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Insta
             for relation in relations:
                 check_label(relation, task, relations_place)
             query = get_query_texts(item, ("head", "tail"), location)
-            yield make_instance(
+            yield build_instance(
                 dialogue, task, location, context, target=relations, query=query, turns=turns
             )

@@ -12,7 +12,7 @@ from itertools import zip_longest
 from random import Random
 
 from tasktransfer.datasets.feta.tiny_world.casting import Role
-from tasktransfer.datasets.feta.tiny_world.draws import draw_below, pick, shuffle_values
+from tasktransfer.datasets.feta.tiny_world.draws import sample_integer, sample_value, shuffle_values
 from tasktransfer.datasets.feta.tiny_world.metadata import Json
 from tasktransfer.datasets.friends import tiny_words as words
 
@@ -32,7 +32,7 @@ class Company:
 
 
 def add_turn(dialogue: Json, speakers: list[str], utterance: str) -> Json:
-    """Append a turn and return it; a note has no speakers."""
+    """Append a turn to a dialogue, and return it. A note has no speakers."""
     turn: Json = {
         "turn_id": len(dialogue["dialogue"]),
         "speakers": speakers,
@@ -43,15 +43,15 @@ def add_turn(dialogue: Json, speakers: list[str], utterance: str) -> Json:
 
 
 def _add_errand(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
-    """Add turns: one friend has bought something, the other describes their own character.
+    """Add turns in which one friend has bought something and the other describes themselves.
 
-    The note at the start of the scene has named two passers-by.
+    The note at the start of the scene names two passers-by.
     """
-    thing = pick(rng, words.PURCHASES)
+    thing = sample_value(rng, words.PURCHASES)
     bought = add_turn(
-        dialogue, [company.speaker], pick(rng, words.PURCHASE_FRAMES).format(object=thing)
+        dialogue, [company.speaker], sample_value(rng, words.PURCHASE_FRAMES).format(object=thing)
     )
-    present = _add_trait_turns(dialogue, company.listener, 1 + draw_below(rng, 2), rng)
+    present = _add_trait_turns(dialogue, company.listener, 1 + sample_integer(rng, 2), rng)
     _add_personality(dialogue, role, company.listener, present)
     _add_comprehension_queries(dialogue, role, company, thing, rng)
     _add_questions(dialogue, role, company, bought, thing)
@@ -60,7 +60,7 @@ def _add_errand(dialogue: Json, role: Role, company: Company, rng: Random) -> No
 def _add_comprehension_queries(
     dialogue: Json, role: Role, company: Company, thing: str, rng: Random
 ) -> None:
-    """Add two queries: the friend who bought the thing, and the other passer-by."""
+    """Add three queries, about the friend who bought the thing and about a passer-by."""
     entities = [company.speaker, company.passer_by, company.other_passer_by]
     dialogue["dialogue_metadata"]["reading_comprehension"] = {
         "scene_entities": [name.lower() for name in shuffle_values(rng, entities)]
@@ -81,7 +81,7 @@ def _add_comprehension_queries(
 
 
 def _add_questions(dialogue: Json, role: Role, company: Company, bought: Json, thing: str) -> None:
-    """Add questions on what was bought (two gold answers, asked twice) and by whom (a speaker)."""
+    """Add two questions about the purchase, with two gold answers, and one about the buyer."""
     what = [
         _build_text_answer(bought, f"the {thing}"),
         _build_text_answer(bought, thing),
@@ -92,7 +92,7 @@ def _add_questions(dialogue: Json, role: Role, company: Company, bought: Json, t
         "answer_utterance_id": bought["turn_id"],
         "is_speaker": True,
     }
-    asked = [
+    questions = [
         (f"What did {company.speaker} buy?", what, "What"),
         ("Who talks about the shopping?", [who], "Who"),
         ("What was bought?", what, "What_Paraphrased"),
@@ -106,7 +106,7 @@ def _add_questions(dialogue: Json, role: Role, company: Company, bought: Json, t
                     "answers": answers,
                     "instance_id": f"{role.dialogue_id}_{name}",
                 }
-                for question, answers, name in asked
+                for question, answers, name in questions
             ]
         }
     ]
@@ -122,18 +122,18 @@ def _build_text_answer(turn: Json, text: str) -> Json:
 
 
 def _add_portrait(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
-    """Add turns: a friend describes their own character in one or two turns, the other replies."""
-    present = _add_trait_turns(dialogue, company.speaker, 1 + draw_below(rng, 4), rng)
-    add_turn(dialogue, [company.listener], pick(rng, words.PORTRAIT_REPLIES))
+    """Add turns in which a friend describes themselves and the other friend replies."""
+    present = _add_trait_turns(dialogue, company.speaker, 1 + sample_integer(rng, 4), rng)
+    add_turn(dialogue, [company.listener], sample_value(rng, words.PORTRAIT_REPLIES))
     _add_personality(dialogue, role, company.speaker, present)
 
 
 def _add_trait_turns(dialogue: Json, speaker: str, count: int, rng: Random) -> list[str]:
-    """Add turns with ``count`` trait words by the speaker, two per turn; return the traits."""
+    """Add turns with ``count`` trait words by a speaker, two per turn, and return the traits."""
     present = shuffle_values(rng, tuple(words.TRAITS))[:count]
-    traits = [pick(rng, words.TRAITS[trait]) for trait in present]
+    traits = [sample_value(rng, words.TRAITS[trait]) for trait in present]
     for first, second in zip_longest(traits[::2], traits[1::2]):
-        frame = pick(rng, words.TRAIT_FRAMES[1 if second is None else 2])
+        frame = sample_value(rng, words.TRAIT_FRAMES[1 if second is None else 2])
         add_turn(dialogue, [speaker], frame.format(first=first, second=second))
     return present
 
@@ -153,13 +153,13 @@ def _add_personality(dialogue: Json, role: Role, speaker: str, present: list[str
 
 
 def _add_kinship(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
-    """Add a turn on the relation of two people, and two turns that mention someone by nickname.
+    """Add a turn about the relation of two people, and two turns that mention someone by nickname.
 
-    All three contain the kinship word. The speaker has no relation, about which some scenes ask.
+    All three contain the kinship word. Some scenes ask about the speaker, who has no relation.
     """
     head, tail = shuffle_values(rng, [company.listener, company.passer_by])
-    kin = pick(rng, tuple(words.KINSHIP))
-    frame = pick(rng, words.KINSHIP_FRAMES)
+    kin = sample_value(rng, tuple(words.KINSHIP))
+    frame = sample_value(rng, words.KINSHIP_FRAMES)
     add_turn(dialogue, [company.speaker], frame.format(head=head, kin=kin, tail=tail))
     relations = list(words.KINSHIP[kin])
     triples = [(head, tail, relations), (tail, head, relations)]

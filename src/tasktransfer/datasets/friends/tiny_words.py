@@ -1,8 +1,8 @@
 """Names, words and sentence frames of the Friends-like dataset, as data.
 
-The benchmark fixes the six first names, which are labels; all utterances are invented. Words of
-different classes of a list occur in the same frames, so that language modelling cannot distinguish
-the classes; only labels do. No word is in two lists, which a test checks.
+The benchmark fixes the six first names, which are labels. All utterances are invented. Words of
+different classes of a list occur in the same frames, so that only labels, not language modelling,
+distinguish the classes. A test checks that the lists share no word.
 """
 
 from __future__ import annotations

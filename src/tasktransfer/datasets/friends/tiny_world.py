@@ -9,10 +9,15 @@ from collections.abc import Iterator
 from random import Random
 
 from tasktransfer.datasets.dataset import Claim, TinyPart, TinySize
-from tasktransfer.datasets.feta.tiny_world.casting import SPLIT_SHARES, Role, cast
-from tasktransfer.datasets.feta.tiny_world.draws import draw_forever, pick, shuffle_values, stream
+from tasktransfer.datasets.feta.tiny_world.casting import SPLIT_SHARES, Role, assign_roles
+from tasktransfer.datasets.feta.tiny_world.draws import (
+    create_generator,
+    cycle_shuffled,
+    sample_value,
+    shuffle_values,
+)
 from tasktransfer.datasets.feta.tiny_world.metadata import Json, build_task_metadata
-from tasktransfer.datasets.feta.tiny_world.writer import release_writer
+from tasktransfer.datasets.feta.tiny_world.writer import build_release_writer
 from tasktransfer.datasets.friends import cards
 from tasktransfer.datasets.friends import tiny_words as words
 from tasktransfer.datasets.friends.tiny_scenes import SCENES, Company, add_turn
@@ -31,7 +36,7 @@ _TASKS: tuple[tuple[Task, TinySize], ...] = (
 SCENES_PER_EPISODE, EPISODES_PER_SEASON = 12, 24
 
 
-def list_friends_ids(dialogues: int) -> list[str]:
+def list_scene_ids(dialogues: int) -> list[str]:
     """Return the scene ids (season, episode, scene) in the order of the release's file."""
     ids = []
     for number in range(dialogues):
@@ -41,19 +46,21 @@ def list_friends_ids(dialogues: int) -> list[str]:
     return ids
 
 
-def generate_friends_dialogues(seed: int, dialogues: int) -> list[tuple[Role, Json]]:
-    """Generate every scene of the dataset with its role, in file order."""
-    roles = cast(seed, "friends", list_friends_ids(dialogues), words.MOOD_WORDS, tuple(SCENES))
+def generate_dialogues(seed: int, dialogues: int) -> list[tuple[Role, Json]]:
+    """Return the generated scenes with their roles, in the order of the file."""
+    roles = assign_roles(
+        seed, "friends", list_scene_ids(dialogues), words.MOOD_WORDS, tuple(SCENES)
+    )
     labelled = [(label, name) for label, names in words.NICKNAMES.items() for name in names]
     nicknames = {
-        portion: draw_forever(stream(seed, "friends", portion, "nicknames"), labelled)
+        portion: cycle_shuffled(create_generator(seed, "friends", portion, "nicknames"), labelled)
         for portion in sorted({role.portion for role in roles})
     }
     return [
         (
             role,
             _build_dialogue(
-                role, nicknames[role.portion], stream(seed, "friends", role.dialogue_id)
+                role, nicknames[role.portion], create_generator(seed, "friends", role.dialogue_id)
             ),
         )
         for role in roles
@@ -72,25 +79,25 @@ def _build_dialogue(role: Role, nicknames: Iterator[tuple[str, str]], rng: Rando
         note = words.NOTE_FRAME.format(first=company.passer_by, second=company.other_passer_by)
         add_turn(dialogue, [], note)
     first_spoken = len(dialogue["dialogue"])
-    _open(dialogue, role, company, rng)
+    _add_opening(dialogue, role, company, rng)
     SCENES[role.scene](dialogue, role, company, rng)
     _label_mood(dialogue, role, first_spoken)
     return dialogue
 
 
-def _open(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
+def _add_opening(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
     if role.opens_neutral:
-        add_turn(dialogue, [company.speaker], pick(rng, words.NEUTRAL_OPENERS))
+        add_turn(dialogue, [company.speaker], sample_value(rng, words.NEUTRAL_OPENERS))
     first, second = shuffle_values(rng, words.MOOD_FRAMES)[:2]
     add_turn(dialogue, [company.listener], first.format(word=role.word))
     add_turn(dialogue, [company.speaker], second.format(word=role.word))
 
 
 def _label_mood(dialogue: Json, role: Role, first_spoken: int) -> None:
-    """Label the emotion of the opening and the turn after it, for one of the two emotion tasks.
+    """Label the emotion of the opening and of the next turn, for one of the two emotion tasks.
 
-    The training scenes of the target have only the common mood words. The mood persists after its
-    word.
+    The training scenes of the target have only the common mood words. The mood of the opening
+    extends to the next turn.
     """
     task, label_of = (
         ("MELD_emotion_recognition", words.MELD_OF)
@@ -107,8 +114,8 @@ def _label_mood(dialogue: Json, role: Role, first_spoken: int) -> None:
         }
 
 
-def _build_published_metadata(card: Task) -> Json:
-    """Return a task's metadata as published.
+def _build_release_task_metadata(card: Task) -> Json:
+    """Return a task's metadata as in the official release.
 
     The release has a list with the single setting of its multi-label F1, without the average.
     """
@@ -120,10 +127,10 @@ def _build_published_metadata(card: Task) -> Json:
 
 
 TINY = TinyPart(
-    write=release_writer(
+    write=build_release_writer(
         "Friends",
-        {card.name: _build_published_metadata(card) for card, _ in _TASKS},
-        generate_friends_dialogues,
+        {card.name: _build_release_task_metadata(card) for card, _ in _TASKS},
+        generate_dialogues,
     ),
     sizes={card.name: size for card, size in _TASKS},
     shares=SPLIT_SHARES,

@@ -8,13 +8,13 @@ from typing import Any
 
 from tasktransfer.datasets.declared import cells
 from tasktransfer.datasets.declared.source_row import SourceRow
-from tasktransfer.datasets.guess.columns import MOST, is_null
+from tasktransfer.datasets.guess.columns import MIN_FRACTION, is_null
 from tasktransfer.files import json_text
 
 
 @dataclass(frozen=True)
-class DecodedCells:
-    """Result of ``decode_cells``.
+class ParsedCells:
+    """Fields with lists or objects as texts, and notes about them.
 
     Args:
         keys: fields whose texts are lists or objects.
@@ -25,17 +25,17 @@ class DecodedCells:
     notes: list[str] = field(default_factory=list)
 
 
-def decode_cells(rows: Sequence[SourceRow]) -> tuple[list[SourceRow], DecodedCells]:
-    """Return rows in which texts of lists and objects are replaced by their values."""
-    plain, decoded = [dict(row.values) for row in rows], DecodedCells()
+def parse_cells(rows: Sequence[SourceRow]) -> tuple[list[SourceRow], ParsedCells]:
+    """Return rows in which lists and objects replace their texts, and the fields concerned."""
+    plain, decoded = [dict(row.values) for row in rows], ParsedCells()
     for key in {key: None for row in plain for key, value in row.items() if isinstance(value, str)}:
         filled = [row for row in plain if not is_null(row.get(key))]
         found = [row for row in filled if _can_be_structure(row[key])]
-        if not found or len(found) < MOST * len(filled):
+        if not found or len(found) < MIN_FRACTION * len(filled):
             continue
-        values = [_decode(row[key]) for row in found]
+        values = [_parse_or_none(row[key]) for row in found]
         broken = sum(value is None for value in values)
-        if broken > (1 - MOST) * len(found):
+        if broken > (1 - MIN_FRACTION) * len(found):
             decoded.notes.append(
                 f"{key} begins like a list in {len(found):,} of {len(filled):,} rows, but "
                 f"{broken:,} are neither JSON nor a Python list. Write lists as JSON (json.dumps)."
@@ -51,12 +51,12 @@ def decode_cells(rows: Sequence[SourceRow]) -> tuple[list[SourceRow], DecodedCel
 
 
 def _can_be_structure(value: Any) -> bool:
-    return isinstance(value, str) and cells.may_be_structure(value)
+    return isinstance(value, str) and cells.is_like_structure(value)
 
 
-def _decode(text: Any) -> Any:
+def _parse_or_none(text: Any) -> Any:
     try:
-        return cells.decode(text)
+        return cells.parse_structure(text)
     except ValueError:
         return None
 

@@ -12,16 +12,16 @@ from tasktransfer.config.yaml_text import format_comment, write_yaml
 from tasktransfer.datasets.guess.columns import collect_columns
 from tasktransfer.datasets.guess.declaration import Guess
 
-SHOWN = 20
+MAX_SHOWN = 20
 """Number of listed problems per file, and of listed lines per problem."""
-UNEVEN = 10
-"""Ratio of the largest to the smallest label above which the ratio is printed."""
+MIN_REPORTED_RATIO = 10
+"""Ratio of the most to the least frequent label above which the ratio is printed."""
 
 Target = tuple[str, ...]
 
 
 @dataclass
-class Counts:
+class DeclarationCounts:
     """Numbers in the comments of a declaration.
 
     Args:
@@ -38,28 +38,28 @@ class Counts:
 
 
 def format_declaration(
-    name: str, section: Mapping[str, Any], guessed: Guess, counted: Counts
+    name: str, section: Mapping[str, Any], guess: Guess, counts: DeclarationCounts
 ) -> str:
-    """Return a dataset's declaration as YAML, with the number of dialogues and labels as comments.
+    """Return a dataset's declaration as YAML, with the numbers of dialogues and labels as comments.
 
     Args:
         name: name of the dataset.
         section: the declaration, a value under ``datasets``.
-        guessed: source of the declaration's tasks.
-        counted: numbers for the comments.
+        guess: source of the declaration's tasks.
+        counts: numbers for the comments.
     """
-    sizes = ", ".join(f"{count:,} {split}" for split, count in counted.dialogues.items())
-    head = f"# {sizes} dialogues, {counted.turns:,} turns\n"
+    sizes = ", ".join(f"{count:,} {split}" for split, count in counts.dialogues.items())
+    head = f"# {sizes} dialogues, {counts.turns:,} turns\n"
     if not sizes:
-        head = f"# {counted.rows:,} rows, no task found\n"
+        head = f"# {counts.rows:,} rows, no task found\n"
     body = write_yaml({"datasets": {name: section}})
     body, heading, tasks = body.partition("\n    tasks:")
-    for task in guessed.tasks:
-        counts = sum(counted.labels.get(task, {}).values(), Counter[str]())
-        note = _describe_labels(counts or guessed.counts[task], guessed.tasks[task]["kind"])
-        if task in guessed.numbers and guessed.tasks[task]["kind"] != "multiple_choice":
+    for task in guess.tasks:
+        label_counts = sum(counts.labels.get(task, {}).values(), Counter[str]())
+        note = _describe_label_counts(label_counts or guess.counts[task], guess.tasks[task]["kind"])
+        if task in guess.numbers and guess.tasks[task]["kind"] != "multiple_choice":
             note += (
-                f"; {guessed.numbers[task]} in the file, read as labels (for ratings set kind: "
+                f"; {guess.numbers[task]} in the file, read as labels (for ratings set kind: "
                 "rating and scale)"
             )
         key = write_yaml({task: {}}).removesuffix(" {}\n")
@@ -67,27 +67,27 @@ def format_declaration(
     return head + body + heading + tasks
 
 
-def _describe_labels(counts: Counter[str], kind: str) -> str:
+def _describe_label_counts(counts: Counter[str], kind: str) -> str:
     if kind in ("question_answering", "span", "multiple_choice"):
         return f"{sum(counts.values()):,} answers"
     most = ", ".join(f"{label:.40} ({count:,})" for label, count in counts.most_common(5))
     text = f"{len(counts)} labels: {most}{', ...' if len(counts) > 5 else ''}"
-    if counts and max(counts.values()) > UNEVEN * min(counts.values()):
+    if counts and max(counts.values()) > MIN_REPORTED_RATIO * min(counts.values()):
         ratio = max(counts.values()) / min(counts.values())
         text += f"; the largest is {ratio:.0f} times the smallest"
     return text
 
 
 def describe_difference(answer: Sequence[Target], earlier: Sequence[Target]) -> str:
-    """Return the first answers of two dialogues that differ: "'a' here and 'b' there"."""
+    """Return a description of the first answers that differ, such as "'a' here and 'b' there"."""
     pairs = zip_longest(answer, earlier, fillvalue=())
     here, there = next((pair for pair in pairs if pair[0] != pair[1]), ((), ()))
     return f"{', '.join(here)!r:.60} here and {', '.join(there)!r:.60} there"
 
 
-def join_names(names: Sequence[str]) -> str:
-    """Return the first names, separated by commas, and how many more there are."""
-    return ", ".join(list_first_problems(names, ""))
+def format_first_names(names: Sequence[str]) -> str:
+    """Return a text with the first names and the number of the others."""
+    return ", ".join(shorten_problems(names, ""))
 
 
 def explain_missing_label(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -98,14 +98,16 @@ def explain_missing_label(rows: Sequence[Mapping[str, Any]]) -> str:
         for name, values in columns.items()
         if len(values) == len(rows) > 1 and len({repr(value) for value in values}) == 1
     ]
-    also = f" ({join_names(constant)}: the value is the same in every row)" if constant else ""
+    also = ""
+    if constant:
+        also = f" ({format_first_names(constant)}: the value is the same in every row)"
     return (
-        f"no field looks like a label{also}; declare a task in a YAML file, with its kind and its "
-        f"label (fields: {', '.join(rows[0])}), for `tasktransfer init --dataset`"
+        f"No field looks like a label{also}. Declare a task in a YAML file, with its kind and its "
+        f"label (fields: {', '.join(rows[0])}), for `tasktransfer init --dataset`."
     )
 
 
-def list_first_problems(problems: Sequence[str], what: str = "in the same file") -> list[str]:
-    """Return the first problems of a kind, and how many more there are."""
-    more = len(problems) - SHOWN
-    return [*problems[:SHOWN], *([f"and {more:,} more {what}".rstrip()] if more > 0 else [])]
+def shorten_problems(problems: Sequence[str], what: str = "in the same file") -> list[str]:
+    """Return the first problems of a kind, followed by a line with the number of the others."""
+    more = len(problems) - MAX_SHOWN
+    return [*problems[:MAX_SHOWN], *([f"and {more:,} more {what}".rstrip()] if more > 0 else [])]

@@ -9,21 +9,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tasktransfer.datasets.declared import cells
-from tasktransfer.datasets.declared.dialogues import LINE
+from tasktransfer.datasets.declared.dialogues import TRANSCRIPT_LINE
 
-MOST_LABELS = 60
+MAX_LABELS = 60
 """Maximum number of labels in a field that is considered a label."""
-LABEL_WORDS = 4
+MAX_LABEL_WORDS = 4
 """Maximum mean number of words per label."""
-MOST = 0.8
-"""Fraction of a field's values that must have the type for which the field is taken."""
-TEXT_WORDS = 2.0
+MIN_FRACTION = 0.8
+"""Minimum fraction of a field's values that must have the type that is assumed for the field."""
+MIN_TEXT_WORDS = 2.0
 """Minimum mean number of words per turn, if the field's name does not suggest text."""
-MOST_DEPTH = 8
+MAX_DEPTH = 8
 """Maximum depth of nested objects that are inspected."""
-MOST_COLUMNS = 20_000
+MAX_COLUMNS = 20_000
 """Maximum number of fields that are inspected."""
-MOST_PLACES = 4
+MAX_LIST_LENGTH = 4
 """Maximum length of lists whose items are inspected by index."""
 
 Columns = dict[str, list[Any]]
@@ -33,52 +33,52 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 def collect_columns(rows: Iterable[Any]) -> Columns:
-    """Return the fields of rows, with paths with dots for fields of objects.
+    """Return the values of each field of rows, with dotted paths for fields of objects.
 
-    Fields whose names no path can contain, such as ``a[0]``, are left out.
+    Fields with names that a path cannot contain, such as ``a[0]``, are left out.
     """
     columns: Columns = {}
     for row in rows:
-        for path, value in flatten(row):
+        for path, value in flatten_object(row):
             if path in columns:
                 columns[path].append(value)
-            elif len(columns) < MOST_COLUMNS and is_path(path):
+            elif len(columns) < MAX_COLUMNS and is_valid_path(path):
                 columns[path] = [value]
     return columns
 
 
-def find_unnamed(rows: Iterable[Any]) -> list[str]:
-    """Return the fields that no declaration can name.
+def find_unnameable_fields(rows: Iterable[Any]) -> list[str]:
+    """Return the fields that a declaration cannot name.
 
     Their names have brackets, line ends, or a dot or space at an end.
     """
     found: dict[str, None] = {}
     for row in rows:
-        found |= {path: None for path, _ in flatten(row) if not is_path(path)}
-        if len(found) >= MOST_COLUMNS:
+        found |= {path: None for path, _ in flatten_object(row) if not is_valid_path(path)}
+        if len(found) >= MAX_COLUMNS:
             break
     return list(found)
 
 
-def is_path(path: str) -> bool:
+def is_valid_path(path: str) -> bool:
     """Return whether a declaration can name a field."""
     return _PATH.fullmatch(path) is not None and not _UNPRINTABLE.search(path)
 
 
-def flatten(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of an object, and of the objects in it, with their values."""
+def flatten_object(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield (path, value) for the fields of an object and of the objects in it."""
     if not isinstance(value, Mapping):
         return
     for key, inner in value.items():
         name = f"{path}.{key}" if path else str(key)
-        if isinstance(inner, Mapping) and not is_object_of_lists(inner) and depth < MOST_DEPTH:
-            yield from flatten(inner, name, depth + 1)
+        if isinstance(inner, Mapping) and not is_object_of_lists(inner) and depth < MAX_DEPTH:
+            yield from flatten_object(inner, name, depth + 1)
         else:
             yield name, inner
 
 
-def expand_places(columns: Columns, rows: int) -> Columns:
-    """Add the columns of objects in lists of equal length, by index.
+def expand_object_lists(columns: Columns, rows: int) -> Columns:
+    """Return the columns, with those of objects in lists of equal length added by index.
 
     An example is ``annotations.0.result.0.value``, as annotation tools write it.
 
@@ -88,15 +88,15 @@ def expand_places(columns: Columns, rows: int) -> Columns:
     """
     expanded: Columns = {}
     waiting = [(path, values, 0) for path, values in columns.items()]
-    while waiting and len(expanded) < MOST_COLUMNS:
+    while waiting and len(expanded) < MAX_COLUMNS:
         path, values, depth = waiting.pop(0)
         expanded[path] = values
         lists = [v for v in values if isinstance(v, list | tuple) and v]
         is_objects = all(isinstance(item, Mapping) for value in lists for item in value)
-        if len(lists) < rows / 2 or not is_objects or depth == MOST_DEPTH:
+        if len(lists) < rows / 2 or not is_objects or depth == MAX_DEPTH:
             continue
         length, count = Counter(map(len, lists)).most_common(1)[0]
-        if length <= MOST_PLACES and count >= MOST * len(lists):
+        if length <= MAX_LIST_LENGTH and count >= MIN_FRACTION * len(lists):
             for place in range(length):
                 items = [value[place] for value in lists if len(value) > place]
                 inner = collect_columns(items)
@@ -105,7 +105,7 @@ def expand_places(columns: Columns, rows: int) -> Columns:
 
 
 def expand_lists(columns: Columns, rows: int) -> Columns:
-    """Add the columns of items in lists of equal length that contain a label, by index.
+    """Return the columns, with the items of lists that contain a label added by index.
 
     An example of a list is ``["a text", "a label"]``.
 
@@ -116,25 +116,25 @@ def expand_lists(columns: Columns, rows: int) -> Columns:
     expanded = dict(columns)
     for path, values in columns.items():
         lists = [value for value in values if isinstance(value, list | tuple) and value]
-        if len(lists) >= rows / 2 and has_label(lists):
+        if len(lists) >= rows / 2 and has_label_item(lists):
             for place in range(len(lists[0])):
                 expanded[f"{path}.{place}"] = [v[place] for v in lists if len(v) > place]
     return expanded
 
 
-def has_label(lists: Sequence[Sequence[Any]]) -> bool:
-    """Return whether lists have equal length, a label at one index and a text at another."""
+def has_label_item(lists: Sequence[Sequence[Any]]) -> bool:
+    """Return whether lists of equal length have a label at one index and a text at another."""
     length, count = Counter(map(len, lists)).most_common(1)[0] if lists else (0, 0)
-    if not 1 < length <= MOST_PLACES or count < MOST * len(lists):
+    if not 1 < length <= MAX_LIST_LENGTH or count < MIN_FRACTION * len(lists):
         return False
     if any(isinstance(item, list | tuple | Mapping) for value in lists for item in value):
         return False
     places = [[value[place] for value in lists if len(value) > place] for place in range(length)]
     others = [values for values in places if not are_labels(values)]
-    is_said = any(
-        is_text(v) and compute_mean_words([str(t) for t in v]) >= TEXT_WORDS for v in others
+    has_text = any(
+        is_text(v) and compute_mean_words([str(t) for t in v]) >= MIN_TEXT_WORDS for v in others
     )
-    return is_said and len(others) < length
+    return has_text and len(others) < length
 
 
 def get_last_key(path: str) -> str:
@@ -142,8 +142,8 @@ def get_last_key(path: str) -> str:
     return path.replace("[]", "").rpartition(".")[2].lower()
 
 
-def split_name(name: str) -> set[str]:
-    """Return the words of a field's name: two for ``turnIndex`` and ``turn_index``."""
+def split_field_name(name: str) -> set[str]:
+    """Return the words of a field's name, for example two for ``turnIndex`` and ``turn_index``."""
     spaced = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
     return set(re.findall(r"[a-z]+", spaced.lower()))
 
@@ -151,38 +151,38 @@ def split_name(name: str) -> set[str]:
 # --- turns ---
 
 
-def unpack(value: Any) -> Any:
-    """Return the list in a cell, and any other value unchanged.
+def parse_list(value: Any) -> Any:
+    """Return the list in the text of a cell. Other values are returned unchanged.
 
-    The cell has the list as JSON, as Python prints it, or as lines of ``speaker: text``.
+    The text is JSON, a list as Python prints it, or lines of ``speaker: text``.
     """
     if not isinstance(value, str):
         return value
-    if cells.may_be_structure(value):
+    if cells.is_like_structure(value):
         try:
-            return cells.decode(value)
+            return cells.parse_structure(value)
         except ValueError:
             return value
-    lines = [LINE.fullmatch(line.strip()) for line in value.splitlines() if line.strip()]
+    lines = [TRANSCRIPT_LINE.fullmatch(line.strip()) for line in value.splitlines() if line.strip()]
     spoken = [{"speaker": line[1], "text": line[2]} for line in lines if line]
     return spoken if len(spoken) == len(lines) > 1 else value
 
 
 def list_items(value: Any) -> list[Any]:
-    """Return the items of a list, of an object of lists or of a cell with a list; else []."""
-    value = unpack(value)
-    return [] if isinstance(value, str) else cells.as_items(value) or []
+    """Return the items of a list, of an object of lists or of a cell with a list, otherwise []."""
+    value = parse_list(value)
+    return [] if isinstance(value, str) else cells.list_items(value) or []
 
 
-def index_items(item: Any) -> Any:
-    """Return an item that is a list, such as ``[speaker, text]``, as an object: index → value."""
+def convert_list_to_object(item: Any) -> Any:
+    """Return a list, such as ``[speaker, text]``, as an object by index. Others are unchanged."""
     if not isinstance(item, list | tuple):
         return item
     return {str(place): value for place, value in enumerate(item)}
 
 
 def is_object_of_lists(value: Mapping[str, Any]) -> bool:
-    """Return whether a value is a list of objects as ``datasets`` stores it: an object of lists."""
+    """Return whether a value is an object of lists, as ``datasets`` stores a list of objects."""
     lists = [inner for inner in value.values() if isinstance(inner, list | tuple)]
     has_objects = any(isinstance(inner, Mapping) for some in lists for inner in some)
     return len(value) > 1 and len(lists) == len(value) and not has_objects
@@ -193,14 +193,16 @@ def is_object_of_lists(value: Mapping[str, Any]) -> bool:
 
 def are_labels(values: Sequence[Any]) -> bool:
     """Return whether values are a few short texts, numbers or booleans that occur repeatedly."""
-    given = [value for value in values if not is_null(value)]
-    if not is_mostly_true(isinstance(value, str | int | float) for value in given):
+    filled = [value for value in values if not is_null(value)]
+    if not is_mostly_true(isinstance(value, str | int | float) for value in filled):
         return False
-    given = [value for value in given if isinstance(value, str | int | float)]
-    counts = Counter(map(as_label, given))
-    few = 2 <= len(counts) <= MOST_LABELS and 2 * len(counts) <= len(given)
+    filled = [value for value in filled if isinstance(value, str | int | float)]
+    counts = Counter(map(format_label, filled))
+    few = 2 <= len(counts) <= MAX_LABELS and 2 * len(counts) <= len(filled)
     several = sum(count > 1 for count in counts.values()) > 1
-    return few and several and compute_mean_words([str(value) for value in given]) <= LABEL_WORDS
+    return (
+        few and several and compute_mean_words([str(value) for value in filled]) <= MAX_LABEL_WORDS
+    )
 
 
 def are_lists_of_labels(values: Sequence[Any]) -> bool:
@@ -218,9 +220,9 @@ def is_text(values: Sequence[Any]) -> bool:
 
 
 def is_mostly_true(flags: Iterable[bool]) -> bool:
-    """Return whether most flags are set and there is one; the others may be errors in the file."""
+    """Return whether most flags, and at least one, are true. Others may be errors in the file."""
     listed = list(flags)
-    return bool(listed) and sum(listed) >= MOST * len(listed)
+    return bool(listed) and sum(listed) >= MIN_FRACTION * len(listed)
 
 
 def is_null(value: Any) -> bool:
@@ -230,15 +232,15 @@ def is_null(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def as_label(value: Any) -> str:
-    """Return a value as the label that the reader makes of it (``answers``)."""
+def format_label(value: Any) -> str:
+    """Return a value as the label that the reader would return (``answers``)."""
     if isinstance(value, float):
         return f"{value:.12g}"
     return str(value).lower() if isinstance(value, bool) else str(value).strip()
 
 
 def name_types(values: Iterable[Any]) -> list[str]:
-    """Return the types of values: numbers, texts, yes and no."""
+    """Return the sorted names of the values' types: numbers, texts, yes and no."""
     names = [
         "yes and no" if isinstance(v, bool) else "texts" if isinstance(v, str) else "numbers"
         for v in values

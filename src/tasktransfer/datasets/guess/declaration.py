@@ -1,7 +1,7 @@
 """Guess of a declaration from the rows of a file.
 
-Each candidate is tried on the rows with the code that reads them for a study. If a study would
-refuse a candidate, the next one is tried.
+Each candidate is tried on the rows with the code that reads them for a study. If it fails, the next
+candidate is tried.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from pydantic import ValidationError
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
 from tasktransfer.datasets.declared.preview import format_dialogue
-from tasktransfer.datasets.declared.row_fields import ITEMS
+from tasktransfer.datasets.declared.row_fields import LIST_MARK
 from tasktransfer.datasets.declared.section import DialogueSection
 from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.declared.task_section import TaskSection
-from tasktransfer.datasets.guess.cell_texts import decode_cells
+from tasktransfer.datasets.guess.cell_texts import parse_cells
 from tasktransfer.datasets.guess.columns import (
-    MOST,
-    TEXT_WORDS,
+    MIN_FRACTION,
+    MIN_TEXT_WORDS,
     Columns,
-    as_label,
     collect_columns,
     compute_mean_words,
     expand_lists,
-    expand_places,
-    find_unnamed,
+    expand_object_lists,
+    find_unnameable_fields,
+    format_label,
     is_mostly_true,
     is_null,
     name_types,
@@ -40,23 +40,23 @@ from tasktransfer.datasets.guess.columns import (
 from tasktransfer.datasets.guess.dialogues import Rows, Section
 from tasktransfer.datasets.guess.fit import DialogueFit, fit_dialogue
 from tasktransfer.datasets.guess.names import find_grouping
-from tasktransfer.datasets.guess.order import find_restart
+from tasktransfer.datasets.guess.order import find_restarting_counter
 from tasktransfer.datasets.guess.tasks import (
     TaskGuess,
-    are_splits,
+    are_split_names,
     join_columns,
+    propose_parallel_list_tasks,
     propose_row_tasks,
-    propose_tasks_beside,
     propose_turn_tasks,
 )
 from tasktransfer.errors import DataError
 
-MOST_TASKS = 30
-MOST_VALUES = 100_000
+MAX_TASKS = 30
+MAX_VALUES = 100_000
 """Maximum number of fields and items of rows that are inspected."""
-MOST_TURNS = 20_000
+MAX_TURNS = 20_000
 """Maximum number of turns on which tasks are tried."""
-LEAST_ANSWERS = 10
+MIN_ANSWERS = 10
 """Minimum number of answers of a task whose answer is missing in many dialogues."""
 
 
@@ -68,9 +68,10 @@ class Guess:
         dialogue: section ``dialogue`` of the declaration.
         tasks: section ``tasks`` of the declaration.
         counts: task → answer → number of occurrences.
-        numbers: task → types of its labels in the file if some are numbers: "numbers and texts".
+        numbers: task → types of its labels in the file, such as "numbers and texts", for tasks with
+            numbers among them.
         unused: fields of rows and turns that the declaration does not name.
-        texts: fields in ``unused`` that hold texts.
+        texts: fields in ``unused`` that contain texts.
         notes: notes about the guess for the user.
         example: lines that show a dialogue as it is read, if possible one with several turns.
     """
@@ -85,55 +86,57 @@ class Guess:
     example: tuple[str, ...] = ()
 
 
-def guess(rows: Sequence[SourceRow], location: str) -> Guess:
+def guess_declaration(rows: Sequence[SourceRow], location: str) -> Guess:
     """Return the declaration that fits rows best.
 
     Raises:
         DataError: no field looks like the text of turns. The message lists the fields.
     """
-    read, decoded = decode_cells(_cut_rows(rows))
+    read, decoded = parse_cells(_limit_rows(rows))
     notes = list(decoded.notes)
     fit = fit_dialogue(read, location)
     notes += fit.notes
     plain = [row.values for row in read]
-    if unnamed := find_unnamed(plain):
+    if unnamed := find_unnameable_fields(plain):
         listed = ", ".join(unnamed)
-        notes.append(f"No declaration can name the fields {listed:.200}. Rename them to use them.")
+        notes.append(
+            f"A declaration cannot name the fields {listed:.200}. Rename them to use them."
+        )
     if (inner := fit.model.rows) is not None:
         plain = [dict(dialogue.values) for dialogue in fit.dialogues]
         notes.append(f"A row contains several dialogues, the items of {inner}.")
     columns = collect_columns(plain)
-    groups = [collect_columns(objects) for objects in fit.turn_objects()]
+    groups = [collect_columns(objects) for objects in fit.iterate_turn_objects()]
     turn_columns: Columns = {}
     if fit.model.turns is not None:
         columns.pop(_get_first_key(fit.model.turns), None)
         turn_columns = join_columns(groups)
-    elif fit.model.id is None and (counter := find_restart(columns)):
+    elif fit.model.id is None and (counter := find_restarting_counter(columns)):
         notes.append(
-            f"{counter} counts up and begins again, so rows may be turns of dialogues. Add a field "
+            f"{counter} counts up and restarts, so rows may be turns of dialogues. Add a field "
             "that names the dialogue of each row, and set dialogue.id to it."
         )
     elif fit.model.id is None and (grouping := find_grouping(columns, len(plain))):
         key, distinct = grouping
         notes.append(
-            f"rows with the same {key} are consecutive ({distinct:,} values in {len(plain):,} "
-            f"rows), so they may be the turns of a dialogue; if they are, set dialogue.id to {key}"
+            f"Rows with the same {key} are consecutive ({distinct:,} values in {len(plain):,} "
+            f"rows), so they may be the turns of a dialogue. If they are, set dialogue.id to {key}."
         )
     notes += [
         f"{key} names the split of each row, but is not used. Write the rows of each split to "
         "their own file, and name the files."
         for key, values in columns.items()
-        if are_splits(values)
+        if are_split_names(values)
     ]
-    columns = expand_lists(expand_places(columns, len(plain)), len(plain))
+    columns = expand_lists(expand_object_lists(columns, len(plain)), len(plain))
     proposed = _propose_tasks(fit.model, plain, columns, groups, decoded.keys)
     tasks: dict[str, Section] = {}
     counts: dict[str, Counter[str]] = {}
     numbers: dict[str, str] = {}
-    tried = _cut_dialogues(fit.dialogues)
-    for task in islice(proposed, MOST_TASKS + 1):
-        if len(tasks) == MOST_TASKS:
-            notes.append(f"more than {MOST_TASKS} fields look like labels; the others are left out")
+    tried = _limit_dialogues(fit.dialogues)
+    for task in islice(proposed, MAX_TASKS + 1):
+        if len(tasks) == MAX_TASKS:
+            notes.append(f"More than {MAX_TASKS} fields look like labels. The others are left out.")
             break
         section, note = _try_task(task, tried)
         notes += [note for note in (task.note, note) if note]
@@ -142,18 +145,18 @@ def guess(rows: Sequence[SourceRow], location: str) -> Guess:
         name = _name_task(task.name, tasks)
         tasks[name] = section
         values = [v for value in task.values for v in _as_list(value)]
-        counts[name] = Counter(as_label(value) for value in values if not is_null(value))
+        counts[name] = Counter(format_label(value) for value in values if not is_null(value))
         if "numbers" in (types := name_types(values)):
             numbers[name] = " and ".join(types)
-    unused, texts = _find_unused(fit.model, tasks, columns, turn_columns)
-    told = tuple(f"{location}: {note}" for note in notes)
-    example = tuple(_show_example(fit, tasks))
-    return Guess(fit.section, tasks, counts, numbers, unused, texts, told, example)
+    unused, texts = _find_unused_fields(fit.model, tasks, columns, turn_columns)
+    located_notes = tuple(f"{location}: {note}" for note in notes)
+    example = tuple(_format_example(fit, tasks))
+    return Guess(fit.section, tasks, counts, numbers, unused, texts, located_notes, example)
 
 
-def _cut_rows(rows: Sequence[SourceRow]) -> Sequence[SourceRow]:
+def _limit_rows(rows: Sequence[SourceRow]) -> Sequence[SourceRow]:
     """Return the first rows with at most ``MOST_VALUES`` values, but at least one row."""
-    left = MOST_VALUES
+    left = MAX_VALUES
     for number, row in enumerate(rows):
         left -= sum(len(v) if isinstance(v, list | tuple) else 1 for v in row.values.values())
         if left < 0:
@@ -161,9 +164,9 @@ def _cut_rows(rows: Sequence[SourceRow]) -> Sequence[SourceRow]:
     return rows
 
 
-def _cut_dialogues(dialogues: Sequence[DeclaredDialogue]) -> Sequence[DeclaredDialogue]:
+def _limit_dialogues(dialogues: Sequence[DeclaredDialogue]) -> Sequence[DeclaredDialogue]:
     """Return the first dialogues with at most ``MOST_TURNS`` turns, but at least one dialogue."""
-    left = MOST_TURNS
+    left = MAX_TURNS
     for number, dialogue in enumerate(dialogues):
         left -= len(dialogue.turns)
         if left < 0:
@@ -171,7 +174,7 @@ def _cut_dialogues(dialogues: Sequence[DeclaredDialogue]) -> Sequence[DeclaredDi
     return dialogues
 
 
-def _show_example(fit: DialogueFit, tasks: Mapping[str, Section]) -> list[str]:
+def _format_example(fit: DialogueFit, tasks: Mapping[str, Section]) -> list[str]:
     first = fit.dialogues[0]
     example = next((d for d in fit.dialogues if len(d.turns) > 1), first)
     readers = [TaskReader(name, TaskSection.model_validate(of)) for name, of in tasks.items()]
@@ -205,7 +208,11 @@ def _propose_tasks(
         yield from propose_row_tasks(columns, used, groups if model.id_field else [], decoded)
         return
     yield from propose_turn_tasks(model.turns, groups, in_turn)
-    beside = list(propose_tasks_beside(model.turns, plain)) if ITEMS not in model.turns else []
+    beside = (
+        list(propose_parallel_list_tasks(model.turns, plain))
+        if LIST_MARK not in model.turns
+        else []
+    )
     yield from beside
     used = {model.id_field or "", _get_first_key(model.turns), *(task.name for task in beside)}
     yield from propose_row_tasks(columns, used, [], decoded)
@@ -213,13 +220,13 @@ def _propose_tasks(
 
 def _get_first_key(path: str) -> str:
     """Return the part of a path before the first ``[]``."""
-    return path.partition(ITEMS)[0]
+    return path.partition(LIST_MARK)[0]
 
 
 def _try_task(task: TaskGuess, dialogues: Sequence[DeclaredDialogue]) -> tuple[Section | None, str]:
-    """Return the first candidate that reads most dialogues, and a note.
+    """Return the first candidate with which most dialogues can be read, and a note.
 
-    The candidate is None if no candidate reads them, and the note may be empty.
+    The candidate is None if there is none, and the note may be empty.
     """
     error = ""
     for section in task.sections:
@@ -231,32 +238,32 @@ def _try_task(task: TaskGuess, dialogues: Sequence[DeclaredDialogue]) -> tuple[S
         read = failed = 0
         for dialogue in dialogues:
             try:
-                read += len(list(reader.instances(dialogue)))
+                read += len(list(reader.read_instances(dialogue)))
             except DataError as problem:
                 failed += 1
                 error = error or str(problem)
-        if failed > (1 - MOST) * len(dialogues):
+        if failed > (1 - MIN_FRACTION) * len(dialogues):
             continue
         about_turns = model.kind == "utterance_classification" or reader.listed
         has_none = any(isinstance(value, list | tuple) and not value for value in task.values)
-        are_few = reader.skipped <= (1 - MOST) * (read + reader.skipped)
+        are_few = reader.skipped <= (1 - MIN_FRACTION) * (read + reader.skipped)
         if about_turns or (are_few and not has_none):
             return section, ""
-        if read < LEAST_ANSWERS:
+        if read < MIN_ANSWERS:
             return None, ""
         return {**section, "missing": "skip"}, ""
     label = task.sections[0]["label"]
-    return None, f"{label} looks like a label but cannot be read as one ({error})" if error else ""
+    return None, f"{label} looks like a label, but cannot be read as one ({error})" if error else ""
 
 
 # --- unused fields ---
 
 
-def _find_unused(
+def _find_unused_fields(
     model: DialogueSection, tasks: Mapping[str, Section], columns: Columns, turn_columns: Columns
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the fields that a declaration does not name, and the text fields among them."""
-    within = f"{model.turns}{ITEMS}." if model.turns else ""
+    """Return the fields that a declaration does not use, and the text fields among them."""
+    within = f"{model.turns}{LIST_MARK}." if model.turns else ""
     used = [f"{within}{path}" for path in (*model.texts, model.speaker, model.order) if path]
     used += [path for path in (model.id_field, model.turns) if path]
     for section in tasks.values():
@@ -265,15 +272,17 @@ def _find_unused(
     unused = [
         path
         for path in fields
-        if not any(name == path or name.startswith((f"{path}.", f"{path}{ITEMS}")) for name in used)
+        if not any(
+            name == path or name.startswith((f"{path}.", f"{path}{LIST_MARK}")) for name in used
+        )
         and not any(path.startswith(f"{name}.") for name in used)
     ]
-    outer = [path for path in unused if not _is_place(path)]
+    outer = [path for path in unused if not _has_list_index(path)]
     texts = tuple(path for path in outer if _is_prose(fields[path]))
     return tuple(outer), texts
 
 
-def _is_place(path: str) -> bool:
+def _has_list_index(path: str) -> bool:
     """Return whether a path contains the index of a list."""
     return any(key.isdecimal() for key in path.split(".")[1:-1])
 
@@ -281,4 +290,6 @@ def _is_place(path: str) -> bool:
 def _is_prose(values: Sequence[Any]) -> bool:
     texts = [item for value in values for item in _as_list(value) if item is not None]
     are_texts = is_mostly_true(isinstance(item, str) for item in texts)
-    return are_texts and compute_mean_words([t for t in texts if isinstance(t, str)]) > TEXT_WORDS
+    return (
+        are_texts and compute_mean_words([t for t in texts if isinstance(t, str)]) > MIN_TEXT_WORDS
+    )

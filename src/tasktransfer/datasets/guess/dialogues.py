@@ -7,43 +7,43 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasktransfer.datasets.guess.columns import (
-    LABEL_WORDS,
-    MOST,
-    MOST_DEPTH,
-    TEXT_WORDS,
+    MAX_DEPTH,
+    MAX_LABEL_WORDS,
+    MIN_FRACTION,
+    MIN_TEXT_WORDS,
     Columns,
     are_labels,
     collect_columns,
     compute_mean_words,
+    convert_list_to_object,
     expand_lists,
     get_last_key,
-    has_label,
-    index_items,
+    has_label_item,
     is_mostly_true,
     is_text,
     list_items,
-    split_name,
+    split_field_name,
 )
-from tasktransfer.datasets.guess.names import find_id
+from tasktransfer.datasets.guess.names import find_dialogue_id
 
-SPEAKERS = (
+SPEAKER_NAMES = (
     *("speaker", "role", "agent", "from", "author", "sender", "name", "user", "who", "speaker_id"),
     *("speaker_idx", "speaker_name", "speakers", "participant", "party", "by", "actor", "side"),
     *("user_id", "author_id", "screen_name", "event"),
 )
-TEXTS = (
+TEXT_NAMES = (
     *("text", "content", "utterance", "message", "value", "body", "said", "sentence", "msg"),
     *("transcript", "utt", "line"),
 )
-PAIRS = (
+PAIR_NAMES = (
     ({"user", "human", "customer"}, {"assistant", "system", "bot", "agent", "gpt", "ai", "model"}),
     ({"question", "query", "q"}, {"answer", "response", "reply", "a"}),
     ({"prompt", "instruction", "input"}, {"response", "completion", "output", "reply", "answer"}),
     ({"text", "utterance"}, {"labels", "label", "eval_labels", "response", "reply"}),
     ({"request", "usr", "post", "0"}, {"response", "reply", "sys", "1"}),
 )
-"""Names of two texts in an object of which the second answers the first."""
-QUESTIONS = frozenset({"question", "query", "q"})
+"""Names of two texts in an object, the second of which answers the first."""
+QUESTION_NAMES = frozenset({"question", "query", "q"})
 TURN_WORDS = frozenset(
     (
         *("turns", "turn", "messages", "dialog", "dialogue", "dialogues", "utterances"),
@@ -51,7 +51,7 @@ TURN_WORDS = frozenset(
         *("events", "exchanges", "rounds", "talk", "said"),
     )
 )
-NOT_TURNS = frozenset(
+NON_TURN_WORDS = frozenset(
     (
         *("options", "option", "choices", "candidates", "candidate", "spans", "span"),
         *("entities", "entity", "tokens", "token", "persona", "personality", "personas"),
@@ -63,9 +63,9 @@ NOT_TURNS = frozenset(
 """Words in the names of lists whose texts are not turns."""
 PART_KEYS = ("text", "content", "value")
 """Fields with the text of a part of a text."""
-PARTS = frozenset({"text", "content", "parts", "lines"})
+PART_LIST_NAMES = frozenset({"text", "content", "parts", "lines"})
 """Names of lists of texts that form one text."""
-CONSTANT = 0.5
+MAX_CONSTANT_FRACTION = 0.5
 """Fraction of rows with an identical list above which the list is not the turns."""
 
 Section = dict[str, Any]
@@ -92,15 +92,15 @@ class TurnList:
 
     @property
     def rank(self) -> tuple[int, int, int]:
-        """Sort key: lists with usual names first, then shallow ones, then those with many words."""
-        named = split_name(get_last_key(self.path)) & TURN_WORDS
+        """The sort key: usual names first, then shallow lists, then lists with many words."""
+        named = split_field_name(get_last_key(self.path)) & TURN_WORDS
         return (0 if named else 1, self.depth, -self.words)
 
 
 def propose_dialogues(rows: Rows) -> Iterator[Section]:
     """Yield candidates for ``dialogue``, most likely first.
 
-    These are lists of turns, then rows that are utterances or dialogues of one turn.
+    Lists of turns come first, then rows that are utterances or dialogues of one turn.
     """
     columns = expand_lists(collect_columns(rows), len(rows))
     lists = sorted(_find_lists(columns, rows), key=lambda turn_list: turn_list.rank)
@@ -108,13 +108,13 @@ def propose_dialogues(rows: Rows) -> Iterator[Section]:
         section: Section = {"rows": turn_list.rows} if turn_list.rows else {}
         section["turns"] = turn_list.path
         inner = _list_inner_rows(rows, turn_list.rows) if turn_list.rows else rows
-        name = find_id(collect_columns(inner), len(inner), repeats=False)
+        name = find_dialogue_id(collect_columns(inner), len(inner), repeats=False)
         named = {"id": name} if name else {}
         if not turn_list.columns:
             yield section | named
         for texts in propose_texts(turn_list.columns):
             yield section | texts | named
-    name = find_id(columns, len(rows), repeats=True)
+    name = find_dialogue_id(columns, len(rows), repeats=True)
     named = {"id": name} if name else {}
     for texts in propose_texts(columns, are_rows=name is None):
         yield texts | named
@@ -134,30 +134,34 @@ def _list_fields(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _find_lists(columns: Columns, rows: Rows) -> Iterator[TurnList]:
-    own = [(path, values) for path, values in columns.items() if get_last_key(path) in TEXTS]
-    said = max((_count_words(values) for _, values in own if is_text(values)), default=0)
+    own = [(path, values) for path, values in columns.items() if get_last_key(path) in TEXT_NAMES]
+    text_words = max((_count_words(values) for _, values in own if is_text(values)), default=0)
     for path, values in columns.items():
         filled = [value for value in values if value]
-        if len(filled) < len(rows) / 2 or split_name(get_last_key(path)) & NOT_TURNS:
+        if len(filled) < len(rows) / 2 or split_field_name(get_last_key(path)) & NON_TURN_WORDS:
             continue
-        if len(filled) > 3 and sum(v == filled[0] for v in filled) > CONSTANT * len(filled):
+        if len(filled) > 3 and sum(v == filled[0] for v in filled) > MAX_CONSTANT_FRACTION * len(
+            filled
+        ):
             continue
         lists = [list_items(value) for value in filled]
         if is_mostly_true(bool(items) for items in lists):
-            for found in _as_turns(path, lists, 0):
-                if 2 * found.words >= said:  # a shorter list repeats parts of the row's text
+            for found in _find_turn_lists(path, lists, 0):
+                if 2 * found.words >= text_words:  # A shorter list repeats parts of the row's text.
                     yield found
 
 
-def _as_turns(path: str, lists: Sequence[list[Any]], depth: int) -> Iterator[TurnList]:
-    """Yield the lists of turns in a field: the field itself, or lists within its items."""
+def _find_turn_lists(path: str, lists: Sequence[list[Any]], depth: int) -> Iterator[TurnList]:
+    """Yield the lists of turns in a field, which are the field itself or lists within its items."""
     items = [item for some in lists for item in some]
     if is_mostly_true(isinstance(item, str) for item in items):
         texts = [item for item in items if isinstance(item, str)]
-        if compute_mean_words(texts) > LABEL_WORDS / 2 and not has_label(lists):
+        if compute_mean_words(texts) > MAX_LABEL_WORDS / 2 and not has_label_item(lists):
             yield TurnList(path, "", {}, _count_words(texts), depth)
     elif is_mostly_true(isinstance(item, list | tuple) for item in items):
-        yield from _as_nested(path, [i for i in items if isinstance(i, list | tuple)], depth)
+        yield from _find_nested_turn_lists(
+            path, [i for i in items if isinstance(i, list | tuple)], depth
+        )
     elif is_mostly_true(isinstance(item, Mapping) for item in items):
         columns = collect_columns(items)
         if any(True for _ in propose_texts(columns)):
@@ -166,17 +170,19 @@ def _as_turns(path: str, lists: Sequence[list[Any]], depth: int) -> Iterator[Tur
         yield from _find_inner_lists(path, columns, len(items), depth)
 
 
-def _as_nested(path: str, items: Sequence[Sequence[Any]], depth: int) -> Iterator[TurnList]:
+def _find_nested_turn_lists(
+    path: str, items: Sequence[Sequence[Any]], depth: int
+) -> Iterator[TurnList]:
     """Yield turns that are lists, such as ``["Ann", "hello"]``, or consecutive lists of turns."""
     inner = [item for some in items for item in some]
     is_short = len({len(item) for item in items}) == 1 and len(items[0]) <= 3
     if is_short and not any(isinstance(item, Mapping | list | tuple) for item in inner):
-        columns = collect_columns(map(index_items, items))
+        columns = collect_columns(map(convert_list_to_object, items))
         if any(True for _ in propose_texts(columns)):
             words = sum(_count_words(values) for values in columns.values())
             yield TurnList(path, "", columns, words, depth)
-    elif depth < MOST_DEPTH:
-        yield from _as_turns(f"{path}[]", [list(item) for item in items], depth + 1)
+    elif depth < MAX_DEPTH:
+        yield from _find_turn_lists(f"{path}[]", [list(item) for item in items], depth + 1)
 
 
 def _find_inner_lists(path: str, columns: Columns, count: int, depth: int) -> Iterator[TurnList]:
@@ -187,12 +193,18 @@ def _find_inner_lists(path: str, columns: Columns, count: int, depth: int) -> It
     for key, values in columns.items():
         filled = [list_items(value) for value in values if value]
         is_list = len(filled) >= count / 2 and is_mostly_true(bool(items) for items in filled)
-        if not is_list or split_name(get_last_key(key)) & NOT_TURNS or depth >= MOST_DEPTH:
+        if (
+            not is_list
+            or split_field_name(get_last_key(key)) & NON_TURN_WORDS
+            or depth >= MAX_DEPTH
+        ):
             continue
-        others = {name: of for name, of in columns.items() if not isinstance(of[0], list | tuple)}
-        name = find_id(others, count, repeats=False)
+        others = {
+            n: column for n, column in columns.items() if not isinstance(column[0], list | tuple)
+        }
+        name = find_dialogue_id(others, count, repeats=False)
         has_names = name is not None and len({str(v) for v in others[name]}) == len(others[name])
-        for found in _as_turns(key, filled, depth + 1):
+        for found in _find_turn_lists(key, filled, depth + 1):
             if not has_names:
                 within = f"{path}[].{found.path}"
                 yield TurnList(within, found.rows, found.columns, found.words, found.depth)
@@ -211,7 +223,7 @@ def _count_words(values: Sequence[Any]) -> int:
 
 
 def propose_texts(columns: Columns, *, are_rows: bool = False) -> Iterator[Section]:
-    """Yield candidates for ``text`` and ``speaker``: by name first, then by number of words.
+    """Yield candidates for ``text`` and ``speaker``, by name first and then by number of words.
 
     Args:
         columns: fields of turns or rows.
@@ -221,25 +233,25 @@ def propose_texts(columns: Columns, *, are_rows: bool = False) -> Iterator[Secti
     texts = {key: path for key, values in columns.items() if (path := _find_text_path(key, values))}
     pair = _find_pair(columns, texts, are_rows=are_rows)
     if pair:
-        speaker = find_speaker(columns, pair)
+        speaker = find_speaker_field(columns, pair)
         yield {"text": list(pair)} | ({"speaker": speaker} if speaker else {})
-    named = [key for key in texts if key.lower() in TEXTS]
+    named = [key for key in texts if key.lower() in TEXT_NAMES]
     named += [
         key
         for key in texts
-        if key not in named and (get_last_key(key) in TEXTS or texts[key] == f"{key}[]")
+        if key not in named and (get_last_key(key) in TEXT_NAMES or texts[key] == f"{key}[]")
     ]
     others = [
-        key for key in texts if key not in named and _average_words(columns[key]) >= TEXT_WORDS
+        key for key in texts if key not in named and _average_words(columns[key]) >= MIN_TEXT_WORDS
     ]
     others.sort(key=lambda key: -_average_words(columns[key]))
     for key in (*named, *others):
-        speaker = find_speaker(columns, (texts[key],))
+        speaker = find_speaker_field(columns, (texts[key],))
         yield {"text": texts[key]} | ({"speaker": speaker} if speaker else {})
 
 
 def _find_text_path(key: str, values: Sequence[Any]) -> str | None:
-    """Return the path of a field's text or of the parts of its text; None if it is not text."""
+    """Return the path of a field's text or of the parts of its text, None if it is not text."""
     given = [value for value in values if value is not None]
     lists = [value for value in given if isinstance(value, list | tuple)]
     if not lists:
@@ -253,18 +265,18 @@ def _find_text_path(key: str, values: Sequence[Any]) -> str | None:
     objects = [part for part in parts if isinstance(part, Mapping)]
     has_text = {name for part in objects for name in PART_KEYS if isinstance(part.get(name), str)}
     part_key = next((name for name in PART_KEYS if name in has_text), None)
-    if part_key is not None and not split_name(get_last_key(key)) & NOT_TURNS:
+    if part_key is not None and not split_field_name(get_last_key(key)) & NON_TURN_WORDS:
         return f"{key}[].{part_key}"
-    if not objects and get_last_key(key) in PARTS:
+    if not objects and get_last_key(key) in PART_LIST_NAMES:
         return f"{key}[]"
     return key if is_text(given) else None
 
 
 def _find_pair(columns: Columns, texts: Mapping[str, str], *, are_rows: bool) -> tuple[str, ...]:
-    """Return two text fields of which the second answers the first. Empty if there are none."""
+    """Return two text fields, the second of which answers the first, or () if there are none."""
     short = {key.lower(): key for key in columns}
-    for firsts, seconds in PAIRS:
-        if are_rows and firsts & QUESTIONS:
+    for firsts, seconds in PAIR_NAMES:
+        if are_rows and firsts & QUESTION_NAMES:
             continue
         first = next((short[name] for name in sorted(firsts) if name in short), None)
         second = next((short[name] for name in sorted(seconds) if name in short), None)
@@ -274,11 +286,11 @@ def _find_pair(columns: Columns, texts: Mapping[str, str], *, are_rows: bool) ->
         filled = [value for value in values if value]
         if path == second and is_mostly_true(_is_text_list(value) for value in filled):
             path, values = f"{second}.0", [v[0] for v in filled if _is_text_list(v)]
-        is_said = (
-            is_text(values) and _average_words(values) >= TEXT_WORDS and not are_labels(values)
+        has_text = (
+            is_text(values) and _average_words(values) >= MIN_TEXT_WORDS and not are_labels(values)
         )
         if (
-            is_said
+            has_text
             and 2 * len(filled) >= len(columns[first])
             and _average_words(columns[first]) > 1
         ):
@@ -291,23 +303,27 @@ def _is_text_list(value: Any) -> bool:
     return is_list and all(isinstance(item, str) for item in value)
 
 
-def find_speaker(columns: Columns, texts: Sequence[str]) -> str | None:
-    """Return the field that names the speaker."""
+def find_speaker_field(columns: Columns, texts: Sequence[str]) -> str | None:
+    """Return the field that names the speaker, or None if there is none."""
     keys = [key for key in columns if key not in {text.partition("[]")[0] for text in texts}]
-    named = [key for name in SPEAKERS for key in keys if key.lower() == name]
-    named += [key for key in keys if key not in named and split_name(key) & {*SPEAKERS[:9]}]
+    named = [key for name in SPEAKER_NAMES for key in keys if key.lower() == name]
+    named += [
+        key for key in keys if key not in named and split_field_name(key) & {*SPEAKER_NAMES[:9]}
+    ]
     named += [key for key in keys if key.isdecimal()]
     named += [key for key in keys if key == "id" and are_labels(columns[key])]
     found = [key for key in named if _has_speaker_names(columns[key], key)]
     most = max(map(len, columns.values()), default=0)
-    return next((key for key in found if len(columns[key]) >= MOST * most), next(iter(found), None))
+    return next(
+        (key for key in found if len(columns[key]) >= MIN_FRACTION * most), next(iter(found), None)
+    )
 
 
 def _has_speaker_names(values: Sequence[Any], key: str) -> bool:
     given = [value for value in values if value is not None]
     if is_mostly_true(_is_text_list(value) for value in given):
         given = [name for value in given if _is_text_list(value) for name in value]
-    numbers = get_last_key(key) in SPEAKERS and is_mostly_true(
+    numbers = get_last_key(key) in SPEAKER_NAMES and is_mostly_true(
         type(value) is int for value in given
     )
     names = [value for value in given if isinstance(value, str)]

@@ -16,24 +16,29 @@ from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, read_dial
 from tasktransfer.datasets.declared.row_fields import get_value
 from tasktransfer.datasets.declared.section import DialogueSection
 from tasktransfer.datasets.declared.source_row import SourceRow
-from tasktransfer.datasets.guess.columns import MOST, collect_columns, find_unnamed, index_items
+from tasktransfer.datasets.guess.columns import (
+    MIN_FRACTION,
+    collect_columns,
+    convert_list_to_object,
+    find_unnameable_fields,
+)
 from tasktransfer.datasets.guess.dialogues import Section, propose_dialogues
-from tasktransfer.datasets.guess.order import find_order
+from tasktransfer.datasets.guess.order import find_order_field
 from tasktransfer.errors import DataError, escape_line
 
-MOST_CANDIDATES = 12
+MAX_CANDIDATES = 12
 
 
 @dataclass(frozen=True)
 class DialogueFit:
-    """A candidate and the dialogues that it reads.
+    """A candidate and the dialogues that can be read with it.
 
     Args:
         section: the candidate, as a declaration has it.
         model: the candidate, validated.
-        share: fraction of rows, or of dialogues of several rows, that it can read.
+        share: fraction of rows, or of dialogues of several rows, that can be read.
         dialogues: dialogues with at least one turn, without turns that have no text.
-        error: first error that it raised.
+        error: first error that was raised.
         notes: notes about it for the user.
     """
 
@@ -44,34 +49,34 @@ class DialogueFit:
     error: DataError | None = None
     notes: tuple[str, ...] = ()
 
-    def turn_objects(self) -> Iterator[list[Any]]:
+    def iterate_turn_objects(self) -> Iterator[list[Any]]:
         """Yield the objects of each dialogue's turns, in the file's order."""
         for dialogue in self.dialogues:
-            turns = dialogue.by_place
-            yield [index_items(turns[place].values) for place in sorted(turns)]
+            turns = dialogue.turn_by_place
+            yield [convert_list_to_object(turns[place].values) for place in sorted(turns)]
 
 
 def fit_dialogue(rows: Sequence[SourceRow], location: str) -> DialogueFit:
-    """Return the candidate that reads the most rows.
+    """Return the candidate with which the most rows can be read.
 
-    The first, most likely candidate that reads most rows (``MOST``) ends the search.
+    The search ends at the first candidate with which the fraction ``MIN_FRACTION`` can be read.
 
     Raises:
         DataError: no field looks like the text of turns, or no row can be read.
     """
     best: DialogueFit | None = None
     plain = [row.values for row in rows]
-    for section in islice(propose_dialogues(plain), MOST_CANDIDATES):
-        fit = _try(section, rows)
+    for section in islice(propose_dialogues(plain), MAX_CANDIDATES):
+        fit = _fit_candidate(section, rows)
         if fit is not None and (best is None or fit.share > best.share):
             best = fit
-        if best is not None and best.share >= MOST:
+        if best is not None and best.share >= MIN_FRACTION:
             break
     if best is None:
         fields = ", ".join(collect_columns(plain))
-        unnamed = ", ".join(find_unnamed(plain))
+        unnamed = ", ".join(find_unnameable_fields(plain))
         rename = (
-            f" Rename {escape_line(unnamed)[:200]}, which no declaration can name."
+            f" Rename {escape_line(unnamed)[:200]}, which a declaration cannot name."
             if unnamed
             else ""
         )
@@ -82,15 +87,16 @@ def fit_dialogue(rows: Sequence[SourceRow], location: str) -> DialogueFit:
             "dialogue: {text: FIELD}, and give it to `tasktransfer init --dataset`."
         )
     if not best.dialogues:
-        raise best.error or DataError(f"{location}: No row has a text. Check its fields.")
-    return _sort_turns(_skip_empty(best), rows)
+        raise best.error or DataError(
+            f"{location}: No row has a text. Check the fields of the file."
+        )
+    return _add_turn_order(_add_empty_turn_rule(best), rows)
 
 
-def _try(section: Section, rows: Sequence[SourceRow]) -> DialogueFit | None:
-    """Read rows with a candidate, skipping turns without text.
+def _fit_candidate(section: Section, rows: Sequence[SourceRow]) -> DialogueFit | None:
+    """Return the fit of a candidate to rows, without turns that have no text.
 
-    Returns:
-        None if the candidate is not valid.
+    The result is None if the candidate is not valid.
     """
     try:
         model = DialogueSection.model_validate({**section, "skip": "empty"})
@@ -121,27 +127,27 @@ def _read_name(row: SourceRow, field: str) -> str:
         return ""
 
 
-def _skip_empty(fit: DialogueFit) -> DialogueFit:
-    """Return a fit that skips turns without text if that seems intended.
+def _add_empty_turn_rule(fit: DialogueFit) -> DialogueFit:
+    """Return the fit, with ``skip: empty`` if turns without text seem to be intended.
 
-    That is so if many dialogues have such turns, or if these turns hold something else, such as a
+    They seem intended if many dialogues have them, or if they contain something else, such as a
     tool call.
     """
     affected = [dialogue for dialogue in fit.dialogues if dialogue.empty]
     empty = [values for dialogue in affected for values, _ in dialogue.empty]
     turns = (turn.values for dialogue in fit.dialogues for turn in dialogue.turns)
-    are_few = len(affected) <= (1 - MOST) * len(fit.dialogues)
+    are_few = len(affected) <= (1 - MIN_FRACTION) * len(fit.dialogues)
     if not affected or (are_few and not _has_extra_field(empty, turns)):
         return fit
     note = (
-        f"{len(empty):,} turns of {len(affected):,} dialogues have no text; skip: empty leaves "
-        "them and their labels out"
+        f"{len(empty):,} turns of {len(affected):,} dialogues have no text. With skip: empty they "
+        "and their labels are left out."
     )
     return replace(fit, section={**fit.section, "skip": "empty"}, notes=(*fit.notes, note))
 
 
 def _has_extra_field(empty: Sequence[Any], turns: Iterable[Any]) -> bool:
-    """Return whether every turn without text has a field that no turn with text has."""
+    """Return whether all turns without text have a field that turns with text do not have."""
     usual = {key for values in turns for key in _list_filled_keys(values)}
     return all(any(key not in usual for key in _list_filled_keys(values)) for values in empty)
 
@@ -152,21 +158,23 @@ def _list_filled_keys(values: Any) -> list[str]:
     return [str(key) for key, value in values.items() if value not in (None, "", [], {})]
 
 
-def _sort_turns(fit: DialogueFit, rows: Sequence[SourceRow]) -> DialogueFit:
-    """Return a fit that sorts turns by their number or time if the file is not in that order."""
+def _add_turn_order(fit: DialogueFit, rows: Sequence[SourceRow]) -> DialogueFit:
+    """Return the fit, with ``order`` if turns are not sorted by their number or time."""
     groups: dict[str, list[list[Any]]] = {}
-    objects_of = list(fit.turn_objects()) if fit.model.texts else []
-    for objects in objects_of:
+    objects_by_dialogue = list(fit.iterate_turn_objects()) if fit.model.texts else []
+    for objects in objects_by_dialogue:
         for key, values in collect_columns(objects).items():
             if len(values) == len(objects):
                 groups.setdefault(key, []).append(values)
-    order = find_order({key: of for key, of in groups.items() if len(of) == len(objects_of)})
-    found = _try({**fit.section, "order": order}, rows) if order else None
+    order = find_order_field(
+        {k: g for k, g in groups.items() if len(g) == len(objects_by_dialogue)}
+    )
+    found = _fit_candidate({**fit.section, "order": order}, rows) if order else None
     if order is None or found is None or found.share < fit.share:
         return fit
     first = ", ".join(str(value)[:30] for value in groups[order][0][:4])
     note = (
         f"{order} looks like the order of turns, but is {first} in the first dialogue of the file. "
-        f"The line order: {order} sorts them. Remove it if the order of the file is correct."
+        f"The key order: {order} sorts them. Remove it if the order of the file is correct."
     )
     return replace(found, notes=(*fit.notes, note))

@@ -6,9 +6,15 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from tasktransfer.datasets.guess.columns import MOST, Columns, is_mostly_true, is_null, split_name
+from tasktransfer.datasets.guess.columns import (
+    MIN_FRACTION,
+    Columns,
+    is_mostly_true,
+    is_null,
+    split_field_name,
+)
 
-IDS = (
+ID_NAMES = (
     *("id", "dialogue_id", "dialog_id", "conversation_id", "conv_id", "ticket_id", "session_id"),
     *("thread_id", "chat_id", "root", "dialogue", "conversation"),
 )
@@ -19,68 +25,69 @@ DIALOGUE_WORDS = frozenset(
     )
 )
 """Words in the names of fields that name dialogues."""
-PEOPLE = frozenset(
+PEOPLE_WORDS = frozenset(
     (
         *("user", "speaker", "author", "from", "sender", "annotator", "worker", "rater", "agent"),
         *("customer", "actor", "participant", "recipient"),
     )
 )
 """Words in the names of fields that name people instead of dialogues."""
-NO_ID = frozenset(
+NON_ID_WORDS = frozenset(
     (
         *("paid", "valid", "invalid", "said", "avoid", "hybrid", "grid", "solid", "void", "mid"),
         *("aid", "bid", "kid", "fluid", "rapid", "vivid", "liquid", "covid", "unpaid", "forbid"),
     )
 )
-LEAST_GROUPS = 10
+MIN_GROUPS = 10
 """Minimum number of values of a field that may name dialogues."""
 
 
-def find_id(columns: Columns, rows: int, *, repeats: bool) -> str | None:
-    """Return the field that names dialogues.
+def find_dialogue_id(columns: Columns, rows: int, *, repeats: bool) -> str | None:
+    """Return the field that names dialogues, or None if there is none.
 
     Args:
         columns: columns of the rows.
         rows: number of rows.
         repeats: whether rows are utterances, so that consecutive rows share a name.
     """
-    candidates = sorted(filter(is_id, columns), key=lambda name: not _is_dialogue_name(name))
+    candidates = sorted(filter(is_id_name, columns), key=lambda name: not _is_dialogue_name(name))
     for name in candidates:
         named = [value for value in columns[name] if _is_name(value)]
-        if len(named) < MOST * rows or (split_name(name) & PEOPLE and repeats):
+        if len(named) < MIN_FRACTION * rows or (split_field_name(name) & PEOPLE_WORDS and repeats):
             continue
         changes = 1 + sum(before != after for before, after in pairwise(named))
         distinct = len(set(named))
         stays = distinct > 1 and changes < len(named)
-        if distinct >= MOST * changes and (stays or not repeats or rows == 1):
+        if distinct >= MIN_FRACTION * changes and (stays or not repeats or rows == 1):
             return name
-    # A name of many dialogues, or of rows apart from each other, is an error and not a label.
+    # If such a field repeats in rows that are not consecutive, this is an error of the file, but
+    # the field is not a label.
     known = [
-        n for n in candidates if n.lower() in IDS and is_mostly_true(map(_is_name, columns[n]))
+        n for n in candidates if n.lower() in ID_NAMES and is_mostly_true(map(_is_name, columns[n]))
     ]
     return next((n for n in known if not repeats or _has_repeats(columns[n])), None)
 
 
 def find_grouping(columns: Columns, rows: int) -> tuple[str, int] | None:
-    """Return a field whose equal values are in consecutive rows, and its number of values.
+    """Return a field with equal values in consecutive rows, and its number of values, or None.
 
-    Its name is not that of an id, but it may name the dialogues of rows that are turns. A field
-    with fewer than ``LEAST_GROUPS`` values may be a label by which the rows are sorted.
+    The field does not have the name of an id, but it may name the dialogues of rows that are turns.
+    A field with fewer than ``MIN_GROUPS`` values may be a label by which the rows are sorted.
     """
     for name, values in columns.items():
         named = [value for value in values if _is_name(value) and not is_null(value)]
         distinct = len(set(named))
-        if len(named) < rows or not LEAST_GROUPS <= distinct <= rows / 2:
+        if len(named) < rows or not MIN_GROUPS <= distinct <= rows / 2:
             continue
         if 1 + sum(before != after for before, after in pairwise(named)) == distinct:
             return name, distinct
     return None
 
 
-def is_id(name: str) -> bool:
-    """Return whether the name of a field is that of an id."""
+def is_id_name(name: str) -> bool:
+    """Return whether a field has the name of an id."""
     low = name.lower()
-    return low in IDS or (low.endswith("id") and not split_name(name) & NO_ID)
+    return low in ID_NAMES or (low.endswith("id") and not split_field_name(name) & NON_ID_WORDS)
 
 
 def _is_dialogue_name(name: str) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from tasktransfer.datasets.declared.turn_order import sort_keys
-from tasktransfer.datasets.guess.columns import get_last_key, is_mostly_true, split_name
+from tasktransfer.datasets.declared.turn_order import build_sort_keys
+from tasktransfer.datasets.guess.columns import get_last_key, is_mostly_true, split_field_name
 
 ORDER_WORDS = frozenset(
     (
@@ -19,7 +19,7 @@ ORDER_WORDS = frozenset(
 TIME_WORDS = frozenset((*("time", "timestamp", "date", "datetime", "ts", "created", "unixtime"),))
 
 
-def is_position(groups: Sequence[Sequence[Any]]) -> bool:
+def is_turn_number(groups: Sequence[Sequence[Any]]) -> bool:
     """Return whether a field numbers the turns of each dialogue, in any order.
 
     Args:
@@ -29,7 +29,7 @@ def is_position(groups: Sequence[Sequence[Any]]) -> bool:
     if not long:
         return False
     for group in long:
-        keys = sort_keys(group)
+        keys = build_sort_keys(group)
         if keys is None or isinstance(keys[0], tuple) or len(set(map(str, keys))) < len(keys):
             return False
         steps = [after - before for before, after in pairwise(sorted(keys))]
@@ -39,29 +39,29 @@ def is_position(groups: Sequence[Sequence[Any]]) -> bool:
     return max(map(len, long)) > 2 or len({str(group[0]) for group in groups}) == 1
 
 
-def find_order(columns: Mapping[str, Sequence[Sequence[Any]]]) -> str | None:
-    """Return a field with the number or time of turns if the turns are not in its order.
+def find_order_field(columns: Mapping[str, Sequence[Sequence[Any]]]) -> str | None:
+    """Return a field with the number or time of turns by which the turns are not sorted, or None.
 
     Args:
         columns: field → its values in each dialogue, for fields that all turns have.
     """
     for name, groups in columns.items():
-        if is_order(name, groups) and any(not _is_sorted(group) for group in groups):
+        if is_order_field(name, groups) and any(not _is_sorted(group) for group in groups):
             return name
     return None
 
 
-def is_order(name: str, groups: Sequence[Sequence[Any]]) -> bool:
+def is_order_field(name: str, groups: Sequence[Sequence[Any]]) -> bool:
     """Return whether a field is the number or time of a turn.
 
     Args:
         name: path of the field.
         groups: values of the field in each dialogue.
     """
-    if is_position(groups):
+    if is_turn_number(groups):
         return True
-    words = split_name(get_last_key(name))
-    long = [keys for group in groups if len(group) > 1 and (keys := sort_keys(group))]
+    words = split_field_name(get_last_key(name))
+    long = [keys for group in groups if len(group) > 1 and (keys := build_sort_keys(group))]
     if not long or len(long) < sum(len(group) > 1 for group in groups):
         return False
     if words & TIME_WORDS or get_last_key(name).endswith("_at"):
@@ -71,14 +71,14 @@ def is_order(name: str, groups: Sequence[Sequence[Any]]) -> bool:
 
 
 def _is_sorted(group: Sequence[Any]) -> bool:
-    keys = sort_keys(group)
+    keys = build_sort_keys(group)
     return keys is None or all(before <= after for before, after in pairwise(keys))
 
 
-def find_restart(columns: Mapping[str, Sequence[Any]]) -> str | None:
-    """Return a field of rows that counts up and restarts, like the numbers of turns."""
+def find_restarting_counter(columns: Mapping[str, Sequence[Any]]) -> str | None:
+    """Return a field that counts up and restarts, like the numbers of turns, or None."""
     for name, values in columns.items():
-        keys = sort_keys(values)
+        keys = build_sort_keys(values)
         if not keys or not all(isinstance(key, int | float) for key in keys):
             continue
         first, pairs = keys[0], list(pairwise(keys))

@@ -9,35 +9,35 @@ from typing import Any
 
 from tasktransfer.datasets.declared import cells
 from tasktransfer.datasets.declared.files import SPLIT_WORDS
-from tasktransfer.datasets.declared.row_fields import ITEMS
+from tasktransfer.datasets.declared.row_fields import LIST_MARK
 from tasktransfer.datasets.guess.columns import (
-    MOST,
+    MIN_FRACTION,
     Columns,
     are_labels,
     are_lists_of_labels,
     collect_columns,
-    flatten,
+    flatten_object,
     get_last_key,
     is_null,
     list_items,
-    split_name,
+    split_field_name,
 )
 from tasktransfer.datasets.guess.dialogues import Rows, Section
-from tasktransfer.datasets.guess.names import is_id
-from tasktransfer.datasets.guess.order import TIME_WORDS, is_order
+from tasktransfer.datasets.guess.names import is_id_name
+from tasktransfer.datasets.guess.order import TIME_WORDS, is_order_field
 
-ANSWERS = ("answer", "answers", "gold")
+ANSWER_NAMES = ("answer", "answers", "gold")
 SEPARATORS = ("|", ";")
 """Characters between the labels of a text that has several (``multi_label``)."""
-ANNOTATORS = frozenset({"annotator", "annotators", "worker", "rater", "coder"})
+ANNOTATOR_WORDS = frozenset({"annotator", "annotators", "worker", "rater", "coder"})
 """Words in the names of fields that name the annotator of the labels."""
-LABEL_NAMES = frozenset(
+LABEL_WORDS = frozenset(
     (
         *("label", "intent", "class", "category", "topic", "emotion", "sentiment", "act", "tag"),
         *("mood", "domain"),
     )
 )
-"""Words in the names of ids that are labels nevertheless."""
+"""Words in the names of ids that are nevertheless labels."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class TaskGuess:
         name: name of the task.
         sections: candidates, most likely first.
         values: values of its label.
-        note: note about it for the user. May be empty.
+        note: note for the user. It may be empty.
     """
 
     name: str
@@ -68,12 +68,14 @@ def propose_turn_tasks(
         used: fields that have another use.
     """
     for key, values in join_columns(groups).items():
-        if key not in used and not is_order(key, _collect_values(groups, key)):
-            yield from _propose(key, f"{turns}{ITEMS}.{key}", values, "utterance_classification")
+        if key not in used and not is_order_field(key, _collect_values(groups, key)):
+            yield from _propose_label_tasks(
+                key, f"{turns}{LIST_MARK}.{key}", values, "utterance_classification"
+            )
 
 
 def join_columns(groups: Sequence[Columns]) -> Columns:
-    """Return the columns of all groups, concatenated."""
+    """Return the concatenated columns of all groups."""
     columns: Columns = {}
     for group in groups:
         for key, values in group.items():
@@ -85,23 +87,23 @@ def _collect_values(groups: Sequence[Columns], key: str) -> list[list[Any]]:
     return [group[key] for group in groups if key in group]
 
 
-def propose_tasks_beside(turns: str, rows: Rows) -> Iterator[TaskGuess]:
+def propose_parallel_list_tasks(turns: str, rows: Rows) -> Iterator[TaskGuess]:
     """Yield the tasks in lists other than the turns that have a label for each turn."""
-    flat = [dict(flatten(row)) for row in rows]
-    sizes = [len(list_items(of.get(turns))) for of in flat]
+    flat = [dict(flatten_object(row)) for row in rows]
+    sizes = [len(list_items(row.get(turns))) for row in flat]
     for key in collect_columns(rows):
-        lists = [items for of in flat if (items := _as_list(of.get(key))) is not None]
+        lists = [items for row in flat if (items := _list_values(row.get(key))) is not None]
         if key == turns or len(lists) < len(flat):
             continue
         fits = sum(len(items) == size for items, size in zip(lists, sizes, strict=True))
         values = [value for items in lists for value in items]
-        if fits >= MOST * len(lists) and len(values) > len(lists) and are_labels(values):
-            section = {"kind": "utterance_classification", "label": f"{key}{ITEMS}"}
+        if fits >= MIN_FRACTION * len(lists) and len(values) > len(lists) and are_labels(values):
+            section = {"kind": "utterance_classification", "label": f"{key}{LIST_MARK}"}
             yield TaskGuess(key, (section,), values)
 
 
-def _as_list(value: Any) -> list[Any] | None:
-    return None if isinstance(value, dict) else cells.as_items(value)
+def _list_values(value: Any) -> list[Any] | None:
+    return None if isinstance(value, dict) else cells.list_items(value)
 
 
 def propose_row_tasks(
@@ -126,18 +128,20 @@ def propose_row_tasks(
         free = {key: values for key, values in free.items() if key not in keys}
     for key, values in free.items():
         in_groups = _collect_values(groups, key)
-        if in_groups and is_order(key, in_groups):
+        if in_groups and is_order_field(key, in_groups):
             continue
-        differs = any(len({str(v) for v in of if not is_null(v)}) > 1 for of in in_groups)
+        differs = any(len({str(v) for v in group if not is_null(v)}) > 1 for group in in_groups)
         kind = "utterance_classification" if differs else "dialogue_classification"
-        for task in _propose(key, key, values, kind):
+        for task in _propose_label_tasks(key, key, values, kind):
             yield replace(task, sections=task.sections[-1:]) if key in cells else task
 
 
-def _propose(key: str, path: str, values: Sequence[Any], kind: str) -> Iterator[TaskGuess]:
-    words = split_name(get_last_key(key))
-    is_other = words & ANNOTATORS or words & TIME_WORDS or are_splits(values)
-    if is_other or (is_id(get_last_key(key)) and not words & LABEL_NAMES):
+def _propose_label_tasks(
+    key: str, path: str, values: Sequence[Any], kind: str
+) -> Iterator[TaskGuess]:
+    words = split_field_name(get_last_key(key))
+    is_other = words & ANNOTATOR_WORDS or words & TIME_WORDS or are_split_names(values)
+    if is_other or (is_id_name(get_last_key(key)) and not words & LABEL_WORDS):
         return
     if are_labels(values):
         note = _note_joined_labels(key, values)
@@ -145,7 +149,9 @@ def _propose(key: str, path: str, values: Sequence[Any], kind: str) -> Iterator[
     elif are_lists_of_labels(values):
         lists = [value for value in values if value]
         several = {"kind": "multi_label", "label": path}
-        if all(len(value) == 1 for value in lists):  # annotation tools write one label so
+        if all(
+            len(value) == 1 for value in lists
+        ):  # Some annotation tools write one label as a list.
             yield TaskGuess(key, ({"kind": kind, "label": path}, several), values)
         else:
             yield TaskGuess(key, (several,), values)
@@ -168,23 +174,27 @@ def _note_joined_labels(key: str, values: Sequence[Any]) -> str:
     return ""
 
 
-def are_splits(values: Sequence[Any]) -> bool:
+def are_split_names(values: Sequence[Any]) -> bool:
     """Return whether a field names the split of each row, in words such as train, dev and test."""
     found = {str(value).strip().lower() for value in values if not is_null(value)}
     return len({SPLIT_WORDS.get(word, word) for word in found}) > 1 and found <= SPLIT_WORDS.keys()
 
 
 def _propose_choices(free: Columns) -> Iterator[tuple[TaskGuess, set[str]]]:
-    """Yield tasks about a question or options, with the set of all fields that they use."""
+    """Yield tasks with a question or options, each with the set of the fields that it uses."""
     options = next((k for k in free if "option" in k.lower() or "choice" in k.lower()), None)
-    if options and "accept" in free:  # as Prodigy writes it; answer: accept, reject or ignore
+    if (
+        options and "accept" in free
+    ):  # This is Prodigy's format, in which answer is accept, reject or ignore.
         others = sum(value not in (None, "accept") for value in free.get("answer", ()))
-        note = f"Rows whose answer is not accept are read too ({others:,}). Remove them."
-        for task in _propose("accept", "accept", free["accept"], "dialogue_classification"):
+        note = f"{others:,} rows whose answer is not accept are read as well. Remove them."
+        for task in _propose_label_tasks(
+            "accept", "accept", free["accept"], "dialogue_classification"
+        ):
             yield replace(task, note=note if others else ""), {"accept", options, "answer"}
         return
     question = next((key for key in free if "question" in key.lower()), None)
-    answer = next((key for key in free if key.lower() in (*ANSWERS, "label", "right")), None)
+    answer = next((key for key in free if key.lower() in (*ANSWER_NAMES, "label", "right")), None)
     if options and answer and all(isinstance(v, list | tuple) for v in free[options]):
         about = {"question": question} if question else {}
         section = {"kind": "multiple_choice", **about, "options": options, "label": answer}

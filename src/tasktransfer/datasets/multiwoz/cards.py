@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from tasktransfer.datasets.reply_pairs import make_reply_task, probe_task
+from tasktransfer.datasets.reply_pairs import build_probe_task, build_reply_task
 
 NAME = "MultiWOZ"
 _CITATION = "Budzianowski et al. 2018, MultiWOZ (EMNLP); probes: Parthasarathi et al. 2021, Table 1"
 _LICENCE = "CC BY 4.0"
 
-REPLY = make_reply_task("MultiWOZ_reply", NAME, _CITATION, _LICENCE)
+REPLY = build_reply_task("MultiWOZ_reply", NAME, _CITATION, _LICENCE)
 
 PROBES = {
     "UtteranceLoc": "Which fifth of the dialogue the turn is in.",
     "RecentTopic": "The current domain.",
-    "AllTopics": "The domains that something is known of.",
-    "NumAllTopics": "How many domains something is known of.",
-    "IsMultiTopic": "Whether something is known of more than one domain.",
+    "AllTopics": "The domains with a known slot.",
+    "NumAllTopics": "How many domains have a known slot.",
+    "IsMultiTopic": "Whether more than one domain has a known slot.",
     "RecentSlots": "The slots that the user's last turn has changed.",
     "RecentValues": "The values of these slots.",
     "NumRecentInfo": "How many slots the user's last turn has changed.",
@@ -27,12 +27,12 @@ PROBES = {
     "ActionSelect": "The acts of the system's turn.",
     "EntitySlots": "The slots of these acts.",
     "EntityValues": "The values of these acts.",
-    "Coin": "A control: drawn per dialogue and never said.",
+    "Coin": "A control: a random label per dialogue that no turn contains.",
 }
 """Probe → description, in the order of Table 1 with the control last. IsMultiTopic is called
 IsMultiTask in Tables 5 and 9."""
 
 CARDS = (
     REPLY,
-    *(probe_task(name, NAME, asks, _CITATION, _LICENCE) for name, asks in PROBES.items()),
+    *(build_probe_task(name, NAME, asks, _CITATION, _LICENCE) for name, asks in PROBES.items()),
 )

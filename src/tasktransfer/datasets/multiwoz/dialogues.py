@@ -1,6 +1,6 @@
 """Parsing of MultiWOZ 2.0's JSON (Budzianowski et al. 2018), with checks.
 
-A folder ``multiwoz20`` holds the validation and test sets as ``val.json`` and ``test.json``, and
+A folder ``multiwoz20`` contains the validation and test sets as ``val.json`` and ``test.json``, and
 optionally the training set as ``train.json``. Each may be in a zip of the same name. A log begins
 with a user turn. The ``metadata`` of a system turn is the belief state after the user turn before
 it.
@@ -22,10 +22,10 @@ FILES = {"train": "train.json", "dev": "val.json", "test": "test.json"}
 """Official split → its file."""
 
 DOMAINS = ("attraction", "hotel", "restaurant", "taxi", "train", "hospital", "police", "bus")
-NO_DOMAINS = ("booking", "general")
-"""Other prefixes of acts."""
+OTHER_ACT_PREFIXES = ("booking", "general")
+"""Prefixes of acts that are not domains."""
 
-EMPTY = ("", "not mentioned", "none")
+EMPTY_VALUES = ("", "not mentioned", "none")
 """Values of slots that are not filled."""
 
 
@@ -39,7 +39,7 @@ class MultiwozDialogue:
 
 
 def find_files(folder: Path) -> dict[str, Path]:
-    """Return official split → its file, for the files that exist.
+    """Return official split → file, for the files that exist.
 
     Raises:
         DataError: the validation or test set is missing.
@@ -52,8 +52,8 @@ def find_files(folder: Path) -> dict[str, Path]:
                 files.setdefault(split, file)
         if split != "train" and split not in files:
             raise DataError(
-                f"{path / name}.zip: The file is missing. Put MultiWOZ 2.0's {name} (or "
-                f"{name}.zip) into {path}, or change data.release."
+                f"{path / name}.zip: The file is missing. Copy MultiWOZ 2.0's {name} or {name}.zip "
+                f"into {path}, or change data.release."
             )
     return files
 
@@ -62,16 +62,16 @@ def read_dialogues(file: Path) -> Iterator[MultiwozDialogue]:
     """Yield the dialogues of a file.
 
     Raises:
-        DataError: the file is damaged or a dialogue is not valid; names file, dialogue, turn, value
-            and remedy.
+        DataError: the file is damaged or a dialogue is not valid. The message names file, dialogue,
+            turn and value.
     """
     packed = file.suffix == ".zip"
     content = read_from_zip(file, file.name.removesuffix(".zip")) if packed else read_content(file)
     value = parse_json(content, file)
     if not isinstance(value, dict):
         raise DataError(
-            f"{file}: found a {type(value).__name__}, expected a mapping from name to "
-            "dialogue. Fetch the file again."
+            f"{file}: The file contains a {type(value).__name__} instead of an object with the "
+            "dialogues by name. Fetch the file again."
         )
     for name, dialogue in value.items():
         yield parse_dialogue(file, name, dialogue)
@@ -97,16 +97,16 @@ def parse_dialogue(file: Path, name: str, dialogue: Any) -> MultiwozDialogue:
             )
         if not isinstance(turn["metadata"], dict):
             raise DataError(
-                f"{where}: The metadata is {str(turn['metadata'])[:60]!r}, expected domains "
-                "with their slots, or an empty object in a user turn. Use the original "
-                "release of MultiWOZ 2.0."
+                f"{where}: The metadata is {str(turn['metadata'])[:60]!r} instead of domains with "
+                "their slots, or an empty object in a user turn. Use the original release of "
+                "MultiWOZ 2.0."
             )
         turns.append(" ".join(turn["text"].split()))
-        if _is_system(turn) != bool(number % 2):
-            side = ("user", "system")[_is_system(turn)]
+        if _is_system_turn(turn) != bool(number % 2):
+            side = ("user", "system")[_is_system_turn(turn)]
             raise DataError(
-                f"{where}: This is a {side} turn (its metadata has {len(turn['metadata'])} "
-                "domains), but user and system must alternate, and the user begins. Fix the "
+                f"{where}: The turn is a {side} turn (its metadata has {len(turn['metadata'])} "
+                "domains), but user and system must alternate, beginning with the user. Fix the "
                 "dialogue."
             )
         acts = _parse_acts(where, turn.get("dialog_act", {}))
@@ -123,19 +123,19 @@ def parse_dialogue(file: Path, name: str, dialogue: Any) -> MultiwozDialogue:
     return MultiwozDialogue(name, tuple(turns[: 2 * len(exchanges)]), tuple(exchanges))
 
 
-def _is_system(turn: Mapping[str, Any]) -> bool:
+def _is_system_turn(turn: Mapping[str, Any]) -> bool:
     return bool(turn["metadata"])
 
 
 def _parse_acts(where: str, acts: Any) -> dict[str, list[list[str]]]:
-    """Return the acts of a turn; empty if it has a text instead of annotations."""
+    """Return the acts of a turn, or {} if it has a text instead of annotations."""
     if not isinstance(acts, dict):
         return {}
     for act, slots in acts.items():
-        if act.partition("-")[0].lower() not in (*DOMAINS, *NO_DOMAINS):
+        if act.partition("-")[0].lower() not in (*DOMAINS, *OTHER_ACT_PREFIXES):
             raise DataError(
                 f"{where}: The domain of act {act!r} is unknown. Use one of the domains "
-                f"{', '.join((*DOMAINS, *NO_DOMAINS))}."
+                f"{', '.join((*DOMAINS, *OTHER_ACT_PREFIXES))}."
             )
         right = isinstance(slots, list) and all(
             isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, str) for x in pair)
@@ -143,8 +143,8 @@ def _parse_acts(where: str, acts: Any) -> dict[str, list[list[str]]]:
         )
         if not right or not slots:
             raise DataError(
-                f"{where}: The slots of act {act!r} are {str(slots)[:60]!r}, expected a list "
-                "of [slot, value]. Write [none, none] for an act without slots."
+                f"{where}: The slots of act {act!r} are {str(slots)[:60]!r} instead of a list of "
+                "[slot, value]. Write [none, none] for an act without slots."
             )
     return acts
 
@@ -156,7 +156,7 @@ def _list_domains(acts: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _parse_state(where: str, metadata: Any) -> dict[str, str]:
-    """Return domain-slot → value for all filled slots; ``domain-book slot`` for bookings."""
+    """Return domain-slot → value for all filled slots, or ``domain-book slot`` for bookings."""
     state = {}
     for domain, parts in metadata.items():
         if domain not in DOMAINS:
@@ -172,6 +172,6 @@ def _parse_state(where: str, metadata: Any) -> dict[str, str]:
                     "book with slots and values. Use the original release of MultiWOZ 2.0."
                 )
             for slot, value in slots.items():
-                if slot != "booked" and value not in EMPTY:
+                if slot != "booked" and value not in EMPTY_VALUES:
                     state[f"{domain}-{prefix}{slot}"] = str(value)
     return state

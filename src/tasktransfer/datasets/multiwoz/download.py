@@ -33,10 +33,10 @@ ARCHIVE = Archive(
     sha256="6b7c01952f8d0dfa4ac7109c1370e9c6e013ab704bc2f1d63c60bdab070c8506",
 )
 DIALOGUES, ACTS = "data.json", "dialogue_acts.json"
-LISTS = {"dev": "valListFile.json", "test": "testListFile.json"}
+SPLIT_LISTS = {"dev": "valListFile.json", "test": "testListFile.json"}
 """Official split → list with the names of its dialogues, one per line."""
-MOST_UNREADABLE = 0.01
-"""Maximum fraction of a split's dialogues that are left out because the reader refuses them."""
+MAX_UNREADABLE_FRACTION = 0.01
+"""Maximum fraction of a split's dialogues that are left out because they cannot be read."""
 _NO_SLOTS = [["none", "none"]]
 _LIMITS = Limits(total=2**30, members=10_000, ratio=100)
 
@@ -44,14 +44,14 @@ _LIMITS = Limits(total=2**30, members=10_000, ratio=100)
 def write_splits(archive: Path, folder: Path) -> tuple[str, ...]:
     """Write the dialogues of each split, with the acts in the turns and without the goals.
 
-    Names lose their ending ``.json``. A dialogue that the reader refuses is left out, with a note.
+    Names lose the ending ``.json``. A dialogue that cannot be read is left out, with a note.
 
     Raises:
         DataError: the archive is damaged or unsafe, or has other contents.
     """
     packed = _open_archive(archive)
     splits = _read_splits(archive, packed)
-    acts = parse_json(_read(archive, packed, ACTS), f"{archive} ({ACTS})")
+    acts = parse_json(_read_member(archive, packed, ACTS), f"{archive} ({ACTS})")
     if not isinstance(acts, dict):
         raise DataError(
             f"{archive} ({ACTS}): The file does not contain a JSON object. Fetch the archive again."
@@ -81,7 +81,7 @@ def write_splits(archive: Path, folder: Path) -> tuple[str, ...]:
                     "again."
                 )
             out.write("\n}\n")
-    return (*_list_refused(archive, refused, sizes), *_list_absent(splits))
+    return (*_list_unreadable_notes(archive, refused, sizes), *_list_missing_notes(splits))
 
 
 def _open_archive(archive: Path) -> SafeZip:
@@ -96,13 +96,13 @@ def _open_archive(archive: Path) -> SafeZip:
     return packed
 
 
-def _stream(archive: Path, packed: SafeZip, name: str) -> Iterator[bytes]:
-    """Yield the content of the file with a name in any folder, in chunks."""
+def _iterate_chunks(archive: Path, packed: SafeZip, name: str) -> Iterator[bytes]:
+    """Yield the content of the file with a name, in any folder of the archive, in chunks."""
     members = [member for member in packed.members if Path(member).name == name]
     if len(members) != 1:
-        count = f"{len(members)} files named" if members else "no"
         raise DataError(
-            f"{archive}: The archive contains {count} {name}, expected one file. Fetch it again."
+            f"{archive}: The archive contains {len(members)} files with the name {name} instead of "
+            "one. Fetch the archive again."
         )
     try:
         yield from packed.chunks(members[0])
@@ -110,15 +110,15 @@ def _stream(archive: Path, packed: SafeZip, name: str) -> Iterator[bytes]:
         raise DataError(describe_flaw(archive, error.flaw)) from None
 
 
-def _read(archive: Path, packed: SafeZip, name: str) -> bytes:
-    return b"".join(_stream(archive, packed, name))
+def _read_member(archive: Path, packed: SafeZip, name: str) -> bytes:
+    return b"".join(_iterate_chunks(archive, packed, name))
 
 
 def _read_splits(archive: Path, packed: SafeZip) -> dict[str, str]:
-    """Return dialogue → split, for the validation and test dialogues."""
+    """Return dialogue → split for the validation and test dialogues."""
     splits: dict[str, str] = {}
-    for split, file in LISTS.items():
-        text = decode_utf8(_read(archive, packed, file), f"{archive} ({file})")
+    for split, file in SPLIT_LISTS.items():
+        text = decode_utf8(_read_member(archive, packed, file), f"{archive} ({file})")
         for line in text.split("\n"):
             name = line.strip().removesuffix(".json")
             if name and splits.setdefault(name, split) != split:
@@ -130,10 +130,10 @@ def _read_splits(archive: Path, packed: SafeZip) -> dict[str, str]:
 
 
 def _read_dialogues(archive: Path, packed: SafeZip, folder: Path) -> Iterator[tuple[str, Any]]:
-    """Yield all dialogues by name. The file is unpacked, so that memory does not grow with it."""
+    """Yield (name, dialogue) for all dialogues. The file is unpacked first, to save memory."""
     unpacked = folder / DIALOGUES
     with unpacked.open("wb") as out:
-        out.writelines(_stream(archive, packed, DIALOGUES))
+        out.writelines(_iterate_chunks(archive, packed, DIALOGUES))
     names = set[str]()
     try:
         with open_json(unpacked) as cursor:
@@ -141,7 +141,7 @@ def _read_dialogues(archive: Path, packed: SafeZip, folder: Path) -> Iterator[tu
                 name = key.removesuffix(".json")
                 if name in names:
                     raise DataError(
-                        f"{unpacked}: Dialogue {name} occurs twice. Fetch the archive again."
+                        f"{unpacked}: Dialogue {name} is repeated. Fetch the archive again."
                     )
                 names.add(name)
                 yield name, cursor.value()
@@ -151,7 +151,7 @@ def _read_dialogues(archive: Path, packed: SafeZip, folder: Path) -> Iterator[tu
 
 
 def _convert_dialogue(dialogue: Any, acts: Any) -> Any:
-    """Return the log with the acts in the system turns; other values than a log unchanged."""
+    """Return a dialogue's log with the acts in the system turns. Invalid values are unchanged."""
     log = dialogue.get("log") if isinstance(dialogue, dict) else None
     if not isinstance(log, list) or not all(isinstance(turn, dict) for turn in log):
         return dialogue
@@ -164,30 +164,30 @@ def _convert_dialogue(dialogue: Any, acts: Any) -> Any:
 
 
 def _find_acts(acts: Any, exchange: int) -> Mapping[str, Any]:
-    """Return the acts of an exchange, from 1; empty if it has a text instead of annotations."""
-    of_turn = acts.get(str(exchange)) if isinstance(acts, dict) else None
-    if not isinstance(of_turn, dict):
+    """Return the acts of an exchange, counted from 1, or {} if it has a text instead."""
+    turn_acts = acts.get(str(exchange)) if isinstance(acts, dict) else None
+    if not isinstance(turn_acts, dict):
         return {}
-    return {act: slots or _NO_SLOTS for act, slots in of_turn.items()}
+    return {act: slots or _NO_SLOTS for act, slots in turn_acts.items()}
 
 
-def _list_refused(
+def _list_unreadable_notes(
     archive: Path, refused: Mapping[str, list[str]], sizes: Mapping[str, int]
 ) -> Iterator[str]:
     """Yield a note per split with unreadable dialogues. Raises DataError if they are many."""
     for split, problems in refused.items():
         total = sizes[split] + len(problems)
         note = f"{len(problems):,} of {total:,} dialogues of {split} cannot be read ({problems[0]})"
-        if len(problems) > MOST_UNREADABLE * total:
-            raise DataError(f"{archive}: {note}. Fetch it again.")
+        if len(problems) > MAX_UNREADABLE_FRACTION * total:
+            raise DataError(f"{archive}: {note}. Fetch the archive again.")
         yield f"{note} and are left out."
 
 
-def _list_absent(splits: Mapping[str, str]) -> Iterator[str]:
-    """Yield a note about the names in the lists that no dialogue has."""
+def _list_missing_notes(splits: Mapping[str, str]) -> Iterator[str]:
+    """Yield a note if the lists contain names without a dialogue."""
     if splits:
         name = min(splits)
-        yield f"names in the lists without a dialogue: {len(splits):,} (such as {name}); left out"
+        yield f"{len(splits):,} names in the lists, such as {name}, have no dialogue."
 
 
 CONVERSION = Conversion(ARCHIVE, FOLDER, 1, write_splits)

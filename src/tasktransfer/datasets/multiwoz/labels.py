@@ -1,8 +1,9 @@
 """Labels of the MultiWOZ probes at each system turn, from belief states and dialogue acts.
 
-The authors' script is not public; these definitions are ours (docs/probes.md, Parthasarathi et al.
-2021, Table 1). A label of turn t depends on turns up to t, except ``UtteranceLoc``, which depends
-on the dialogue's length. The three downstream tasks use the acts of system turn t itself.
+The authors' script is not public, so these definitions are this project's (docs/probes.md,
+Parthasarathi et al. 2021, Table 1). A label of turn t depends on turns up to t, except
+``UtteranceLoc``, which depends on the dialogue's length. The three downstream tasks use the acts of
+system turn t itself.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-FIFTHS = 5
+DIALOGUE_PARTS = 5
 NONE = "none"
 
 State = Mapping[str, str]
@@ -38,43 +39,43 @@ Labels = dict[str, tuple[str, ...]]
 """Probe → labels, without probes that have no label at a turn."""
 
 
-def label_turns(dialogue: str, exchanges: Sequence[Exchange]) -> list[Labels]:
-    """Return the labels at each system turn."""
+def build_turn_labels(dialogue: str, exchanges: Sequence[Exchange]) -> list[Labels]:
+    """Return the labels of all probes at each system turn."""
     before: State = {}
-    topic, given, labelled = NONE, frozenset[str](), []
+    topic, earlier_names, labelled = NONE, frozenset[str](), []
     for index, exchange in enumerate(exchanges):
         recent = {s: v for s, v in exchange.state.items() if before.get(s) != v}
         topic = _find_topic(recent, exchange.user_domains, topic)
-        names = {_get_name(slot) for slot in recent}
+        names = {_get_slot_name(slot) for slot in recent}
         labels = {
-            "UtteranceLoc": (str(index * FIFTHS // len(exchanges)),),
+            "UtteranceLoc": (str(index * DIALOGUE_PARTS // len(exchanges)),),
             "RecentTopic": (topic,),
-            **_label_state(exchange.state),
+            **_build_state_labels(exchange.state),
             "RecentSlots": tuple(sorted(recent)),
             "RecentValues": tuple(sorted(set(recent.values()))),
             "NumRecentInfo": (str(len(recent)),),
-            "RepeatInfo": tuple(sorted(names & given)) or (NONE,),
-            "NumRepeatInfo": (str(len(names & given)),),
-            "Coin": (draw_coin(dialogue),),
+            "RepeatInfo": tuple(sorted(names & earlier_names)) or (NONE,),
+            "NumRepeatInfo": (str(len(names & earlier_names)),),
+            "Coin": (sample_coin(dialogue),),
         }
-        labelled.append(labels | _label_acts(exchange.acts))
-        before, given = exchange.state, given | names
+        labelled.append(labels | _build_act_labels(exchange.acts))
+        before, earlier_names = exchange.state, earlier_names | names
     return labelled
 
 
-def draw_coin(dialogue: str) -> str:
-    """Return a random label of a dialogue that no text contains, so no model can know it."""
+def sample_coin(dialogue: str) -> str:
+    """Return a random label of a dialogue, which models cannot know, as no text contains it."""
     return ("heads", "tails")[hashlib.sha256(dialogue.encode()).digest()[0] % 2]
 
 
 def _find_topic(recent: State, user_domains: Sequence[str], before: str) -> str:
-    """Return the topic of the turn's slots, otherwise of the user's act, otherwise the last one."""
+    """Return the topic of the turn's slots, or else of the user's acts, or else the last topic."""
     if recent:
         return Counter(map(_get_domain, recent)).most_common(1)[0][0]
     return user_domains[0] if user_domains else before
 
 
-def _label_state(state: State) -> Labels:
+def _build_state_labels(state: State) -> Labels:
     topics = tuple(sorted({_get_domain(slot) for slot in state}))
     return {
         "AllTopics": topics,
@@ -86,8 +87,8 @@ def _label_state(state: State) -> Labels:
     }
 
 
-def _label_acts(acts: Mapping[str, Sequence[Sequence[str]]]) -> Labels:
-    """Return the labels from the system's acts; empty if there are none."""
+def _build_act_labels(acts: Mapping[str, Sequence[Sequence[str]]]) -> Labels:
+    """Return the labels from the system's acts, or {} if there are none."""
     if not acts:
         return {}
     pairs = [pair for pairs in acts.values() for pair in pairs]
@@ -102,6 +103,6 @@ def _get_domain(slot: str) -> str:
     return slot.partition("-")[0]
 
 
-def _get_name(slot: str) -> str:
-    """Return the name of a slot without its domain and without the prefix of bookings."""
+def _get_slot_name(slot: str) -> str:
+    """Return the name of a slot without its domain and the prefix of bookings."""
     return slot.partition("-")[2].removeprefix("book ")

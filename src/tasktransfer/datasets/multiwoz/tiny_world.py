@@ -1,9 +1,8 @@
-"""Generated tiny world in MultiWOZ's format: three domains, belief states and acts.
+"""Generated dialogues in MultiWOZ's format: three domains, belief states and acts.
 
-The current topic and all slots can be read from the context, since it contains them. ``Coin``
-cannot, since it is drawn from the dialogue's name and is not in the text. ``python -m
-tasktransfer.datasets.multiwoz.tiny_world FOLDER`` writes a world, and does nothing if the folder
-has one with the same seed and size.
+The context contains the current topic and all slots. It does not contain ``Coin``, which is
+computed from the dialogue's name. ``python -m tasktransfer.datasets.multiwoz.tiny_world FOLDER``
+writes the dialogues, and does nothing if the folder has them with the same seed and size.
 """
 
 from __future__ import annotations
@@ -45,10 +44,11 @@ _OFFERS = {
 }
 
 
-def generate(folder: Path, *, seed: int = 0, dialogues: int = 160) -> None:
-    """Write ``multiwoz20`` under ``folder``, completely or not at all.
+def generate_release(folder: Path, *, seed: int = 0, dialogues: int = 160) -> None:
+    """Write the folder ``multiwoz20`` under ``folder``.
 
-    One half of the dialogues is the official validation set, the other half the test set.
+    One half of the dialogues is the validation set, and the other half is the test set. The folder
+    appears only when it is complete.
     """
     path = folder / FOLDER
     manifest = {"version": VERSION, "synthetic": True, "seed": seed, "dialogues": dialogues}
@@ -59,8 +59,8 @@ def generate(folder: Path, *, seed: int = 0, dialogues: int = 160) -> None:
     names = sorted(named)
     halves = {"dev": names[::2], "test": names[1::2]}
     with replace_folder(path, MAKER) as building:
-        for split, some in halves.items():
-            content = json.dumps({name: named[name] for name in some})
+        for split, half in halves.items():
+            content = json.dumps({name: named[name] for name in half})
             with zipfile.ZipFile(
                 building / f"{FILES[split]}.zip", "w", zipfile.ZIP_DEFLATED
             ) as archive:
@@ -69,7 +69,7 @@ def generate(folder: Path, *, seed: int = 0, dialogues: int = 160) -> None:
 
 
 def _build_dialogue(chance: random.Random) -> dict[str, Any]:
-    """Return a dialogue on one or two domains in which the user gives one slot per turn."""
+    """Return a dialogue about one or two domains, in which the user gives one slot per turn."""
     log: list[dict[str, Any]] = []
     state: dict[str, dict[str, str]] = {domain: {} for domain in DOMAINS}
     for domain in chance.sample(sorted(DOMAINS), chance.choice((1, 2, 2))):
@@ -79,23 +79,25 @@ def _build_dialogue(chance: random.Random) -> dict[str, Any]:
             state[domain][slot] = value
             words = _GIVES[slot].format(value)
             text = f"{_ASKS[domain]} {words}" if number == 0 else words
-            log.append(_turn(text, {}, {f"{domain.title()}-Inform": [[slot, value]]}))
+            log.append(_build_turn(text, {}, {f"{domain.title()}-Inform": [[slot, value]]}))
             if number + 1 < len(slots):
                 asked = slots[number + 1]
                 acts = {f"{domain.title()}-Request": [[asked, "?"]]}
-                log.append(_turn(f"which {asked} would you like", _build_metadata(state), acts))
+                log.append(
+                    _build_turn(f"which {asked} would you like", _build_metadata(state), acts)
+                )
             else:
                 acts = {f"{domain.title()}-Inform": [[slot, value]]}
                 reply = f"{_OFFERS[domain]} , {value}"
-                log.append(_turn(reply, _build_metadata(state), acts))
-    log.append(_turn("thank you , good bye", {}, {"general-bye": [["none", "none"]]}))
+                log.append(_build_turn(reply, _build_metadata(state), acts))
+    log.append(_build_turn("thank you , good bye", {}, {"general-bye": [["none", "none"]]}))
     log.append(
-        _turn("have a good day", _build_metadata(state), {"general-bye": [["none", "none"]]})
+        _build_turn("have a good day", _build_metadata(state), {"general-bye": [["none", "none"]]})
     )
     return {"goal": {}, "log": log}
 
 
-def _turn(text: str, metadata: dict[str, Any], acts: dict[str, Any]) -> dict[str, Any]:
+def _build_turn(text: str, metadata: dict[str, Any], acts: dict[str, Any]) -> dict[str, Any]:
     return {"text": text, "metadata": metadata, "dialog_act": acts}
 
 
@@ -115,4 +117,4 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--dialogues", type=int, default=160)
     chosen = parser.parse_args()
-    generate(chosen.folder, seed=chosen.seed, dialogues=chosen.dialogues)
+    generate_release(chosen.folder, seed=chosen.seed, dialogues=chosen.dialogues)

@@ -1,8 +1,9 @@
 """PersonaChat in ConvAI2's version: the next utterance of the speaker whose persona is known.
 
-The folder ``convai2`` holds ``valid_self_original_no_cands.txt`` and optionally
-``train_self_original_no_cands.txt``. Lines are numbered from 1 in each dialogue: first the persona,
-then an utterance of the other speaker and, after a tab, the answer.
+The folder ``convai2`` contains ``valid_self_original_no_cands.txt`` and optionally
+``train_self_original_no_cands.txt``. Lines are numbered from 1 in each dialogue. The first lines
+are the persona. Each following line has an utterance of the other speaker and, after a tab, the
+answer.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from pathlib import Path
 
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
 from tasktransfer.datasets.file_digests import compute_files_digest
-from tasktransfer.datasets.one_split import Said, refuse_shared
+from tasktransfer.datasets.one_split import SplitDialogue, check_disjoint_splits
 from tasktransfer.datasets.personachat.stop_words import STOP_WORDS
 from tasktransfer.datasets.reply_pairs import (
-    make_reply_instance,
-    make_reply_task,
-    probe_task,
-    split_anew,
-    turn_lengths,
+    build_probe_task,
+    build_reply_instance,
+    build_reply_task,
+    measure_turn_lengths,
+    split_at_random,
 )
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import read_lines
@@ -33,21 +34,24 @@ from tasktransfer.tasks.words import split_words
 
 NAME, FOLDER = "PersonaChat", "convai2"
 FILES = {"train": "train_self_original_no_cands.txt", "dev": "valid_self_original_no_cands.txt"}
-PERSONA = "your persona: "
-FIFTHS = 5
-MIDDLE = 1000
+PERSONA_PREFIX = "your persona: "
+DIALOGUE_PARTS = 5
+MIDDLE_WORDS = 1000
 """Number of words for WordCont: the mid-frequency words of the training dialogues."""
 
 _CITATION = "Zhang et al. 2018, Personalizing Dialogue Agents (ACL); Dinan et al. 2020, ConvAI2"
-REPLY = make_reply_task("PersonaChat_reply", NAME, _CITATION, "none stated")
+REPLY = build_reply_task("PersonaChat_reply", NAME, _CITATION, "none stated")
 PROBES = {
     "UtteranceLoc": "Which fifth of the dialogue the turn is in.",
     "WordCont": "The last word of the context that is one of 1,000 mid-frequency words.",
-    "PersonalInfo": "The content words of the answering side's persona.",
+    "PersonalInfo": "The content words of the answering speaker's persona.",
 }
 CARDS = (
     REPLY,
-    *(probe_task(name, NAME, asks, _CITATION, "none stated") for name, asks in PROBES.items()),
+    *(
+        build_probe_task(name, NAME, asks, _CITATION, "none stated")
+        for name, asks in PROBES.items()
+    ),
 )
 
 
@@ -65,8 +69,8 @@ def _find_files(folder: Path) -> dict[str, Path]:
     files = {split: path / name for split, name in FILES.items() if (path / name).is_file()}
     if "dev" not in files:
         raise DataError(
-            f"{path / FILES['dev']}: The file is missing. Put the file of ConvAI2 there, or "
-            "change data.release."
+            f"{path / FILES['dev']}: The file is missing. Copy the file of ConvAI2 into the "
+            "folder, or change data.release."
         )
     return files
 
@@ -75,7 +79,7 @@ def read_dialogues(file: Path) -> list[PersonaDialogue]:
     """Return the dialogues of a file, named by a digest of their text.
 
     Raises:
-        DataError: a line is not valid; names file, line and value.
+        DataError: a line is not valid. The message names file, line and value.
     """
     dialogues: list[tuple[list[str], list[str]]] = []
     for number, line in read_lines(file):
@@ -88,17 +92,17 @@ def read_dialogues(file: Path) -> list[PersonaDialogue]:
         persona, turns = dialogues[-1]
         if int(count) != 1 + len(persona) + len(turns) // 2:
             raise DataError(
-                f"{where}: The number of the turn is {count}, expected "
+                f"{where}: The number of the line is {count} instead of "
                 f"{1 + len(persona) + len(turns) // 2}. Fetch the file again."
             )
-        if text.startswith(PERSONA):
-            persona.append(text.removeprefix(PERSONA))
+        if text.startswith(PERSONA_PREFIX):
+            persona.append(text.removeprefix(PERSONA_PREFIX))
             continue
         both = text.split("\t")[:2]
         if len(both) != 2 or not all(both):
             raise DataError(
-                f"{where}: expected an utterance, a tab and an answer, found {text[:60]!r}. Fetch "
-                "the file again."
+                f"{where}: The line has {text[:60]!r} instead of an utterance, a tab and an "
+                "answer. Fetch the file again."
             )
         turns += both
     if not dialogues:
@@ -116,7 +120,7 @@ def read_dialogues(file: Path) -> list[PersonaDialogue]:
     return list(named.values())
 
 
-class _Read:
+class _ReleaseReader:
     """Dialogues and instances of a release.
 
     Without a training set the validation set is split again at random.
@@ -127,12 +131,12 @@ class _Read:
 
     @cached_property
     def dialogues(self) -> Mapping[str, list[PersonaDialogue]]:
-        """Split → its dialogues. With a training set, half of validation is the test set."""
+        """Dialogues by split. With a training set, half of validation is the test set."""
         files = _find_files(self.folder)
         by_file = {split: read_dialogues(file) for split, file in files.items()}
-        refuse_shared(
+        check_disjoint_splits(
             (
-                Said(dialogue.name, split, " ".join(dialogue.turns), str(files[split]))
+                SplitDialogue(dialogue.name, split, " ".join(dialogue.turns), str(files[split]))
                 for split, dialogues in by_file.items()
                 for dialogue in dialogues
             ),
@@ -142,29 +146,31 @@ class _Read:
         if "train" in by_file:
             half = len(validation) // 2
             return {**by_file, "dev": validation[:half], "test": validation[half:]}
-        splits = split_anew([dialogue.name for dialogue in validation], str(self.folder / FOLDER))
+        splits = split_at_random(
+            [dialogue.name for dialogue in validation], str(self.folder / FOLDER)
+        )
         return {split: [d for d in validation if splits[d.name] == split] for split in SPLITS}
 
     @cached_property
     def middle_words(self) -> frozenset[str]:
-        """The words of WordCont, from the training dialogues alone."""
+        """The mid-frequency words of the training dialogues, for WordCont."""
         return find_middle_words(
             turn for dialogue in self.dialogues["train"] for turn in dialogue.turns
         )
 
-    def instances(self, task: str, split: str) -> Iterator[Instance]:
-        """Yield one instance per answer of the speaker whose persona is known."""
+    def iterate_instances(self, task: str, split: str) -> Iterator[Instance]:
+        """Yield the instances of a split, one per answer of the speaker whose persona is known."""
         for dialogue in self.dialogues[split]:
             answers = len(dialogue.turns) // 2
             personal = _find_content_words(dialogue.persona)
             for number in range(answers):
                 index = 2 * number + 1
                 labels = {
-                    "UtteranceLoc": (str(number * FIFTHS // answers),),
+                    "UtteranceLoc": (str(number * DIALOGUE_PARTS // answers),),
                     "PersonalInfo": personal,
                     **self._find_last_middle_word(dialogue.turns[:index]),
                 }
-                yield make_reply_instance(
+                yield build_reply_instance(
                     dialogue.name, index, dialogue.turns, task, labels, "chat"
                 )
 
@@ -173,19 +179,21 @@ class _Read:
         last = next((word for word in backwards if word in self.middle_words), None)
         return {} if last is None else {"WordCont": (last,)}
 
-    def turns(self) -> Iterator[TurnLength]:
+    def iterate_turn_lengths(self) -> Iterator[TurnLength]:
         """Yield the lengths of all turns."""
         for split in SPLITS:
             for dialogue in self.dialogues[split]:
-                yield from turn_lengths(dialogue.name, split, dialogue.turns, ("other", "self"))
+                yield from measure_turn_lengths(
+                    dialogue.name, split, dialogue.turns, ("other", "self")
+                )
 
 
 def find_middle_words(turns: Iterable[str]) -> frozenset[str]:
     """Return the mid-frequency words among those that occur at least three times."""
     counts = Counter(word for turn in turns for word in split_words(turn))
     ranked = sorted((w for w, n in counts.items() if n > 2), key=lambda w: (-counts[w], w))
-    begin = max(0, (len(ranked) - MIDDLE) // 2)
-    return frozenset(ranked[begin : begin + MIDDLE])
+    begin = max(0, (len(ranked) - MIDDLE_WORDS) // 2)
+    return frozenset(ranked[begin : begin + MIDDLE_WORDS])
 
 
 def _find_content_words(sentences: Sequence[str]) -> tuple[str, ...]:
@@ -193,7 +201,7 @@ def _find_content_words(sentences: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(word for word in found if word.isalpha() and word not in STOP_WORDS))
 
 
-def _find(folder: Path) -> str:
+def _find_release(folder: Path) -> str:
     _find_files(folder)
     return str(folder / FOLDER)
 
@@ -202,16 +210,16 @@ def _compute_revision(folder: Path, memo: Path | None) -> str:
     return compute_files_digest(_find_files(folder), memo)
 
 
-def _open(folder: Path, few_sample: bool) -> Release:
-    """Return the whole release in either setting: PersonaChat has no few-sample setting."""
-    read = _Read(folder)
+def _open_release(folder: Path, few_sample: bool) -> Release:
+    """Return the whole release in both settings, because PersonaChat has no few-sample setting."""
+    reader = _ReleaseReader(folder)
     return Release(
-        location=_find(folder),
+        location=_find_release(folder),
         revision=_compute_revision(folder, None),
         tasks=(REPLY.name,),
-        dialogues={split: len(read.dialogues[split]) for split in SPLITS},
-        instances=read.instances,
-        turns=list(read.turns()),
+        dialogues={split: len(reader.dialogues[split]) for split in SPLITS},
+        instances=reader.iterate_instances,
+        turns=list(reader.iterate_turn_lengths()),
         source_kind="folder",
     )
 
@@ -220,7 +228,11 @@ PERSONACHAT = Dataset(
     name=NAME,
     cards=CARDS,
     reader=Reader(
-        version=1, find=_find, revision=_compute_revision, open=_open, splits={REPLY.name: SPLITS}
+        version=1,
+        find=_find_release,
+        revision=_compute_revision,
+        open=_open_release,
+        splits={REPLY.name: SPLITS},
     ),
     sizes={REPLY.name: TaskSize(5_460, 1_170, 1_170, 75)},
     sizes_from="validation set of ConvAI2, split anew",

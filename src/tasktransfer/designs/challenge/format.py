@@ -81,7 +81,7 @@ def list_row_ids(task: Task, instance_id: str) -> tuple[str, ...]:
 
 
 def to_values(task: Task, prediction: Sequence[str]) -> tuple[Value, ...]:
-    """Convert a prediction for ``metrics.evaluate`` to the values of its rows, one per row id."""
+    """Return the values of a prediction's rows, one per row id."""
     if task.kind == "span":
         return tuple(prediction)
     if task.kind == "multi_label":

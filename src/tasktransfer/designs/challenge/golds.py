@@ -8,7 +8,7 @@ from pathlib import Path
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.challenge.format import list_row_ids
 from tasktransfer.errors import DataError
-from tasktransfer.metrics import Coded, encode_answers
+from tasktransfer.metrics import CodedAnswers, encode_answers
 from tasktransfer.stats.draws import Units, build_dialogue_units
 from tasktransfer.tasks.card import Instance, Task
 
@@ -31,7 +31,7 @@ class TaskGolds:
 
     task: Task
     answers: tuple[tuple[str, ...], ...]
-    golds: Coded
+    golds: CodedAnswers
     row_ids: list[str]
     places: dict[str, tuple[int, ...]]
     units: Units

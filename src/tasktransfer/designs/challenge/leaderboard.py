@@ -223,7 +223,7 @@ def _build_entry(report: Report, golds: Golds, weights: dict[str, Weights]) -> E
     assert report.scores is not None, "only valid submissions come here"
 
     def resampled(card: Task, file: FileScore) -> Floats:
-        score_of = partial(metrics.score_of_sums, card, fidelity=report.fidelity)
+        score_of = partial(metrics.compute_score_from_sums, card, fidelity=report.fidelity)
         tally = golds.tasks[card.name].units.sum_tally(file.tally)
         return resample_scores(tally, weights[card.name], score_of)
 

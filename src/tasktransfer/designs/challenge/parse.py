@@ -20,7 +20,7 @@ _LIST = re.compile(r"\[(.*)\]|([^\[\]]*)", re.DOTALL)
 _ZERO_OR_ONE = re.compile(r"([01])(?:\.0*)?(?:e[+-]?00?)?")
 
 Prediction = tuple[str, ...]
-"""Prediction for an instance in the form that ``metrics.evaluate`` takes."""
+"""Prediction for an instance in the form that ``metrics.evaluate_predictions`` takes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 Baseline score BS and transfer score TS are means over the dataset's tasks. Score delta is
 SD = TS - BS, and submission score is SD + 0.1 BS (the challenge's scoring; feta-spec, challenge).
-A task's score is computed as in the run records: ``metrics.evaluate`` and ``metrics.score`` on the
-test split.
+A task's score is computed as in the run records: ``metrics.evaluate_predictions`` and
+``metrics.compute_task_score`` on the test split.
 """
 
 from __future__ import annotations
@@ -165,11 +165,11 @@ def _score_task(submission: Submission, task: TaskGolds, fidelity: Scoring) -> T
     golds = task.golds if len(answered) == len(task.answers) else metrics.encode_answers(answers)
 
     def score_of(file: str, predictions: tuple[Prediction, ...]) -> FileScore:
-        tally = metrics.tally(card, predictions, golds, fidelity=fidelity)
-        sums = metrics.compute_metrics(card, tally.sum(axis=0), fidelity=fidelity)
+        tally = metrics.tally_instances(card, predictions, golds, fidelity=fidelity)
+        sums = metrics.compute_metrics_from_sums(card, tally.sum(axis=0), fidelity=fidelity)
         values = {key: float(value) for key, value in sums.items()}
         no_answers = submission.no_answers(card.name, file)
-        return FileScore(values, metrics.score(card, values), no_answers, tally)
+        return FileScore(values, metrics.compute_task_score(card, values), no_answers, tally)
 
     return TaskScore(
         instances=len(task.answers),

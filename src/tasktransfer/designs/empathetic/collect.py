@@ -101,7 +101,7 @@ def _make_instance_rows(collected: Collected, run: Run, evaluation: Evaluation) 
     for row in collected.rows(evaluation).to_pylist():
         reply, gold = row["prediction"], row["gold"]
         if measure == "bleu":
-            (tally,) = bleu.tally(
+            (tally,) = bleu.tally_ngrams(
                 encode_answers([(reply[0],)]), encode_answers([(gold[0],)])
             ).tolist()
         elif measure == "perplexity":

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.data.cache import read_instances
-from tasktransfer.data.prepared import require_prepared
+from tasktransfer.data.prepared import require_prepared_instances
 from tasktransfer.data.samples import select_instances
 from tasktransfer.designs.empathetic.config import get_config
 from tasktransfer.designs.empathetic.sources.cards import ED, REPLY, TURN
@@ -21,7 +21,7 @@ def list_items(study: Study) -> Iterator[dict[str, Any]]:
         DataError: the dialogues are not prepared yet.
     """
     _, settings = get_config(study).replied_items
-    cache = require_prepared(Path(study.instances(ED)), study.config_file)
+    cache = require_prepared_instances(Path(study.instances(ED)), study.config_file)
     instances = read_instances(cache, REPLY.name, "test")
     for instance in select_instances(instances, settings.get("limit")):
         yield {"item": instance.id, "context": instance.context.split(TURN)}

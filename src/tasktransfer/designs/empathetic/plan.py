@@ -12,7 +12,7 @@ from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Rounds, Selection
 from tasktransfer.core.steps import From, Step
-from tasktransfer.datasets import get_recipe, make_data
+from tasktransfer.datasets import build_data_node, get_recipe_version
 from tasktransfer.designs.empathetic.config import EmpatheticConfig, Setting
 from tasktransfer.designs.empathetic.methods import (
     BROUGHT,
@@ -59,7 +59,7 @@ POOL_TASKS = {ED: NEXT.name, DAILY: DAILY_NEXT.name, PAIRS: PAIR.name}
 
 def plan(config: EmpatheticConfig, revisions: Revisions) -> Plan:
     """Plan every method of both settings for every seed; identical trainings run once."""
-    builder = PlanBuilder(name_training, get_recipe)
+    builder = PlanBuilder(name_training, get_recipe_version)
     for seed in config.seeds:
         study = _Seed(config, revisions, builder, seed)
         for setting in config.settings:
@@ -79,7 +79,7 @@ class _Seed:
         self.models = revisions.models
         self.rounds = Rounds(patience=config.training.patience)
         settings = {"few_sample": config.data.few_sample}
-        self.data = {name: make_data(name, r, settings) for name, r in revisions.data.items()}
+        self.data = {name: build_data_node(name, r, settings) for name, r in revisions.data.items()}
 
     # --- methods --------------------------------------------------------------------------------
 

@@ -14,13 +14,13 @@ from tasktransfer.core.nodes import Evaluation
 from tasktransfer.core.runs import Run
 from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.data.cache import read_instances
-from tasktransfer.data.prepared import require_prepared
+from tasktransfer.data.prepared import require_prepared_instances
 from tasktransfer.designs.empathetic.human import GOLD
 from tasktransfer.designs.empathetic.sources.cards import ED, REPLY, TURN
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.rows import read_record_rows
 from tasktransfer.results.study import Study
-from tasktransfer.tasks.replies import get_gold
+from tasktransfer.tasks.replies import get_gold_answers
 
 PREFIXES = {"retrieval": "ret", "generation": "gen"}
 """Setting → beginning of a model's name, as in Figure 5 of the paper."""
@@ -67,13 +67,13 @@ def read_answered_contexts(study: Study, models: Collection[str] = ()) -> list[A
     replies = {
         name: _read_replies(study, name, evaluations[name]) for name in chosen if name != GOLD
     }
-    cache = require_prepared(Path(study.instances(ED)), study.config_file)
+    cache = require_prepared_instances(Path(study.instances(ED)), study.config_file)
     return [
         AnsweredContext(
             instance.id,
             tuple(instance.context.split(TURN)),
             {
-                name: get_gold(instance)[0] if name == GOLD else replies[name][instance.id]
+                name: get_gold_answers(instance)[0] if name == GOLD else replies[name][instance.id]
                 for name in chosen
             },
         )

@@ -26,7 +26,7 @@ from tasktransfer.designs.panel.ratings import DRAWN
 from tasktransfer.designs.panel.sources.texts import normalise_text
 from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT, stand_ins
 from tasktransfer.errors import DataError, RecordError
-from tasktransfer.metrics.measures import balanced_accuracy, spearman
+from tasktransfer.metrics.measures import compute_balanced_accuracy, compute_spearman
 from tasktransfer.results.collect import Collected
 from tasktransfer.results.common_frames import build_metadata
 from tasktransfer.results.costs import compute_hours, describe_hardware
@@ -164,7 +164,10 @@ def _make_few_shot_row(collected: Collected, run: Run) -> Values:
     about = run.about
     return (
         *(about["of"], about["set"], about["by"], about["percent"], about["draw"]),
-        *(100 * spearman(predicted, gold), 100 * spearman(predicted[held], gold[held])),
+        *(
+            100 * compute_spearman(predicted, gold),
+            100 * compute_spearman(predicted[held], gold[held]),
+        ),
         *(len(held), int(held.sum())),
     )
 
@@ -281,5 +284,5 @@ def _compute_accuracies(collected: Collected, stage: Stage) -> tuple[float, floa
     return (
         100 * float(right.mean()),
         100 * max(share, 1 - share),
-        balanced_accuracy(predicted, gold),
+        compute_balanced_accuracy(predicted, gold),
     )

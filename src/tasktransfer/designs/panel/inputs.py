@@ -13,7 +13,7 @@ from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Reads, Selection
 from tasktransfer.core.steps import Step
-from tasktransfer.datasets import make_data
+from tasktransfer.datasets import build_data_node
 from tasktransfer.designs.panel.config import PanelConfig
 from tasktransfer.designs.panel.names import REDDIT_SET
 from tasktransfer.designs.panel.sources import cards
@@ -57,7 +57,7 @@ class Inputs:
     def __init__(self, config: PanelConfig, revisions: Revisions, builder: PlanBuilder) -> None:
         self.config, self.builder = config, builder
         self.name = config.dataset
-        self.base = make_data(self.name, revisions.data[self.name])
+        self.base = build_data_node(self.name, revisions.data[self.name])
         self.models = revisions.models
         self.plain = self.model(config.models[0].name)
         self.twin = replace(self.plain, reads="pair")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.data.prepared import require_prepared
+from tasktransfer.data.prepared import require_prepared_instances
 from tasktransfer.designs.panel.config import get_config
 from tasktransfer.designs.panel.inputs import find_rated_items
 from tasktransfer.designs.panel.ratings import read_rated_items
@@ -22,7 +22,7 @@ def list_items(study: Study) -> Iterator[dict[str, Any]]:
         DataError: the rated sets are not prepared yet.
     """
     config = get_config(study)
-    cache = require_prepared(Path(study.instances(config.dataset)), study.config_file)
+    cache = require_prepared_instances(Path(study.instances(config.dataset)), study.config_file)
     data = find_rated_items(study.plan)
     settings = {} if data is None else data.settings
     sets = list_rated_sets(config.dataset)

@@ -12,7 +12,7 @@ from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import Step
-from tasktransfer.datasets import get_recipe, get_task
+from tasktransfer.datasets import get_recipe_version, get_task
 from tasktransfer.designs.panel.config import PanelConfig
 from tasktransfer.designs.panel.inputs import CHOICES, FEW, LEAKS, Inputs, make_selection
 from tasktransfer.designs.panel.names import (
@@ -106,7 +106,7 @@ def plan(config: PanelConfig, revisions: Revisions) -> Plan:
     Cosines, the user's own raters, prompted models, few-shot transfer and response selection have
     only one seed.
     """
-    builder = PlanBuilder(_name_of, get_recipe)
+    builder = PlanBuilder(_name_of, get_recipe_version)
     inputs = Inputs(config, revisions, builder)
     inputs.add_labeller()
     for seed in config.seeds:

@@ -11,7 +11,7 @@ from tasktransfer.core.nodes import Evaluation
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.panel.config import get_config
 from tasktransfer.designs.panel.names import PROMPTED
-from tasktransfer.metrics.measures import spearman
+from tasktransfer.metrics.measures import compute_spearman
 from tasktransfer.results.collect import Collected
 from tasktransfer.results.costs import compute_seconds, sum_tokens
 from tasktransfer.results.frames import Frames
@@ -44,7 +44,7 @@ def make_prompted(frames: Frames) -> Iterator[Values]:
                     rows[column].to_numpy() for column in ("predicted_value", "gold_value")
                 )
                 yield (
-                    *(run.method, name, template, 100 * spearman(values, gold)),
+                    *(run.method, name, template, 100 * compute_spearman(values, gold)),
                     *(float(values.mean()), len(values)),
                     100 * counts["unreadable"] / max(1, counts["questions"]),
                     *(sum_tokens(counts), compute_seconds(record), seen[run.method]),

@@ -31,7 +31,7 @@ from tasktransfer.designs.panel.names import (
     group_sets,
     is_fan,
 )
-from tasktransfer.metrics.measures import Values, kendall, pearson, spearman
+from tasktransfer.metrics.measures import Values, compute_kendall, compute_pearson, compute_spearman
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import order_names
 from tasktransfer.results.store import build_frame, cast_columns
@@ -187,7 +187,7 @@ def make_correlations(frames: Frames) -> Iterator[Line]:
         given = rated_set.get_ratings(row.method)
         others = (
             float(np.mean([100 * of(values, rated_set.gold) for values in given.values()]))
-            for of in (pearson, kendall)
+            for of in (compute_pearson, compute_kendall)
         )
         constant = sum(len({*values.tolist()}) == 1 for values in given.values())
         drawn = estimated[row.method, rated_set.name].trainings.resampled
@@ -268,7 +268,11 @@ def _test_pair(one: Rated, pair: Any, untrained: Sequence[str]) -> Iterator[Line
         pairs = [(str(s), first[s], second[s]) for s in shared]
     mean = (np.mean([given[s] for s in shared], axis=0) for given in (first, second))
     for seed, a, b in [("mean", *mean), *pairs]:
-        r12, r13, r23 = spearman(a, one.gold), spearman(b, one.gold), spearman(a, b)
+        r12, r13, r23 = (
+            compute_spearman(a, one.gold),
+            compute_spearman(b, one.gold),
+            compute_spearman(a, b),
+        )
         *apart, p = compare_raters(a, b, one.gold, one.weights, one.units.count)
         t, t_p = compute_williams_test(r12, r13, r23, len(one.gold))
         ends = (pair.low, pair.high) if seed == "mean" else (None, None)
@@ -323,7 +327,7 @@ def make_few(frames: Frames) -> Iterator[Line]:
 
 
 def _correlate_first_seed(one: Rated, method: str) -> float:
-    return 100 * spearman(next(iter(one.given[method, ""].values())), one.gold)
+    return 100 * compute_spearman(next(iter(one.given[method, ""].values())), one.gold)
 
 
 def make_hits(frames: Frames) -> Iterator[Line]:

@@ -181,7 +181,7 @@ def _score_classifier(rows: pd.DataFrame) -> Scored:
     answers, golds = (
         encode_answers(list(map(tuple, rows[name]))) for name in ("prediction", "gold")
     )
-    tallies = open_labels.tally(answers, golds)
+    tallies = open_labels.tally_label_sets(answers, golds)
     return score_tallies(tallies, rows["cluster"], _finish_micro_f1, MEASURES["micro_f1"])
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from tasktransfer.data.cache import read_instances
 from tasktransfer.data.recipes import Ingredients, Split
 from tasktransfer.datasets.personachat import find_middle_words
-from tasktransfer.datasets.reply_pairs import TURN
+from tasktransfer.datasets.reply_pairs import TURN_END
 from tasktransfer.designs.probes.facts import (
     BY_TASK,
     LEAST_COUNTS,
@@ -92,7 +92,9 @@ def _label_instances(
         labels: Mapping[str, list[str]] = json.loads(instance.query["labels"])
         found = labels.get(probe.name)
         if middle is not None:
-            spoken = (w for w in split_words(instance.target[0].replace(TURN, " ")) if w in middle)
+            spoken = (
+                w for w in split_words(instance.target[0].replace(TURN_END, " ")) if w in middle
+            )
             found = [word for word in [next(spoken, None)] if word is not None] or None
         if found is None:
             continue
@@ -116,5 +118,5 @@ def _collect_middle_words(train: Sequence[Instance]) -> frozenset[str]:
     return find_middle_words(
         turn
         for instance in last.values()
-        for turn in (*instance.context.split(TURN), instance.target[0])
+        for turn in (*instance.context.split(TURN_END), instance.target[0])
     )

@@ -12,7 +12,7 @@ from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import Step
-from tasktransfer.datasets import get_recipe, make_data
+from tasktransfer.datasets import build_data_node, get_recipe_version
 from tasktransfer.designs.probes.config import ProbedModel, ProbesConfig
 from tasktransfer.designs.probes.facts import RECIPE, WORD_PROBE, Probe, name_reply_task
 from tasktransfer.results.revisions import Revisions
@@ -36,10 +36,10 @@ def make_training_step(corpus: str, measure: str, rounds: tuple[int, ...]) -> li
 
 def plan(config: ProbesConfig, revisions: Revisions) -> Plan:
     """Plan every run of the study: a probe on a snapshot. All probes of a snapshot are one fit."""
-    builder = PlanBuilder(lambda step, starts: (KIND, step.train_tasks[0]), get_recipe)
+    builder = PlanBuilder(lambda step, starts: (KIND, step.train_tasks[0]), get_recipe_version)
     rounds = tuple(sorted({at for _, at in _list_snapshots(config) if isinstance(at, int)}))
     for corpus in config.corpora:
-        read = make_data(corpus, revisions.data[corpus])
+        read = build_data_node(corpus, revisions.data[corpus])
         probes = config.select_probes(corpus)
         if not probes:
             continue

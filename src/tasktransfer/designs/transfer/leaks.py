@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.datasets import DATASETS, resolve_task
-from tasktransfer.datasets.one_split import LEARNT, LEAST_WORDS
+from tasktransfer.datasets.one_split import LEAK_REASON, MIN_WORDS
 from tasktransfer.designs.transfer.config import TransferConfig, get_transfer_config
 from tasktransfer.designs.transfer.pairs import is_foreign
 from tasktransfer.errors import DataError, print_note
@@ -86,7 +86,7 @@ def refuse_leaks(study: Study) -> None:
             first, second = shared.example or ("", "")
             refused.append(
                 f"{what} ({first!r} is {second!r} there): leave out the source or these dialogues, "
-                f"{LEARNT}; or allow it: allow_leaks: ['{home} > {dataset}']"
+                f"{LEAK_REASON}; or allow it: allow_leaks: ['{home} > {dataset}']"
             )
     with replace_file(memo) as part:
         part.write_text(json.dumps(known, indent=1) + "\n")
@@ -164,7 +164,7 @@ def shared_dialogues(train: Iterable[Instance], test: Iterable[Instance]) -> Sha
                 words[other] += count
         whole = sum(utterances.values())
         for other, count in words.most_common(1):
-            if count >= max(LEAST_WORDS, HALF * whole):
+            if count >= max(MIN_WORDS, HALF * whole):
                 leaks[name] = other
     example = next(iter(leaks.items()), None)
     return Shared(len(leaks), len(tested), example)

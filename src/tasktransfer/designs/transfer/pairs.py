@@ -17,7 +17,7 @@ from pydantic import Field
 from tasktransfer.config.fields import DISTINCT, LIST, Section, Text
 from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.core.validation import Problem, extend_path, format_value
-from tasktransfer.datasets import as_seen_from, resolve_task
+from tasktransfer.datasets import shorten_task_name, resolve_task
 from tasktransfer.designs.transfer.algorithms import BANDITS
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 
@@ -83,7 +83,7 @@ def across(
     by_target: dict[str, list[tuple[str, str]]] = {}
     for source, (home, target) in dict.fromkeys(pairs):
         if source != (home, target):
-            by_target.setdefault(home, []).append((as_seen_from(home, source), target))
+            by_target.setdefault(home, []).append((shorten_task_name(home, source), target))
     found = tuple(
         replace(section, pairs=tuple(by_target.get(section.name, ()))) for section in datasets
     )

@@ -15,7 +15,7 @@ from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import Step
-from tasktransfer.datasets import get_recipe, make_data, resolve_task
+from tasktransfer.datasets import build_data_node, get_recipe_version, resolve_task
 from tasktransfer.designs.transfer.algorithms import in_order, steps
 from tasktransfer.designs.transfer.baseline_check import (
     COMPARED,
@@ -198,7 +198,7 @@ def _create_builder(config: TransferConfig) -> PlanBuilder:
             derive_stage_kind(step, begin),
             format_stage_label(step, begin, shorts),
         ),
-        get_recipe,
+        get_recipe_version,
     )
 
 
@@ -234,7 +234,7 @@ def _collect_inputs(config: TransferConfig, revisions: Revisions) -> _Given:
         if (spec := revisions.models.get(model.name)) is not None
     }
     return _Given(
-        {name: make_data(name, revisions.data[name], few) for name in names},
+        {name: build_data_node(name, revisions.data[name], few) for name in names},
         {**revisions.models, **{name: training.model for name, training in trainings.items()}},
         trainings,
     )

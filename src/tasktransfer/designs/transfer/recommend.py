@@ -16,7 +16,7 @@ from tasktransfer.core.nodes import Fit, Node, Stage
 from tasktransfer.core.references import LEARNED
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_manifest
-from tasktransfer.datasets import as_seen_from, get_task, resolve_task
+from tasktransfer.datasets import get_task, resolve_task, shorten_task_name
 from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.report.learned import describe_unlearned
 from tasktransfer.designs.transfer.report.method_advice import describe_methods
@@ -72,7 +72,7 @@ def parse_question(study: Study, target: str, sources: Sequence[str]) -> Questio
             f"Choose one of {', '.join(targets)}."
         )
     ((name, known),) = found
-    sources = [as_seen_from(name, resolve_task(name, source)) for source in sources]
+    sources = [shorten_task_name(name, resolve_task(name, source)) for source in sources]
     unknown = [source for source in sources if source not in known]
     if unknown:
         raise ConfigError(

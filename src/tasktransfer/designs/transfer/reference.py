@@ -18,7 +18,7 @@ from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.data.samples import select_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect.method_columns import REFERENCE
-from tasktransfer.evaluation.reference import BY_FREQUENCY, WITHOUT_MODEL
+from tasktransfer.evaluation.reference import BY_FREQUENCY, MODEL_FREE_REFERENCES
 from tasktransfer.files.progress import show_progress
 from tasktransfer.results.frames import list_names
 from tasktransfer.tasks.card import Instance, Task
@@ -73,8 +73,8 @@ def _list_available_references(progress: Callable[[str], None]) -> list[str]:
     """Return the references that the installed packages can compute."""
     if find_spec("sklearn") is None:
         progress(f"{TFIDF}: skipped, scikit-learn is missing; install tasktransfer[reference]")
-        return [name for name in WITHOUT_MODEL if name != TFIDF]
-    return list(WITHOUT_MODEL)
+        return [name for name in MODEL_FREE_REFERENCES if name != TFIDF]
+    return list(MODEL_FREE_REFERENCES)
 
 
 def _score_reference(
@@ -89,8 +89,8 @@ def _score_reference(
     scores: list[float] = []
     distinct: set[tuple[str, ...]] = set()
     for seed in range(DRAWS if reference == BY_FREQUENCY else 1):
-        given = WITHOUT_MODEL[reference](task, train, test, seed)
+        given = MODEL_FREE_REFERENCES[reference](task, train, test, seed)
         distinct = set(given)
-        values = metrics.evaluate(task, given, golds, fidelity=scoring)
-        scores.append(metrics.score(task, values))
+        values = metrics.evaluate_predictions(task, given, golds, fidelity=scoring)
+        scores.append(metrics.compute_task_score(task, values))
     return scores, ", ".join(next(iter(distinct))) if reference == MOST_FREQUENT else ""

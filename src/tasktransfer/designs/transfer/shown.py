@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasktransfer.core.lazy import LazyPackage
-from tasktransfer.datasets import DATASETS, PACKAGE
+from tasktransfer.datasets import DATASETS, PACKAGE_DATASETS
 from tasktransfer.designs.transfer import pairs
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.config import get_transfer_config
@@ -273,7 +273,9 @@ def build_analysis(study: Study) -> Analysis:
         labels=has_labels(study),
         own=[*list_own_tasks(study)],
         question=QUESTION if has_sources(study, 1) else NO_TRANSFER,
-        published=bool({dataset.name for dataset in PACKAGE} & {*study.config.dataset_names}),
+        published=bool(
+            {dataset.name for dataset in PACKAGE_DATASETS} & {*study.config.dataset_names}
+        ),
     )
     left_out = {table.name for table in UNCERTAINTY_TABLES if not table.planned(study)}
     return replace(

@@ -1,4 +1,4 @@
-"""Read the answers of an OpenAI-compatible endpoint: generated texts and echoed log-probabilities.
+"""Parsing of responses of OpenAI-compatible endpoints: texts and echoed log-probabilities.
 
 Endpoints leave out different fields. A response that cannot be read raises ValueError with the
 reason. Nothing is guessed: an echoed prompt must equal the prompt that was sent, character by
@@ -15,8 +15,10 @@ from typing import Any, Literal, TypedDict
 Span = tuple[int, int]
 
 _TAGS = r"think|thinking|thoughts?|reasoning|seed:think"
-_BEGIN = re.compile(rf"<(?:{_TAGS})>|\[THINK\]|◁think▷|<\|START_THINKING\|>", re.IGNORECASE)
-_END = re.compile(
+_THOUGHTS_BEGIN = re.compile(
+    rf"<(?:{_TAGS})>|\[THINK\]|◁think▷|<\|START_THINKING\|>", re.IGNORECASE
+)
+_THOUGHTS_END = re.compile(
     rf"</(?:{_TAGS})>|\[/THINK\]|◁/think▷|<\|END_THINKING\|>|<\|channel\|>final<\|message\|>",
     re.IGNORECASE,
 )
@@ -26,11 +28,11 @@ USAGE: tuple[Literal["prompt_tokens", "completion_tokens"], ...] = (
     "prompt_tokens",
     "completion_tokens",
 )
-MOST_TOKENS = 10**9
+MAX_TOKEN_COUNT = 10**9
 """Largest token count that is accepted from an endpoint."""
-LONGEST_TEXT = 2**16
-"""Maximum length of a stored answer in characters; only an endpoint that ignores its token limit
-sends more."""
+MAX_TEXT_LENGTH = 2**16
+"""Maximum length of a stored answer in characters. Only endpoints that ignore the token limit send
+more."""
 
 
 class _Usage(TypedDict, total=False):
@@ -58,27 +60,27 @@ class Answer(_Usage, total=False):
     unread: str
 
 
-def read_message(content: Any) -> Answer:
-    """Read an answer of ``/chat/completions``."""
+def parse_chat_response(content: Any) -> Answer:
+    """Return the answer in a response of ``/chat/completions``."""
     choice = _extract_choice(content)
     message = choice.get("message")
     if not isinstance(message, dict):
         raise ValueError("choices[0] has no message")
-    texts, thinks = _join_parts(message.get("content"))
+    texts, thinks = _join_content_parts(message.get("content"))
     thinks = thinks or any(message.get(name) for name in ("reasoning_content", "reasoning"))
     if texts is None and isinstance(message.get("refusal"), str):
         texts = message["refusal"]
-    return _as_answer(content, texts, thinks, choice.get("finish_reason"))
+    return _build_answer(content, texts, thinks, choice.get("finish_reason"))
 
 
-def read_completion(content: Any) -> Answer:
-    """Read an answer of ``/completions``."""
+def parse_completion_response(content: Any) -> Answer:
+    """Return the answer in a response of ``/completions``."""
     choice = _extract_choice(content)
     if "text" not in choice:
         raise ValueError("choices[0] has no text")
-    texts, thinks = _join_parts(choice["text"])
+    texts, thinks = _join_content_parts(choice["text"])
     thinks = thinks or bool(choice.get("reasoning_content"))
-    return _as_answer(content, texts, thinks, choice.get("finish_reason"))
+    return _build_answer(content, texts, thinks, choice.get("finish_reason"))
 
 
 def strip_thoughts(text: str) -> tuple[str, bool]:
@@ -86,17 +88,17 @@ def strip_thoughts(text: str) -> tuple[str, bool]:
 
     The text is empty if the thoughts do not end.
     """
-    *_, end = [0, *(match.end() for match in _END.finditer(text))]
+    *_, end = [0, *(match.end() for match in _THOUGHTS_END.finditer(text))]
     rest = text[end:]
-    begin = _BEGIN.search(rest)
+    begin = _THOUGHTS_BEGIN.search(rest)
     return (rest[: begin.start()] if begin else rest), bool(end or begin)
 
 
-def read_echo(content: Any, prompt: str, choice: str, *, whole: bool = False) -> Answer:
-    """Read the log-probability of a choice after its prompt from the echo of both.
+def parse_echo_response(content: Any, prompt: str, choice: str, *, whole: bool = False) -> Answer:
+    """Return the log-probability of a choice after its prompt, from the echo of both.
 
     Args:
-        whole: require log-probabilities for the whole prompt except its first token.
+        whole: whether log-probabilities for the whole prompt, except its first token, are required.
     """
     answer = _extract_choice(content)
     scores = answer.get("logprobs")
@@ -109,7 +111,7 @@ def read_echo(content: Any, prompt: str, choice: str, *, whole: bool = False) ->
         raise ValueError("the tokens are not strings")
     edges = len(prompt), len(prompt) + len(choice)
     offsets, text = scores.get("text_offset"), answer.get("text")
-    spans = _locate(tokens, offsets, text, prompt + choice, edges)
+    spans = _locate_tokens(tokens, offsets, text, prompt + choice, edges)
     placed = [*zip(spans, values, strict=True)]
     counted = [value for (begin, end), value in placed if end > edges[0] and begin < edges[1]]
     before = [value for (_, end), value in placed if end <= edges[0]][1:]
@@ -127,8 +129,8 @@ def _extract_choice(content: Any) -> dict[str, Any]:
     return choices[0]
 
 
-def _join_parts(content: Any) -> tuple[str | None, bool]:
-    """Return a message's content as one text, and whether parts of it are thoughts."""
+def _join_content_parts(content: Any) -> tuple[str | None, bool]:
+    """Return a message's content as one text, and whether any of its parts are thoughts."""
     if content is None or isinstance(content, str):
         return content, False
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
@@ -139,9 +141,9 @@ def _join_parts(content: Any) -> tuple[str | None, bool]:
     return "".join(texts), any(part.get("type") in ("thinking", "reasoning") for part in content)
 
 
-def _as_answer(content: Any, raw: str | None, thinks: bool, finish: Any) -> Answer:
+def _build_answer(content: Any, raw: str | None, thinks: bool, finish: Any) -> Answer:
     text, has_thoughts = strip_thoughts(raw or "")
-    answer = _add_usage({"text": text[:LONGEST_TEXT]}, content)
+    answer = _add_usage({"text": text[:MAX_TEXT_LENGTH]}, content)
     if thinks or has_thoughts:
         answer["thoughts"] = True
     if text.strip() or (raw and not has_thoughts):
@@ -162,7 +164,7 @@ def _add_usage(answer: Answer, content: Any) -> Answer:
     usage = content.get("usage")
     counts = usage if isinstance(usage, dict) else {}
     for name in USAGE:
-        if type(counts.get(name)) is int and 0 <= counts[name] <= MOST_TOKENS:
+        if type(counts.get(name)) is int and 0 <= counts[name] <= MAX_TOKEN_COUNT:
             answer[name] = counts[name]
     return answer
 
@@ -171,7 +173,9 @@ def _is_log_probability(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and -math.inf < value <= 0
 
 
-def _locate(tokens: Sequence[str], offsets: Any, text: Any, sent: str, edges: Span) -> list[Span]:
+def _locate_tokens(
+    tokens: Sequence[str], offsets: Any, text: Any, sent: str, edges: Span
+) -> list[Span]:
     """Return each token's span in the text that was sent.
 
     Raises:
@@ -185,14 +189,14 @@ def _locate(tokens: Sequence[str], offsets: Any, text: Any, sent: str, edges: Sp
     # Tokens that cover only some bytes of a character cannot be joined to a text.
     if not isinstance(text, str) or not text.startswith(sent):
         raise ValueError("the response does not repeat the prompt that was sent")
-    if _fit(tokens, offsets, text):
+    if _has_valid_offsets(tokens, offsets, text):
         ends = [*offsets[1:], len(text)]
         return [(begin, max(end, begin + 1)) for begin, end in zip(offsets, ends, strict=True)]
-    return _match_from_both_ends(tokens, text, edges)
+    return _locate_tokens_from_ends(tokens, text, edges)
 
 
 def _place_tokens(tokens: Sequence[str], begin: int) -> list[Span]:
-    """Return the spans of consecutive tokens; a token without text shares the next one's start."""
+    """Return the spans of consecutive tokens. A token without text has the next token's start."""
     spans = []
     for token in tokens:
         spans.append((begin, begin + max(1, len(token))))
@@ -200,8 +204,8 @@ def _place_tokens(tokens: Sequence[str], begin: int) -> list[Span]:
     return spans
 
 
-def _fit(tokens: Sequence[str], offsets: Any, text: str) -> bool:
-    """Return whether all tokens of whole characters are at their reported offsets."""
+def _has_valid_offsets(tokens: Sequence[str], offsets: Any, text: str) -> bool:
+    """Return whether all tokens that consist of whole characters are at their reported offsets."""
     if not isinstance(offsets, list) or len(offsets) != len(tokens):
         return False
     if any(type(offset) is not int or not 0 <= offset <= len(text) for offset in offsets):
@@ -214,7 +218,7 @@ def _fit(tokens: Sequence[str], offsets: Any, text: str) -> bool:
     )
 
 
-def _match_from_both_ends(tokens: Sequence[str], text: str, edges: Span) -> list[Span]:
+def _locate_tokens_from_ends(tokens: Sequence[str], text: str, edges: Span) -> list[Span]:
     """Return token spans by matching the texts of the first and last tokens.
 
     All tokens between them share the remaining span.

@@ -29,20 +29,20 @@ It is the default date in Llama 3's templates."""
 DATE_FUNCTION = "strftime_now"
 """Name of the function by which templates get the date in transformers."""
 DATE_NOTE = (
-    "its chat template asks for today's date: prompts have "
-    f"{TEMPLATE_DATE:%d %B %Y} on every day, so that they do not change"
+    "its chat template asks for today's date, but prompts always have "
+    f"{TEMPLATE_DATE:%d %B %Y}, so that they do not change"
 )
 PARTS_NOTE = "its chat template takes messages as lists of parts, so they are passed as lists"
 
 FILE = "chat_template.jinja"
 REMEDY = "Fix the template, or set chat: no for this prompted model to send plain text"
-LONGEST_WAIT = 120
+MAX_SECONDS = 120
 """Time limit in seconds (wall clock) for the process that probes a template."""
 
-PROBE = "Is this “Straße” <b>&amp; 12 % of {{ it }}?\n\nDialogue: " + " ".join(
+PROBE_TEXT = "Is this “Straße” <b>&amp; 12 % of {{ it }}?\n\nDialogue: " + " ".join(
     f"Word{number} it's," for number in range(400)
 )
-"""A text with everything that templates may change: both cases, punctuation, lines, length."""
+"""Text with everything that templates may change: both cases, punctuation, lines, length."""
 
 Messages = list[dict[str, Any]]
 
@@ -52,8 +52,8 @@ class ChatTemplate:
     """A chat template that renders prompts completely.
 
     Attributes:
-        place: its file, for messages.
-        parts: whether it takes the content of a message as a list of parts.
+        place: its file, which messages name.
+        parts: whether it takes a message's content as a list of parts.
         notes: notes about it for the record.
     """
 
@@ -76,7 +76,7 @@ class ChatTemplate:
                 tokenize=False,
                 add_generation_prompt=True,
             )
-        except Exception as error:  # whatever the template's code raises
+        except Exception as error:  # The template's code may raise anything.
             raise _build_error(
                 self.place, f"cannot render a prompt: {_describe_error(error)}"
             ) from error
@@ -85,7 +85,7 @@ class ChatTemplate:
         return text
 
 
-def open_template(tokenizer: Any, start: str) -> ChatTemplate:
+def load_chat_template(tokenizer: Any, start: str) -> ChatTemplate:
     """Return the chat template of a tokenizer after rendering a probe with it.
 
     Args:
@@ -99,41 +99,42 @@ def open_template(tokenizer: Any, start: str) -> ChatTemplate:
     template = tokenizer.chat_template
     if isinstance(template, dict):
         if "default" not in template:
-            raise _build_error(place, f"has no default among {', '.join(sorted(template))}")
+            raise _build_error(place, f"has no default, only {', '.join(sorted(template))}")
         template = template["default"]
     if not isinstance(template, str):
         raise _build_error(place, f"is of type {type(template).__name__}, not a text")
     special_tokens = json.dumps(tokenizer.special_tokens_map, default=str)
-    parts, problem = choose_form(pin_date(template), special_tokens)
+    parts, problem = find_message_form(fix_date(template), special_tokens)
     if problem is not None:
         raise _build_error(place, problem)
     asks = DATE_FUNCTION in template
     notes = (*([DATE_NOTE] if asks else []), *([PARTS_NOTE] if parts else []))
-    return ChatTemplate(tokenizer, pin_date(template), place, parts, notes)
+    return ChatTemplate(tokenizer, fix_date(template), place, parts, notes)
 
 
 @cache
-def choose_form(template: str, special_tokens: str) -> tuple[bool, str | None]:
-    """Return whether a template takes lists of parts, and its problem if it renders neither form.
+def find_message_form(template: str, special_tokens: str) -> tuple[bool, str | None]:
+    """Return whether messages are passed as lists of parts, and the problem if both forms fail.
 
-    Plain texts are preferred to lists of parts, and a form that renders several turns to one that
-    renders a single turn.
+    Plain texts are preferred to lists of parts, and a form that renders several turns is preferred
+    to one that renders a single turn.
 
     Args:
         special_tokens: special tokens of the tokenizer, as JSON.
     """
-    one, several = Prompt((PROBE,)), Prompt((PROBE, "An answer.", f"Then: {PROBE}"))
+    one, several = Prompt((PROBE_TEXT,)), Prompt((PROBE_TEXT, "An answer.", f"Then: {PROBE_TEXT}"))
     prompts = [(parts, prompt) for parts in (False, True) for prompt in (one, several)]
     request = {
         "template": template,
         "special_tokens": json.loads(special_tokens),
         "chats": [_build_messages(prompt, parts=parts) for parts, prompt in prompts],
     }
-    answers, problem = probe(json.dumps(request))
+    answers, problem = render_in_process(json.dumps(request))
     if problem is not None:
         return False, problem
     problems = [
-        _find_problem(prompt, answer) for (_, prompt), answer in zip(prompts, answers, strict=True)
+        _find_rendering_problem(prompt, answer)
+        for (_, prompt), answer in zip(prompts, answers, strict=True)
     ]
     (text, texts), (part, parts) = problems[:2], problems[2:]
     if text is not None and part is not None:
@@ -141,8 +142,8 @@ def choose_form(template: str, special_tokens: str) -> tuple[bool, str | None]:
     return text is not None or (texts is not None and part is None and parts is None), None
 
 
-def probe(request: str) -> tuple[list[dict[str, str]], str | None]:
-    """Render the chats of a request in a separate process.
+def render_in_process(request: str) -> tuple[list[dict[str, str]], str | None]:
+    """Render the chats of a request in a separate process, and return the result.
 
     Returns:
         The rendered chats or their errors, and the template's problem if the process failed.
@@ -155,7 +156,7 @@ def probe(request: str) -> tuple[list[dict[str, str]], str | None]:
             capture_output=True,
             text=True,
             encoding="utf-8",
-            timeout=LONGEST_WAIT,
+            timeout=MAX_SECONDS,
             check=False,
             env={**os.environ, "USE_TORCH": "0", "PYTHONIOENCODING": "utf-8"},
         )
@@ -165,7 +166,7 @@ def probe(request: str) -> tuple[list[dict[str, str]], str | None]:
     return answers, None
 
 
-def _find_problem(prompt: Prompt, answer: dict[str, str]) -> str | None:
+def _find_rendering_problem(prompt: Prompt, answer: dict[str, str]) -> str | None:
     if "error" in answer:
         return f"cannot render a prompt: {answer['error'][:300]}"
     missing = find_missing_turn(answer["text"], prompt.turns)
@@ -177,7 +178,8 @@ def _find_problem(prompt: Prompt, answer: dict[str, str]) -> str | None:
 def find_missing_turn(text: str, turns: Sequence[str]) -> str | None:
     """Return the beginning of the first turn that is missing from a rendered text.
 
-    Turns must appear completely and in order. White space is ignored. None if no turn is missing.
+    Turns must appear completely and in order. White space is ignored. The result is None if no turn
+    is missing.
     """
     whole, begin = " ".join(text.split()), 0
     for turn in turns:
@@ -189,7 +191,7 @@ def find_missing_turn(text: str, turns: Sequence[str]) -> str | None:
     return None
 
 
-def pin_date(template: str) -> str:
+def fix_date(template: str) -> str:
     """Return the template with ``strftime_now`` fixed to ``TEMPLATE_DATE`` by a macro in front."""
     return _DATE_MACRO + template if DATE_FUNCTION in template else template
 
@@ -199,7 +201,7 @@ def _build_date_macro() -> str:
 
     Jinja removes the line end after the macro, so the template begins on its own line.
     """
-    percent = "\uf8ff"  # a private-use character, which no template contains
+    percent = "\uf8ff"  # This is a private-use character, which templates do not contain.
     texts = {"%%": percent}
     for directive in "aAbBcdDeFgGhHIjmMnprRStTuUVwWxXyYzZ":
         text = TEMPLATE_DATE.strftime(f"%{directive}")
@@ -228,4 +230,4 @@ def _describe_error(error: Exception) -> str:
 
 
 def _build_error(place: str, problem: str) -> ModelError:
-    return ModelError(f"{place}: the chat template {problem}. {REMEDY}")
+    return ModelError(f"{place}: The chat template {problem}. {REMEDY}.")

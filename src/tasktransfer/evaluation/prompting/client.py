@@ -30,24 +30,24 @@ from tasktransfer.evaluation.prompting.transport import (
     Response,
     TooLargeError,
     TransportError,
-    post,
+    post_request,
 )
 from tasktransfer.files import json_text
 
-PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+TEMPORARY_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Status codes of temporary refusals, after which a request is retried."""
 NOT_FOUND = 404
-"""Temporary too if the path was offered before: the server may be reloading its model."""
-LASTING = frozenset({400, 404, 405, 410, 415, 422, 500, 501})
-"""Status codes for a request that the endpoint does not support; some endpoints fail with 500."""
-NO_KEY = frozenset({401, 403})
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
+"""Temporary if the path was supported before, because the server may be reloading its model."""
+UNSUPPORTED_STATUSES = frozenset({400, 404, 405, 410, 415, 422, 500, 501})
+"""Status codes for a request that the endpoint does not support. Some endpoints fail with 500."""
+KEY_STATUSES = frozenset({401, 403})
+FIRST_PAUSE, MAX_PAUSE = 0.5, 60.0
 """Bounds of the pause between attempts, in seconds."""
-LONGEST_ASKED = 120.0
+MAX_REQUESTED_PAUSE = 120.0
 """Longest pause in seconds that is granted to an endpoint (``Retry-After``)."""
-TOLD_PAUSE = 15.0
+MIN_REPORTED_PAUSE = 15.0
 """Shortest pause in seconds that is printed."""
-SHOWN = 300
+MAX_QUOTED_CHARACTERS = 300
 """Maximum number of characters that a message quotes from an endpoint."""
 
 _FILTERED = re.compile(
@@ -103,7 +103,7 @@ class UnreadableError(Exception):
     """An answer that cannot be read after all retries."""
 
 
-class _PassingError(Exception):
+class _TemporaryError(Exception):
     """A temporary failure, after which the request is retried."""
 
     def __init__(
@@ -117,7 +117,7 @@ class Client:
     """A client that sends requests to paths below a URL.
 
     Attributes:
-        counts: number of retries by reason, and of pauses that were cut short.
+        counts: numbers of retries by reason, and of pauses that were shortened.
     """
 
     def __init__(
@@ -133,26 +133,28 @@ class Client:
         self.url, self.key_variable = url.rstrip("/"), key_variable
         self.retries, self.timeout, self.most_bytes = retries, timeout, most_bytes
         self.counts: Counter[str] = Counter()
-        self.longest_asked = 0.0
+        self.longest_requested_pause = 0.0
         self._key = key
         self._lock = threading.Lock()
         self._stopped = threading.Event()
 
-    def ask(
+    def request_answer(
         self,
         path: str,
         body: Any,
         read: Callable[[Any], Answer],
         *,
-        patient: bool = True,
-        is_offered: bool = True,
+        retry_unreadable: bool = True,
+        is_supported: bool = True,
     ) -> Answer:
-        """Send a request and return its answer as read by ``read``.
+        """Send a request, with retries, and return its answer.
 
         Args:
-            read: parses the JSON of a response; raises ValueError if it contains no answer.
-            patient: retry a request whose answer is JSON that cannot be read.
-            is_offered: the path is known to be offered, so retry a request that is not found.
+            read: function that parses the JSON of a response. It raises ValueError if there is no
+                answer.
+            retry_unreadable: whether to retry if the answer is JSON that cannot be read.
+            is_supported: whether the endpoint is known to support the path, so that a request that
+                is not found is retried.
 
         Raises:
             RefusedError: the endpoint refuses the request.
@@ -163,59 +165,59 @@ class Client:
         content = json.dumps(body).encode()
         for attempt in range(self.retries + 1):
             try:
-                return self._send_request(url, content, read, is_offered)
-            except _PassingError as error:
+                return self._send_once(url, content, read, is_supported)
+            except _TemporaryError as error:
                 last = error
-            if last.reason == "unreadable" and not patient:
+            if last.reason == "unreadable" and not retry_unreadable:
                 break
             if attempt < self.retries:
                 self._wait_before_retry(attempt, last)
-        if not is_offered and last.refusal and last.refusal.status in LASTING:
+        if not is_supported and last.refusal and last.refusal.status in UNSUPPORTED_STATUSES:
             raise last.refusal
         raise self._build_final_error(url, last)
 
     def stop(self) -> None:
-        """End pausing requests with an error, because the job fails anyway."""
+        """Let requests that wait for a retry fail, because the job fails anyway."""
         self._stopped.set()
 
-    def hide(self, text: str) -> str:
-        """Return a short text for a message, without the key and control characters."""
+    def hide_key(self, text: str) -> str:
+        """Return a shortened text for a message, without the key and control characters."""
         hidden = self._key.hide(text) if self._key else text
-        return escape_line(" ".join(hidden.split()))[:SHOWN]
+        return escape_line(" ".join(hidden.split()))[:MAX_QUOTED_CHARACTERS]
 
     # --- one attempt ---
 
-    def _send_request(
-        self, url: str, content: bytes, read: Callable[[Any], Answer], is_offered: bool
+    def _send_once(
+        self, url: str, content: bytes, read: Callable[[Any], Answer], is_supported: bool
     ) -> Answer:
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         if self._key is not None:
             headers["Authorization"] = f"Bearer {self._key.value}"
         try:
-            response = post(url, content, headers, self.timeout, self.most_bytes)
+            response = post_request(url, content, headers, self.timeout, self.most_bytes)
         except LateError:
-            raise _PassingError(
-                "timeout", f"no complete answer within {self.timeout:g} s"
+            raise _TemporaryError(
+                "timeout", f"the answer was not complete within {self.timeout:g} s"
             ) from None
         except TransportError as error:
-            raise _PassingError("connection", self.hide(str(error))) from None
+            raise _TemporaryError("connection", self.hide_key(str(error))) from None
         except TooLargeError:
             raise EndpointError(
-                f"{url}: A response is larger than {self.most_bytes:,} bytes, the limit for "
-                "this request. Check the endpoint of this prompted model."
+                f"{url}: A response is larger than the limit of {self.most_bytes:,} bytes. Check "
+                "the endpoint of this prompted model."
             ) from None
-        value = _as_json(response)
+        value = _parse_json(response)
         status = _find_error_status(response, value)
         if status is None:
-            return self._read(value, read)
-        raise self._build_failure(url, status, response, value, is_offered)
+            return self._parse_answer(value, read)
+        raise self._build_failure(url, status, response, value, is_supported)
 
-    def _read(self, value: Any, read: Callable[[Any], Answer]) -> Answer:
+    def _parse_answer(self, value: Any, read: Callable[[Any], Answer]) -> Answer:
         try:
             answer = read(value)
         except ValueError as error:
-            words = f"{error}: {_as_text(value)}"
-            raise _PassingError("unreadable", self.hide(words)) from None
+            words = f"{error}: {_format_json(value)}"
+            raise _TemporaryError("unreadable", self.hide_key(words)) from None
         if isinstance(answer.get("text"), str):
             text = _replace_unpaired_surrogates(answer["text"])
             answer["text"] = self._key.hide_in_answer(text) if self._key else text
@@ -224,27 +226,27 @@ class Client:
         return answer
 
     def _build_failure(
-        self, url: str, status: int, response: Response, value: Any, is_offered: bool
+        self, url: str, status: int, response: Response, value: Any, is_supported: bool
     ) -> Exception:
         """Return the error for a response that contains no answer."""
-        words = self.hide(_describe_failure(response, value)) or responses.get(
+        words = self.hide_key(_describe_failure(response, value)) or responses.get(
             status, "no reason given"
         )
         refused = RefusedError(status, url, words)
-        if status in NO_KEY and not refused.is_filter:
+        if status in KEY_STATUSES and not refused.is_filter:
             return self._build_key_error(url, status, words)
         is_page = status >= 400 and not isinstance(value, dict)
-        if status in PASSING or is_page or (is_offered and status == NOT_FOUND):
-            asked = _retry_after(response.headers.get("Retry-After"))
-            return _PassingError(str(status), f"{status}: {words}", asked, refused)
-        return _PassingError("not_json", words) if 200 <= status < 300 else refused
+        if status in TEMPORARY_STATUSES or is_page or (is_supported and status == NOT_FOUND):
+            asked = _parse_retry_after(response.headers.get("Retry-After"))
+            return _TemporaryError(str(status), f"{status}: {words}", asked, refused)
+        return _TemporaryError("not_json", words) if 200 <= status < 300 else refused
 
     def _build_key_error(self, url: str, status: int, words: str) -> EndpointError:
         if self.key_variable is None:
             problem = "No key was sent, because key_variable is null"
         else:
-            there = "is refused" if self._key else "is not set"
-            problem = f"The key in the environment variable {self.key_variable} {there}"
+            state = "is refused" if self._key else "is not set"
+            problem = f"The key in the environment variable {self.key_variable} {state}"
         return EndpointError(
             f"{url}: {status}: {words.rstrip('.')}. {problem}. Set it, or name another variable in "
             "key_variable of this prompted model."
@@ -252,16 +254,16 @@ class Client:
 
     # --- between attempts ---
 
-    def _wait_before_retry(self, attempt: int, failure: _PassingError) -> None:
-        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2**attempt) * random.uniform(0.5, 1.0)
-        pause = max(pause, min(LONGEST_ASKED, failure.pause))
+    def _wait_before_retry(self, attempt: int, failure: _TemporaryError) -> None:
+        pause = min(MAX_PAUSE, FIRST_PAUSE * 2**attempt) * random.uniform(0.5, 1.0)
+        pause = max(pause, min(MAX_REQUESTED_PAUSE, failure.pause))
         with self._lock:
             self.counts[f"retried_{_COUNTED_AS.get(failure.reason, failure.reason)}"] += 1
-            self.counts["pauses_cut_short"] += failure.pause > LONGEST_ASKED
-            self.longest_asked = max(self.longest_asked, failure.pause)
-        if pause >= TOLD_PAUSE:
+            self.counts["pauses_cut_short"] += failure.pause > MAX_REQUESTED_PAUSE
+            self.longest_requested_pause = max(self.longest_requested_pause, failure.pause)
+        if pause >= MIN_REPORTED_PAUSE:
             print(
-                f"{self.url}: {failure.words}. Trying again in {pause:.0f} s.",
+                f"{self.url}: {failure.words.rstrip('.')}. The next request is in {pause:.0f} s.",
                 file=sys.stderr,
                 flush=True,
             )
@@ -270,35 +272,35 @@ class Client:
                 f"{self.url}: The request was cancelled, because another request failed."
             )
 
-    def _build_final_error(self, url: str, last: _PassingError) -> Exception:
+    def _build_final_error(self, url: str, last: _TemporaryError) -> Exception:
         if last.reason in ("unreadable", "not_json"):
             return UnreadableError(f"{url}: The answers cannot be read ({last.words})")
         asked = f" (it requests a pause of {last.pause:,.0f} s)" if last.pause else ""
         return EndpointError(
-            f"{url}: No answer after {self.retries + 1} requests ({last.words}){asked}. Start the "
-            "endpoint, then start again. Finished answers are cached."
+            f"{url}: There is no answer after {self.retries + 1} requests ({last.words}){asked}. "
+            "Start the endpoint, and run the command again. Finished answers are cached."
         )
 
 
-def _as_json(response: Response) -> Any:
-    """Return the parsed JSON of a response; None if it is not JSON."""
+def _parse_json(response: Response) -> Any:
+    """Return the parsed JSON of a response, or None if it is not JSON."""
     try:
         return json_text.loads(response.content, keep_halves=True)
     except ValueError:
         return None
 
 
-def _as_text(value: Any) -> str:
+def _format_json(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False)
     except RecursionError:
-        return "it is nested too deeply"
+        return "the JSON is nested too deeply"
 
 
 def _find_error_status(response: Response, value: Any) -> int | None:
-    """Return the error status of a response, even if a 200 reports the error.
+    """Return the error status of a response, or None if it has an answer.
 
-    None if the response has an answer.
+    A response with the status 200 may report an error, too.
     """
     if not 200 <= response.status < 300:
         return response.status
@@ -310,11 +312,11 @@ def _find_error_status(response: Response, value: Any) -> int | None:
     code = error.get("code", error.get("status")) if isinstance(error, dict) else None
     if str(code).isdecimal() and 400 <= int(str(code)[:4]) < 600:
         return int(str(code)[:4])
-    return 429 if _RATE_LIMITED.search(_as_text(error)) else 400
+    return 429 if _RATE_LIMITED.search(_format_json(error)) else 400
 
 
 def _find_error(value: dict[str, Any]) -> Any:
-    """Return the error in a JSON object; None if it has none."""
+    """Return the error in a JSON object, or None if it has none."""
     choices = value.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     inner = first.get("error") if isinstance(first, dict) else None
@@ -333,18 +335,18 @@ def _describe_failure(response: Response, value: Any) -> str:
         if isinstance(message, str) and message.strip():
             is_new = isinstance(code, str) and not code.isdecimal() and code not in message
             return f"{message} ({code})" if is_new else message
-        return _as_text(error)
+        return _format_json(error)
     if encoding := response.headers.get("Content-Encoding"):
         return f"the answer is compressed ({encoding}), which was not requested"
     if location := response.headers.get("Location"):
-        return f"moved to {location}"
+        return f"the address has moved to {location}"
     if response.headers.get_content_type() == "text/event-stream":
         return "the answer is a stream, which was not requested"
-    text = response.content[: 64 * SHOWN].decode("utf-8", "replace")
-    return f"not JSON: {text}" if text.strip() else ""
+    text = response.content[: 64 * MAX_QUOTED_CHARACTERS].decode("utf-8", "replace")
+    return f"the answer is not JSON: {text}" if text.strip() else ""
 
 
-def _retry_after(value: str | None) -> float:
+def _parse_retry_after(value: str | None) -> float:
     """Return the pause in seconds from ``Retry-After``, which is a number or a date."""
     if not value:
         return 0.0
@@ -361,5 +363,5 @@ def _retry_after(value: str | None) -> float:
 
 
 def _replace_unpaired_surrogates(text: str) -> str:
-    """Return a text with unpaired surrogates replaced, because they cannot be written to a file."""
+    """Return a text without unpaired surrogates, which cannot be written to a file."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

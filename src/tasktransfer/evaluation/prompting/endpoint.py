@@ -21,39 +21,50 @@ from typing import Any, TypeVar
 from tasktransfer.config import EndpointConfig
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.specs import SERVED, ModelSpec
-from tasktransfer.encoding.middle import keep_both_ends
+from tasktransfer.encoding.middle import compute_kept_ends
 from tasktransfer.errors import ConfigError, EndpointError
-from tasktransfer.evaluation.prompting.answers import USAGE, Answer, read_echo, strip_thoughts
+from tasktransfer.evaluation.prompting.answers import (
+    USAGE,
+    Answer,
+    parse_echo_response,
+    strip_thoughts,
+)
 from tasktransfer.evaluation.prompting.client import (
-    LONGEST_ASKED,
+    MAX_REQUESTED_PAUSE,
     Client,
     RefusedError,
     UnreadableError,
 )
 from tasktransfer.evaluation.prompting.keys import read_key
-from tasktransfer.evaluation.prompting.model import Chat, Likelihood, Unread, cut_at_stop
+from tasktransfer.evaluation.prompting.model import Chat, Likelihood, Unread, truncate_at_stop
 from tasktransfer.evaluation.prompting.permissions import find_refusals
-from tasktransfer.evaluation.prompting.probes import COMPLETIONS, SCORES, Probes, Way
+from tasktransfer.evaluation.prompting.probes import (
+    COMPLETIONS,
+    SCORES,
+    GenerationMethod,
+    ProbeStore,
+)
 from tasktransfer.evaluation.prompting.probing import (
-    THOUGHTS,
-    Probe,
+    REASONING_TOKENS,
+    EndpointProbe,
     build_echo_body,
     build_generation_body,
-    get_reader,
+    get_response_parser,
 )
-from tasktransfer.evaluation.prompting.remembered import Remembered
-from tasktransfer.tasks.asking import Asked, Prompt
+from tasktransfer.evaluation.prompting.remembered import AnswerCache
+from tasktransfer.tasks.asking import InstancePrompt, Prompt
 
-CHARACTERS = 3
-"""Assumed characters per token for truncating prompts without the endpoint's tokenizer.
+CHARACTERS_PER_TOKEN = 3
+"""Assumed number of characters per token, since the endpoint's tokenizer is not available.
 
-It is a cautious estimate: English has about four."""
-LEAST_BYTES, TOKEN_BYTES, MOST_BYTES = 2**20, 512, 2**26
+It is a cautious estimate, because English has about four."""
+BASE_BYTES, BYTES_PER_TOKEN, MAX_BYTES = 2**20, 512, 2**26
 """Size limit of an answer: its base, an addition per token of ``max_length``, and its maximum.
 
 An echo reports each token with its log-probability."""
-WRITTEN = (
-    "the endpoint gives no log-likelihoods: answers are generated and must be one of the choices"
+NO_LIKELIHOODS_NOTE = (
+    "the endpoint returns no log-likelihoods, so answers are generated and must be one of the "
+    "choices"
 )
 
 T = TypeVar("T")
@@ -65,35 +76,35 @@ class EndpointModel:
     """A model that ``client`` prompts under the name ``served``.
 
     Attributes:
-        probes: stored results of probing the endpoint.
-        chat: whether answers are generated as a chat; None if the endpoint decides.
+        probes: stored results of the probes of the endpoint.
+        chat: whether answers are generated as a chat. None if a probe of the endpoint decides.
         thinking_tokens: value from the config.
-        sends: whether requests may be sent; if not, only stored answers and probes are used.
+        sends: whether requests may be sent. Otherwise only stored answers and probes are used.
     """
 
     client: Client
     served: str
     max_length: int
-    remembered: Remembered
-    probes: Probes
+    cache: AnswerCache
+    probes: ProbeStore
     concurrency: int = 4
     chat: bool | None = None
     thinking_tokens: int | None = None
     sends: bool = True
-    tallied: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     # --- texts ---
 
     def count_tokens(self, prompt: Prompt) -> int:
-        return math.ceil(sum(map(len, prompt.turns)) / CHARACTERS)
+        return math.ceil(sum(map(len, prompt.turns)) / CHARACTERS_PER_TOKEN)
 
-    def cut(self, text: str, most: int, keeps: str) -> str:
-        kept = max(0, most) * CHARACTERS
+    def truncate_text(self, text: str, most: int, keeps: str) -> str:
+        kept = max(0, most) * CHARACTERS_PER_TOKEN
         if len(text) <= kept:
             return text
         if keeps == "both" and kept > 1:
-            head, tail = keep_both_ends(len(text), kept - 1)
+            head, tail = compute_kept_ends(len(text), kept - 1)
             return f"{text[:head]} {text[len(text) - tail :]}"
         return text[len(text) - kept :] if keeps == "end" else text[:kept]
 
@@ -103,46 +114,50 @@ class EndpointModel:
     def gives_likelihoods(self) -> bool:
         """True if the endpoint echoes a prompt with its log-probabilities."""
         if not self.sends:
-            facts = self.probes.get(SCORES)
+            facts = self.probes.read_facts(SCORES)
             return facts is None or bool(facts["offered"])
-        probe = self._probe()
-        facts = self.probes.get_facts(SCORES, lambda: probe.probe_scores(lambda: self.way))
+        probe = self._build_probe()
+        facts = self.probes.get_facts(SCORES, lambda: probe.probe_scores(lambda: self.method))
         return bool(facts["offered"])
 
     @cached_property
-    def way(self) -> Way:
-        """The endpoint's way of generating answers."""
-        return Way.from_facts(self.probes.get_facts(self._way_name, self._probe().probe_generation))
+    def method(self) -> GenerationMethod:
+        """The endpoint's method of generating answers."""
+        return GenerationMethod.from_facts(
+            self.probes.get_facts(self._method_name, self._build_probe().probe_generation)
+        )
 
     @property
-    def _way_name(self) -> str:
+    def _method_name(self) -> str:
         return {None: "way", True: "way, chat: yes", False: "way, chat: no"}[self.chat]
 
-    def _probe(self) -> Probe:
-        return Probe(self.client, self.served, self.chat, self.thinking_tokens)
+    def _build_probe(self) -> EndpointProbe:
+        return EndpointProbe(self.client, self.served, self.chat, self.thinking_tokens)
 
     # --- likelihoods ---
 
-    def compute_likelihoods(self, asked: Sequence[Asked]) -> list[list[Likelihood] | Unread]:
+    def compute_likelihoods(
+        self, prompts: Sequence[InstancePrompt]
+    ) -> list[list[Likelihood] | Unread]:
         pairs = [
             (question.prompt.text, f" {choice}")
-            for question in asked
+            for question in prompts
             for choice in question.choices
         ]
-        scored = iter(self._side_by_side(lambda pair: self._request_likelihood(*pair), pairs))
-        return [_join_likelihoods([next(scored) for _ in each.choices]) for each in asked]
+        scored = iter(self._run_concurrently(lambda pair: self._request_likelihood(*pair), pairs))
+        return [_join_likelihoods([next(scored) for _ in each.choices]) for each in prompts]
 
     def _request_likelihood(self, prompt: str, choice: str) -> Likelihood | Unread:
         body = build_echo_body(self.served, prompt, choice)
         try:
-            answer = self._ask(
-                COMPLETIONS, body, lambda content: read_echo(content, prompt, choice)
+            answer = self._request_cached_answer(
+                COMPLETIONS, body, lambda content: parse_echo_response(content, prompt, choice)
             )
         except UnreadableError as error:
             raise EndpointError(
                 f"{error}, but the probe of the endpoint returned log-probabilities "
-                f"({self.probes.file}). If the endpoint has changed, repeat the probe: "
-                "tasktransfer validate --probe-again"
+                f"({self.probes.file}). If the endpoint has changed, repeat the probe with "
+                "`tasktransfer validate --probe-again`."
             ) from error
         return (
             answer if isinstance(answer, Unread) else Likelihood(answer["total"], answer["tokens"])
@@ -150,73 +165,83 @@ class EndpointModel:
 
     # --- generated answers ---
 
-    def write(
+    def generate(
         self, prompts: Sequence[Prompt], most: int, stops: Sequence[str]
     ) -> list[str | Unread]:
-        way = self.way
+        method = self.method
         allowed = (
-            self.thinking_tokens if self.thinking_tokens is not None else THOUGHTS * way.thinks
+            self.thinking_tokens
+            if self.thinking_tokens is not None
+            else REASONING_TOKENS * method.thinks
         )
-        texts = self._side_by_side(lambda each: self._generate(way, each, most + allowed), prompts)
-        return [text if isinstance(text, Unread) else cut_at_stop(text, stops) for text in texts]
+        texts = self._run_concurrently(
+            lambda each: self._generate(method, each, most + allowed), prompts
+        )
+        return [
+            text if isinstance(text, Unread) else truncate_at_stop(text, stops) for text in texts
+        ]
 
-    def _generate(self, way: Way, prompt: Prompt, most: int) -> str | Unread:
-        body = build_generation_body(self.served, way, prompt, most)
-        answer = self._ask(way.path, body, get_reader(way))
+    def _generate(self, method: GenerationMethod, prompt: Prompt, most: int) -> str | Unread:
+        body = build_generation_body(self.served, method, prompt, most)
+        answer = self._request_cached_answer(method.path, body, get_response_parser(method))
         # Answers cached by an earlier version still contain their thoughts.
         return answer if isinstance(answer, Unread) else strip_thoughts(str(answer["text"]))[0]
 
     # --- requests ---
 
-    def _side_by_side(self, ask: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
+    def _run_concurrently(self, ask: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
         pool = ThreadPoolExecutor(self.concurrency)
         try:
             return list(pool.map(ask, items))
         except BaseException as error:
             self.client.stop()
             if isinstance(error, UnreadableError):
-                raise EndpointError(str(error)) from error
+                raise EndpointError(
+                    f"{error}. Check the endpoint of this prompted model."
+                ) from error
             raise
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _ask(self, path: str, body: Body, read: Callable[[Any], Answer]) -> Answer | Unread:
+    def _request_cached_answer(
+        self, path: str, body: Body, read: Callable[[Any], Answer]
+    ) -> Answer | Unread:
         """Return the answer to a request, from the cache or from the endpoint.
 
-        A prompt that the endpoint's content filter refuses is unread. It does not change how other
-        prompts are sent. Unread answers are not cached.
+        A prompt that the endpoint's content filter refuses has no readable answer. It does not
+        change how other prompts are sent. Unreadable answers are not cached.
 
         Raises:
             UnreadableError: the endpoint's answers cannot be read.
             EndpointError: the endpoint refuses the request, or cannot be reached.
         """
         digest = compute_digest([path, body])
-        answer = self.remembered.get(digest)
+        answer = self.cache.get(digest)
         known = answer is not None
         if answer is None:
             try:
-                answer = self.client.ask(path, body, read)
+                answer = self.client.request_answer(path, body, read)
             except RefusedError as error:
                 if not error.is_filter:
                     raise error.as_endpoint_error() from error
                 answer = {"unread": f"the endpoint filtered the prompt: {error.words}"}
             if "unread" not in answer:
-                self.remembered.put(digest, answer)
+                self.cache.put(digest, answer)
         with self._lock:
-            self.tallied["answers"] += 1
-            self.tallied["answers_remembered"] += known
-            self.tallied["answers_with_thoughts"] += "thoughts" in answer
+            self.counts["answers"] += 1
+            self.counts["answers_remembered"] += known
+            self.counts["answers_with_thoughts"] += "thoughts" in answer
             for name in USAGE:
-                self.tallied[name] += answer.get(name, 0)
+                self.counts[name] += answer.get(name, 0)
         return Unread(str(answer["unread"])) if "unread" in answer else answer
 
     def get_counts(self) -> dict[str, float]:
-        """Return the counts of answers (including cached ones), tokens, and retries by reason."""
+        """Return the numbers of answers (including cached ones), tokens, and retries by reason."""
         rare = {
             **self.client.counts,
-            "answers_with_thoughts": self.tallied["answers_with_thoughts"],
+            "answers_with_thoughts": self.counts["answers_with_thoughts"],
         }
-        return {**self.tallied, **{name: count for name, count in rare.items() if count}}
+        return {**self.counts, **{name: count for name, count in rare.items() if count}}
 
     def list_notes(self, *, chooses: bool) -> list[str]:
         """Return notes about the endpoint for the record.
@@ -225,29 +250,29 @@ class EndpointModel:
             chooses: whether the task's answers are choices.
         """
         scores = chooses and self.gives_likelihoods
-        notes = [WRITTEN] if chooses and not scores else []
-        notes += self.probes.describe(SCORES) if chooses else []
-        notes += [] if scores else self.probes.describe(self._way_name)
+        notes = [NO_LIKELIHOODS_NOTE] if chooses and not scores else []
+        notes += self.probes.list_descriptions(SCORES) if chooses else []
+        notes += [] if scores else self.probes.list_descriptions(self._method_name)
         client = self.client
         if client.counts["pauses_cut_short"]:
             notes.append(
-                f"the endpoint asked for pauses of up to {client.longest_asked:,.0f} s "
-                f"(Retry-After); requests waited at most {LONGEST_ASKED:.0f} s"
+                f"the endpoint requests pauses of up to {client.longest_requested_pause:,.0f} s "
+                f"(Retry-After), but pauses are limited to {MAX_REQUESTED_PAUSE:.0f} s"
             )
         if repeated := client.counts["key_in_answers"]:
             notes.append(
-                f"the endpoint repeated the key in {repeated:,} answers; it is replaced by (key)"
+                f"the endpoint repeated the key in {repeated:,} answers, where (key) replaces it"
             )
         return notes
 
 
 def _join_likelihoods(scored: Sequence[Likelihood | Unread]) -> list[Likelihood] | Unread:
-    """Return the likelihoods of a question's choices; unread if any of them is unread."""
+    """Return the likelihoods of a prompt's choices, or the first that has no readable answer."""
     unread = next((each for each in scored if isinstance(each, Unread)), None)
     return unread or [each for each in scored if isinstance(each, Likelihood)]
 
 
-def open_endpoint(
+def build_endpoint_model(
     config: EndpointConfig,
     model: ModelSpec,
     folder: Path,
@@ -256,15 +281,15 @@ def open_endpoint(
     thinking_tokens: int | None = None,
     sends: bool = True,
 ) -> EndpointModel:
-    """Return a model behind an endpoint, whose answers are cached in ``folder``.
+    """Return a model behind an endpoint, with its answers cached in ``folder``.
 
     Args:
-        sends: whether requests may be sent; if not, no key is read.
+        sends: whether requests may be sent. Otherwise no key is read.
 
     Raises:
         ConfigError: the user has not allowed the host or the key, or the key is not valid.
     """
-    assert config.endpoint is not None, "it runs here"
+    assert config.endpoint is not None, "the model runs in this process"
     refusals = [*find_refusals(config.endpoint, config.key_variable)] if sends else []
     if refusals:
         raise ConfigError("\n".join(f"prompted model {model.name}: {text}" for text in refusals))
@@ -274,14 +299,14 @@ def open_endpoint(
         read_key(config.key_variable) if sends else None,
         retries=config.retries,
         timeout=config.timeout,
-        most_bytes=min(MOST_BYTES, LEAST_BYTES + TOKEN_BYTES * model.max_length),
+        most_bytes=min(MAX_BYTES, BASE_BYTES + BYTES_PER_TOKEN * model.max_length),
     )
     return EndpointModel(
         client=client,
         served=model.weights.removeprefix(SERVED),
         max_length=model.max_length,
-        remembered=Remembered(folder),
-        probes=Probes(folder),
+        cache=AnswerCache(folder),
+        probes=ProbeStore(folder),
         concurrency=config.concurrency,
         chat={"auto": None, "yes": True, "no": False}[chat],
         thinking_tokens=thinking_tokens,

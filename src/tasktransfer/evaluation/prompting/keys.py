@@ -1,6 +1,6 @@
 """API keys of endpoints: read from the environment, checked, and hidden in all output.
 
-Standard library only.
+This module uses the standard library only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HIDDEN = "(key)"
 SHORTEST_SECRET = 8
 """Minimum length of a secret key in characters.
 
-A shorter key (``EMPTY``, ``none``) is a placeholder, and may occur as a word in an answer."""
+A shorter key (``EMPTY``, ``none``) is a placeholder that may occur as a word in an answer."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Key:
 
     @cached_property
     def _spellings(self) -> tuple[str, ...]:
-        """The value in every encoding in which a server may repeat it, longest first."""
+        """The value in all encodings in which a server may repeat it, longest first."""
         plain = {self.value, " ".join(self.value.split())}
         escaped = {json.dumps(text)[1:-1] for text in plain} | {repr(text)[1:-1] for text in plain}
         escaped |= {json.dumps(text)[1:-1] for text in escaped}
@@ -42,30 +42,30 @@ class Key:
         return tuple(sorted(plain | escaped | quoted | marked, key=len, reverse=True))
 
     def hide(self, text: str) -> str:
-        """Return a text for a message without the key."""
+        """Return a text in which ``(key)`` replaces the key."""
         for spelling in self._spellings:
             text = text.replace(spelling, HIDDEN)
         return text
 
     def hide_in_answer(self, text: str) -> str:
-        """Return a model's answer without the key; a placeholder stays, it may be the answer."""
+        """Return a model's answer without the key. A placeholder stays, as it may be the answer."""
         return text if len(self.value) < SHORTEST_SECRET else self.hide(text)
 
 
 def read_key(variable: str | None) -> Key | None:
-    """Return the key in an environment variable, stripped of blanks; None if it is not set.
+    """Return the key in an environment variable, or None if the variable is not set.
 
     Raises:
-        ConfigError: the value is not a valid key. The message names the variable, never the value.
+        ConfigError: the value is not a valid key. The message names the variable, not the value.
     """
     value = os.environ.get(variable, "").strip() if variable else ""
     if variable is None or not value:
         return None
-    strange = next((n for n, c in enumerate(value) if not (c.isascii() and c.isprintable())), None)
-    if strange is not None:
+    invalid = next((n for n, c in enumerate(value) if not (c.isascii() and c.isprintable())), None)
+    if invalid is not None:
         raise ConfigError(
-            f"{variable}: Character {strange + 1} of {len(value)} in this environment "
-            "variable is a line end, a control character or outside ASCII, so the value is "
-            "not a key. Set it to the key alone."
+            f"{variable}: The value of the environment variable is not a key, because character "
+            f"{invalid + 1} of {len(value)} is a line end, a control character or not ASCII. "
+            "Set the variable to the key alone."
         )
     return Key(value)

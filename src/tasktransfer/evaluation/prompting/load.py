@@ -8,24 +8,24 @@ from typing import Any
 import torch
 
 from tasktransfer.core.specs import ModelSpec
-from tasktransfer.encoding.tokenizer import check_vocabulary, load_tokenizer
+from tasktransfer.encoding.tokenizer import check_vocabulary_size, load_tokenizer
 from tasktransfer.errors import ModelError
-from tasktransfer.evaluation.prompting.chat_template import open_template
+from tasktransfer.evaluation.prompting.chat_template import load_chat_template
 from tasktransfer.evaluation.prompting.local import CausalModel
 from tasktransfer.evaluation.prompting.model import Chat
 from tasktransfer.evaluation.prompting.seq2seq import Seq2SeqModel
-from tasktransfer.evaluation.prompting.texts import Texts
+from tasktransfer.evaluation.prompting.texts import PromptTokenizer
 from tasktransfer.models.check_model import check_length
 from tasktransfer.models.checkpoint import load_pretrained
 from tasktransfer.tasks.asking import Prompt
 from tasktransfer.training.hardware import Hardware
 
-PLAIN = "an encoder-decoder is prompted in plain text"
+PLAIN_TEXT_REASON = "an encoder-decoder is prompted in plain text"
 
 
 @dataclass(frozen=True, slots=True)
-class _Sized:
-    """The facts about a model from which its precision and memory are chosen."""
+class _ModelSize:
+    """Properties of a model that determine its precision and memory."""
 
     module: Any
     hidden_size: int
@@ -33,12 +33,15 @@ class _Sized:
     side_by_side: bool = False
 
 
-def load_texts(model: ModelSpec, start: str, revision: str | None, chat: Chat = "auto") -> Texts:
-    """Load a released model's tokenizer and chat template, without its weights.
+def load_prompt_tokenizer(
+    model: ModelSpec, start: str, revision: str | None, chat: Chat = "auto"
+) -> PromptTokenizer:
+    """Return a released model's tokenizer with its chat template, without loading the weights.
 
     Args:
         start: Hugging Face name or folder.
-        chat: whether its chat template renders prompts; ``auto``: if it has one.
+        chat: whether its chat template renders prompts. ``auto`` uses the template if there is
+            one.
 
     Raises:
         ModelError: the model is an encoder, has a broken chat template or none although ``chat``
@@ -49,57 +52,62 @@ def load_texts(model: ModelSpec, start: str, revision: str | None, chat: Chat = 
     tokenizer = load_tokenizer(start, revision, model.family)
     if model.family == "encoder_decoder":
         if chat == "yes":
-            raise ModelError(f"{start}: {PLAIN}. Set chat: auto for this prompted model.")
-        notes = (f"it has a chat template, but {PLAIN}",) if tokenizer.chat_template else ()
-        return Texts(tokenizer, model.max_length, notes=notes)
+            raise ModelError(
+                f"{start}: An encoder-decoder cannot use a chat template, because it is prompted "
+                "in plain text. Set chat: auto for this prompted model."
+            )
+        notes = (
+            (f"it has a chat template, but {PLAIN_TEXT_REASON}",) if tokenizer.chat_template else ()
+        )
+        return PromptTokenizer(tokenizer, model.max_length, notes=notes)
     if chat == "yes" and not tokenizer.chat_template:
         raise ModelError(
             f"{start}: The model has no chat template. Set chat: auto for this prompted model."
         )
     if chat == "no" or not tokenizer.chat_template:
-        return Texts(tokenizer, model.max_length)
-    template = open_template(tokenizer, start)
-    return Texts(tokenizer, model.max_length, template, template.notes)
+        return PromptTokenizer(tokenizer, model.max_length)
+    template = load_chat_template(tokenizer, start)
+    return PromptTokenizer(tokenizer, model.max_length, template, template.notes)
 
 
 def check_prompts(model: ModelSpec, start: str, chat: Chat, *, examples: bool) -> tuple[str, ...]:
-    """Render a test prompt with the model's tokenizer; return the notes for its records.
+    """Check that a test prompt can be rendered, and return the notes for the model's records.
 
     Args:
         start: folder of the checkpoint.
-        chat: see ``load_texts``.
+        chat: as in ``load_prompt_tokenizer``.
         examples: whether prompts have few-shot examples, which are turns of the assistant.
 
     Raises:
-        ModelError: see ``load_texts`` and ``Texts.text``.
+        ModelError: the tokenizer cannot be loaded, or the chat template cannot render the prompt.
     """
-    texts = load_texts(model, start, None, chat)
+    texts = load_prompt_tokenizer(model, start, None, chat)
     turns = ("A question.", "An answer.", "Another question.")
-    texts.text(Prompt(turns if examples else turns[:1]))
+    texts.render_prompt(Prompt(turns if examples else turns[:1]))
     return texts.notes
 
 
-def load_asked(
+def load_prompted_model(
     model: ModelSpec, start: str, revision: str | None, hardware: Hardware, chat: Chat = "auto"
 ) -> CausalModel | Seq2SeqModel:
-    """Load a released model onto this process's device for prompting.
+    """Return a released model for prompting, on this process's device.
 
-    If it computes in bfloat16, its weights are in bfloat16, too.
+    Its weights are in bfloat16 if it computes in bfloat16.
 
     Args:
-        start, chat: see ``load_texts``.
+        start, chat: as in ``load_prompt_tokenizer``.
 
     Raises:
-        ModelError: it cannot be prompted (``load_texts``) or read (``checkpoint.load_pretrained``).
+        ModelError: the model cannot be prompted, or its checkpoint cannot be read.
     """
-    texts = load_texts(model, start, revision, chat)
+    texts = load_prompt_tokenizer(model, start, revision, chat)
     device = hardware.prepare_device()
     module = load_pretrained(model.family, start, revision)
-    check_vocabulary(texts.tokenizer, module.get_input_embeddings().weight.shape[0], start)
+    check_vocabulary_size(texts.tokenizer, module.get_input_embeddings().weight.shape[0], start)
     check_length(module, start, model.max_length)
     config = module.config.get_text_config()
     layers = int(getattr(config, "num_hidden_layers", None) or config.num_layers)
-    sized: Any = _Sized(module, int(config.hidden_size), layers)
+    sized: Any = _ModelSize(module, int(config.hidden_size), layers)
     setup = hardware.choose_setup(sized, model.family, device)
     module.to(device, torch.bfloat16 if setup.precision == "bfloat16" else torch.float32)
     kind = Seq2SeqModel if model.family == "encoder_decoder" else CausalModel

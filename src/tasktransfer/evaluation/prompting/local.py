@@ -16,14 +16,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tasktransfer.evaluation.prompting.model import Likelihood, cut_at_stop, has_stopped
-from tasktransfer.evaluation.prompting.texts import Ids, Texts, TokenRow
-from tasktransfer.tasks.asking import Asked, Prompt
+from tasktransfer.evaluation.prompting.model import Likelihood, has_stopped, truncate_at_stop
+from tasktransfer.evaluation.prompting.texts import Ids, PromptTokenizer, TokenRow
+from tasktransfer.tasks.asking import InstancePrompt, Prompt
 from tasktransfer.training.setup import Setup
 
-KEPT = 4
+MAX_CACHE_FACTOR = 4
 """Maximum number of tokens in the key-value cache, as a multiple of the tokens per batch."""
-FEWER = 8
+LOGITS_DIVISOR = 8
 """Divisor of the tokens per batch when logits of the whole (large) vocabulary are needed."""
 
 
@@ -32,10 +32,12 @@ class CausalModel:
     """A decoder with its tokenizer and chat template."""
 
     module: Any
-    texts: Texts
+    texts: PromptTokenizer
     device: torch.device
     setup: Setup
-    read: dict[str, float] = field(default_factory=lambda: {"read_tokens": 0, "written_tokens": 0})
+    counts: dict[str, float] = field(
+        default_factory=lambda: {"read_tokens": 0, "written_tokens": 0}
+    )
     gives_likelihoods: bool = True
 
     def __post_init__(self) -> None:
@@ -56,13 +58,13 @@ class CausalModel:
     def count_tokens(self, prompt: Prompt) -> int:
         return self.texts.count_tokens(prompt)
 
-    def cut(self, text: str, most: int, keeps: str) -> str:
-        return self.texts.cut(text, most, keeps)
+    def truncate_text(self, text: str, most: int, keeps: str) -> str:
+        return self.texts.truncate_text(text, most, keeps)
 
     # --- likelihoods ---
 
-    def compute_likelihoods(self, asked: Sequence[Asked]) -> list[list[Likelihood]]:
-        rows = [self.texts.rows(question) for question in asked]
+    def compute_likelihoods(self, prompts: Sequence[InstancePrompt]) -> list[list[Likelihood]]:
+        rows = [self.texts.tokenize_choices(question) for question in prompts]
         scored: list[list[Likelihood]] = self._run_within_budget(
             lambda tokens: self._compute_likelihoods(rows, tokens)
         )
@@ -71,43 +73,46 @@ class CausalModel:
     def _compute_likelihoods(
         self, rows: Sequence[Sequence[TokenRow]], tokens: int
     ) -> list[list[Likelihood]]:
-        stems = [self._extract_stem(each) for each in rows]
+        prefixes = [self._extract_question_prefix(each) for each in rows]
         scored: dict[int, list[Likelihood]] = {}
-        head = self._head(stems)
-        for batch in self._batches(stems, len(head), tokens):
-            state = self._read([stems[n] for n in batch], head)
+        head = self._extract_common_prefix(prefixes)
+        for batch in self._batch_by_length(prefixes, len(head), tokens):
+            state = self._compute_state([prefixes[n] for n in batch], head)
             choices = [
-                (index, row.ids[len(stems[n]) :], row.begin - len(stems[n]))
+                (index, row.ids[len(prefixes[n]) :], row.begin - len(prefixes[n]))
                 for index, n in enumerate(batch)
                 for row in rows[n]
             ]
-            continued = iter(self._continued(state, choices, tokens))
+            continued = iter(self._score_choices(state, choices, tokens))
             for n in batch:
                 scored[n] = [next(continued) for _ in rows[n]]
         return [scored[n] for n in range(len(rows))]
 
     @staticmethod
-    def _extract_stem(rows: Sequence[TokenRow]) -> Ids:
-        """Return the common prefix of a question's rows, before the first token of any choice."""
+    def _extract_question_prefix(rows: Sequence[TokenRow]) -> Ids:
+        """Return the common prefix of a prompt's rows, before the first token of any choice."""
         shared = _measure_common_prefix([row.ids for row in rows])
         least = min(min(row.begin, len(row.ids) - 1) for row in rows)
         return rows[0].ids[: max(1, min(shared, least))]
 
-    def _continued(
-        self, state: _State, choices: Sequence[tuple[int, Ids, int]], tokens: int
+    def _score_choices(
+        self, state: _BatchState, choices: Sequence[tuple[int, Ids, int]], tokens: int
     ) -> Iterator[Likelihood]:
-        """Yield the likelihood of each choice after its question.
+        """Yield the likelihood of each choice after its prompt.
 
         Args:
-            choices: per choice the row of the state, the remaining token ids, and the index of the
-                first one that belongs to the choice.
+            choices: (row of the state, remaining token ids, index of the first of them that
+                belongs to the choice) of each choice.
         """
         first = state.logits.log_softmax(-1)
         at = torch.tensor([(row, ids[0]) for row, ids, _ in choices], device=self.device)
         each = [[value] for value in first[at[:, 0], at[:, 1]].tolist()]
         longer = [n for n, (_, ids, _) in enumerate(choices) if len(ids) > 1]
         width = max((len(choices[n][1]) for n in longer), default=0) - 1
-        together = min(tokens // FEWER // max(1, width), KEPT * tokens // (state.width + width))
+        together = min(
+            tokens // LOGITS_DIVISOR // max(1, width),
+            MAX_CACHE_FACTOR * tokens // (state.width + width),
+        )
         for begin in range(0, len(longer), max(1, together)):
             some = longer[begin : begin + max(1, together)]
             later = self._score_later_tokens(state, [choices[n][:2] for n in some])
@@ -117,7 +122,7 @@ class CausalModel:
             yield Likelihood(sum(question[counted:]), len(ids) - counted)
 
     def _score_later_tokens(
-        self, state: _State, choices: Sequence[tuple[int, Ids]]
+        self, state: _BatchState, choices: Sequence[tuple[int, Ids]]
     ) -> list[list[float]]:
         """Return the log-probabilities of each choice's tokens after the first."""
         rows = torch.tensor([row for row, _ in choices], device=self.device)
@@ -139,40 +144,40 @@ class CausalModel:
 
     # --- generation ---
 
-    def write(self, prompts: Sequence[Prompt], most: int, stops: Sequence[str]) -> list[str]:
-        rows = self.texts.ids([self.texts.text(prompt) for prompt in prompts])
+    def generate(self, prompts: Sequence[Prompt], most: int, stops: Sequence[str]) -> list[str]:
+        rows = self.texts.tokenize_texts([self.texts.render_prompt(prompt) for prompt in prompts])
         written: list[str] = self._run_within_budget(
-            lambda tokens: self._write(rows, most, stops, tokens)
+            lambda tokens: self._generate_batches(rows, most, stops, tokens)
         )
         return written
 
-    def _write(
+    def _generate_batches(
         self, rows: Sequence[Ids], most: int, stops: Sequence[str], tokens: int
     ) -> list[str]:
         written: dict[int, str] = {}
-        head = self._head(rows)
-        for batch in self._batches(rows, len(head), tokens):
-            state = self._read([rows[n] for n in batch], head)
+        head = self._extract_common_prefix(rows)
+        for batch in self._batch_by_length(rows, len(head), tokens):
+            state = self._compute_state([rows[n] for n in batch], head)
             written |= dict(zip(batch, self._generate_greedily(state, most, stops), strict=True))
         return [written[n] for n in range(len(rows))]
 
-    def _generate_greedily(self, state: _State, most: int, stops: Sequence[str]) -> list[str]:
-        """Generate greedily until every row has ended or has ``most`` tokens."""
+    def _generate_greedily(self, state: _BatchState, most: int, stops: Sequence[str]) -> list[str]:
+        """Return the greedily generated answer of each row, of at most ``most`` tokens."""
         written: list[Ids] = [[] for _ in state.logits]
         left, logits, mask, cache = list(range(len(written))), state.logits, state.mask, state.cache
         for _ in range(most):
             chosen = logits.argmax(-1).tolist()
             going = []
             for index, (row, token) in enumerate(zip(left, chosen, strict=True)):
-                if token in self._ends:
+                if token in self._end_ids:
                     continue
                 written[row].append(token)
-                if not has_stopped(self._said(written[row]), stops):
+                if not has_stopped(self._decode_answer(written[row]), stops):
                     going.append(index)
-            self.read["written_tokens"] += len(left)
+            self.counts["written_tokens"] += len(left)
             if not going:
                 break
-            if len(going) < len(left):  # continue with a copy of the unfinished rows' cache
+            if len(going) < len(left):  # Continue with a copy of the cache of the unfinished rows.
                 kept = torch.tensor(going, device=self.device)
                 left = [left[index] for index in going]
                 cache, mask = _copy_cache_rows(cache, kept), mask[kept]
@@ -180,14 +185,14 @@ class CausalModel:
             ids = torch.tensor([[written[row][-1]] for row in left], device=self.device)
             logits, cache = self._forward(ids, mask, cache, 1)
             logits = logits[:, -1]
-        return [cut_at_stop(self._said(ids), stops) for ids in written]
+        return [truncate_at_stop(self._decode_answer(ids), stops) for ids in written]
 
-    def _said(self, ids: Ids) -> str:
+    def _decode_answer(self, ids: Ids) -> str:
         text: str = self.texts.tokenizer.decode(ids, skip_special_tokens=True)
         return text
 
     @property
-    def _ends(self) -> set[int]:
+    def _end_ids(self) -> set[int]:
         """The ids of tokens that end an answer."""
         named = self.module.generation_config.eos_token_id
         listed = named if isinstance(named, list) else [named]
@@ -199,17 +204,17 @@ class CausalModel:
         with torch.inference_mode():
             return self.setup.eval_budget.run_within_memory(work, undo=lambda: None)
 
-    def _head(self, rows: Sequence[Ids]) -> Ids:
+    def _extract_common_prefix(self, rows: Sequence[Ids]) -> Ids:
         """Return the common prefix of all rows, without the last token of the shortest row.
 
-        It is empty for a single row, where caching it gains nothing.
+        It is empty for a single row, for which a cached prefix would not save time.
         """
         if len(rows) < 2:
             return []
         shared = _measure_common_prefix(rows)
         return rows[0][: max(0, min(shared, min(map(len, rows)) - 1))]
 
-    def _batches(self, rows: Sequence[Ids], head: int, tokens: int) -> Iterator[list[int]]:
+    def _batch_by_length(self, rows: Sequence[Ids], head: int, tokens: int) -> Iterator[list[int]]:
         """Yield the indices of rows of similar length, in batches that fit the token budget.
 
         The budget covers the computation and the cache.
@@ -218,7 +223,7 @@ class CausalModel:
         for n in sorted(range(len(rows)), key=lambda n: -len(rows[n])):
             longest = len(rows[batch[0]] if batch else rows[n])
             count = len(batch) + 1
-            full = count * (longest - head) > tokens or count * longest > KEPT * tokens
+            full = count * (longest - head) > tokens or count * longest > MAX_CACHE_FACTOR * tokens
             if batch and (full or not self._padded):
                 yield batch
                 batch = []
@@ -226,8 +231,8 @@ class CausalModel:
         if batch:
             yield batch
 
-    def _read(self, rows: Sequence[Ids], head: Ids) -> _State:
-        """Compute the state after each row; all rows begin with ``head``."""
+    def _compute_state(self, rows: Sequence[Ids], head: Ids) -> _BatchState:
+        """Return the model's state after each row. All rows begin with ``head``."""
         count = len(rows)
         own = [row[len(head) :] for row in rows]
         width = max(map(len, own))
@@ -239,24 +244,25 @@ class CausalModel:
         cache = None
         if head:
             cache = _copy_cache_rows(
-                self._kept(head), torch.zeros(count, dtype=torch.long, device=self.device)
+                self._get_prefix_cache(head),
+                torch.zeros(count, dtype=torch.long, device=self.device),
             )
         mask = mask.to(self.device)
         logits, cache = self._forward(ids.to(self.device), mask, cache, 1)
-        self.read["read_tokens"] += sum(map(len, own))
-        return _State(logits[:, -1], cache, mask)
+        self.counts["read_tokens"] += sum(map(len, own))
+        return _BatchState(logits[:, -1], cache, mask)
 
-    def _kept(self, head: Ids) -> Any:
-        """Return the keys and values of a common prefix; the last one is cached."""
+    def _get_prefix_cache(self, head: Ids) -> Any:
+        """Return the keys and values of a common prefix. Those of the last prefix are cached."""
         if getattr(self, "_last_head", None) != head:
             ids = torch.tensor([head], device=self.device)
             _, self._last_cache = self._forward(ids, torch.ones_like(ids), None, 1)
             self._last_head = head
-            self.read["read_tokens"] += len(head)
+            self.counts["read_tokens"] += len(head)
         return self._last_cache
 
     def _forward(self, ids: Tensor, mask: Tensor, cache: Any, last: int) -> tuple[Tensor, Any]:
-        """Return the logits of the last tokens, and the keys and values.
+        """Return the logits of the last tokens, and the cache of keys and values.
 
         Logits have the shape (rows, ``last``, vocabulary), in float32.
         """
@@ -272,11 +278,11 @@ class CausalModel:
         return output.logits[:, -last:].float(), output.past_key_values
 
     def get_counts(self) -> dict[str, float]:
-        return dict(self.read)
+        return dict(self.counts)
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class _BatchState:
     """The model's state after a batch of rows.
 
     Attributes:
@@ -296,7 +302,7 @@ class _State:
 
 def _measure_common_prefix(rows: Sequence[Ids]) -> int:
     """Return the length of the common prefix of all rows."""
-    first, last = min(rows), max(rows)  # the prefix that these two share is common to all
+    first, last = min(rows), max(rows)  # The prefix that these two share is common to all.
     pairs = enumerate(zip(first, last, strict=False))
     return next((n for n, (a, b) in pairs if a != b), min(len(first), len(last)))
 

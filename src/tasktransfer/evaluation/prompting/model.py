@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from tasktransfer.tasks.asking import Asked, Prompt
+from tasktransfer.tasks.asking import InstancePrompt, Prompt
 
 Chat = Literal["auto", "yes", "no"]
 """Use of chat turns in prompts; ``auto`` uses them if the model has a chat template."""
@@ -37,7 +37,7 @@ class Unread:
     reason: str
 
 
-class AskedModel(Protocol):
+class PromptedModel(Protocol):
     """A language model that answers prompts."""
 
     @property
@@ -47,7 +47,7 @@ class AskedModel(Protocol):
 
     @property
     def gives_likelihoods(self) -> bool:
-        """True if the model can score choices; otherwise it can only generate."""
+        """True if the model can score choices. Otherwise it can only generate."""
         ...
 
     def list_notes(self, *, chooses: bool) -> list[str]:
@@ -59,29 +59,34 @@ class AskedModel(Protocol):
         ...
 
     def count_tokens(self, prompt: Prompt) -> int:
-        """Return the tokens of a prompt; an estimate if the model's tokenizer is not available."""
+        """Return the number of tokens in a prompt, an estimate without the model's tokenizer."""
         ...
 
-    def cut(self, text: str, most: int, keeps: str) -> str:
-        """Truncate a text to ``most`` tokens and keep its ``end``, ``beginning`` or ``both``."""
+    def truncate_text(self, text: str, most: int, keeps: str) -> str:
+        """Return a text of at most ``most`` tokens: its ``end``, ``beginning`` or ``both`` ends."""
         ...
 
-    def compute_likelihoods(self, asked: Sequence[Asked]) -> Sequence[list[Likelihood] | Unread]:
-        """Return the likelihood of each choice of each question after its prompt."""
+    def compute_likelihoods(
+        self, asked: Sequence[InstancePrompt]
+    ) -> Sequence[list[Likelihood] | Unread]:
+        """Return the likelihood of each choice after its prompt, for each prompt."""
         ...
 
-    def write(
+    def generate(
         self, prompts: Sequence[Prompt], most: int, stops: Sequence[str]
     ) -> Sequence[str | Unread]:
-        """Generate greedily after each prompt, up to ``most`` tokens or the first stop string."""
+        """Return the greedily generated answer to each prompt.
+
+        An answer ends after ``most`` tokens or at the first stop string.
+        """
         ...
 
     def get_counts(self) -> dict[str, float]:
-        """Return the counts so far by name, such as tokens read and generated, and requests."""
+        """Return counts by name, such as the tokens read and generated so far, and the requests."""
         ...
 
 
-def cut_at_stop(text: str, stops: Sequence[str]) -> str:
+def truncate_at_stop(text: str, stops: Sequence[str]) -> str:
     """Return a generated text up to the first stop string, without leading white space."""
     text = text.lstrip()
     for stop in stops:

@@ -1,7 +1,7 @@
 """Permissions for endpoints: the environment variables that may be sent as keys, and the hosts.
 
 A config can come from someone else, so it cannot grant permissions. The user lists variables and
-hosts in the environment. Standard library only.
+hosts in the environment. This module uses the standard library only.
 """
 
 from __future__ import annotations
@@ -37,26 +37,28 @@ def find_refusals(url: str, variable: str | None) -> Iterator[str]:
     is_plain = url.casefold().startswith("http:") and not is_this_machine(url)
     if is_plain and host not in _read_names(HTTP_HOSTS):
         yield (
-            f"{url} is not encrypted, and {host} is not this machine. Use https://, or allow it: "
-            f"export {HTTP_HOSTS}={host}"
+            f"{url} is not encrypted, and {host} is not this machine. Use https://, or allow it "
+            f"with `export {HTTP_HOSTS}={host}`"
         )
     if variable is None or not os.environ.get(variable, "").strip():
         return
     usual = variable == COMMON_VARIABLE and (is_this_machine(url) or host == ITS_HOST)
     if not usual and variable.casefold() not in _read_names(KEY_VARIABLES):
         yield (
-            f"the key in the environment variable {variable} would be sent to {host}. Allow it: "
-            f"export {KEY_VARIABLES}={variable}; or name another variable in key_variable (null: "
-            "no key is sent)"
+            f"The key in the environment variable {variable} would be sent to {host}. Allow it "
+            f"with `export {KEY_VARIABLES}={variable}`, or name another variable in key_variable "
+            "(null to send no key)"
         )
 
 
 def describe_key(variable: str | None) -> str:
-    """Describe the key that is sent, for messages."""
+    """Return a description of the key that is sent, for messages."""
     if variable is None:
         return "without a key"
     is_set = bool(os.environ.get(variable, "").strip())
-    return f"with the key in {variable}" + ("" if is_set else " (not set: without a key)")
+    return f"with the key in {variable}" + (
+        "" if is_set else " (which is not set, so no key is sent)"
+    )
 
 
 def _read_names(name: str) -> set[str]:

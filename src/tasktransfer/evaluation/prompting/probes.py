@@ -1,8 +1,8 @@
-"""Stored results of probing an endpoint's abilities, next to its cached answers, for all jobs.
+"""Results of probes of an endpoint, which all jobs share, next to its cached answers.
 
-A measure must not change because one request failed. An endpoint is therefore probed with a known
+A measure must not change because one request fails. An endpoint is therefore probed with a known
 answer before its first real prompt, and every job uses the stored result. The command
-``tasktransfer validate --probe-again`` deletes it. Standard library only.
+``tasktransfer validate --probe-again`` deletes it. It uses the standard library only.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Facts = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """An endpoint's way of generating answers.
+class GenerationMethod:
+    """The requests by which an endpoint generates answers.
 
     Attributes:
-        path: path below its URL.
+        path: path below the endpoint's URL.
         tokens_key: name of the parameter that limits the tokens.
-        temperature: whether it accepts a temperature.
+        temperature: whether the endpoint accepts a temperature.
         thinks: whether the model generates its reasoning first.
     """
 
@@ -44,12 +44,12 @@ class Way:
     thinks: bool = False
 
     @classmethod
-    def from_facts(cls, facts: Facts) -> Way:
-        """Create it from a stored probe."""
+    def from_facts(cls, facts: Facts) -> GenerationMethod:
+        """Return the method from the facts of a stored probe."""
         return cls(facts["path"], facts["tokens_key"], facts["temperature"], facts["thinks"])
 
     def as_facts(self) -> Facts:
-        """Return the way as plain data."""
+        """Return the method as the facts of a probe."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -57,41 +57,41 @@ class Way:
         if self.tokens_key != "max_tokens":
             parts.append(f"limited by {self.tokens_key}")
         if not self.temperature:
-            parts.append("without a temperature, which the endpoint refuses, so they are sampled")
+            parts.append("sampled, because the endpoint refuses a temperature of 0")
         if self.thinks:
-            parts.append("the model thinks first: its thoughts (<think>) are not read as an answer")
+            parts.append("without the thoughts (<think>) that the model generates first")
         return ", ".join(parts)
 
 
-class Probes:
+class ProbeStore:
     """The stored probes of an endpoint's model."""
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / FILE
-        self._holds = False
+        self._is_locked = False
 
-    def get(self, name: str) -> Facts | None:
-        """Return the facts of a stored probe; None if there is none or it cannot be read."""
+    def read_facts(self, name: str) -> Facts | None:
+        """Return the facts of a stored probe, or None if there is none or it cannot be read."""
         facts: Any = json_text.read_object(self.file).get(name)
         try:
             if name == SCORES:
                 bool(facts["offered"])
             else:
-                Way.from_facts(facts)
+                GenerationMethod.from_facts(facts)
         except (KeyError, TypeError):
             return None
         return dict(facts)
 
     def get_facts(self, name: str, probe: Callable[[], Facts]) -> Facts:
-        """Return the facts of a probe; run and store it first if it is not stored.
+        """Return the facts of a probe, after running and storing it if it is not stored.
 
         Only one process at a time runs probes, so that all processes use the same facts.
         """
-        facts = self.get(name)
+        facts = self.read_facts(name)
         if facts is not None:
             return facts
-        with self._held():
-            facts = self.get(name)  # another process stored it meanwhile
+        with self._lock():
+            facts = self.read_facts(name)  # Another process may have stored it meanwhile.
             if facts is None:
                 facts = {**probe(), "at": datetime.now(UTC).isoformat(timespec="seconds")}
                 stored = {**json_text.read_object(self.file), name: facts}
@@ -100,29 +100,33 @@ class Probes:
             return facts
 
     @contextmanager
-    def _held(self) -> Iterator[None]:
-        if self._holds:  # a probe that needs another probe
+    def _lock(self) -> Iterator[None]:
+        if self._is_locked:  # A probe may need another probe.
             yield
             return
         with lock_path(self.file, _print_message):
-            self._holds = True
+            self._is_locked = True
             try:
                 yield
             finally:
-                self._holds = False
+                self._is_locked = False
 
-    def describe(self, *names: str) -> list[str]:
-        """Describe the stored probes (all by default) as sentences."""
+    def list_descriptions(self, *names: str) -> list[str]:
+        """Return a description of each stored probe, by default of all."""
         lines = []
         for name in names or json_text.read_object(self.file):
-            if (facts := self.get(name)) is not None:
-                what = _describe_scores(facts) if name == SCORES else str(Way.from_facts(facts))
+            if (facts := self.read_facts(name)) is not None:
+                what = (
+                    _describe_scores(facts)
+                    if name == SCORES
+                    else str(GenerationMethod.from_facts(facts))
+                )
                 at, saw = str(facts.get("at"))[:10], facts.get("saw")
-                lines.append(f"{what} (probed {at}; it said: {saw})")
+                lines.append(f"{what} (probed on {at}, with the response {saw})")
         return lines
 
-    def forget(self) -> bool:
-        """Delete the stored probes; return whether there were any."""
+    def delete(self) -> bool:
+        """Delete the stored probes, and return whether there were any."""
         if not self.file.exists():
             return False
         self.file.unlink()
@@ -133,7 +137,7 @@ def get_answers_folder(results: str, model: str, weights: str) -> Path:
     """Return the folder of a model's cached answers and probes.
 
     Args:
-        weights: ``weights`` of its specification: ``served:`` and the endpoint's model name.
+        weights: the model's weights in the config, ``served:`` and the endpoint's model name.
     """
     return Path(results, "data", "asked", f"{model}-{compute_digest(weights)[:12]}")
 

@@ -14,33 +14,33 @@ from typing import Any
 from tasktransfer.errors import EndpointError
 from tasktransfer.evaluation.prompting.answers import (
     Answer,
-    read_completion,
-    read_echo,
-    read_message,
+    parse_chat_response,
+    parse_completion_response,
+    parse_echo_response,
 )
 from tasktransfer.evaluation.prompting.client import (
-    LASTING,
+    UNSUPPORTED_STATUSES,
     Client,
     RefusedError,
     UnreadableError,
 )
-from tasktransfer.evaluation.prompting.probes import CHAT, COMPLETIONS, Facts, Way
+from tasktransfer.evaluation.prompting.probes import CHAT, COMPLETIONS, Facts, GenerationMethod
 from tasktransfer.tasks.asking import Prompt
 
-KNOWN = ("The capital of France is", " Paris")
+KNOWN_COMPLETION = ("The capital of France is", " Paris")
 QUESTION = Prompt(("Answer with one word. What is the capital of France?\nAnswer:",))
-FEW = 16
+PROBE_TOKENS = 16
 """Token limit of a probe's answer."""
-THOUGHTS = 2048
+REASONING_TOKENS = 2048
 """Token limit for a model's thoughts if thinking_tokens is not set."""
 
 
 @dataclass(frozen=True)
-class Probe:
-    """A probe of the model that the endpoint serves as ``served``.
+class EndpointProbe:
+    """A probe of the model with the name ``served`` at an endpoint.
 
     Attributes:
-        chat: whether prompts are sent as a chat; None if the endpoint decides.
+        chat: whether prompts are sent as a chat. None if the probe decides.
         thinking_tokens: value from the config.
     """
 
@@ -49,116 +49,120 @@ class Probe:
     chat: bool | None
     thinking_tokens: int | None
 
-    def probe_scores(self, find_way: Callable[[], Any]) -> Facts:
-        """Probe whether the endpoint echoes a prompt with its log-probabilities.
+    def probe_scores(self, check_endpoint: Callable[[], Any]) -> Facts:
+        """Return whether the endpoint echoes a prompt with log-probabilities, with the evidence.
 
         Args:
-            find_way: function that raises EndpointError if the endpoint does not answer at all.
+            check_endpoint: function that raises EndpointError if the endpoint does not answer.
         """
         facts = self._try_echo()
         if not facts["offered"]:
-            find_way()
+            check_endpoint()
             facts = self._try_echo()
         return facts
 
     def _try_echo(self) -> Facts:
         try:
-            answer = self.client.ask(
+            answer = self.client.request_answer(
                 COMPLETIONS,
-                build_echo_body(self.served, *KNOWN),
-                lambda content: read_echo(content, *KNOWN, whole=True),
-                patient=False,
-                is_offered=False,
+                build_echo_body(self.served, *KNOWN_COMPLETION),
+                lambda content: parse_echo_response(content, *KNOWN_COMPLETION, whole=True),
+                retry_unreadable=False,
+                is_supported=False,
             )
         except RefusedError as error:
-            if error.status not in LASTING:
+            if error.status not in UNSUPPORTED_STATUSES:
                 raise error.as_endpoint_error() from error
             return {"offered": False, "saw": str(error)}
         except UnreadableError as error:
             return {"offered": False, "saw": str(error)}
-        return {"offered": True, "saw": f"{answer['total']:.4g} for {KNOWN[1]!r}"}
+        return {"offered": True, "saw": f"{answer['total']:.4g} for {KNOWN_COMPLETION[1]!r}"}
 
     def probe_generation(self) -> Facts:
-        """Probe how the endpoint generates answers."""
+        """Return the method by which the endpoint generates answers, with the evidence."""
         if self.chat is not None:
             try:
-                return self._try(CHAT if self.chat else COMPLETIONS)
+                return self._probe_path(CHAT if self.chat else COMPLETIONS)
             except RefusedError as error:
                 raise error.as_endpoint_error() from error
         try:
-            return self._try(CHAT)
+            return self._probe_path(CHAT)
         except RefusedError as error:
             refusal = error
         try:
-            other = self._try(COMPLETIONS)
+            completions = self._probe_path(COMPLETIONS)
         except RefusedError as error:
             raise EndpointError(
                 f"{refusal}. {error}. Check endpoint and served of this prompted model."
             ) from error
         try:
-            return self._try(CHAT)
+            return self._probe_path(CHAT)
         except RefusedError:
-            return other
+            return completions
 
-    def _try(self, path: str) -> Facts:
-        """Probe a path, without the parameters that the endpoint says it refuses.
+    def _probe_path(self, path: str) -> Facts:
+        """Return the method of generation at a path, without the parameters that are refused.
 
         Raises:
-            RefusedError: the path is not offered.
+            RefusedError: the path is not supported.
             EndpointError: the endpoint's answers cannot be read.
         """
-        way, allowed = Way(path), self.thinking_tokens or 0
+        method, allowed = GenerationMethod(path), self.thinking_tokens or 0
         while True:
             try:
-                answer = self._ask(way, FEW + allowed)
+                answer = self._request_answer(method, PROBE_TOKENS + allowed)
                 break
             except RefusedError as error:
-                simpler = _drop_refused_parameter(way, error.words)
+                simpler = _drop_refused_parameter(method, error.words)
                 if simpler is None:
-                    if error.status not in LASTING:
+                    if error.status not in UNSUPPORTED_STATUSES:
                         raise error.as_endpoint_error() from error
                     raise
-                way = simpler
+                method = simpler
         if "thoughts" in answer or "unread" in answer:
-            way = replace(way, thinks=True)
+            method = replace(method, thinks=True)
             if self.thinking_tokens is None:
-                allowed = THOUGHTS
-                answer = self._ask(way, FEW + allowed)
+                allowed = REASONING_TOKENS
+                answer = self._request_answer(method, PROBE_TOKENS + allowed)
         if "unread" in answer:
             raise EndpointError(
-                f"{self.client.url}: {self.served} returns no answer: {answer['unread']}. It "
-                f"was allowed {allowed:,} tokens for its reasoning. Raise thinking_tokens of "
-                "this prompted model, or switch reasoning off at the server."
+                f"{self.client.url}: {self.served} returns no answer within {allowed:,} tokens for "
+                f"its reasoning ({answer['unread']}). Raise thinking_tokens of this prompted "
+                "model, or switch reasoning off at the server."
             )
-        return {**way.as_facts(), "saw": self.client.hide(answer["text"])}
+        return {**method.as_facts(), "saw": self.client.hide_key(answer["text"])}
 
-    def _ask(self, way: Way, most: int) -> Answer:
-        body = build_generation_body(self.served, way, QUESTION, most)
+    def _request_answer(self, method: GenerationMethod, most: int) -> Answer:
+        body = build_generation_body(self.served, method, QUESTION, most)
         try:
-            return self.client.ask(way.path, body, get_reader(way), is_offered=False)
+            return self.client.request_answer(
+                method.path, body, get_response_parser(method), is_supported=False
+            )
         except UnreadableError as error:
-            raise EndpointError(str(error)) from error
+            raise EndpointError(f"{error}. Check the endpoint of this prompted model.") from error
 
 
-def _drop_refused_parameter(way: Way, words: str) -> Way | None:
-    """Return a way without the parameter that an endpoint refuses; None if it names none."""
-    if way.tokens_key == "max_tokens" and re.search("max_(completion_)?tokens", words):
-        return replace(way, tokens_key="max_completion_tokens")
-    if way.temperature and "temperature" in words:
-        return replace(way, temperature=False)
+def _drop_refused_parameter(method: GenerationMethod, words: str) -> GenerationMethod | None:
+    """Return a method without the parameter that an endpoint refuses, None if it names none."""
+    if method.tokens_key == "max_tokens" and re.search("max_(completion_)?tokens", words):
+        return replace(method, tokens_key="max_completion_tokens")
+    if method.temperature and "temperature" in words:
+        return replace(method, temperature=False)
     return None
 
 
-def get_reader(way: Way) -> Callable[[Any], Answer]:
-    """Return the function that reads the answers of a way."""
-    return read_message if way.path == CHAT else read_completion
+def get_response_parser(method: GenerationMethod) -> Callable[[Any], Answer]:
+    """Return the function that parses the responses to a method's requests."""
+    return parse_chat_response if method.path == CHAT else parse_completion_response
 
 
-def build_generation_body(served: str, way: Way, prompt: Prompt, most: int) -> dict[str, Any]:
+def build_generation_body(
+    served: str, method: GenerationMethod, prompt: Prompt, most: int
+) -> dict[str, Any]:
     """Return the request body for generating an answer of at most ``most`` tokens."""
-    text = {"messages": prompt.messages} if way.path == CHAT else {"prompt": prompt.text}
-    temperature = {"temperature": 0} if way.temperature else {}
-    return {"model": served, **temperature, **text, way.tokens_key: most}
+    text = {"messages": prompt.messages} if method.path == CHAT else {"prompt": prompt.text}
+    temperature = {"temperature": 0} if method.temperature else {}
+    return {"model": served, **temperature, **text, method.tokens_key: most}
 
 
 def build_echo_body(served: str, prompt: str, choice: str) -> dict[str, Any]:

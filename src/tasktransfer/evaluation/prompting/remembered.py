@@ -2,7 +2,8 @@
 
 A folder contains one file of JSON lines per process. Each line has the digest of a request and its
 answer. A line is written and flushed as soon as its answer arrives, so a process may be killed at
-any time: an incomplete last line is ignored, and its request is sent again. Standard library only.
+any time: an incomplete last line is ignored, and its request is sent again. This module uses the
+standard library only.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from tasktransfer.evaluation.prompting.answers import Answer
 from tasktransfer.files import json_text
 
 
-class Remembered:
-    """The cached answers in a folder; safe for several threads and several processes."""
+class AnswerCache:
+    """The cached answers in a folder, safe for several threads and processes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -28,21 +29,21 @@ class Remembered:
         self._lock = threading.Lock()
         for file in sorted(folder.glob("*.jsonl")):
             for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
-                self._take(line)
+                self._store_line(line)
 
-    def _take(self, line: str) -> None:
+    def _store_line(self, line: str) -> None:
         try:
             content = json_text.loads(line)
             self._answers[content["asked"]] = cast(Answer, dict(content["answer"]))
         except (ValueError, KeyError, TypeError):
-            return  # cut off when its process was killed
+            return  # The line is incomplete, because its process was killed.
 
     def get(self, digest: str) -> Answer | None:
-        """Return the answer to a request; None if it is not cached."""
+        """Return the answer to the request with a digest, or None if it is not cached."""
         return self._answers.get(digest)
 
     def put(self, digest: str, answer: Answer) -> None:
-        """Store an answer."""
+        """Store the answer to the request with a digest."""
         line = json.dumps({"asked": digest, "answer": answer})
         with self._lock:
             if self._file is None:
@@ -55,7 +56,7 @@ class Remembered:
             self._answers[digest] = answer
 
     def close(self) -> None:
-        """Close the file of this process."""
+        """Close the file to which this process appends."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasktransfer.encoding.middle import keep_both_ends
+from tasktransfer.encoding.middle import compute_kept_ends
 from tasktransfer.evaluation.prompting.chat_template import ChatTemplate
-from tasktransfer.tasks.asking import Asked, Prompt
+from tasktransfer.tasks.asking import InstancePrompt, Prompt
 
 Ids = list[int]
 
@@ -27,12 +27,12 @@ class TokenRow:
 
 
 @dataclass
-class Texts:
-    """A tokenizer with a chat template, usable before the model's weights are loaded.
+class PromptTokenizer:
+    """A tokenizer with a chat template, which does not need the model's weights.
 
     Attributes:
         max_length: maximum length of prompt and answer in tokens.
-        chat: template that renders prompts; None if they are plain text.
+        chat: template that renders prompts. None if they are plain text.
         notes: notes about the prompts for the record.
     """
 
@@ -42,7 +42,7 @@ class Texts:
     notes: tuple[str, ...] = ()
     gives_likelihoods: bool = True
 
-    def text(self, prompt: Prompt) -> str:
+    def render_prompt(self, prompt: Prompt) -> str:
         """Return the rendered prompt.
 
         Raises:
@@ -50,8 +50,8 @@ class Texts:
         """
         return self.chat.render(prompt) if self.chat else prompt.text
 
-    def ids(self, texts: Sequence[str]) -> list[Ids]:
-        """Return the token ids of whole texts; a chat template writes special tokens itself."""
+    def tokenize_texts(self, texts: Sequence[str]) -> list[Ids]:
+        """Return the token ids of complete texts. A chat template contains its special tokens."""
         rows: list[Ids] = self.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
         return rows if self.chat else [[*self._begin, *row] for row in rows]
 
@@ -62,9 +62,9 @@ class Texts:
         return [i for i in empty[:1] if i == self.tokenizer.bos_token_id]
 
     def count_tokens(self, prompt: Prompt) -> int:
-        return len(self.ids([self.text(prompt)])[0])
+        return len(self.tokenize_texts([self.render_prompt(prompt)])[0])
 
-    def cut(self, text: str, most: int, keeps: str) -> str:
+    def truncate_text(self, text: str, most: int, keeps: str) -> str:
         encoded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         places = encoded["offset_mapping"]
         if len(places) <= most:
@@ -72,22 +72,24 @@ class Texts:
         if most <= 0:
             return ""
         if keeps == "both" and most > 1:
-            head, tail = keep_both_ends(len(places), most)
+            head, tail = compute_kept_ends(len(places), most)
             return f"{text[: places[head - 1][1]]} {text[places[-tail][0] :]}"
         return text[places[-most][0] :] if keeps == "end" else text[: places[most - 1][1]]
 
-    def rows(self, asked: Asked) -> list[TokenRow]:
-        """Return the prompt followed by each choice."""
-        prompt = self.text(asked.prompt)
+    def tokenize_choices(self, prompt: InstancePrompt) -> list[TokenRow]:
+        """Return the tokens of the prompt followed by each choice."""
+        rendered = self.render_prompt(prompt.prompt)
         gap = "" if self.chat else " "
-        before, *whole = self.ids([prompt, *(f"{prompt}{gap}{text}" for text in asked.choices)])
-        made = []
-        for text, ids in zip(asked.choices, whole, strict=True):
+        before, *whole = self.tokenize_texts(
+            [rendered, *(f"{rendered}{gap}{choice}" for choice in prompt.choices)]
+        )
+        rows = []
+        for choice, ids in zip(prompt.choices, whole, strict=True):
             begin = len(before)
-            if ids[:begin] != before:  # a token spans the end of the prompt and the choice
-                begin = self._locate_choice_start(f"{prompt}{gap}{text}", len(prompt))
-            made.append(TokenRow(ids, begin))
-        return made
+            if ids[:begin] != before:  # A token spans the end of the prompt and the choice.
+                begin = self._locate_choice_start(f"{rendered}{gap}{choice}", len(rendered))
+            rows.append(TokenRow(ids, begin))
+        return rows
 
     def _locate_choice_start(self, text: str, prompt: int) -> int:
         encoded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)

@@ -1,7 +1,7 @@
-"""One HTTP request and its response, limited in time and size. Standard library only.
+"""HTTP requests and responses, limited in time and size, with the standard library only.
 
-urllib limits the time of each single read, so a server that sends a byte now and then can block a
-request for days. Here a timer closes the connection when the request's time is over.
+urllib limits the time of each single read, so a server that sends a byte from time to time can
+block a request for days. Here a timer closes the connection when the request's time is over.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from tasktransfer.evaluation.prompting.permissions import is_this_machine
 
 
 class TransportError(Exception):
-    """A request without a complete response."""
+    """A request that got no complete response."""
 
 
 class LateError(TransportError):
-    """A request whose response was not complete in time."""
+    """A request that got no complete response in time."""
 
 
 class TooLargeError(Exception):
@@ -43,10 +43,10 @@ class Response:
     content: bytes
 
 
-def post(
+def post_request(
     url: str, content: bytes, headers: Mapping[str, str], seconds: float, most: int
 ) -> Response:
-    """Send a request and read its response.
+    """Send a POST request, and return its response.
 
     Args:
         seconds: time limit for connection, request and response together.
@@ -57,7 +57,7 @@ def post(
         TooLargeError: the response is larger than ``most``.
     """
     request = urllib.request.Request(url, content, dict(headers))
-    with _deadline(seconds) as deadline:
+    with _limit_time(seconds) as deadline:
         try:
             with _build_opener(url, deadline).open(request, timeout=seconds) as response:
                 read = response.read(most + 1)
@@ -66,7 +66,7 @@ def post(
             late = deadline.is_over or _is_timeout(error)
             reason = getattr(error, "reason", error)
             raise LateError if late else TransportError(str(reason) or repr(reason)) from error
-        if deadline.is_over:  # a response without a length looks complete
+        if deadline.is_over:  # A response without a length seems to be complete.
             raise LateError
     if len(read) > most:
         raise TooLargeError
@@ -102,7 +102,7 @@ class _Deadline:
 
 
 @contextmanager
-def _deadline(seconds: float) -> Iterator[_Deadline]:
+def _limit_time(seconds: float) -> Iterator[_Deadline]:
     deadline = _Deadline()
     timer = threading.Timer(seconds, deadline.end)
     timer.daemon = True
@@ -155,7 +155,7 @@ class _Https(urllib.request.HTTPSHandler):
 class _AnyStatus(urllib.request.HTTPErrorProcessor):
     """A handler that returns every response as it is.
 
-    Redirections are therefore not followed: they would carry the key to another host.
+    Redirections are therefore not followed, because they would send the key to another host.
     """
 
     def http_response(self, request: Any, response: Any) -> Any:

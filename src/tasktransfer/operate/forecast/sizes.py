@@ -107,8 +107,10 @@ class Sizes:
         data, known = self._study.config.data, DATASETS[dataset]
         few = data.few_sample
         if is_generated(self._study.config, dataset):
-            return known.tiny_instances(task, split, data.tiny_world.dialogues, few_sample=few)
-        return known.instances(task, split, few_sample=few)
+            return known.count_tiny_instances(
+                task, split, data.tiny_world.dialogues, few_sample=few
+            )
+        return known.count_instances(task, split, few_sample=few)
 
     def _read_encoded(self, dataset: str, model: str) -> dict[str, Any]:
         manifest = read_manifest(self._study.encoded(self._study.get_released_data(dataset), model))
@@ -130,7 +132,7 @@ def _estimate_units_and_tokens(
 ) -> tuple[int, float]:
     """Return (units per instance, tokens per unit) from the table of sizes."""
     known = DATASETS[dataset]
-    size, card = known.size(task), known.tasks[task]
+    size, card = known.get_size(task), known.tasks[task]
     tiny = known.tiny.sizes.get(task) if synthetic and known.tiny else None
     tokens: float = tiny.tokens if tiny else size.tokens
     a_sequence = tokens / size.sequences

@@ -1,5 +1,5 @@
-"""Generator for datasets of the tiny world in FETA's release format.
+"""Generator of synthetic datasets, the tiny world, in FETA's release format.
 
-It covers roles, random draws, texts, metadata and files. A dataset's own words and scenes are in
-its folder, and ``datasets.tiny_world`` generates the whole world.
+The modules assign roles, sample at random, and write texts, metadata and files. The words and
+scenes of a dataset are in its folder, and ``datasets.tiny_world`` generates all datasets.
 """

@@ -1,6 +1,6 @@
 """Roles of dialogues: split, mood word, scene and annotations.
 
-Everything on which a planted transfer depends is decided here, before any text is written.
+Everything on which a planted transfer effect depends is decided here, before texts are written.
 """
 
 from __future__ import annotations
@@ -9,31 +9,35 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tasktransfer.datasets.feta.tiny_world.draws import draw_forever, shuffle_values, stream
+from tasktransfer.datasets.feta.tiny_world.draws import (
+    create_generator,
+    cycle_shuffled,
+    shuffle_values,
+)
 
 Portion: TypeAlias = Literal["few_train", "rest_train", "few_dev", "rest_dev", "test"]
 Group: TypeAlias = Literal["source", "target"]
 
 TRAIN_SHARE, DEV_SHARE = 0.60, 0.15
-"""Fractions of all dialogues; the rest is the test split."""
+"""Fractions of all dialogues. The rest is the test split."""
 
 FEW_SHARE = 5 / 6
-"""Fraction of the train and dev dialogues in the few-sample setting. FETA takes a tenth of 13,118
-dialogues; a tenth of this world would be a dozen dialogues."""
+"""Fraction of the train and dev dialogues in the few-sample setting. FETA uses a tenth of 13,118
+dialogues. A tenth of these generated ones would be a dozen dialogues."""
 
 SPLIT_SHARES = {
     True: {"train": 0.5, "dev": 0.125, "test": 0.25},
     False: {"train": 0.6, "dev": 0.15, "test": 0.25},
 }
-"""The same for forecasts: whether few-sample → split → fraction of the dialogues."""
+"""Fractions for forecasts: whether few-sample → split → fraction of the dialogues."""
 
 
 @dataclass(frozen=True, slots=True)
 class MoodWords:
-    """Words that express one mood, the hidden attribute, whose name is in no text or label.
+    """Words that express one mood, the hidden attribute, which no text or label names.
 
-    The training dialogues of the planted source have all words, those of the target only the common
-    ones.
+    The training dialogues of the source have all words, and those of the target have only the
+    common ones.
     """
 
     common: tuple[str, ...]
@@ -47,7 +51,7 @@ class Role:
     Args:
         dialogue_id: name of the dialogue.
         portion: portion of the dialogues to which it belongs.
-        group: task of the planted pair for which its opening is annotated in training.
+        group: task, source or target, for which its opening is annotated in training.
         scene: type of the scene.
         mood: the hidden attribute.
         word: mood word of the opening.
@@ -69,7 +73,7 @@ class Role:
 
 
 def compute_portion_sizes(dialogues: int) -> dict[Portion, int]:
-    """Return the sizes of the five disjoint portions that the id files list."""
+    """Return the sizes of the five disjoint portions in the id files."""
     train, dev = round(dialogues * TRAIN_SHARE), round(dialogues * DEV_SHARE)
     few_train, few_dev = round(train * FEW_SHARE), round(dev * FEW_SHARE)
     return {
@@ -81,23 +85,23 @@ def compute_portion_sizes(dialogues: int) -> dict[Portion, int]:
     }
 
 
-def cast(
+def assign_roles(
     seed: int,
     dataset: str,
     ids: list[str],
     words: dict[str, MoodWords],
     scenes: tuple[str, ...],
 ) -> list[Role]:
-    """Assign a role to each dialogue, balanced within each portion, in the order of ``ids``."""
-    waiting = iter(shuffle_values(stream(seed, dataset, "split"), ids))
+    """Return a role for each dialogue, in the order of ``ids``, balanced within each portion."""
+    waiting = iter(shuffle_values(create_generator(seed, dataset, "split"), ids))
     roles: list[Role] = []
     for portion, size in compute_portion_sizes(len(ids)).items():
-        roles += _cast_portion(seed, dataset, portion, size, waiting, words, scenes)
+        roles += _assign_portion_roles(seed, dataset, portion, size, waiting, words, scenes)
     order = {dialogue_id: index for index, dialogue_id in enumerate(ids)}
     return sorted(roles, key=lambda role: order[role.dialogue_id])
 
 
-def _cast_portion(
+def _assign_portion_roles(
     seed: int,
     dataset: str,
     portion: Portion,
@@ -106,10 +110,10 @@ def _cast_portion(
     words: dict[str, MoodWords],
     scenes: tuple[str, ...],
 ) -> list[Role]:
-    rng = stream(seed, dataset, portion, "roles")
+    rng = create_generator(seed, dataset, portion, "roles")
     moods = {
-        "source": draw_forever(rng, _list_mood_words(words, with_rare=True)),
-        "target": draw_forever(
+        "source": cycle_shuffled(rng, _list_mood_words(words, with_rare=True)),
+        "target": cycle_shuffled(
             rng, _list_mood_words(words, with_rare=not portion.endswith("train"))
         ),
     }

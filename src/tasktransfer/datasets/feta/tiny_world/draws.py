@@ -1,4 +1,4 @@
-"""Random draws with identical values on every machine and Python version.
+"""Random sampling with identical values on all machines and Python versions.
 
 Python guarantees this only for ``random.Random(str).random()``, not for ``choice``, ``shuffle`` and
 ``sample``, so this module implements them.
@@ -13,35 +13,35 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def stream(*parts: object) -> Random:
-    """Return a separate generator for a named part of the world.
+def create_generator(*parts: object) -> Random:
+    """Return a separate random generator for a named part of the generated data.
 
-    Parts are independent: more draws for one dialogue do not change the others.
+    Parts are independent, so more samples for one dialogue do not change the others.
     """
     return Random("-".join(str(part) for part in parts))
 
 
-def draw_below(rng: Random, end: int) -> int:
-    """Draw an integer from 0 to ``end - 1``."""
+def sample_integer(rng: Random, end: int) -> int:
+    """Return a random integer from 0 to ``end - 1``."""
     return int(rng.random() * end)
 
 
-def pick(rng: Random, values: Sequence[T]) -> T:
-    """Draw one of ``values``."""
-    return values[draw_below(rng, len(values))]
+def sample_value(rng: Random, values: Sequence[T]) -> T:
+    """Return a random element of ``values``."""
+    return values[sample_integer(rng, len(values))]
 
 
 def shuffle_values(rng: Random, values: Sequence[T]) -> list[T]:
     """Return ``values`` in random order (Fisher-Yates)."""
     result = list(values)
     for last in range(len(result) - 1, 0, -1):
-        other = draw_below(rng, last + 1)
+        other = sample_integer(rng, last + 1)
         result[last], result[other] = result[other], result[last]
     return result
 
 
-def draw_forever(rng: Random, values: Sequence[T]) -> Iterator[T]:
-    """Yield ``values`` forever, reshuffled after each pass.
+def cycle_shuffled(rng: Random, values: Sequence[T]) -> Iterator[T]:
+    """Yield ``values`` without end, reshuffled after each pass.
 
     Each value occurs once per pass, so even a small split has all of them.
     """

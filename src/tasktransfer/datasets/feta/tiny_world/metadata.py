@@ -1,6 +1,6 @@
 """Metadata of a release: labels and metric settings of the tasks, as published.
 
-It is computed from the cards. A test compares these with the real release if it is available.
+The metadata is computed from the cards. A test compares it with the official release if available.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ Json: TypeAlias = dict[str, Any]
 def build_task_metadata(card: Task) -> Json:
     """Return a task's labels and metrics in the usual form of the release.
 
-    A metric that is computed once has one object of settings; otherwise it has a list of them.
+    A metric that is computed once has one object of settings. Otherwise it has a list of objects.
     """
     settings: dict[str, list[Json]] = {}
     for spec in card.metrics:
         settings.setdefault(spec.name, []).append(_build_settings(spec))
     kwargs = {
-        name: each if len(each) > 1 else each[0] for name, each in settings.items() if any(each)
+        name: items if len(items) > 1 else items[0]
+        for name, items in settings.items()
+        if any(items)
     }
     return {
         **({"labels": list(card.labels)} if card.labels else {}),
@@ -45,7 +47,9 @@ def _build_settings(spec: MetricSpec) -> Json:
     return settings
 
 
-def release_metadata(dataset: str, tasks: Mapping[str, Json], seed: int, dialogues: int) -> Json:
+def build_release_metadata(
+    dataset: str, tasks: Mapping[str, Json], seed: int, dialogues: int
+) -> Json:
     """Return the ``metadata`` object of a dataset's JSON, marked as synthetic."""
     return {
         "dataset_name": dataset,

@@ -1,4 +1,4 @@
-"""Identity of a tiny world, computed before generation. Uses the standard library only."""
+"""Identity of generated data, computed before generation with the standard library only."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from tasktransfer.errors import ConfigError
 
 GENERATOR_VERSION = 1
 """Version of the generator. Increase it if any byte of the output changes for a seed and size. A
-test checks the digest of the default world."""
+test checks the digest of the default data."""
 
 DEFAULT_DIALOGUES = 240
-"""Default dialogues per dataset: the smallest world in which all planted effects were measured."""
+"""Default number of dialogues per dataset, the smallest with which all effects were measured."""
 
 MINIMUM_DIALOGUES = 120
-"""Minimum dialogues per dataset. With fewer, splits have too few scenes of each kind for scores."""
+"""Minimum number of dialogues per dataset. Fewer give too few scenes of each kind for scores."""
 
 
 def name_revision(seed: int, dialogues: int) -> str:
-    """Return a name for the exact bytes that ``generate`` writes for these parameters.
+    """Return the revision of the data that ``generate`` writes for these parameters.
 
     Raises:
         ConfigError: the seed or size is not valid.
@@ -32,13 +32,13 @@ def name_revision(seed: int, dialogues: int) -> str:
 
 
 def check_parameters(seed: int, dialogues: int) -> None:
-    """Raise ConfigError for invalid parameters; names key, value and remedy."""
+    """Raise ConfigError if a parameter is not valid."""
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ConfigError(f"tiny world: The seed is {seed!r}. Use an integer of 0 or more.")
     if isinstance(dialogues, bool) or not isinstance(dialogues, int):
         raise ConfigError(f"tiny world: The number of dialogues is {dialogues!r}. Use an integer.")
     if dialogues < MINIMUM_DIALOGUES:
         raise ConfigError(
-            f"tiny world: {dialogues} dialogues are too few to evaluate every task. Use "
+            f"tiny world: The {dialogues} dialogues are too few to evaluate every task. Use "
             f"{MINIMUM_DIALOGUES} or more."
         )

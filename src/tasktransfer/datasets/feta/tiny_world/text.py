@@ -8,16 +8,16 @@ from tasktransfer.datasets.feta.tiny_world.metadata import Json
 
 
 def format_line(turn: Json) -> str:
-    """Return a turn as ``speaker: utterance``; a note has no speaker and is returned unchanged."""
+    """Return a turn as ``speaker: utterance``, or the utterance of a note without speakers."""
     speakers = " ".join(turn["speakers"])
     return f"{speakers}: {turn['utterance']}" if speakers else str(turn["utterance"])
 
 
 def join_lines(turns: Sequence[Json]) -> str:
-    """Join turns with spaces, as the release's span tasks store their context."""
+    """Return turns joined by spaces, as in the contexts of the release's span tasks."""
     return " ".join(format_line(turn) for turn in turns)
 
 
 def find_span(context: str, text: str) -> Json:
-    """Return a span answer at the first occurrence of ``text`` in ``context``."""
+    """Return the annotation of the first occurrence of ``text`` in ``context``."""
     return {"text": text, "answer_start": context.index(text)}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
 from tasktransfer.datasets.file_digests import compute_files_digest
-from tasktransfer.datasets.one_split import Said, refuse_shared
+from tasktransfer.datasets.one_split import SplitDialogue, check_disjoint_splits
 from tasktransfer.designs.empathetic.sources.cards import (
     ED,
     ED_CARDS,
@@ -132,9 +132,9 @@ def read_dialogues(folder: Path) -> list[EmpatheticDialogue]:
             f"{files[SPLIT_FILE]}: Dialogue {unknown[0]} (and {len(unknown) - 1} more) is not "
             f"in any file of {BY_EMOTION}. Copy the whole release again."
         )
-    refuse_shared(
+    check_disjoint_splits(
         (
-            Said(each.name, each.split, " ".join(each.utterances), str(seen[each.name]))
+            SplitDialogue(each.name, each.split, " ".join(each.utterances), str(seen[each.name]))
             for each in dialogues
         ),
         f"Keep one of them, or give both the same split in {files[SPLIT_FILE]}",

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tasktransfer.datasets.dailydialog import DAILYDIALOG
-from tasktransfer.datasets.dailydialog.utterances import RELEASE, SPLITS_OF, read_dialogues
+from tasktransfer.datasets.dailydialog.utterances import OFFICIAL_SPLITS, RELEASE, read_dialogues
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TinyPart, TinySize
 from tasktransfer.datasets.file_digests import compute_files_digest
-from tasktransfer.datasets.one_split import Said, refuse_shared
+from tasktransfer.datasets.one_split import SplitDialogue, check_disjoint_splits
 from tasktransfer.designs.empathetic.sources.cards import (
     DAILY,
     DAILY_NEXT,
@@ -106,10 +106,12 @@ def _read_daily(files: dict[str, Path]) -> Rows:
     rows: dict[str, list[Instance]] = {split: [] for split in SPLITS}
     dialogues = []
     for one in read_dialogues(files["dialogues"], files["split"]):
-        for split in SPLITS_OF[one.split]:
-            dialogues.append(Said(one.name, split, " ".join(one.said), str(files["split"])))
-            rows[split] += _build_utterance_instances(one.said, DAILY_NEXT, one.name)
-    refuse_shared(
+        for split in OFFICIAL_SPLITS[one.split]:
+            dialogues.append(
+                SplitDialogue(one.name, split, " ".join(one.utterances), str(files["split"]))
+            )
+            rows[split] += _build_utterance_instances(one.utterances, DAILY_NEXT, one.name)
+    check_disjoint_splits(
         dialogues,
         "Use the split.csv that follows the official files",
         generated="synthetic" in files,
@@ -183,9 +185,9 @@ def _refuse_shared(rows: Rows, places: Mapping[str, Path]) -> None:
 
     Every pair or text counts as a separate dialogue.
     """
-    refuse_shared(
+    check_disjoint_splits(
         (
-            Said(row.id, split, f"{row.context} {row.target[0]}", location)
+            SplitDialogue(row.id, split, f"{row.context} {row.target[0]}", location)
             for split, location in ((split, str(places[split])) for split in SPLITS)
             for row in rows[split]
         ),
@@ -228,8 +230,8 @@ def _read_tags(files: dict[str, Path]) -> Rows:
             split = {0: "dev", 1: "test"}.get(number % 10, "train")
             identity, tag = f"{name}-{number}", TAG_LABELS[int(label) - 1]
             rows[split].append(Instance(identity, identity, TAG.name, text, 0, {}, (), (tag,)))
-            said.append(Said(identity, split, text, format_location(file, line)))
-    refuse_shared(said, "Keep one of the two lines", allowed=SHARED)
+            said.append(SplitDialogue(identity, split, text, format_location(file, line)))
+    check_disjoint_splits(said, "Keep one of the two lines", allowed=SHARED)
     return rows
 
 
@@ -261,8 +263,8 @@ def _read_news(files: dict[str, Path]) -> Rows:
         )
         split = "test" if part == "test" else ("dev" if location % 10 == 0 else "train")
         rows[split].append(Instance(name, name, NEWSGROUP.name, text, 0, {}, (), (label,)))
-        said.append(Said(name, split, text, str(file)))
-    refuse_shared(said, "Remove one of the two posts", allowed=SHARED)
+        said.append(SplitDialogue(name, split, text, str(file)))
+    check_disjoint_splits(said, "Remove one of the two posts", allowed=SHARED)
     return rows
 
 

@@ -16,7 +16,7 @@ from random import Random
 
 from tasktransfer.datasets.dailydialog.tiny_words import MOOD_WORDS
 from tasktransfer.datasets.dataset import TinyPart, TinySize
-from tasktransfer.datasets.feta.tiny_world.draws import pick, stream
+from tasktransfer.datasets.feta.tiny_world.draws import create_generator, sample_value
 
 EMOTIONS = ("afraid", "angry", "excited", "grateful", "lonely", "proud", "sad", "surprised")
 WORDS_PER_EMOTION = 40
@@ -53,7 +53,7 @@ _SYLLABLES = ("ba", "do", "fi", "gu", "ke", "lo", "mi", "nu", "pa", "re", "si", 
 def list_feelings(seed: int) -> dict[str, list[str]]:
     """Return invented words for each emotion; no word belongs to two emotions."""
     words = [a + b + c for a in _SYLLABLES for b in _SYLLABLES for c in _SYLLABLES]
-    chance = stream(seed, "empathetic", "feelings")
+    chance = create_generator(seed, "empathetic", "feelings")
     words.sort(key=lambda _: chance.random())
     return {
         emotion: words[i * WORDS_PER_EMOTION : (i + 1) * WORDS_PER_EMOTION]
@@ -74,7 +74,7 @@ def write(folder: Path, seed: int, dialogues: int) -> None:
     splits: list[tuple[str, str]] = []
     rows: dict[str, list[tuple[str, str, str, str]]] = {emotion: [] for emotion in EMOTIONS}
     for number in range(dialogues):
-        chance = stream(seed, "empathetic", number)
+        chance = create_generator(seed, "empathetic", number)
         name, emotion = f"tiny:{number}", EMOTIONS[number % len(EMOTIONS)]
         split = _choose_split(chance.random())
         splits.append((name, split))
@@ -93,12 +93,12 @@ def write(folder: Path, seed: int, dialogues: int) -> None:
 def _make_dialogue(
     chance: Random, name: str, emotion: str, feelings_of: list[str], split: str
 ) -> list[tuple[str, str, str, str]]:
-    topic = pick(chance, TOPICS)
-    thing, feeling = pick(chance, list_things(topic)), pick(chance, feelings_of)
+    topic = sample_value(chance, TOPICS)
+    thing, feeling = sample_value(chance, list_things(topic)), sample_value(chance, feelings_of)
     first, second = ANSWERS[emotion]
 
     def filled(frames: tuple[str, ...]) -> str:
-        frame = pick(chance, frames)
+        frame = sample_value(chance, frames)
         return frame.format(feeling=feeling, thing=thing, first=first, second=second)
 
     rows = [

@@ -10,7 +10,7 @@ from pathlib import Path
 from tasktransfer.datasets import personachat
 from tasktransfer.datasets.dailydialog import utterances as daily
 from tasktransfer.datasets.dstc7 import read_dstc7_contexts, read_dstc7_lines
-from tasktransfer.datasets.one_split import Said, refuse_shared
+from tasktransfer.datasets.one_split import SplitDialogue, check_disjoint_splits
 from tasktransfer.designs.empathetic.sources import dialogues as empathetic
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import read_json_lines, read_json_object, read_lines
@@ -77,14 +77,14 @@ def daily_dialog(files: Files) -> Iterator[CorpusDialogue]:
     held_out = {split: list(_read_official(files[name], split)) for split, name in OFFICIAL.items()}
     location = str(files[DAILY_SPLIT])
     train = [
-        CorpusDialogue(f"daily-{dialogue.name}", "train", dialogue.said, location=location)
+        CorpusDialogue(f"daily-{dialogue.name}", "train", dialogue.utterances, location=location)
         for dialogue in daily.read_dialogues(files[DAILY_ZIP], files[DAILY_SPLIT])
         if dialogue.split == "train"
     ]
     official = [
         replace(dialogue, split="dev or test") for some in held_out.values() for dialogue in some
     ]
-    refuse_shared(
+    check_disjoint_splits(
         as_said([*official, *train]),
         "New random splits, such as those of FETA, put dialogues of rated sets into training. Use "
         "the split.csv that follows the official files",
@@ -100,10 +100,12 @@ def _read_official(file: Path, split: str) -> Iterator[CorpusDialogue]:
         yield CorpusDialogue(named, split, turns, location=format_location(file, line))
 
 
-def as_said(dialogues: Iterable[CorpusDialogue]) -> Iterator[Said]:
+def as_said(dialogues: Iterable[CorpusDialogue]) -> Iterator[SplitDialogue]:
     """Convert dialogues for the check between splits (``refuse_shared``)."""
     return (
-        Said(dialogue.name, dialogue.split, " ".join(dialogue.utterances), dialogue.location)
+        SplitDialogue(
+            dialogue.name, dialogue.split, " ".join(dialogue.utterances), dialogue.location
+        )
         for dialogue in dialogues
     )
 

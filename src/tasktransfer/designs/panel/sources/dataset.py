@@ -18,7 +18,7 @@ from tasktransfer.datasets.dataset import (
     describe_missing_splits,
 )
 from tasktransfer.datasets.file_digests import compute_files_digest
-from tasktransfer.datasets.one_split import refuse_shared
+from tasktransfer.datasets.one_split import check_disjoint_splits
 from tasktransfer.designs.panel.sources import tiny
 from tasktransfer.designs.panel.sources.cards import (
     DIALOGUES,
@@ -202,7 +202,7 @@ class _World:
         self, task: str, dialogues: Sequence[CorpusDialogue], files: Files
     ) -> None:
         """Raise if a dialogue is in two splits, or if a corpus has too few dialogues."""
-        refuse_shared(
+        check_disjoint_splits(
             as_said(dialogues),
             "Keep it in one of them, and give each dialogue its own ID",
             generated=SYNTHETIC in files,

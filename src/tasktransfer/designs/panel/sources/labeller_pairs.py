@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from tasktransfer.datasets.dailydialog_pp import FITTING, read_contexts
+from tasktransfer.datasets.dailydialog_pp import RELEVANT, read_contexts
 from tasktransfer.designs.panel.sources.cards import LABELLER, TINY, name_shared_task
 from tasktransfer.designs.panel.sources.corpora import Files
 from tasktransfer.designs.panel.sources.pair_instances import (
@@ -33,14 +33,14 @@ def read_plus_pairs(files: Files, notes: list[str]) -> Iterator[tuple[str, Insta
     train = read["train"]
     chance = random.Random("labeller")
     for number, context in enumerate(train):
-        for index, text in enumerate(context.responses[FITTING]):
+        for index, text in enumerate(context.responses[RELEVANT]):
             name = f"{context.group}#{index}"
             yield (
                 "train",
                 make_instance(LABELLER, name, context.group, context.said, text.strip(), FITS),
             )
             other = train[(number + chance.randrange(1, len(train))) % len(train)]
-            wrong = chance.choice(other.responses[FITTING]).strip()
+            wrong = chance.choice(other.responses[RELEVANT]).strip()
             if index % 2:
                 wrong = _shuffle_words(text.strip(), chance)
             name = f"{name}-"
@@ -51,7 +51,7 @@ def read_plus_pairs(files: Files, notes: list[str]) -> Iterator[tuple[str, Insta
     for split in ("dev", "test"):
         for context in read[split]:
             for kind, texts in context.responses.items():
-                target = FITS if kind == FITTING else FITS_NOT
+                target = FITS if kind == RELEVANT else FITS_NOT
                 for index, text in enumerate(texts):
                     if text.strip():
                         name, response = f"{context.group}#{kind[0]}{index}", text.strip()

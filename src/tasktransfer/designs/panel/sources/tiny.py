@@ -18,7 +18,7 @@ from typing import Any
 
 from tasktransfer.datasets.dailydialog.tiny_words import MOOD_WORDS
 from tasktransfer.datasets.dataset import TinyPart, TinySize
-from tasktransfer.datasets.feta.tiny_world.draws import pick, stream
+from tasktransfer.datasets.feta.tiny_world.draws import create_generator, sample_value
 
 TOPICS = tuple(MOOD_WORDS[mood].common[:2] for mood in ("bright", "fierce"))
 """Things that dialogues are about, by topic."""
@@ -66,8 +66,8 @@ def _generate_exchange(
     chance: Random, domain: str, *, right: bool, ordered: bool
 ) -> tuple[str, str]:
     """Return a statement and a reply to it."""
-    thing = pick(chance, THINGS)
-    statement = pick(chance, STATEMENTS[domain]).format(thing=thing)
+    thing = sample_value(chance, THINGS)
+    statement = sample_value(chance, STATEMENTS[domain]).format(thing=thing)
     return statement, _generate_reply(chance, domain, thing, right=right, ordered=ordered)
 
 
@@ -78,7 +78,9 @@ def _generate_reply(chance: Random, domain: str, said: str, *, right: bool, orde
     """
     fitting = list_fitting_things(domain, said)
     others = [thing for thing in THINGS if thing not in fitting] or THINGS
-    reply = pick(chance, REPLIES).format(thing=pick(chance, fitting if right else others))
+    reply = sample_value(chance, REPLIES).format(
+        thing=sample_value(chance, fitting if right else others)
+    )
     return reply if ordered else _change_words(chance, reply)
 
 
@@ -112,7 +114,7 @@ def write(folder: Path, seed: int, dialogues: int) -> None:
     """Write a release under ``folder``."""
     for domain in CHANGES:
         for split, share in SPLITS.items():
-            chance = stream(seed, "panel", domain, split)
+            chance = create_generator(seed, "panel", domain, split)
             rows: list[dict[str, Any]] = []
             for number in range(round(dialogues * share)):
                 fits = chance.random() < FITTING
@@ -123,10 +125,10 @@ def write(folder: Path, seed: int, dialogues: int) -> None:
                 rows.append(row)
             _write(folder / domain / f"{split}.jsonl", rows)
     for split, share in LABELLED.items():
-        chance = stream(seed, "panel", "labeller", split)
+        chance = create_generator(seed, "panel", "labeller", split)
         rows = []
         for _ in range(round(dialogues * share)):
-            domain = pick(chance, tuple(CHANGES))
+            domain = sample_value(chance, tuple(CHANGES))
             fits = chance.random() < 0.5
             right, ordered = (True, True) if fits else chance.choice(UNFITTING)
             statement, reply = _generate_exchange(chance, domain, right=right, ordered=ordered)
@@ -143,10 +145,10 @@ def write(folder: Path, seed: int, dialogues: int) -> None:
 
 
 def _generate_rated_items(seed: int, domain: str, dialogues: int) -> Iterable[Mapping[str, Any]]:
-    chance = stream(seed, "panel", "rated", domain)
+    chance = create_generator(seed, "panel", "rated", domain)
     for number in range(max(10, round(dialogues * RATED_SHARE))):
-        thing = pick(chance, THINGS)
-        statement = pick(chance, STATEMENTS[domain]).format(thing=thing)
+        thing = sample_value(chance, THINGS)
+        statement = sample_value(chance, STATEMENTS[domain]).format(thing=thing)
         for index in range(RESPONSES):
             right, ordered = chance.random() < 0.5, chance.random() < 0.5
             reply = _generate_reply(chance, domain, thing, right=right, ordered=ordered)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from tasktransfer.datasets import as_seen_from
+from tasktransfer.datasets import shorten_task_name
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import order_names
 
@@ -68,7 +68,7 @@ def get_training_sizes(frames: Frames, dataset: str) -> dict[str, int]:
     """
     rows = frames["sizes"][frames["sizes"]["train"] > 0]
     named = (
-        as_seen_from(dataset, task) for task in zip(rows["dataset"], rows["task"], strict=True)
+        shorten_task_name(dataset, task) for task in zip(rows["dataset"], rows["task"], strict=True)
     )
     return dict(zip(named, rows["train"].astype(int), strict=True))
 
@@ -96,7 +96,7 @@ def _select_sizes(frames: Frames, dataset: str) -> pd.DataFrame:
     cells, sizes = frames["cells"], frames["sizes"]
     sources = set(cells.loc[cells["dataset"] == dataset, "source"])
     homes = zip(sizes["dataset"], sizes["task"], strict=True)
-    kept = [home[0] == dataset or as_seen_from(dataset, home) in sources for home in homes]
+    kept = [home[0] == dataset or shorten_task_name(dataset, home) in sources for home in homes]
     return sizes[pd.Series(kept, dtype=bool, index=sizes.index)].reset_index(drop=True)
 
 

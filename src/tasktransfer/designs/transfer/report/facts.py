@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from tasktransfer.datasets import PACKAGE
+from tasktransfer.datasets import PACKAGE_DATASETS
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.present.marks import describe_limits
@@ -63,7 +63,7 @@ def _describe_data(metadata: Metadata, names: Iterable[str]) -> str:
 
 
 def _name_sources(names: set[str]) -> str:
-    released = names & {dataset.name for dataset in PACKAGE}
+    released = names & {dataset.name for dataset in PACKAGE_DATASETS}
     parts = [
         *(["a release of the benchmark"] if released else []),
         *(["the study's own dialogues"] if names - released else []),

@@ -92,7 +92,7 @@ def _resample_target(
     if units.count < 4:
         return None
     task = get_task(dataset, target)
-    score = partial(metrics.score_of_sums, task, fidelity=fidelity)
+    score = partial(metrics.compute_score_from_sums, task, fidelity=fidelity)
     tallies = Tallies(task, fidelity, instances)
     firsts = split_dialogues(units.count, create_generator("halves", dataset, target))
     in_half = np.stack([firsts, ~firsts]).astype(np.float64)

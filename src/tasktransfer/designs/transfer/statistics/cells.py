@@ -308,7 +308,7 @@ def _estimate_resampled_cells(
     task = get_task(dataset, target)
     tallies = Tallies(task, fidelity, instances)
 
-    score_of = functools.partial(metrics.score_of_sums, task, fidelity=fidelity)
+    score_of = functools.partial(metrics.compute_score_from_sums, task, fidelity=fidelity)
 
     def scores(*runs: Run) -> Floats:
         read = [units.sum_tally(read_tally(run, root, tallies)) for run in runs]

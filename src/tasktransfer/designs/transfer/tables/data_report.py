@@ -18,8 +18,8 @@ from tasktransfer.data.stats import (
     LENGTH_COLUMNS,
     OVERLAP_COLUMNS,
     compute_length_distributions,
+    count_instances_by_split,
     count_training_overlap,
-    split_statistics,
     tabulate_tasks,
 )
 from tasktransfer.files import replace_file
@@ -37,7 +37,7 @@ def as_text(folders: Sequence[Path]) -> str:
     generated = _read_synthetic_flags(folders)
     real = [dataset for dataset, synthetic in generated.items() if not synthetic]
     mark = format_synthetic_mark(real) if any(generated.values()) else ""
-    samples = format_table(tabulate_tasks(split_statistics(folders)))
+    samples = format_table(tabulate_tasks(count_instances_by_split(folders)))
     lengths = format_table(_summarise_lengths(compute_length_distributions(folders)))
     lines = [f"{mark}Samples per task and split", "", *samples, "", f"{mark}Lengths", "", *lengths]
     return "\n".join(lines) + "\n"
@@ -47,7 +47,7 @@ def as_json(folders: Sequence[Path]) -> dict[str, Any]:
     """Return the same as plain data: one row per task and split, and a summary of the lengths."""
     return {
         "synthetic": _read_synthetic_flags(folders),
-        "samples": list(split_statistics(folders)),
+        "samples": list(count_instances_by_split(folders)),
         "lengths": _summarise_lengths(compute_length_distributions(folders)),
     }
 
@@ -64,7 +64,7 @@ def write(folders: Sequence[Path], out: Path) -> list[Path]:
     generated = _read_synthetic_flags(folders)
     written = []
     frames = {
-        "table1": pd.DataFrame(split_statistics(folders)),
+        "table1": pd.DataFrame(count_instances_by_split(folders)),
         "lengths": pd.DataFrame(compute_length_distributions(folders), columns=LENGTH_COLUMNS),
         "overlap_data": pd.DataFrame(count_training_overlap(folders), columns=OVERLAP_COLUMNS),
     }

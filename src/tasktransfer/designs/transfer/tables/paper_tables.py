@@ -21,7 +21,7 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.core.runs import Run
-from tasktransfer.datasets import PACKAGE
+from tasktransfer.datasets import PACKAGE_DATASETS
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.runs import BASELINE, is_prompted, is_transfer
 from tasktransfer.designs.transfer.tables import multi_source_tables as multi
@@ -80,7 +80,7 @@ def make_notes(name: str, frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return notes on incomplete rows, comparability and terms."""
     comparable = find_correspondence(frames)
     notes = [note for note in _TABLES[name].notes(frame, frames.metadata, comparable) if note]
-    names = {dataset.name for dataset in PACKAGE}
+    names = {dataset.name for dataset in PACKAGE_DATASETS}
     if "dataset" in frame and names.isdisjoint(frame["dataset"]):
         return [note for note in notes if not note.startswith(NOT_COMPARED)]
     return notes
