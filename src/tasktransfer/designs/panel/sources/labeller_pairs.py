@@ -37,7 +37,9 @@ def read_plus_pairs(files: Files, notes: list[str]) -> Iterator[tuple[str, Insta
             name = f"{context.group}#{index}"
             yield (
                 "train",
-                make_instance(LABELLER, name, context.group, context.said, text.strip(), FITS),
+                make_instance(
+                    LABELLER, name, context.group, context.utterances, text.strip(), FITS
+                ),
             )
             other = train[(number + chance.randrange(1, len(train))) % len(train)]
             wrong = chance.choice(other.responses[RELEVANT]).strip()
@@ -46,7 +48,7 @@ def read_plus_pairs(files: Files, notes: list[str]) -> Iterator[tuple[str, Insta
             name = f"{name}-"
             yield (
                 "train",
-                make_instance(LABELLER, name, context.group, context.said, wrong, FITS_NOT),
+                make_instance(LABELLER, name, context.group, context.utterances, wrong, FITS_NOT),
             )
     for split in ("dev", "test"):
         for context in read[split]:
@@ -58,7 +60,7 @@ def read_plus_pairs(files: Files, notes: list[str]) -> Iterator[tuple[str, Insta
                         yield (
                             split,
                             make_instance(
-                                LABELLER, name, context.group, context.said, response, target
+                                LABELLER, name, context.group, context.utterances, response, target
                             ),
                         )
 
