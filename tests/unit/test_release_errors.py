@@ -103,7 +103,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "other labels": (
         "DailyDialog",
         labels("dialogue_nli", ["contradiction", "entails"]),
-        ("task_metadata.dialogue_nli.labels", "lacks 'entailment'", "['entails']"),
+        ("task_metadata.dialogue_nli.labels", "lacks 'entailment'", "adds 'entails'"),
     ),
     "labels in another order": (
         "DailyDialog",
