@@ -102,7 +102,7 @@ def test_batches_order_and_shared_beginnings_change_nothing(
     alone = [decoder.compute_likelihoods([one])[0] for one in asked]
     backwards = decoder.compute_likelihoods(asked[::-1])[::-1]
     with monkeypatch.context() as patch:
-        patch.setattr(decoder, "_head", lambda rows: [])
+        patch.setattr(decoder, "_extract_common_prefix", lambda rows: [])
         unshared = decoder.compute_likelihoods(asked)
         written = decoder.generate([one.prompt for one in asked], 6, ("\n",))
     narrow = decoder.setup.eval_budget.tokens

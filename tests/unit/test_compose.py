@@ -99,7 +99,7 @@ def test_wrong_number_of_options_names_the_instance() -> None:
 def test_missing_field_names_instance_and_field() -> None:
     item = instance(COMMONSENSE, head="tv")
     for compose in (build_encoder_text, build_prompt_parts):
-        with pytest.raises(DataError, match=r"'i7' of dialogue_reasoning.*'tail'.*has \['head'"):
+        with pytest.raises(DataError, match=r"'i7' of dialogue_reasoning.*'tail'.*has only head"):
             compose(COMMONSENSE, item)
 
 

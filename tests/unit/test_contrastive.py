@@ -142,7 +142,9 @@ def test_instances_with_the_same_label_become_similar(checkpoint: str) -> None:
     before = separation()
     encoder.fine_tune(CARD, TRAIN, SETTINGS, seed=0)
     assert separation() > before + 0.1
-    predicted = predict_by_fine_tuned_regression(lambda *_: encoder.embed, CARD, TRAIN, TRAIN, 0)
+    predicted = predict_by_fine_tuned_regression(
+        lambda *_: encoder.embed_texts, CARD, TRAIN, TRAIN, 0
+    )
     assert predicted == [instance.target for instance in TRAIN]
 
 

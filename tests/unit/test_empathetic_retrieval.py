@@ -129,6 +129,6 @@ def test_fewer_rows_than_a_block_are_refused() -> None:
     ):
         select_block_rows(5, 6)
     assert select_block_rows(5, 5).tolist() == [0, 1, 2, 3, 4]
-    told = r"P@1,5: 5 rows are too few .*, and release_compat leaves the last 5 out\. Use"
+    told = r"P@1,5: The 5 rows are too few .*, and release_compat leaves the last 5 out\. Use"
     with pytest.raises(DataError, match=told):
         select_block_rows(5, 5, drop_last=True)

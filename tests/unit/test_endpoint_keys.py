@@ -48,7 +48,7 @@ def test_a_value_that_cannot_be_a_key_is_refused_unseen(
         monkeypatch.setenv("OPENAI_API_KEY", value)
     with (
         serving() as server,
-        pytest.raises(ConfigError, match="OPENAI_API_KEY: Character") as caught,
+        pytest.raises(ConfigError, match="OPENAI_API_KEY: The value of the environ") as caught,
     ):
         model(server.url, tmp_path)
     assert "sk" not in str(caught.value)

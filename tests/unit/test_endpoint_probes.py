@@ -161,7 +161,7 @@ def test_a_refused_prompt_ends_the_job_and_changes_no_way(
         ask = (
             (lambda e: e.compute_likelihoods(ASKED))
             if scores
-            else (lambda e: e.write(PROMPTS, 5, ()))
+            else (lambda e: e.generate(PROMPTS, 5, ()))
         )
         with pytest.raises(EndpointError, match=words):
             ask(endpoint)
@@ -211,7 +211,7 @@ def test_parameters_that_an_endpoint_refuses_are_left_out(tmp_path: Path) -> Non
         (note,) = endpoint.list_notes(chooses=False)
         assert "max_completion_tokens" in note and "temperature" in note
         again = model(server, tmp_path)
-        again.write([Prompt(("another",))], 5, ())
+        again.generate([Prompt(("another",))], 5, ())
         assert len(server.requests) == 3 + 4 + 1, "the probe is stored"
 
 
@@ -240,7 +240,7 @@ def test_thoughts_get_tokens_and_are_no_answer(tmp_path: Path) -> None:
 def test_thoughts_that_an_earlier_version_cached_are_no_answer(tmp_path: Path) -> None:
     with serving() as server:
         before = model(server, tmp_path)
-        before.write(PROMPTS[:1], 5, ())
+        before.generate(PROMPTS[:1], 5, ())
         path, body = server.requests[-1]
         digest = compute_digest([path.removeprefix("/v1/"), body])
         before.remembered.put(digest, {"text": "<think>no</think>\n\nmaybe"})

@@ -349,7 +349,9 @@ def test_a_missing_file_of_multiwoz_is_named(
 ) -> None:
     files = multiwoz_files(tiny_woz)
     del files[f"MULTIWOZ2 2/{file}"]
-    assert f"contains no {file}" in refuse(fetch, WOZ, pack_zip(files), tmp_path)
+    assert f"contains 0 files with the name {file} instead of one" in refuse(
+        fetch, WOZ, pack_zip(files), tmp_path
+    )
 
 
 # --- the command --------------------------------------------------------------------------------

@@ -83,8 +83,8 @@ def test_bytes_are_pinned_to_the_version(world: Path) -> None:
 def test_same_bytes_in_another_process_with_another_hash_seed(world: Path, tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; "
-        "from tasktransfer.datasets.tiny_world import generate; "
-        "generate(Path(sys.argv[1]))"
+        "from tasktransfer.datasets.tiny_world import generate_releases; "
+        "generate_releases(Path(sys.argv[1]))"
     )
     environment = {**os.environ, "PYTHONHASHSEED": "4711", "LC_ALL": "C"}
     subprocess.run(

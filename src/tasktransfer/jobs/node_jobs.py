@@ -213,7 +213,9 @@ def build_places(study: Study, node: Evaluation, threads: int = 1) -> Evaluation
         return inputs.get_checkpoint(study, start)
 
     hardware = inputs.get_hardware(study, threads)
-    return EvaluationInputs(encoded, weights, study.base_model, study.beside, study.revision, hardware)
+    return EvaluationInputs(
+        encoded, weights, study.base_model, study.beside, study.revision, hardware
+    )
 
 
 def _evaluate_replies(
@@ -227,7 +229,9 @@ def _evaluate_replies(
         p: read_instances(inputs.get_cache(study, p.data), p.task, "train") for p in node.pools
     }
     cache = Path(study.config.results, "data", "embedded")
-    asked = ReplyEvaluation(node, node.of, build_places(study, node, threads), instances, pools, cache)
+    asked = ReplyEvaluation(
+        node, node.of, build_places(study, node, threads), instances, pools, cache
+    )
     judged_replies, setup = evaluate_replies(asked)
     columns = zip(
         judged_replies.instances,

@@ -17,7 +17,7 @@ from pydantic import Field
 from tasktransfer.config.fields import DISTINCT, LIST, Section, Text
 from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.core.validation import Problem, extend_path, format_value
-from tasktransfer.datasets import shorten_task_name, resolve_task
+from tasktransfer.datasets import resolve_task, shorten_task_name
 from tasktransfer.designs.transfer.algorithms import BANDITS
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 
