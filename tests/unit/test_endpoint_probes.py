@@ -243,8 +243,8 @@ def test_thoughts_that_an_earlier_version_cached_are_no_answer(tmp_path: Path) -
         before.generate(PROMPTS[:1], 5, ())
         path, body = server.requests[-1]
         digest = compute_digest([path.removeprefix("/v1/"), body])
-        before.remembered.put(digest, {"text": "<think>no</think>\n\nmaybe"})
-        before.remembered.close()
+        before.cache.put(digest, {"text": "<think>no</think>\n\nmaybe"})
+        before.cache.close()
         assert model(server, tmp_path).generate(PROMPTS[:1], 5, ()) == ["maybe"]
 
 
