@@ -70,8 +70,8 @@ def read_dialogues(file: Path) -> Iterator[MultiwozDialogue]:
     value = parse_json(content, file)
     if not isinstance(value, dict):
         raise DataError(
-            f"{file}: The file contains a {type(value).__name__} instead of an object with the "
-            "dialogues by name. Fetch the file again."
+            f"{file}: Found {str(value)[:60]}, expected an object with the dialogues by their "
+            "names. Fetch the file again."
         )
     for name, dialogue in value.items():
         yield parse_dialogue(file, name, dialogue)
