@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from scale_records import INSTANCES, paper_study, write_scale_study, write_stage
-from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.transfer.runs import select_transfer_runs
 
 COLLECT = """
 from transfer_frames import write_collected
@@ -87,7 +87,7 @@ def run(name: str, code: str, folder: Path, factor: int) -> float:
 def write_last_run(folder: Path, factor: int, instances: int, take: str) -> None:
     """Write the last run of the study; the score in its record depends on ``take``."""
     study = paper_study(folder, factor)
-    run = transfer_runs(study.plan)[-1]  # a fine-tuning: no other run ends with it
+    run = select_transfer_runs(study.plan)[-1]  # a fine-tuning: no other run ends with it
     write_stage(study, run.stages[-1], [run], instances, take)
 
 

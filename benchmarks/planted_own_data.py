@@ -36,7 +36,7 @@ import yaml
 
 from tasktransfer.cli.demo_study import SNAKEFILE, WORKFLOW
 from tasktransfer.datasets import PACKAGE_DATASETS
-from tasktransfer.designs.transfer.report.first_source import first_sources
+from tasktransfer.designs.transfer.report.first_source import describe_first_sources
 
 WORLDS = ("helped", "unhelped", "scrambled")
 FOUND = "Tickets/intent: train on Sources/kin first"
@@ -174,7 +174,7 @@ def answer(folder: Path) -> tuple[str, pd.DataFrame]:
     """Return the first sentence of a finished study's report, and the cells behind it."""
     cells = pd.read_parquet(folder / CELLS)
     runs = pd.read_parquet((folder / CELLS).with_name("runs.parquet"))
-    return " ".join(first_sources(cells, runs)), cells
+    return " ".join(describe_first_sources(cells, runs)), cells
 
 
 def main(folder: Path, worlds: int = 5, kinds: Sequence[str] = WORLDS, seeds: int = 3) -> None:

@@ -36,7 +36,12 @@ import pandas as pd
 from tasktransfer.core.references import CONTRASTIVE, OF_A_MODEL, REFERENCES
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.designs.transfer.frames import METHODS
-from tasktransfer.designs.transfer.statistics.methods import Cost, Method, build_rows, sort
+from tasktransfer.designs.transfer.statistics.methods import (
+    Cost,
+    Method,
+    build_method_rows,
+    sort_methods,
+)
 from tasktransfer.evaluation.reference import get_predictor
 from tasktransfer.results.store import build_frame
 from tasktransfer.stats.cells import NO_SEED, Scored, gather_cells
@@ -163,7 +168,7 @@ def compare(is_right: dict[str, npt.NDArray[np.bool_]]) -> pd.DataFrame:
         scored = Scored(float(100 * right.mean()), resampled, units, "logit")
         cell = gather_cells([((), NO_SEED, scored)])[()]
         methods.append(Method(("Planted", "label"), name, None, None, cell, Cost(0, 0.0)))
-    return build_frame(build_rows(sort(methods)), METHODS)
+    return build_frame(build_method_rows(sort_methods(methods)), METHODS)
 
 
 def measure(world: World, embed: Embed) -> Iterator[dict[str, float]]:

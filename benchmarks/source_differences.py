@@ -26,14 +26,17 @@ import numpy.typing as npt
 import pandas as pd
 
 import tasktransfer as tt
-from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue, by_dialogue
+from tasktransfer.designs.transfer.statistics.by_dialogue import (
+    DialogueScores,
+    compute_dialogue_scores,
+)
 
 PERMUTATIONS = 9999
 Floats = npt.NDArray[np.float64]
 
 
 def center_sources(
-    runs: pd.DataFrame, scored: ByDialogue, seed: int, sources: list[str]
+    runs: pd.DataFrame, scored: DialogueScores, seed: int, sources: list[str]
 ) -> Floats | None:
     """Return each source's score minus their mean, (halves, splits, sources).
 
@@ -49,7 +52,7 @@ def center_sources(
     return np.asarray(scores - scores.mean(axis=-1, keepdims=True))
 
 
-def collect_pairs(runs: pd.DataFrame, scored: ByDialogue) -> Iterator[tuple[Floats, Floats]]:
+def collect_pairs(runs: pd.DataFrame, scored: DialogueScores) -> Iterator[tuple[Floats, Floats]]:
     """Yield a target's centred scores for each ordered pair of seeds, (splits, sources) each.
 
     The first is from one seed on the first half of the dialogues, the second from another seed on
@@ -64,7 +67,9 @@ def collect_pairs(runs: pd.DataFrame, scored: ByDialogue) -> Iterator[tuple[Floa
             yield first[0], second[1]
 
 
-def compare_sources(runs: pd.DataFrame, scored: dict[tuple[str, str], ByDialogue]) -> pd.DataFrame:
+def compare_sources(
+    runs: pd.DataFrame, scored: dict[tuple[str, str], DialogueScores]
+) -> pd.DataFrame:
     """Return one row per dataset, model and algorithm."""
     single = runs[runs["n_sources"] == 1]
     rows = []
@@ -127,7 +132,7 @@ def main() -> None:
     parser.add_argument("results", type=Path, help="results folder of a transfer study")
     chosen = parser.parse_args()
     runs = tt.load_results(chosen.results)["transfer_runs"]
-    found = compare_sources(runs, by_dialogue(runs, chosen.results))
+    found = compare_sources(runs, compute_dialogue_scores(runs, chosen.results))
     print(found.round(3).to_string(index=False))
 
 

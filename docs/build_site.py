@@ -29,7 +29,7 @@ from tasktransfer.datasets import PACKAGE_DATASETS
 from tasktransfer.designs.empathetic import frames as empathetic
 from tasktransfer.designs.panel import frames as panel
 from tasktransfer.designs.probes import frames as probes
-from tasktransfer.designs.transfer.collect.columns_page import sections
+from tasktransfer.designs.transfer.collect.columns_page import format_sections
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -87,7 +87,7 @@ def main() -> int:
         read = json.loads((ROOT / "workflow" / "schemas" / schema).read_text("utf-8"))
         _write(f"reference/config-{design}.md", f"# Config keys: {design}\n", keys(read))
     for design, frames in FRAMES.items():
-        page = "".join(sections({frame.name: frame.columns for frame in frames}))
+        page = "".join(format_sections({frame.name: frame.columns for frame in frames}))
         _write(f"reference/columns-{design}.md", f"# Table columns: {design}", [page])
     _write("reference/tasks.md", "# Tasks, their sources and licences\n", tasks())
     _write("reference/library.md", "# Python\n", [f"::: {module}\n" for module in LIBRARY])

@@ -188,18 +188,20 @@ DAMAGES: dict[str, Damage] = {
     "drive letter": extra("C:/x.csv", "unsafe-path", "absolute"),
     "control characters": extra("a\x1b[31m/x.csv", "unsafe-path", "control", "a\\x1b[31m/x.csv"),
     # folders and files
-    "nested folder": archive(NESTED, "nested-folder", "pack from inside", "my submission/"),
+    "nested folder": archive(NESTED, "nested-folder", "not at the top", "my submission/"),
     "no task folder": archive(
         lambda _: packed({"predictions.csv": b"a,1\n"}), "no-tasks", "named after a task"
     ),
     "both datasets": archive(lambda _: packed(MIXED), "mixed-datasets", "DailyDialog and Friends"),
     "missing task": without("question_answering", "missing-task"),
     "missing file": without(EER, "missing-file"),
-    "extra task": extra("summary/predictions.csv", "extra-task", "no task", "summary"),
+    "extra task": extra(
+        "summary/predictions.csv", "extra-task", "not named after a task", "summary"
+    ),
     "misspelt task": extra(
         "meld_emotion_recognition/predictions.csv",
         "extra-task",
-        "did you mean MELD_emotion_recognition?",
+        "mean MELD_emotion_recognition?",
         "meld_emotion_recognition",
     ),
     "task of the other dataset": extra(
@@ -210,7 +212,7 @@ DAMAGES: dict[str, Damage] = {
         "extra-file",
         "neither baseline_predictions.csv nor predictions.csv",
     ),
-    "file at the top": extra("README.md", "extra-file", "remove it"),
+    "file at the top": extra("README.md", "extra-file", "outside the task folders"),
     # encodings
     "Latin-1": row(QA, 2, b"d_Who,Ren\xe9e", "encoding", "0xe9, which is not UTF-8"),
     "UTF-16": content(QA, lambda d: d.decode().encode("utf-16"), 1, "encoding", "UTF-16"),
@@ -219,10 +221,10 @@ DAMAGES: dict[str, Damage] = {
     # rows
     "empty file": content(EER, lambda _: b"", None, "empty-file", "is empty"),
     "white space only": content(EER, lambda _: b"\n \n", None, "empty-file", "empty"),
-    "header": content(EER, lambda d: b"instance_id,prediction\n" + d, 1, "header", "remove"),
-    "header of texts": content(QA, lambda d: b"ID,Answer\n" + d, 1, "header", "remove"),
-    "header of words": content(EER, lambda d: b"key,emotion\n" + d, 1, "header", "remove"),
-    "semicolons": content(EER, lambda d: d.replace(b",", b";"), 1, "separator", "use a comma"),
+    "header": content(EER, lambda d: b"instance_id,prediction\n" + d, 1, "header", "is a header"),
+    "header of texts": content(QA, lambda d: b"ID,Answer\n" + d, 1, "header", "is a header"),
+    "header of words": content(EER, lambda d: b"key,emotion\n" + d, 1, "header", "is a header"),
+    "semicolons": content(EER, lambda d: d.replace(b",", b";"), 1, "separator", "semicolons"),
     "tabs": content(EER, lambda d: d.replace(b",", b"\t"), 1, "separator", "tabs"),
     "one column": row(EER, 2, b"e_t2", "columns", "one column, 'e_t2'"),
     "three columns": row(EER, 2, b"e_t2,1,0.9", "columns", "has 3 columns"),
@@ -237,7 +239,7 @@ DAMAGES: dict[str, Damage] = {
         RE, lambda d: d.split(b"\n")[0], None, "missing-id", "has 1 of 2 rows"
     ),
     "an id of the release's two a third time": content(
-        RE, lambda d: d + d.split(b"\n")[0], 3, "duplicate-id", "keep 2 rows"
+        RE, lambda d: d + d.split(b"\n")[0], 3, "duplicate-id", "2 rows"
     ),
     "a speaker without a trait": content(
         PD,
@@ -252,15 +254,15 @@ DAMAGES: dict[str, Damage] = {
     "huge": row(EER, 1, b"d_t2," + b"9" * 5000, "wrong-type", "not an integer"),
     "fraction": row(EER, 1, b"d_t2,1.5", "wrong-type", "'1.5' is not an integer"),
     "no prediction": row(EER, 1, b"d_t2,", "wrong-type", "has no prediction"),
-    "a label's name": row(EER, 1, b"d_t2,joyful", "wrong-type", "here 0"),
+    "a label's name": row(EER, 1, b"d_t2,joyful", "wrong-type", "Write its number, 0"),
     "not a number": row(EER, 1, b"d_t2,nan", "wrong-type", "'nan' is not an integer"),
     "trait": row(PD, 1, b"d_Ross-Geller_aggreeable,2", "out-of-range", "from 0 to 1"),
     "short list": row(RE, 2, RE_ROW + b"[0 1 0]", "list-length", "3 entries"),
     "other numbers": row(
-        RE, 2, RE_ROW + BITS.replace(b"0]", b"2]"), "wrong-type", "entry 36 of the list is '2'"
+        RE, 2, RE_ROW + BITS.replace(b"0]", b"2]"), "wrong-type", "Entry 36 of the list is '2'"
     ),
     "list of probabilities": row(
-        RE, 2, RE_ROW + BITS.replace(b"[0", b"[0.5"), "wrong-type", "entry 0 of the list is '0.5'"
+        RE, 2, RE_ROW + BITS.replace(b"[0", b"[0.5"), "wrong-type", "Entry 0 of the list is '0.5'"
     ),
     "open bracket": row(RE, 2, RE_ROW + BITS[:-1], "wrong-type", "unpaired brackets"),
     "no list": row(RE, 2, RE_ROW, "wrong-type", "no list"),

@@ -23,7 +23,7 @@ from typing import Any
 import yaml
 
 from tasktransfer.cli import main
-from tasktransfer.designs.opening import open_called
+from tasktransfer.designs.opening import open_study_for_call
 from tasktransfer.errors import TaskTransferError
 from tasktransfer.jobs.snakemake_call import SnakemakeCall
 
@@ -140,7 +140,7 @@ OWN: dict[str, list[tuple[str, Any, str]]] = {
         ("selection.candidates", 10**9, "a number of at most 1000"),
         ("reduction", 10**9, "a number of at most 1024"),
         ("data.few_sample", True, "no dataset of this design has a few-sample setting"),
-        ("models.0.family", "decoder", "which the panel does not train"),
+        ("models.0.family", "decoder", "which a panel study does not train"),
         ("models.0.checkpoint", "built", "this design does not build models"),
     ],
     "probes": [
@@ -254,7 +254,7 @@ def _opened(file: str) -> int:
     """Open a study like the Snakefile in a user's call, and return the exit code."""
     call = SnakemakeCall(None, Path(file), {}, True, True, frozenset())
     try:
-        open_called(call)
+        open_study_for_call(call)
     except TaskTransferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

@@ -16,7 +16,7 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import (
-    identity,
+    build_source_key,
     make_deltas,
     make_missing_runs,
     make_sizes,
@@ -150,7 +150,7 @@ def _make_run_row(run: RunName, asked: Asked) -> tuple[object, ...]:
         "few_sample": True,
     }
     names = list_names(columns.RUNS)
-    known = dict(zip(names, (*identity(*run[:4]), *run[4:]), strict=False))
+    known = dict(zip(names, (*build_source_key(*run[:4]), *run[4:]), strict=False))
     return _fill_row("transfer_runs", known | values)
 
 

@@ -38,8 +38,8 @@ from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import load_config
 from tasktransfer.designs.transfer.config import TransferConfig
-from tasktransfer.designs.transfer.runs import transfer_runs
-from tasktransfer.designs.transfer.study_plan import plan
+from tasktransfer.designs.transfer.runs import select_transfer_runs
+from tasktransfer.designs.transfer.study_plan import plan_study
 from tasktransfer.metrics import CodedAnswers
 from tasktransfer.results.records import record_of
 from tasktransfer.results.revisions import Revisions
@@ -74,7 +74,7 @@ def write_scale_study(
 def _write_share(folder: Path, factor: int, models: int, instances: int, share: int) -> None:
     study = paper_study(folder, factor, models)
     runs: dict[str, list[Run]] = defaultdict(list)
-    for run in transfer_runs(study.plan):
+    for run in select_transfer_runs(study.plan):
         runs[run.stages[-1].digest].append(run)
     for stage in study.plan.stages[share::PROCESSES]:
         write_stage(study, stage, runs[stage.digest], instances)
@@ -91,7 +91,7 @@ def paper_study(folder: Path, factor: int = 1, models: int = 3) -> Study:
         {dataset.name: "constructed" for dataset in wanted.datasets},
         {m.name: ModelSpec(m.name, m.family, m.name, m.max_length) for m in wanted.models},
     )
-    return Study(wanted, str(PAPER), {}, revisions, (), plan)
+    return Study(wanted, str(PAPER), {}, revisions, (), plan_study)
 
 
 def write_stage(

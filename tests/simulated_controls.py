@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from simulated_studies import Judge, Regime, draw_instances, trainings
-from tasktransfer.designs.transfer.statistics.controls import Over, verdict
+from tasktransfer.designs.transfer.statistics.controls import ControlEffect, judge_cell
 from tasktransfer.stats import bootstrap
 from tasktransfer.stats.bootstrap import Estimate
 from tasktransfer.stats.false_discovery import compute_q_values
@@ -73,11 +73,11 @@ def verdicts(
     return [
         (
             kind,
-            verdict(
+            judge_cell(
                 over[0][cell].delta,
                 float(q[0][cell]),
                 [
-                    Over(over[c][cell].delta, sure[c][cell].high, float(q[c][cell]))
+                    ControlEffect(over[c][cell].delta, sure[c][cell].high, float(q[c][cell]))
                     for c in (1, 2, 3)
                 ],
             ),

@@ -228,4 +228,4 @@ def write(folder: Path) -> None:
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
-    tiny.write(folder, 0, 40)
+    tiny.write_release(folder, 0, 40)

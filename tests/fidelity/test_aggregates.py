@@ -17,9 +17,9 @@ import pytest
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.tables import table2
-from tasktransfer.designs.transfer.tables.aggregates import aggregate
+from tasktransfer.designs.transfer.tables.aggregates import compute_aggregates
 from tasktransfer.designs.transfer.tables.correspondence import Correspondence
-from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
+from tasktransfer.designs.transfer.tables.multi_source import compute_multi_source_gains
 from tasktransfer.present.marks import format_notes, list_marks
 from tasktransfer.present.printed import to_latex, to_markdown
 from tasktransfer.results.metadata import Metadata
@@ -61,16 +61,16 @@ def deltas(dataset: str = "DailyDialog", model: str = "bert", shift: float = 0) 
 
 
 def in_markdown(table: pd.DataFrame, metadata: Metadata = METADATA) -> str:
-    return to_markdown(table2.layout(table, metadata), said(table, metadata), "Table 2")
+    return to_markdown(table2.lay_out_table(table, metadata), said(table, metadata), "Table 2")
 
 
 def in_latex(table: pd.DataFrame, metadata: Metadata = METADATA) -> str:
-    return to_latex(table2.layout(table, metadata), said(table, metadata), "table2")
+    return to_latex(table2.lay_out_table(table, metadata), said(table, metadata), "table2")
 
 
 def said(table: pd.DataFrame, metadata: Metadata) -> str:
     comparable = Correspondence(frozenset(), {}, "", metadata)
-    texts = [*table2.notes(table, metadata, comparable)]
+    texts = [*table2.describe_table(table, metadata, comparable)]
     return " ".join(format_notes(list_marks(metadata), [text for text in texts if text]))
 
 
@@ -80,7 +80,7 @@ def only_row(frame: pd.DataFrame) -> Any:
 
 
 def test_aggregates_by_hand() -> None:
-    row = only_row(aggregate(deltas(), NOTHING))
+    row = only_row(compute_aggregates(deltas(), NOTHING))
     assert row.average_score == pytest.approx((44 + 40 + 48 + 46 + 64 + 59) / 6)
     assert row.average_delta == pytest.approx((3 - 1 - 2 - 4 + 2 - 3) / 6)
     # Targets a and c: their best source; b: its baseline, 50, beats every source.
@@ -96,34 +96,34 @@ def test_aggregates_by_hand() -> None:
 
 def test_the_best_source_is_chosen_after_averaging_over_seeds() -> None:
     # Per seed, the best sources of a are b (44) and c (50): 47. If averaged first, it is b: 44.
-    row = only_row(aggregate(deltas().query("target == 'a'"), NOTHING))
+    row = only_row(compute_aggregates(deltas().query("target == 'a'"), NOTHING))
     assert row.top1_score == 44.0
     assert row.top1_delta == 3.0
 
 
 def test_score_minus_delta_is_the_mean_baseline_for_both_aggregates() -> None:
-    row = only_row(aggregate(deltas(), NOTHING))
+    row = only_row(compute_aggregates(deltas(), NOTHING))
     baseline = statistics.mean(statistics.mean(pair) for pair in BASELINES.values())
     assert row.average_score - row.average_delta == pytest.approx(baseline)
     assert row.top1_score - row.top1_delta == pytest.approx(baseline)
 
 
 def test_one_seed_has_no_sigma() -> None:
-    row = only_row(aggregate(deltas().query("seed == 0"), NOTHING))
+    row = only_row(compute_aggregates(deltas().query("seed == 0"), NOTHING))
     assert math.isnan(row.average_sigma)
     assert row.average_score == pytest.approx(292 / 6)
 
 
 def test_groups_are_apart_and_keep_their_order() -> None:
     frame = pd.concat([deltas(model="t5", shift=1), deltas(), deltas("Friends", shift=-1)])
-    table = aggregate(frame, NOTHING)
+    table = compute_aggregates(frame, NOTHING)
     assert table[["dataset", "model"]].to_numpy().tolist() == [
         ["DailyDialog", "t5"],
         ["DailyDialog", "bert"],
         ["Friends", "bert"],
     ]
     assert table.average_delta.tolist() == pytest.approx([1 - 5 / 6, -5 / 6, -1 - 5 / 6])
-    table = aggregate(frame, NOTHING, {"model": ["bert", "t5"], "dataset": ["Friends"]})
+    table = compute_aggregates(frame, NOTHING, {"model": ["bert", "t5"], "dataset": ["Friends"]})
     assert table.dataset.tolist() == ["Friends", "DailyDialog", "DailyDialog"]
     assert table.model.tolist() == ["bert", "bert", "t5"]
 
@@ -131,7 +131,8 @@ def test_groups_are_apart_and_keep_their_order() -> None:
 def test_runs_of_several_sources_do_not_enter() -> None:
     several = deltas().assign(n_sources=2, source="x+y", score=100.0, delta=90.0)
     pd.testing.assert_frame_equal(
-        aggregate(pd.concat([deltas(), several]), NOTHING), aggregate(deltas(), NOTHING)
+        compute_aggregates(pd.concat([deltas(), several]), NOTHING),
+        compute_aggregates(deltas(), NOTHING),
     )
 
 
@@ -141,7 +142,7 @@ def test_incomplete_cells_are_counted_and_marked() -> None:
     orphan = frame.copy()
     orphan.loc[1, ["baseline_score", "delta"]] = float("nan")
     lost = pd.concat([absent, frame.iloc[1:2], frame.iloc[:2].assign(model="t5")])
-    table = aggregate(orphan.iloc[1:], lost)
+    table = compute_aggregates(orphan.iloc[1:], lost)
     assert table.model.tolist() == ["bert", "t5"]
     assert table.n_cells.tolist() == [10, 0]
     assert table.n_expected.tolist() == [12, 2]
@@ -155,17 +156,17 @@ def test_incomplete_cells_are_counted_and_marked() -> None:
         assert "0/2" in text
     assert "Multitask†" in in_markdown(table)
     assert "$^{\\dagger}$" in in_latex(table)
-    assert "†" not in in_markdown(aggregate(deltas(), NOTHING))
+    assert "†" not in in_markdown(compute_aggregates(deltas(), NOTHING))
 
 
 def test_no_transfer_run_at_all_gives_an_empty_table() -> None:
-    table = aggregate(deltas().iloc[:0], NOTHING)
+    table = compute_aggregates(deltas().iloc[:0], NOTHING)
     assert table.empty
     assert "Average score" in in_markdown(table)
 
 
 def test_table_2_is_printed_as_in_the_paper() -> None:
-    table = aggregate(deltas(model="a_b|c"), NOTHING)
+    table = compute_aggregates(deltas(model="a_b|c"), NOTHING)
     text = in_markdown(table)
     assert "| DailyDialog | a_b\\|c | Multitask | 50.17 (2.12) | −0.83 (0.71) | 52.67 |" in text
     assert "sample standard deviation over seeds" in text
@@ -187,7 +188,7 @@ def test_published_score_minus_delta_is_equal_across_algorithms() -> None:
     max(0, delta)), and that the two aggregates agree on the baseline. Two numbers with two decimals
     may each be off by 0.005, so two such differences may be off by 0.02.
     """
-    check = published.consistency()
+    check = published.check_consistency()
     assert list(check.columns) == list(published.CONSISTENCY)
     assert len(check) == 18
     assert check["consistent"].all()
@@ -203,10 +204,10 @@ def test_published_score_minus_delta_is_equal_across_algorithms() -> None:
 
 
 def test_an_inconsistent_table_2_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = published.table2()
+    table = published.read_table2()
     table.loc[4, "top1_delta"] += 0.05
-    monkeypatch.setattr(published, "table2", lambda: table)
-    check = published.consistency()
+    monkeypatch.setattr(published, "read_table2", lambda: table)
+    check = published.check_consistency()
     assert check.index[~check["consistent"]].tolist() == [3, 4, 5]
 
 
@@ -226,16 +227,16 @@ def test_multi_source_gain_by_hand() -> None:
             for seed, delta in ((0, 5.0), (1, 3.0))
         ]
     )
-    row = only_row(multi_source_gain(pd.concat([deltas(), several])))
+    row = only_row(compute_multi_source_gains(pd.concat([deltas(), several])))
     assert (row.multi_delta, row.single_delta, row.difference) == (4.0, (3 - 1) / 2, 3.0)
     assert (row.n_sources, row.n_singles, row.complete) == (2, 2, True)
     without = deltas().query("source != 'c' or target != 'a'")
-    row = only_row(multi_source_gain(pd.concat([without, several])))
+    row = only_row(compute_multi_source_gains(pd.concat([without, several])))
     assert (row.single_delta, row.n_singles, row.complete) == (3.0, 1, False)
-    alone = only_row(multi_source_gain(several))
+    alone = only_row(compute_multi_source_gains(several))
     assert math.isnan(alone.difference)
     assert (alone.n_singles, alone.complete) == (0, False)
-    assert multi_source_gain(deltas()).empty
+    assert compute_multi_source_gains(deltas()).empty
 
 
 def test_published_multi_source_tables_agree() -> None:
@@ -244,7 +245,7 @@ def test_published_multi_source_tables_agree() -> None:
     The exceptions, cells that the paper prints differently, are noted in the data.
     """
     keys = ["dataset", "target", "short", "model", "algorithm"]
-    check = published.table6().merge(published.table3(), on=keys, validate="one_to_one")
+    check = published.read_table6().merge(published.read_table3(), on=keys, validate="one_to_one")
     assert len(check) == 36
     off = check["multi_source_delta"] - check["single_source_delta"] - check["gain"]
     odd = check[~(off.abs() <= published.ROUNDING + 1e-9)]
@@ -277,11 +278,11 @@ PUBLISHED_FILES = {
 def test_the_package_s_copy_is_the_published_table(shared: Path, name: str) -> None:
     file, renamed = PUBLISHED_FILES[name]
     original = pd.read_csv(shared / "paper" / file).rename(columns=renamed)
-    copy = getattr(published, name)()
+    copy = getattr(published, f"read_{name}")()
     pd.testing.assert_frame_equal(copy[list(original.columns)], original, check_dtype=False)
 
 
-@pytest.mark.parametrize("read", [published.table3, published.table6])
+@pytest.mark.parametrize("read", [published.read_table3, published.read_table6])
 def test_published_targets_are_named_in_full(read: Callable[[], pd.DataFrame]) -> None:
     for row in read().itertuples():
         assert get_task(row.dataset, row.target).short == row.short

@@ -15,7 +15,7 @@ from tasktransfer.designs.empathetic.sources.dialogues import (
     EMPATHETIC_DIALOGUES,
     EmpatheticDialogue,
     count_shared_utterances,
-    find,
+    find_release,
     find_shared_situations,
     read_dialogues,
 )
@@ -31,7 +31,7 @@ real = pytest.mark.skipif(not DATA.is_dir(), reason=f"{DATA} is not here")
 
 @pytest.fixture(scope="module")
 def corpus() -> list[EmpatheticDialogue]:
-    return read_dialogues(Path(find(DATA)))
+    return read_dialogues(Path(find_release(DATA)))
 
 
 @real

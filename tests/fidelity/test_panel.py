@@ -157,9 +157,9 @@ LARGE = ("DailyDialog", "Empathetic", "labeller")
 
 
 @pytest.fixture(scope="module")
-def found(rated: Mapping[str, list[Instance]]) -> leaks.Leaks:
+def found(rated: Mapping[str, list[Instance]]) -> leaks.LeakFilter:
     ten = {name: items for name, items in rated.items() if name != "Reddit_DSTC7"}
-    return leaks.Leaks(ten, 6)
+    return leaks.LeakFilter(ten, 6)
 
 
 @real
@@ -168,7 +168,7 @@ def found(rated: Mapping[str, list[Instance]]) -> leaks.Leaks:
     [pytest.param(name, marks=[pytest.mark.slow] * (name in LARGE)) for name in KEPT],
 )
 def test_dialogues_left_by_the_leak_filter(
-    found: leaks.Leaks, release: Release, corpus: str
+    found: leaks.LeakFilter, release: Release, corpus: str
 ) -> None:
     assert len(found.every) == 8_704
     splits = {split: list(release.instances(corpus, split)) for split in SPLITS}

@@ -23,7 +23,7 @@ from tasktransfer.designs import get_design
 from tasktransfer.designs.commands import read_frames
 from tasktransfer.designs.transfer.baseline_check import COMPARED
 from tasktransfer.designs.transfer.recommend import read_tables_evidence
-from tasktransfer.designs.transfer.statistics.by_dialogue import by_dialogue
+from tasktransfer.designs.transfer.statistics.by_dialogue import compute_dialogue_scores
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.operate.commons.read_packs import Pack, read_pack
 from tasktransfer.operate.forecast.estimate import Estimates
@@ -235,7 +235,7 @@ def test_what_the_page_says_of_learning(references: pd.DataFrame, results: Frame
 
 def test_the_table_of_source_differences_is_of_these_records(results: Frames, study: Study) -> None:
     runs = results["transfer_runs"]
-    found = compare_sources(runs, by_dialogue(runs, Path(study.config.results)))
+    found = compare_sources(runs, compute_dialogue_scores(runs, Path(study.config.results)))
     expected = [
         [
             row.dataset,

@@ -10,7 +10,7 @@ from shipped_records import merged
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
-from tasktransfer.designs.transfer.tables.table2 import table2
+from tasktransfer.designs.transfer.tables.table2 import compute_table2
 from tasktransfer.operate.commons.read_packs import Pack, read_pack
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.records import parse_record, read_record
@@ -45,7 +45,7 @@ def test_the_pages_table_is_of_these_tables(results: Frames) -> None:
     lines = [line.strip("| ").split(" | ") for line in text.splitlines() if " of 6 |" in line]
     cells = results["cells"]
     gains = cells[cells["delta"] > 0].groupby(["dataset", "algorithm"]).size()
-    printed = table2(results)
+    printed = compute_table2(results)
     assert printed is not None
     sigma = printed.set_index(["dataset", "algorithm"])["average_delta_sigma"]
     expected = []

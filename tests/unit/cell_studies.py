@@ -17,7 +17,7 @@ from study_records import write_records
 from tasktransfer.core.nodes import SHORT, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.designs.transfer.statistics import cells as module
 from tasktransfer.results.collect import gather as collected
 from tasktransfer.results.frames import Frames
@@ -65,13 +65,13 @@ def gather(study: Study) -> Frames:
 def find_cells(study: Study, previous: pd.DataFrame) -> pd.DataFrame:
     """Return the cells of the collected records, with unchanged rows of an earlier result."""
     frames = gather(study)
-    return module.cells(frames["transfer_runs"], frames["deltas"], RESULTS, previous)
+    return module.compute_cells(frames["transfer_runs"], frames["deltas"], RESULTS, previous)
 
 
 def a_run(study: Study, algorithm: str = "multitask", source: str = TASKS[0]) -> Run:
     return next(
         run
-        for run in transfer_runs(study.plan)
+        for run in select_transfer_runs(study.plan)
         if (run.method, run.about["sources"], run.about["target"], run.seed)
         == (algorithm, (source,) if source else (), TASKS[1] if source else TASKS[2], 1)
     )

@@ -23,7 +23,7 @@ from tasktransfer.core.nodes import Stage, merge_selections
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.results.records import write_record
 from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.study import Study
@@ -143,7 +143,7 @@ def finish_all(
     wanted: Callable[[Run], bool] = lambda run: True,
 ) -> None:
     """Finish every planned run that is selected."""
-    for run in transfer_runs(study.plan):
+    for run in select_transfer_runs(study.plan):
         if wanted(run):
             task = get_task(run.about["dataset"], run.about["target"])
             finish(study, run, dev=dev(run), test=test(run), answers=answers(run, task))

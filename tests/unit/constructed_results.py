@@ -14,7 +14,7 @@ from matplotlib.transforms import Bbox
 from record_factory import Run, Scorer, constructed
 
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.statistics.controls import controls
+from tasktransfer.designs.transfer.statistics.controls import compute_controls
 from tasktransfer.present.kit.style import fix_layout
 from tasktransfer.results.frames import Frames, list_names
 from transfer_frames import compute_frames
@@ -48,7 +48,7 @@ def with_shuffled_sources(results: Frames) -> Frames:
         delta=lambda one: one["score"] / 2,
         improvement=100.0,
     )[list_names(columns.CONTROL_CELLS)]
-    judged = controls(over, cells, ["shuffled_source"])
+    judged = compute_controls(over, cells, ["shuffled_source"])
     return results.replace({"control_cells": over, "controls": judged})
 
 

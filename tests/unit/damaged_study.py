@@ -13,7 +13,7 @@ from constructed_records import edit
 from study_records import write_records
 from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.results import collect
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.study import Study
@@ -49,7 +49,7 @@ def written_study(folder: Path) -> Path:
 def a_run(study: Study, algorithm: str = "multitask", seed: int = 1) -> Run:
     return next(
         run
-        for run in transfer_runs(study.plan)
+        for run in select_transfer_runs(study.plan)
         if (run.method, run.seed, run.about["target"]) == (algorithm, seed, "dialogue_nli")
     )
 

@@ -60,7 +60,7 @@ class Paper:
     """
 
     def __init__(self) -> None:
-        table = published.table2().set_index(["dataset", "model", "algorithm"])
+        table = published.read_table2().set_index(["dataset", "model", "algorithm"])
         self.baseline: dict[tuple[str, str], float] = {}
         self.deltas: dict[tuple[str, str, str], tuple[float, float, float]] = {}
         for dataset in DATASETS:
@@ -115,13 +115,13 @@ def some(frame: pd.DataFrame | None) -> pd.DataFrame:
     return frame
 
 
-TABLE6 = published.table6().set_index(["target", "model", "algorithm"])
+TABLE6 = published.read_table6().set_index(["target", "model", "algorithm"])
 
 
 def several_runs() -> list[Run]:
     """Return runs of Table 6's targets with three sources, alone and together, with two seeds."""
     runs: list[Run] = []
-    targets = published.table6()[["dataset", "target"]].drop_duplicates()
+    targets = published.read_table6()[["dataset", "target"]].drop_duplicates()
     for dataset, target in targets.itertuples(index=False):
         sources = SOURCES[target]
         for model in MODELS:

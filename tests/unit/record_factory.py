@@ -18,11 +18,11 @@ from tasktransfer.core.runs import Run as PlannedRun
 from tasktransfer.core.specs import Family, ModelSpec, Training
 from tasktransfer.core.versions import RECIPE_VERSION
 from tasktransfer.designs import load_config
-from tasktransfer.designs.transfer.algorithms import steps
+from tasktransfer.designs.transfer.algorithms import build_steps
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import derive_stage_kind
 from tasktransfer.designs.transfer.runs import RunName as Run
-from tasktransfer.designs.transfer.runs import make_run, name_of
+from tasktransfer.designs.transfer.runs import get_run_name, make_run
 from tasktransfer.results.collect import NO_RECORD, Collected, Missing
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.schema import Record
@@ -104,7 +104,7 @@ def _planned(
     """
     dataset, model, algorithm, sources, target, seed = run
     stages = builder.build_stages(
-        steps(algorithm, sources, target),
+        build_steps(algorithm, sources, target),
         Data(dataset, revision, {"few_sample": few_sample}),
         ModelSpec(model, FAMILIES.get(model, "encoder"), weights or f"sha256:{model}", 512),
         training,
@@ -166,7 +166,7 @@ def constructed(
     generated.
     """
     plan = make_plan(runs, stage_of)
-    there = {run: not leave_out(name_of(run)) for run in plan.runs}
+    there = {run: not leave_out(get_run_name(run)) for run in plan.runs}
     done = tuple(run for run in plan.runs if there[run])
     ending: dict[str, list[PlannedRun]] = {}
     for run in done:
@@ -174,7 +174,7 @@ def constructed(
     records: dict[str, Record] = {}
     for digest, of_stage in ending.items():
         stage = merge_selections(of_stage[0].stages[-1], [run.stages[-1] for run in of_stage])
-        scores = {run.about["target"]: score(name_of(run)) for run in of_stage}
+        scores = {run.about["target"]: score(get_run_name(run)) for run in of_stage}
         records[digest] = _record(stage, scores)
         records[digest]["synthetic"] = stage.dataset in synthetic
     missing = tuple(_hole(run) for run in plan.runs if not there[run])

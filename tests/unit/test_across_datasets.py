@@ -16,9 +16,13 @@ from tasktransfer.core.plan import Plan
 from tasktransfer.data.cache import cache_dataset, read_instances
 from tasktransfer.datasets import DATASETS, get_task, replace_declared_datasets
 from tasktransfer.designs import get_design, open_study
-from tasktransfer.designs.transfer.leaks import shared_dialogues
+from tasktransfer.designs.transfer.leaks import count_shared_dialogues
 from tasktransfer.designs.transfer.shown import build_analysis
-from tasktransfer.designs.transfer.tables.shared_dialogues import is_behind, make, make_notes
+from tasktransfer.designs.transfer.tables.shared_dialogues import (
+    describe_allowed_leaks,
+    is_source_run,
+    list_shared_dialogues,
+)
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.operate.lacking import refuse_lacking
 from tasktransfer.results.frames import Frames
@@ -236,7 +240,7 @@ def test_a_dialogue_is_shared_if_half_of_its_words_are_in_one() -> None:
         telling("phrase", "thank you very much for your help", "something else that is long here"),
         telling("other", "I forgot the password of my account and cannot get in any more"),
     ]
-    shared = shared_dialogues(train, test)
+    shared = count_shared_dialogues(train, test)
     assert (shared.count, shared.of, shared.example) == (1, 3, ("same", "a"))
 
 
@@ -263,15 +267,15 @@ def test_a_leak_is_refused_unless_it_is_allowed(capsys: pytest.CaptureFixture[st
     get_design(allowed.config).refuse(allowed)
     assert "of 6 test dialogues of Tickets/intent" in capsys.readouterr().err
     metadata = Metadata("across", "", synthetic=False, records=0)
-    table = make(Frames(allowed, {}, metadata))
+    table = list_shared_dialogues(Frames(allowed, {}, metadata))
     row = table.to_dict("records")[0]
     assert (row["dataset"], row["target"], row["source"]) == ("Tickets", "intent", "Other/urgency")
     assert 0 < row["shared"] <= row["of"] == 6 and " is " in row["example"]
-    assert make_notes(Frames(allowed, {}, metadata), table) == [
-        "Allowed by the study: Other > Tickets."
+    assert describe_allowed_leaks(Frames(allowed, {}, metadata), table) == [
+        "The study allows these leaks: Other > Tickets."
     ]
     (run,) = [run for run in allowed.plan.runs if run.about["sources"]]
-    assert is_behind(row, run) and not is_behind({**row, "source": "urgency"}, run)
+    assert is_source_run(row, run) and not is_source_run({**row, "source": "urgency"}, run)
     assert "shared_dialogues" in [table.name for table in build_analysis(allowed).tables]
     within = study(datasets={"DailyDialog": {}}, training={"epochs": 1})
     assert "shared_dialogues" not in [table.name for table in build_analysis(within).tables]

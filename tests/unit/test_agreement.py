@@ -12,7 +12,10 @@ from delta_frames import make_deltas
 from scipy import stats
 
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.statistics.agreement import agreement, agreement_overall
+from tasktransfer.designs.transfer.statistics.agreement import (
+    compute_agreement,
+    summarise_agreement,
+)
 from tasktransfer.results.frames import list_names
 from tasktransfer.results.store import build_frame
 from tasktransfer.stats import correlation
@@ -132,7 +135,7 @@ def study(own: float, noise: float = 0.0) -> pd.DataFrame:
 
 
 def test_rows_are_between_models_and_between_algorithms() -> None:
-    table = agreement(study(1.0), {"model": ["gpt2", "bert"]})
+    table = compute_agreement(study(1.0), {"model": ["gpt2", "bert"]})
     keys = ["between", "held", "a", "b"]
     assert list(table[keys].itertuples(index=False, name=None)) == [
         ("model", "multitask", "gpt2", "bert"),
@@ -144,7 +147,7 @@ def test_rows_are_between_models_and_between_algorithms() -> None:
 
 
 def test_own_trends_show_between_models_only() -> None:
-    overall = agreement_overall(agreement(study(1.0, noise=0.3))).set_index("between")
+    overall = summarise_agreement(compute_agreement(study(1.0, noise=0.3))).set_index("between")
     assert abs(overall.loc["model", "correlation"]) < 0.35
     assert overall.loc["algorithm", "correlation"] > 0.9
     assert overall.loc["algorithm", "agreeing"] == 2
@@ -154,7 +157,7 @@ def test_own_trends_show_between_models_only() -> None:
 
 def test_noise_lowers_the_reliability_with_the_correlation() -> None:
     """The trends are equal; the matrices differ by noise, which the reliability shows."""
-    overall = agreement_overall(agreement(study(0.0, noise=1.5))).set_index("between")
+    overall = summarise_agreement(compute_agreement(study(0.0, noise=1.5))).set_index("between")
     assert overall.loc["model", "correlation"] < 0.85
     assert overall.loc["model", "disjoint"] == pytest.approx(
         overall.loc["model", "reliability"], abs=0.12
@@ -174,7 +177,7 @@ def test_a_shared_baseline_lifts_correlation_and_not_disjoint() -> None:
             tasks=TASKS,
             algorithms=("multitask", "pretrain_finetune"),
         )
-        found.append(agreement(deltas)[["correlation", "disjoint"]].iloc[0])
+        found.append(compute_agreement(deltas)[["correlation", "disjoint"]].iloc[0])
     means = pd.DataFrame(found).mean()
     assert means["correlation"] > 0.6
     assert abs(means["disjoint"]) < 0.2
@@ -188,10 +191,10 @@ def test_halves_of_the_seeds_by_hand() -> None:
         tasks="abc",
         models=("bert", "gpt2"),
     )
-    row = agreement(deltas).iloc[0]
+    row = compute_agreement(deltas).iloc[0]
     assert row.disjoint == pytest.approx(0)  # 1 and -1
     assert row.reliability == 0  # gpt2 with itself: -1, cut at 0
-    alone = agreement(deltas[deltas["seed"] == 0]).iloc[0]
+    alone = compute_agreement(deltas[deltas["seed"] == 0]).iloc[0]
     assert alone.correlation == pytest.approx(1)
     assert math.isnan(alone.disjoint)
     assert math.isnan(alone.reliability)
@@ -204,9 +207,9 @@ def test_small_studies_give_no_numbers_and_no_errors(study_of: str) -> None:
         "one model": make_deltas(lambda *name: 1.0),
         "one task pair": make_deltas(lambda *name: 1.0, tasks="ab", models=("x", "y")),
     }[study_of]
-    table = agreement(deltas)
+    table = compute_agreement(deltas)
     assert list(table.columns) == list_names(columns.AGREEMENT)
     assert table["correlation"].isna().all()
     assert table["correlation"].dtype == "float64"
     assert len(table) == (1 if study_of == "one task pair" else 0)
-    assert agreement_overall(table).empty
+    assert summarise_agreement(table).empty

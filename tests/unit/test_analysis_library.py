@@ -17,7 +17,7 @@ from nbclient.exceptions import CellExecutionError
 from study_records import write_records
 from tasktransfer.cli import main
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.collect.columns_page import columns_page
+from tasktransfer.designs.transfer.collect.columns_page import format_columns_page
 from tasktransfer.designs.transfer.frames import FRAMES
 from tasktransfer.present.page.missing_results import STATES
 from tasktransfer.results.frames import Frame
@@ -49,7 +49,9 @@ def test_every_frame_is_made_by_a_function_with_a_docstring(frame: Frame) -> Non
 
 def test_the_page_of_columns_is_fresh() -> None:
     file = ROOT / "docs" / "columns.md"
-    assert file.read_text(encoding="utf-8") == columns_page(), f"{file} is stale: make schemas"
+    assert file.read_text(encoding="utf-8") == format_columns_page(), (
+        f"{file} is stale: make schemas"
+    )
 
 
 @pytest.mark.parametrize("table", COLUMNS)

@@ -11,7 +11,7 @@ from delta_frames import make_cells, make_deltas
 from scipy import stats
 
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.statistics.asymmetry import asymmetry
+from tasktransfer.designs.transfer.statistics.asymmetry import compute_asymmetry
 from tasktransfer.results.frames import list_names
 from tasktransfer.results.store import build_frame
 
@@ -23,7 +23,7 @@ def test_seeds_alone_give_the_paired_t_test() -> None:
         tasks="ab",
         seeds=range(3),
     )
-    table = asymmetry(make_cells(deltas), deltas)
+    table = compute_asymmetry(make_cells(deltas), deltas)
     assert len(table) == 1
     row = table.iloc[0]
     assert (row.task_a, row.task_b, row.n_seeds) == ("a", "b", 3)
@@ -43,13 +43,13 @@ def test_dialogues_add_to_the_error() -> None:
     )
     cells = make_cells(deltas, instances=101)
     cells["test_error"], cells["instances"] = [3.0, 4.0], 5000
-    row = asymmetry(cells, deltas).iloc[0]
+    row = compute_asymmetry(cells, deltas).iloc[0]
     # Two parts of 100 degrees each: between 100 degrees and the normal distribution.
     assert row.p == pytest.approx(2 * stats.t.sf(10 / 5, 100), rel=0.03)
     assert row.high == pytest.approx(10 + stats.t.ppf(0.975, 100) * 5, rel=0.005)
     assert math.isnan(row.q)  # other seeds are unknown
     cells["test_error"] = [3.0, float("nan")]
-    row = asymmetry(cells, deltas).iloc[0]
+    row = compute_asymmetry(cells, deltas).iloc[0]
     assert row.difference == 10
     assert math.isnan(row.low)
     assert math.isnan(row.p)
@@ -63,10 +63,10 @@ def test_only_seeds_that_both_have_count() -> None:
         tasks="ab",
         seeds=range(3),
     )
-    row = asymmetry(make_cells(deltas), deltas).iloc[0]
+    row = compute_asymmetry(make_cells(deltas), deltas).iloc[0]
     assert (row.n_seeds, row.a_to_b, row.b_to_a) == (2, 0.5, -0.5)
     apart = deltas[(deltas["source"] == "a") != (deltas["seed"] == 1)]
-    row = asymmetry(make_cells(apart), apart).iloc[0]
+    row = compute_asymmetry(make_cells(apart), apart).iloc[0]
     assert (row.n_seeds, row.a_to_b, row.b_to_a) == (0, 0, -1)
     assert math.isnan(row.p)
 
@@ -75,7 +75,7 @@ def test_order_of_tasks_and_one_way_pairs() -> None:
     deltas = make_deltas(
         lambda m, al, source, target, seed: None if source == "a" else 1.0 + seed, tasks="abc"
     )
-    table = asymmetry(make_cells(deltas), deltas, {"task": ["c", "b", "a"]})
+    table = compute_asymmetry(make_cells(deltas), deltas, {"task": ["c", "b", "a"]})
     assert table[["task_a", "task_b"]].to_numpy().tolist() == [["c", "b"]]
 
 
@@ -103,7 +103,7 @@ def test_no_asymmetry_is_seldom_found_and_hardly_ever_marked(instance_error: flo
             return float(shared + noise.normal() + instances[at, s, t])
 
         deltas = make_deltas(delta, tasks="01234567", models="012", seeds=range(3))
-        table = asymmetry(make_cells(deltas, 1000, instance_error), deltas)
+        table = compute_asymmetry(make_cells(deltas, 1000, instance_error), deltas)
         rejected += list(table["p"] <= 0.05)
         marked.append((table["q"] <= 0.05).any())
     assert 0.02 <= np.mean(rejected) <= 0.08
@@ -111,15 +111,15 @@ def test_no_asymmetry_is_seldom_found_and_hardly_ever_marked(instance_error: flo
 
 
 def test_nothing_gives_an_empty_table() -> None:
-    table = asymmetry(build_frame([], columns.CELLS), build_frame([], columns.DELTAS))
+    table = compute_asymmetry(build_frame([], columns.CELLS), build_frame([], columns.DELTAS))
     assert table.empty
     assert list(table.columns) == list_names(columns.ASYMMETRY)
     assert table["q"].dtype == "float64"
     one_way = make_deltas(lambda m, al, s, t, seed: 1.0 if s == "a" else None, tasks="ab")
-    assert asymmetry(make_cells(one_way), one_way).empty
+    assert compute_asymmetry(make_cells(one_way), one_way).empty
 
 
 def test_equal_directions_without_noise_are_no_difference() -> None:
     deltas: pd.DataFrame = make_deltas(lambda *name: 2.0, tasks="ab")
-    row = asymmetry(make_cells(deltas), deltas).iloc[0]
+    row = compute_asymmetry(make_cells(deltas), deltas).iloc[0]
     assert (row.difference, row.low, row.high, row.p) == (0, 0, 0, 1)

@@ -14,13 +14,13 @@ from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.plan import Plan
 from tasktransfer.designs.transfer.baseline_check import (
     LEARNED_TARGETS,
-    describe_checked_targets,
+    describe_skipped_targets,
     read_checked_targets,
 )
-from tasktransfer.designs.transfer.plan import build
+from tasktransfer.designs.transfer.plan import build_plan
 from tasktransfer.designs.transfer.runs import BASELINE, is_check, is_transfer
 from tasktransfer.designs.transfer.statistics.checked_targets import check_targets
-from tasktransfer.designs.transfer.study_plan import plan
+from tasktransfer.designs.transfer.study_plan import plan_study
 from tasktransfer.errors import RecordError
 from tasktransfer.results.choices import write_choice
 from tasktransfer.results.revisions import find_revisions
@@ -44,7 +44,7 @@ def ask(folder: Path, **more: Any) -> dict[str, Any]:
 def make_plan(folder: Path, **more: Any) -> Plan:
     config = parse(ask(folder, **more))
     revisions, _ = find_revisions(config, need_inputs=False)
-    return plan(config, revisions)
+    return plan_study(config, revisions)
 
 
 def list_transfers(planned: Plan) -> set[str]:
@@ -107,7 +107,7 @@ def test_transfers_to_learned_targets_follow(tmp_path: Path) -> None:
     assert list_baselines(second) == {*TARGETS, "emotion_recognition"}
     assert second.choices[0].made
     assert {n.digest for n in second.choices[0].after} == {n.digest for n in first.choices[0].after}
-    (sentence,) = describe_checked_targets(checked)
+    (sentence,) = describe_skipped_targets(checked)
     assert sentence.startswith("No transfer to DailyDialog/dialogue_nli is trained")
     assert "its baseline has 45.0 and TF-IDF, logistic regression has 45.0" in sentence
 
@@ -126,10 +126,10 @@ def test_a_target_that_no_reference_predicts_keeps_its_transfers(tmp_path: Path)
 def test_the_check_changes_no_other_node(tmp_path: Path) -> None:
     config = parse(ask(tmp_path))
     revisions, _ = find_revisions(config, need_inputs=False)
-    without = build(config.as_largest(), revisions)
+    without = build_plan(config.as_largest(), revisions)
     rows = [make_row(target) for target in TARGETS]
     write_choice(tmp_path, LEARNED_TARGETS, rows)
-    planned = plan(config, revisions)
+    planned = plan_study(config, revisions)
     more = {node.digest for run in planned.runs if is_check(run) for node in run.judged}
     assert {n.digest for n in planned.nodes} == {n.digest for n in without.nodes} | more
     fits = [node for node in planned.fits if node.digest in more]

@@ -123,4 +123,4 @@ def test_examples_have_the_replies_of_all_models(
         assert f"  Gold      {context['replies']['Gold']}\n" in text
         assert f"  Speaker   {context['utterances'][-1]}\n" in text
     assert main([*words[:2], "--instances", "99"]) == 2
-    assert "All models reply to only 24 contexts" in capsys.readouterr().err
+    assert "There are only 24 contexts to which all models reply" in capsys.readouterr().err

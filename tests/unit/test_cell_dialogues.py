@@ -18,8 +18,8 @@ from cell_studies import (
     replace_column,
 )
 
-from tasktransfer.designs.transfer.runs import transfer_runs
-from tasktransfer.designs.transfer.statistics.cells import cells
+from tasktransfer.designs.transfer.runs import select_transfer_runs
+from tasktransfer.designs.transfer.statistics.cells import compute_cells
 from tasktransfer.results.study import Study
 from tasktransfer.stats.false_discovery import compute_q_values
 
@@ -41,7 +41,7 @@ def test_dialogues_are_resampled_whole(study: Study) -> None:
 
 
 def test_rows_without_dialogues_are_resampled_by_instance_and_say_so(study: Study) -> None:
-    for run in transfer_runs(study.plan):
+    for run in select_transfer_runs(study.plan):
         if run.about["target"] == TASKS[1]:
             replace_column(record_of(study, run), "cluster", [None] * 40, TASKS[1])
     tables = gather(study)
@@ -55,20 +55,20 @@ def test_rows_without_dialogues_are_resampled_by_instance_and_say_so(study: Stud
 
 
 def test_one_dialogue_tells_nothing_and_says_why(study: Study) -> None:
-    for run in transfer_runs(study.plan):
+    for run in select_transfer_runs(study.plan):
         if run.about["target"] == TASKS[1]:
             replace_column(record_of(study, run), "cluster", ["the only one"] * 40, TASKS[1])
     found = gather(study)["cells"]
     alone = found[found["target"] == TASKS[1]]
     assert alone[["low", "high", "p", "q", "standard_error"]].isna().all(axis=None)
-    assert set(alone["no_interval"]) == {"all 40 test instances are of one dialogue"}
+    assert set(alone["no_interval"]) == {"all 40 test instances are from one dialogue"}
     assert alone["delta"].notna().all()
     assert not alone["significant"].any()
     assert found.loc[found["target"] != TASKS[1], "low"].notna().all()
 
 
 def test_one_seed_is_never_significant(study: Study) -> None:
-    for run in transfer_runs(study.plan):
+    for run in select_transfer_runs(study.plan):
         if run.method == "multitask" and run.seed > 0:
             record_of(study, run).unlink(missing_ok=True)
     found = gather(study)["cells"]
@@ -94,7 +94,8 @@ def test_runs_are_compared_with_the_baselines_of_their_seeds_and_those_trained_b
     assert (row.n_seeds, row.n_baselines) == (2, 2)
     assert row.delta == pytest.approx(mine["delta"].mean())
     row = one(
-        cells(tables["transfer_runs"], tables["deltas"], RESULTS, more_baseline_seeds=[1]), **A_CELL
+        compute_cells(tables["transfer_runs"], tables["deltas"], RESULTS, more_baseline_seeds=[1]),
+        **A_CELL,
     )
     runs = tables["transfer_runs"][
         (tables["transfer_runs"]["model"] == "tiny-bert")

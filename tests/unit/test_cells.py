@@ -30,8 +30,8 @@ from cell_studies import (
 
 from study_records import write_stage
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.runs import transfer_runs
-from tasktransfer.designs.transfer.statistics.cells import cells
+from tasktransfer.designs.transfer.runs import select_transfer_runs
+from tasktransfer.designs.transfer.statistics.cells import compute_cells
 from tasktransfer.errors import RecordError
 from tasktransfer.results.frames import list_names
 from tasktransfer.results.rows import select_task_rows
@@ -92,7 +92,7 @@ def test_order_of_the_records_does_not_matter(study: Study) -> None:
     keys = ["model", "algorithm", "source", "target"]
     left, right = (
         each.sort_values(keys).reset_index(drop=True)
-        for each in (tables["cells"], cells(runs, deltas, RESULTS))
+        for each in (tables["cells"], compute_cells(runs, deltas, RESULTS))
     )
     pd.testing.assert_frame_equal(left, right)
 
@@ -111,7 +111,7 @@ def test_only_seeds_that_have_both_runs_count(study: Study) -> None:
     record_of(study, a_run(study)).unlink()
     baseline = next(
         run
-        for run in transfer_runs(study.plan)
+        for run in select_transfer_runs(study.plan)
         if (run.method, run.about["target"], run.seed) == ("baseline", TASKS[2], 2)
     )
     record_of(study, baseline).unlink()
@@ -143,13 +143,13 @@ def test_equal_runs_are_no_effect(study: Study) -> None:
     target = TASKS[1]
     baselines = {
         run.seed: run
-        for run in transfer_runs(study.plan)
+        for run in select_transfer_runs(study.plan)
         if (run.model, run.method, run.about["target"]) == ("tiny-bert", "baseline", target)
     }
     for seed, baseline in baselines.items():
         run = next(
             run
-            for run in transfer_runs(study.plan)
+            for run in select_transfer_runs(study.plan)
             if (run.model, run.method, run.about["sources"], run.about["target"], run.seed)
             == ("tiny-bert", "multitask", (TASKS[0],), target, seed)
         )
@@ -221,7 +221,7 @@ def test_a_new_baseline_costs_the_cells_of_its_target_and_model(
 
 def test_q_of_untouched_cells_follows_the_others(study: Study) -> None:
     before = gather(study)["cells"]
-    for run in transfer_runs(study.plan):
+    for run in select_transfer_runs(study.plan):
         if run.method == "multitask" and run.about["sources"] == (TASKS[1],):
             write_stage(study, of_plan(study, run), lambda _: 1.0)
     after = find_cells(study, before)
@@ -253,7 +253,7 @@ def test_predictions_that_change_after_they_were_collected_are_refused(study: St
 
 def test_no_runs_no_cells(study: Study) -> None:
     tables = gather(study)
-    found = cells(tables["transfer_runs"].iloc[:0], tables["deltas"].iloc[:0], RESULTS)
+    found = compute_cells(tables["transfer_runs"].iloc[:0], tables["deltas"].iloc[:0], RESULTS)
     assert found.empty
     assert list(found.columns) == list_names(columns.CELLS)
 

@@ -28,8 +28,9 @@ from tasktransfer.designs.challenge.format import (
     to_values,
     write_archive,
 )
-from tasktransfer.designs.challenge.parse import INVALID, parse
-from tasktransfer.designs.challenge.submit import Wish, make
+from tasktransfer.designs.challenge.parse import INVALID, parse_prediction
+from tasktransfer.designs.challenge.submit import SubmissionOptions as Options
+from tasktransfer.designs.challenge.submit import write_submission
 from tasktransfer.errors import DataError
 
 TASKS = tuple(DATASETS["Friends"].tasks)
@@ -81,7 +82,7 @@ def test_every_answer_comes_back_from_its_spelling(task: Any, strings: Strings) 
         text = format_csv([("i", value) for value in values], strings).decode()
         rows = csv.reader(io.StringIO(text, newline="")) if strings == "csv" else None
         spelled = [r[1] for r in rows] if rows else [r[2:] for r in text.splitlines()]
-        read = sum((parse(task, one) for one in spelled), ())  # type: ignore[misc]
+        read = sum((parse_prediction(task, one) for one in spelled), ())  # type: ignore[misc]
         assert read == tuple(a.replace(",", " ") if strings == "tlidb" else a for a in answer)
 
 
@@ -94,7 +95,7 @@ def test_traits_have_rows_of_their_own() -> None:
 
 def test_what_is_not_a_label_is_minus_one_and_stays_no_label() -> None:
     assert to_values(CI, ("rachael",)) == (NO_ANSWER,)
-    assert parse(CI, "-1") == (INVALID,) and INVALID not in CI.labels
+    assert parse_prediction(CI, "-1") == (INVALID,) and INVALID not in CI.labels
     assert to_values(PD, ("1", "maybe", "0", "1", "0")) == (1, NO_ANSWER, 0, 1, 0)
     assert to_values(RE, ()) == ((0,) * 37,)
 
@@ -154,7 +155,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("archive")
     study = make_study(folder)
     finish_all(study, lambda run: 40.0 + run.seed)
-    return make(study, Wish("Friends", "tiny-bert"), folder / "a.zip").archive
+    return write_submission(study, Options("Friends", "tiny-bert"), folder / "a.zip").archive
 
 
 def members(path: Path) -> dict[str, str]:
@@ -184,7 +185,7 @@ def test_what_the_archive_holds(made: Path) -> None:
 def test_equal_records_give_equal_bytes(made: Path, tmp_path: Path) -> None:
     study = make_study(tmp_path / "again")
     finish_all(study, lambda run: 40.0 + run.seed)
-    again = make(study, Wish("Friends", "tiny-bert"), tmp_path / "a.zip")
+    again = write_submission(study, Options("Friends", "tiny-bert"), tmp_path / "a.zip")
     assert again.archive.read_bytes() == made.read_bytes()
     beside = Path(f"{made}.json")
     mine, other = (json.loads(p.read_text()) for p in (again.choice, beside))
@@ -227,7 +228,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], strings
     assert row.split() == [
         *("question_answering", "pretrain_finetune", "RE", "0,1", "40.50", "0,1", "40.50", "7"),
     ]
-    assert "not checked, because no file records it: whether a checkpoint has seen the test" in told
+    assert "It is not checked whether a checkpoint has seen the test data, because no file" in told
     path = Path(study.config.results) / "submissions" / "Friends-tiny-bert.zip"
     assert "[1.0 0.0" in str(members(path)) or strings == "csv"
     assert main(["submit", *arguments, "--policy", "best-test"]) == 2

@@ -15,10 +15,11 @@ from challenge_records import by_seed, finish_all, make_study, with_column
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs.challenge import choose as choosing
-from tasktransfer.designs.challenge.choose import choose, read_finished
+from tasktransfer.designs.challenge.choose import choose_runs, read_finished_run
 from tasktransfer.designs.challenge.policy import Policy, parse_policy
-from tasktransfer.designs.challenge.submit import Wish, make
-from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.challenge.submit import SubmissionOptions as Options
+from tasktransfer.designs.challenge.submit import write_submission
+from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.store import build_frame, write_frame
@@ -55,7 +56,7 @@ Summary = tuple[str, tuple[str, ...], list[int], list[int]]
 def picked(
     study: Study, policy: Policy = BEST_DEV, *, all_seeds: bool = False
 ) -> dict[str, Summary]:
-    chosen = choose(study, "Friends", "tiny-bert", policy, all_seeds=all_seeds)
+    chosen = choose_runs(study, "Friends", "tiny-bert", policy, all_seeds=all_seeds)
     return {
         task: (
             transfer.algorithm,
@@ -125,7 +126,7 @@ def test_several_sources_take_part_and_lose_a_tie(tmp_path: Path) -> None:
 
 
 def chosen_bytes(study: Study, out: Path, **wish: Any) -> tuple[bytes, str]:
-    made = make(study, Wish("Friends", "tiny-bert", **wish), out)
+    made = write_submission(study, Options("Friends", "tiny-bert", **wish), out)
     return made.archive.read_bytes(), made.text
 
 
@@ -150,7 +151,7 @@ def test_test_scores_are_not_read(tmp_path: Path, wish: dict[str, Any]) -> None:
 
 def spoil_golds_and_scores(study: Study) -> None:
     """Change gold answers and scores in every predictions file, and update the records."""
-    for run in transfer_runs(study.plan):
+    for run in select_transfer_runs(study.plan):
         path = Path(study.folder(run.stages[-1])) / "rows.parquet"
         rows = pq.read_metadata(path).num_rows
         with_column(path, "gold", pa.array([["another"]] * rows, pa.list_(pa.string())))
@@ -180,7 +181,7 @@ def test_what_choosing_sees_is_made_without_touching_the_test(
 ) -> None:
     read = choosing.read_record
     monkeypatch.setattr(choosing, "read_record", lambda path: Untouchable(read(path)))
-    seen = read_finished(study, transfer_runs(study.plan)[-1])
+    seen = read_finished_run(study, select_transfer_runs(study.plan)[-1])
     assert seen is not None
     assert not [name for name in type(seen).__slots__ if "test" in name or name == "score"]
 
@@ -260,7 +261,11 @@ def test_named_runs_that_the_study_does_not_have(study: Study, tmp_path: Path) -
     ):
         picked(study, parse_policy("named", "Friends", path))
     with pytest.raises(ConfigError, match="--ensemble uses all seeds"):
-        make(study, Wish("Friends", "tiny-bert", "named", path, "mean"), tmp_path / "a.zip")
+        write_submission(
+            study,
+            Options("Friends", "tiny-bert", "named", path, "mean"),
+            tmp_path / "a.zip",
+        )
 
 
 @pytest.mark.parametrize(
@@ -320,13 +325,14 @@ def test_a_combination_takes_part_with_all_its_seeds_only(tmp_path: Path) -> Non
         dev,
         wanted=lambda r: (r.method, r.about["sources"], r.about["target"], r.seed) != lacking,
     )
-    chosen = choose(study, "Friends", "tiny-bert", BEST_DEV, all_seeds=False)
+    chosen = choose_runs(study, "Friends", "tiny-bert", BEST_DEV, all_seeds=False)
     assert chosen.tasks[QA][1].algorithm == "pretrain_finetune"
     assert {(r.method, r.about["sources"], r.about["target"]) for r in chosen.left_out} == {
         lacking[:3]
     }
     assert (
-        "note: 2 planned runs were not considered" in make(study, Wish("Friends", "tiny-bert")).text
+        "note: 2 planned runs were not considered"
+        in write_submission(study, Options("Friends", "tiny-bert")).text
     )
 
 
@@ -341,38 +347,38 @@ def test_a_free_study_cannot_be_submitted(tmp_path: Path) -> None:
     study = make_study(tmp_path, rules="free")
     finish_all(study, dev)
     with pytest.raises(ConfigError, match="records of a free study cannot be submitted"):
-        make(study, Wish("Friends", "tiny-bert"))
+        write_submission(study, Options("Friends", "tiny-bert"))
     # Nor can its records, though they keep the rules, once the config has changed its mind.
     under = make_study(tmp_path)
-    for run in transfer_runs(study.plan):
+    for run in select_transfer_runs(study.plan):
         path = Path(study.record(run.stages[-1]))
         path.write_text(path.read_text().replace('"rules": "challenge"', '"rules": "free"'))
-    with pytest.raises(RecordError, match="it comes from a study with `rules: free`; delete it"):
-        make(under, Wish("Friends", "tiny-bert"))
+    with pytest.raises(RecordError, match="It comes from a study with `rules: free`"):
+        write_submission(under, Options("Friends", "tiny-bert"))
 
 
 @pytest.mark.parametrize(
     ("wish", "told"),
     [
-        (Wish("friends", "tiny-bert"), "Did you mean 'Friends'"),
-        (Wish("DailyDialog", "tiny-bert"), "'DailyDialog' is not a dataset of this study"),
-        (Wish("Friends", "bert"), "has no model 'bert'. Name one of tiny-bert"),
+        (Options("friends", "tiny-bert"), "Did you mean 'Friends'"),
+        (Options("DailyDialog", "tiny-bert"), "'DailyDialog' is not a dataset of this study"),
+        (Options("Friends", "bert"), "has no model 'bert'. Name one of tiny-bert"),
     ],
 )
-def test_names_that_the_study_does_not_have(study: Study, wish: Wish, told: str) -> None:
+def test_names_that_the_study_does_not_have(study: Study, wish: Options, told: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        make(study, wish)
+        write_submission(study, wish)
     assert told in str(caught.value)
 
 
 def test_records_that_cannot_be_found(tmp_path: Path) -> None:
     study = make_study(tmp_path, data={"release": str(tmp_path / "nowhere")})
     with pytest.raises(ConfigError, match="The records cannot be located"):
-        make(study, Wish("Friends", "tiny-bert"))
+        write_submission(study, Options("Friends", "tiny-bert"))
 
 
 def test_the_constructed_answers_differ_between_runs(study: Study) -> None:
     """Otherwise equal archives would prove nothing."""
     task = get_task("Friends", QA)
-    runs = [run for run in transfer_runs(study.plan) if run.about["target"] == QA]
+    runs = [run for run in select_transfer_runs(study.plan) if run.about["target"] == QA]
     assert len({tuple(by_seed(run, task)) for run in runs}) > 2

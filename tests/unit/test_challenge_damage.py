@@ -11,8 +11,9 @@ import pytest
 from challenge_records import finish_all, make_study, with_column
 
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.challenge.submit import Wish, make
-from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.challenge.submit import SubmissionOptions as Options
+from tasktransfer.designs.challenge.submit import write_submission
+from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.errors import RecordError
 from tasktransfer.results.study import Study
 
@@ -30,7 +31,7 @@ def own(tmp_path: Path) -> Iterator[tuple[Study, dict[str, Path]]]:
     finish_all(study, lambda run: 50.0)
     folders = {
         r.about["target"]: Path(study.folder(r.stages[-1]))
-        for r in transfer_runs(study.plan)
+        for r in select_transfer_runs(study.plan)
         if r.about["sources"]
     }
     yield study, folders
@@ -43,7 +44,7 @@ def test_damaged_records_are_all_named(own: tuple[Study, dict[str, Path]]) -> No
     damaged = text.replace('"dev_score": 50.0', '"dev_score": "x"')
     (folders[OTHER] / "metrics.json").write_text(damaged)
     with pytest.raises(RecordError) as caught:
-        make(study, Wish("Friends", "tiny-bert"))
+        write_submission(study, Options("Friends", "tiny-bert"))
     told = str(caught.value)
     assert told.startswith("2 records cannot be used")
     assert f"{folders[QA]}/metrics.json: The record is not valid JSON" in told
@@ -59,9 +60,9 @@ def test_damaged_predictions_are_all_named(own: tuple[Study, dict[str, Path]]) -
     table = pq.read_table(other)
     pq.write_table(table.slice(0, 3), other)
     with pytest.raises(RecordError) as caught:
-        make(study, Wish("Friends", "tiny-bert"))
+        write_submission(study, Options("Friends", "tiny-bert"))
     told = str(caught.value)
-    assert told.startswith("the predictions of 3 tasks cannot be used")
+    assert told.startswith("The predictions of 3 tasks cannot be used")
     for target in (QA, RE, OTHER):
         assert str(folders[target] / "rows.parquet") in told
     assert "The table has 3 rows, but its record says 4" in told
@@ -92,12 +93,12 @@ def test_predictions_that_do_not_fit(
     study, folders = own
     with_column(folders[target] / "rows.parquet", column, values)
     with pytest.raises(RecordError, match=told):
-        make(study, Wish("Friends", "tiny-bert"))
+        write_submission(study, Options("Friends", "tiny-bert"))
 
 
 def test_another_stages_record_is_noticed(own: tuple[Study, dict[str, Path]]) -> None:
     study, folders = own
     text = (folders[OTHER] / "metrics.json").read_text()
     (folders[QA] / "metrics.json").write_text(text)
-    with pytest.raises(RecordError, match=r"belongs to stage .*, expected"):
-        make(study, Wish("Friends", "tiny-bert"))
+    with pytest.raises(RecordError, match=r"belongs to stage .*, but expected"):
+        write_submission(study, Options("Friends", "tiny-bert"))

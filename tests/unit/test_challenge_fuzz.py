@@ -218,6 +218,6 @@ def test_an_invalid_submission_is_one_error(golds: Golds, tmp_path: Path) -> Non
     archive.write_bytes(packed(files_of(golds) | {NUMBERS: b"d_t2,9\n\xff,1\n"}))
     submission = read_submission(archive, lambda _: golds)
     report = score_submission(submission, golds, "default")
-    with pytest.raises(SubmissionError, match="not a valid submission, 3 errors") as caught:
+    with pytest.raises(SubmissionError, match="is invalid and has 3 errors") as caught:
         refuse_invalid(report)
     assert caught.value.exit_code == 9

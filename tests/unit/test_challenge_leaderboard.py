@@ -152,7 +152,7 @@ def test_interval_and_p_are_those_of_the_paired_bootstrap(board: Board, golds: G
             means[file] = np.mean(each, axis=0)
         drawn[name] = means[TRANSFER_FILE] - 0.9 * means[BASELINE_FILE]
     entry = next(entry for entry in board.entries if entry.name == "second.zip")
-    low, high = entry.interval("submission_score")
+    low, high = entry.compute_interval("submission_score")
     reach = 1.96 * drawn["second.zip"].std(ddof=1)
     assert (high - low) / 2 == pytest.approx(reach, rel=0.1)
     assert (high + low) / 2 == pytest.approx(entry.scores.submission)
@@ -178,11 +178,11 @@ def test_a_test_set_of_one_dialogue_has_no_interval_and_says_why(
         draws={name: draws * np.nan for name, draws in board.entries[1].draws.items()},
         q_above=math.nan,
     )
-    assert np.isnan(entry.interval("submission_score")).all()
-    assert not entry.told_from_above
+    assert np.isnan(entry.compute_interval("submission_score")).all()
+    assert not entry.differs_from_above
     alone = replace(leaderboard, boards=[replace(board, entries=[board.entries[0], entry])])
     text = as_markdown(alone)
-    assert "no interval: all test instances of a task are from one dialogue" in text
+    assert "no interval, because all test instances of a task are from one dialogue" in text
     assert text.count("no interval") == 1
 
 
@@ -208,11 +208,11 @@ def test_entries_that_cannot_be_distinguished_are_marked(
     assert board.entries[0].q_above is None
     tied = [entries["second.zip"], entries["same as second.zip"]]
     later = max(tied, key=board.entries.index)
-    assert later.q_above == 1.0 and not later.told_from_above
-    assert entries["worst.zip"].told_from_above
+    assert later.q_above == 1.0 and not later.differs_from_above
+    assert entries["worst.zip"].differs_from_above
     lines = as_markdown(leaderboard).splitlines()
     rows = {name: next(line for line in lines if f"| {name} " in line) for name in entries}
-    assert "not distinguishable from the entry above" in rows[later.name]
+    assert "not significantly different from the entry above" in rows[later.name]
     assert "\\< 0.001 |" in rows["worst.zip"]
 
 
@@ -240,7 +240,7 @@ def test_the_files(leaderboard: Leaderboard, board: Board, tmp_path: Path) -> No
     for row, entry in zip(rows["leaderboard"], board.entries, strict=True):
         assert (row["entry"], row["rank"], row["synthetic"]) == (entry.name, str(entry.rank), "1")
         assert float(row["submission_score"]) == entry.scores.submission
-        assert float(row["score_delta_low"]) == entry.interval("score_delta")[0]
+        assert float(row["score_delta_low"]) == entry.compute_interval("score_delta")[0]
         assert float(row["delta_question_answering"]) == entry.task_deltas["question_answering"]
     assert [float(row["q"]) for row in rows["pairs"]] == [pair.q for pair in board.pairs]
     assert [row["entry"] for row in rows["invalid"]] == ["<b>broken|.zip", "no zip.ZIP"]

@@ -11,12 +11,13 @@ from challenge_study import MODEL, PRESET, trained_preset
 from tasktransfer.cli import main
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import open_study
-from tasktransfer.designs.challenge.choose import choose
+from tasktransfer.designs.challenge.choose import choose_runs
 from tasktransfer.designs.challenge.format import Strings
 from tasktransfer.designs.challenge.policy import Policy
 from tasktransfer.designs.challenge.score import Report, score_file
-from tasktransfer.designs.challenge.submit import Wish, make
-from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.challenge.submit import SubmissionOptions as Options
+from tasktransfer.designs.challenge.submit import write_submission
+from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study
 
@@ -28,7 +29,9 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 
 def scored(study: Study, dataset: str, folder: Path, strings: Strings = "csv") -> Report:
-    made = make(study, Wish(dataset, MODEL, strings=strings), folder / "submission.zip")
+    made = write_submission(
+        study, Options(dataset, MODEL, strings=strings), folder / "submission.zip"
+    )
     report = score_file(made.archive, study.release)
     assert report.submission.findings.errors == []
     assert report.scores is not None
@@ -43,7 +46,7 @@ def test_round_trip_without_a_warning_and_with_the_records_own_metrics(
     assert report.submission.findings.warnings == []
     assert list(report.tasks) == list(DATASETS[dataset].tasks)
     totals = {"baseline": 0.0, "transfer": 0.0}
-    chosen = choose(study, dataset, MODEL, Policy("best-dev"), all_seeds=False)
+    chosen = choose_runs(study, dataset, MODEL, Policy("best-dev"), all_seeds=False)
     for task, (baseline, transfer) in chosen.tasks.items():
         scored_task = report.tasks[task]
         for side, candidate, score in (
@@ -80,7 +83,7 @@ def test_the_commands(study: Study, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["submit", *words, "--out", str(archive)]) == 0
     told = capsys.readouterr().out
     assert f"score it: tasktransfer score {archive} --data {study.release}" in told
-    assert "(SYNTHETIC data: practice only)" in told
+    assert "(SYNTHETIC data, for practice only)" in told
     assert json.loads(archive.with_name("a.zip.json").read_text())["synthetic"] is True
     score = ["score", str(archive), "--data", study.release, "--json", str(report)]
     assert main(score) == 0
@@ -93,15 +96,19 @@ def test_the_commands(study: Study, tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_records_say_their_rules_and_their_data(study: Study) -> None:
-    for run in transfer_runs(study.plan):
+    for run in select_transfer_runs(study.plan):
         record = read_record(Path(study.record(run.stages[-1])))
         assert record["provenance"]["rules"] == "challenge"
         assert record["synthetic"] and record["few_sample"]
 
 
 def test_an_ensemble_of_one_seed_is_that_seed(study: Study, tmp_path: Path) -> None:
-    alone = make(study, Wish("Friends", MODEL), tmp_path / "a.zip").archive.read_bytes()
-    voted = make(study, Wish("Friends", MODEL, ensemble="mean"), tmp_path / "b.zip").archive
+    alone = write_submission(
+        study, Options("Friends", MODEL), tmp_path / "a.zip"
+    ).archive.read_bytes()
+    voted = write_submission(
+        study, Options("Friends", MODEL, ensemble="mean"), tmp_path / "b.zip"
+    ).archive
     assert voted.read_bytes() == alone
 
 

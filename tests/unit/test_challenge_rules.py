@@ -20,7 +20,7 @@ from tasktransfer.designs.transfer import plan
 from tasktransfer.designs.transfer.challenge_rules import MEANING, explain_ineligible
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import MultiSource, Revisions
-from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.records import read_record
 
@@ -76,13 +76,13 @@ FORBIDDEN: list[tuple[str, str, dict[str, Any], list[str]]] = [
         "more than n - 1 sources",
         "1 to n - 1 sources",
         changed("multi_source", to=named("dialogue_nli", *ALL_DD)),
-        ["multi_source.named[0].sources: dialogue_nli has 10 sources, and DailyDialog has 9"],
+        ["multi_source.named[0].sources: dialogue_nli has 10 sources, but DailyDialog has 9"],
     ),
     (
         "more than n - 1 sources to be picked",
         "1 to n - 1 sources",
         changed("multi_source", to={"mode": "auto", "sources_per_target": 7}),
-        ["multi_source.sources_per_target: a target has 7 sources, and Friends has 6"],
+        ["multi_source.sources_per_target: A target has 7 sources, but Friends has 6"],
     ),
     (
         "a target among its own sources",
@@ -178,7 +178,7 @@ def challenge(**changes: Any) -> TransferConfig:
 def test_the_rules_change_no_digest() -> None:
     """Records that satisfy the rules can be used in a challenge study, whoever trained them."""
     under, free = challenge(), parse(SMALL)
-    digests = [[s.digest for s in plan.build(c, revisions(c)).stages] for c in (under, free)]
+    digests = [[s.digest for s in plan.build_plan(c, revisions(c)).stages] for c in (under, free)]
     assert digests[0] == digests[1]
     assert under.digest != free.digest
 
@@ -202,7 +202,7 @@ def test_the_plan_refuses_sources_however_they_were_picked(
         multi_source={"mode": "auto", "targets_per_dataset": 1, "sources_per_target": 1}
     )
     with pytest.raises(ConfigError, match=rule) as caught:
-        plan.build(study, revisions(study), [selected])
+        plan.build_plan(study, revisions(study), [selected])
     assert "of dialogue_nli with tiny-bert" in str(caught.value)
 
 
@@ -211,7 +211,7 @@ def test_the_plan_refuses_a_config_that_was_changed_after_it_was_read() -> None:
     data = study.data.model_copy(update={"few_sample": False})
     study = study.model_copy(update={"data": data})
     with pytest.raises(ConfigError, match="few_sample"):
-        plan.build(study, revisions(study))
+        plan.build_plan(study, revisions(study))
 
 
 def test_validate_says_what_is_held_and_what_is_not(
@@ -221,8 +221,8 @@ def test_validate_says_what_is_held_and_what_is_not(
     path.write_text(yaml.safe_dump(FRIENDS))
     assert main(["validate", "--config", str(path)]) == 0
     told = capsys.readouterr().out
-    assert "rules: challenge: only dialogues of the few-sample ids" in told
-    assert "not checked" in told and "whether a checkpoint has seen the test data" in told
+    assert "rules: challenge, which require: only dialogues of the few-sample ids" in told
+    assert "It is not checked whether a checkpoint has seen the test data" in told
 
 
 # --- records ---
@@ -231,7 +231,7 @@ def test_validate_says_what_is_held_and_what_is_not(
 def finished_run(folder: Path, **changes: Any) -> tuple[Run, dict[str, Any]]:
     """Return a transfer run with its record, in a study that may be free."""
     study = make_study(folder, **changes)
-    run = next(r for r in transfer_runs(study.plan) if r.method == "multitask")
+    run = next(r for r in select_transfer_runs(study.plan) if r.method == "multitask")
     answers = [gold[:1] for gold in right_answers(get_task("Friends", run.about["target"]))]
     path = finish(study, run, dev=50.0, test=50.0, answers=answers)
     return run, dict(read_record(path))
@@ -263,8 +263,8 @@ def test_records_of_free_studies_say_why_they_may_not(
     run, record = finished_run(tmp_path, rules="free", **change)
     record["few_sample"] = True  # a record cannot claim few samples against its identity
     told, free = reasons(run, record)
-    assert "it comes from a study with `rules: free`" in free
-    assert f"against the challenge's rule {reason!r}" in told
+    assert "It comes from a study with `rules: free`" in free
+    assert f"against the challenge's rule {reason!r} ({MEANING[reason]})" in told
 
 
 @pytest.mark.parametrize(
@@ -284,9 +284,11 @@ def test_runs_of_forbidden_sources(tmp_path: Path, sources: tuple[str, ...], rea
 def test_records_of_foreign_tasks_or_without_predictions(tmp_path: Path) -> None:
     run, record = finished_run(tmp_path)
     record["node"]["train_tasks"] = ["emotion_recognition", "question_answering"]
-    assert reasons(run, record) == ["it was trained on emotion_recognition, not a task of Friends"]
+    assert reasons(run, record) == [
+        "It was trained on emotion_recognition, which Friends does not have."
+    ]
     record["rows"] = None
-    assert reasons(run, record) == ["it has no predictions of a test set"]
+    assert reasons(run, record) == ["It has no predictions for a test set."]
 
 
 def test_opening_a_forbidden_study_fails_before_anything_is_made(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_ids_of_another_version_are_errors_or_left_out(
     assert (task.scored, task.instances, task.baseline.score) == (3, 4, 100.0)
     command = ["score", str(archive), "--data", str(data)]
     assert main(command) == 9
-    assert "use --shared-ids" in capsys.readouterr().err
+    assert "add --shared-ids" in capsys.readouterr().err
     assert main([*command, "--shared-ids"]) == 0
     shown = capsys.readouterr()
     assert "only 3 of 4 instances" in shown.out
@@ -190,7 +190,7 @@ def test_scores_on_generated_dialogues_say_so(
     assert main(["score", str(archive), "--data", str(tmp_path), "--json", str(out)]) == 0
     text, written = capsys.readouterr().out, json.loads(out.read_text())
     generated = mark.get("synthetic", False)
-    assert text.startswith("SYNTHETIC: scored on generated dialogues") == generated
+    assert text.startswith("SYNTHETIC: The scores come from generated") == generated
     assert written["synthetic"] is generated
     assert [note.split(":")[0] for note in written["notes"]] == ["SYNTHETIC"] * generated
 

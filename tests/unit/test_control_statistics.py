@@ -22,19 +22,22 @@ from tasktransfer.designs.challenge.records import list_submission_records
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.runs import is_control
-from tasktransfer.designs.transfer.statistics.answers import collapsed, find_most_frequent
-from tasktransfer.designs.transfer.statistics.by_dialogue import by_dialogue
+from tasktransfer.designs.transfer.statistics.answers import (
+    compute_collapsed_table,
+    find_most_frequent,
+)
+from tasktransfer.designs.transfer.statistics.by_dialogue import compute_dialogue_scores
 from tasktransfer.designs.transfer.statistics.controls import (
     BEATS,
     CANNOT_TELL,
     EXPLAINED,
     HURTS,
     NOT_JUDGED,
-    Over,
-    control_cells,
-    verdict,
+    ControlEffect,
+    compute_control_cells,
+    judge_cell,
 )
-from tasktransfer.designs.transfer.statistics.top1 import top1
+from tasktransfer.designs.transfer.statistics.top1 import compute_top1
 from tasktransfer.errors import RecordError
 from tasktransfer.results.collect import gather as collected
 from tasktransfer.results.frames import Frames, list_names
@@ -133,7 +136,7 @@ def test_only_cells_whose_runs_changed_are_computed_again(
         "tasktransfer.designs.transfer.statistics.cells.Tallies",
         lambda *_: pytest.fail("computed again"),
     )
-    again = control_cells(tables["transfer_runs"], tables["control_runs"], RESULTS, before)
+    again = compute_control_cells(tables["transfer_runs"], tables["control_runs"], RESULTS, before)
     pd.testing.assert_frame_equal(again, before)
 
 
@@ -202,7 +205,7 @@ MISSING = (NONE, NONE, NONE)
 def test_verdicts(
     delta: float, q: float, over: list[tuple[float, float, float]], said: str
 ) -> None:
-    assert verdict(delta, q, [Over(*one) for one in over]) == said
+    assert judge_cell(delta, q, [ControlEffect(*one) for one in over]) == said
 
 
 def test_cells_that_controls_equal_rarely_beat_them_and_a_source_of_its_own_does() -> None:
@@ -223,8 +226,8 @@ def test_cells_that_controls_equal_rarely_beat_them_and_a_source_of_its_own_does
 
 def test_top1_beside_what_did_not_choose_it(study: Study) -> None:
     tables = gather(study)
-    dialogues = by_dialogue(tables["transfer_runs"], RESULTS)
-    (row,) = top1(tables["deltas"], tables["transfer_runs"], dialogues).to_dict("records")
+    dialogues = compute_dialogue_scores(tables["transfer_runs"], RESULTS)
+    (row,) = compute_top1(tables["deltas"], tables["transfer_runs"], dialogues).to_dict("records")
     best = tables["deltas"].groupby("source")["delta"].mean().max()
     assert (row["n_targets"], row["n_seeds"]) == (1, 5)
     # One source is far ahead on every seed and dialogue: however it is chosen, it is the one.
@@ -255,17 +258,17 @@ def test_a_run_that_gives_one_answer_is_counted_and_stays(
         file["sha256"],
     ]
     runs = pd.concat([tables["transfer_runs"], tables["control_runs"]])
-    table = collapsed(runs, RESULTS)
+    table = compute_collapsed_table(runs, RESULTS)
     cell = table[table["source"].eq(HELPS) & table["algorithm"].eq("pretrain_finetune")].iloc[0]
     assert (cell.n_runs, cell.n_collapsed, cell.seeds, cell.answer) == (5, 1, [3], "work")
     assert table["n_collapsed"].sum() == 1
     assert len(table) == 3 + 2 + 1 + 1 + 2
     Path("results/one.parquet").unlink()
-    pd.testing.assert_frame_equal(collapsed(runs, RESULTS, table), table)
+    pd.testing.assert_frame_equal(compute_collapsed_table(runs, RESULTS, table), table)
     # Rows of another version are recomputed, but their inputs are gone.
-    monkeypatch.setattr(f"{collapsed.__module__}._VERSION", 0)
+    monkeypatch.setattr(f"{compute_collapsed_table.__module__}._VERSION", 0)
     with pytest.raises(RecordError, match=r"one\.parquet"):
-        collapsed(runs, RESULTS, table)
+        compute_collapsed_table(runs, RESULTS, table)
 
 
 @pytest.mark.parametrize(("others", "share"), [(1, 0.99), (2, 0.98)])

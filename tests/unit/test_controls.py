@@ -17,7 +17,7 @@ from tasktransfer.designs import load_config
 from tasktransfer.designs.transfer import plan, study_plan
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.controls import CONTROLS
-from tasktransfer.designs.transfer.runs import is_control, transfer_runs
+from tasktransfer.designs.transfer.runs import is_control, select_transfer_runs
 from tasktransfer.results.revisions import Revisions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +29,7 @@ A, B, C = "emotion_recognition", "dialogue_nli", "topic_classification"
 
 def build(study: TransferConfig) -> Plan:
     models = {m.name: ModelSpec(m.name, m.family, m.name, m.max_length) for m in study.models}
-    return plan.build(study, Revisions({d.name: "d" for d in study.datasets}, models))
+    return plan.build_plan(study, Revisions({d.name: "d" for d in study.datasets}, models))
 
 
 def study(**keys: Any) -> TransferConfig:
@@ -56,7 +56,7 @@ def test_all_controls_add_2745_trainings_to_the_paper() -> None:
     assert (len(without.stages), len(made.stages)) == (5205, 7950)
     methods = Counter(run.method for run in made.runs)
     assert [methods[name] for name in ALL] == [255, 255, 1980]
-    assert transfer_runs(made) == transfer_runs(without)
+    assert select_transfer_runs(made) == select_transfer_runs(without)
     kept = {stage.digest for stage in made.stages}
     assert all(stage.digest in kept for stage in without.stages)
 
@@ -134,7 +134,7 @@ def test_controls_are_of_targets_only() -> None:
 
 def test_without_controls_nothing_changes() -> None:
     with_controls, without = study(), study(controls=[])
-    assert transfer_runs(build(with_controls)) == build(without).runs
+    assert select_transfer_runs(build(with_controls)) == build(without).runs
     assert "controls" not in without.build_digest_content()
     assert "baseline_seeds" not in without.build_digest_content()
     assert with_controls.digest != without.digest
@@ -144,7 +144,7 @@ def test_a_choice_does_not_wait_for_controls() -> None:
     several = {"mode": "auto", "targets_per_dataset": 1, "sources_per_target": 1}
     config = study(multi_source=several, datasets={"DailyDialog": {"tasks": [A, B, C]}})
     models = {"m": ModelSpec("m", "encoder", "m", 512)}
-    made = study_plan.plan(config, Revisions({"DailyDialog": "d"}, models))
+    made = study_plan.plan_study(config, Revisions({"DailyDialog": "d"}, models))
     (choice,) = made.choices
     waited = [node for node in choice.after if isinstance(node, Stage)]
     assert waited == [*choice.after]

@@ -22,8 +22,8 @@ from damaged_study import (
 )
 
 from study_records import write_records, write_stage
-from tasktransfer.designs.transfer.runs import transfer_runs
-from tasktransfer.designs.transfer.tables.aggregates import aggregate
+from tasktransfer.designs.transfer.runs import select_transfer_runs
+from tasktransfer.designs.transfer.tables.aggregates import compute_aggregates
 from tasktransfer.files import json_text
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.state import ROWS
@@ -81,7 +81,7 @@ def another_seed_trained_differently(record: Path) -> None:
     wanted = (value["step"], value["label"], value["seed"])
     run = next(
         run
-        for run in transfer_runs(other.plan)
+        for run in select_transfer_runs(other.plan)
         if (run.stages[-1].kind, run.stages[-1].label, run.stages[-1].seed) == wanted
     )
     made = write_stage(other, run.stages[-1])
@@ -208,8 +208,10 @@ def _without(study: Study, record: Path) -> Frames:
 def _same_numbers(tables: Frames, without: Frames) -> None:
     for name in ("transfer_runs", "scores", "deltas", "sizes"):
         pd.testing.assert_frame_equal(tables[name], without[name])
-    found = aggregate(tables["deltas"], tables["missing_runs"])
-    pd.testing.assert_frame_equal(found, aggregate(without["deltas"], without["missing_runs"]))
+    found = compute_aggregates(tables["deltas"], tables["missing_runs"])
+    pd.testing.assert_frame_equal(
+        found, compute_aggregates(without["deltas"], without["missing_runs"])
+    )
 
 
 def test_a_record_without_a_planned_test_result_is_damaged(study: Study) -> None:

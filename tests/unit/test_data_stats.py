@@ -16,7 +16,7 @@ from tasktransfer.data.stats import (
     tabulate_tasks,
 )
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.transfer.tables.data_report import write
+from tasktransfer.designs.transfer.tables.data_report import write_data_tables
 from tasktransfer.errors import DataError
 
 
@@ -78,7 +78,7 @@ def test_training_dialogues_that_tasks_share(folders: list[Path]) -> None:
 
 
 def test_written_beside_the_other_tables(folders: list[Path], tmp_path: Path) -> None:
-    write(folders, tmp_path)
+    write_data_tables(folders, tmp_path)
     found = pd.read_parquet(tmp_path / "overlap_data.parquet")
     assert list(found.columns) == [
         *("dataset", "source", "target", "shared", "of", "few_sample", "synthetic")

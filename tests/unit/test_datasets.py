@@ -187,7 +187,7 @@ def test_a_release_without_turns_has_no_lengths(tmp_path: Path) -> None:
     cache_dataset("Errands", tmp_path, True, tmp_path / "out")
     assert compute_length_distributions([tmp_path / "out"]) == []
     assert "shop_classification" in data_report.as_text([tmp_path / "out"])
-    assert (tmp_path / "tables" / "lengths.csv") in data_report.write(
+    assert (tmp_path / "tables" / "lengths.csv") in data_report.write_data_tables(
         [tmp_path / "out"], tmp_path / "tables"
     )
 

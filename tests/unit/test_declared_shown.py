@@ -24,9 +24,9 @@ from tasktransfer.designs.explain import Explanation, as_text
 from tasktransfer.designs.explain.question import StudyQuestion, explain_table, find_table
 from tasktransfer.designs.panel import shown as panel
 from tasktransfer.designs.probes import shown as probes
-from tasktransfer.designs.probes.answer import answer as answer_of_probes
+from tasktransfer.designs.probes.answer import write_answer as answer_of_probes
 from tasktransfer.designs.probes.frames import ABOVE_WORDS
-from tasktransfer.designs.transfer.report.answer import answer as answer_of_transfer
+from tasktransfer.designs.transfer.report.answer import write_answer as answer_of_transfer
 from tasktransfer.designs.transfer.shown import FIGURES, declare_analysis
 from tasktransfer.errors import ConfigError
 from tasktransfer.present.declared import Analysis, Figure
@@ -199,11 +199,11 @@ def test_a_planted_transfer_is_found_and_named() -> None:
     assert "1 of 1 means differs significantly from 0 (q ≤ 0.05): Multitask with" in told[0]
     assert "(+1.00 [+0.50, +1.50])" in told[0]
     assert told[1].startswith("1 of 2 cells")
-    assert "none significantly worse" in told[1]
+    assert "none are significantly worse" in told[1]
     assert "ER → DN " in told[2] and "+6.0 [+5.0, +7.0] points" in told[2]
     assert not any("loss" in line for line in told)
     worse = of_cells(transfer([6.0, -4.0], [0.9, 0.01], (-2.0, -1.0)))
-    assert "none of 2 cells" in worse[1].lower() and "1 significantly worse" in worse[1]
+    assert "none of 2 cells" in worse[1].lower() and "1 is significantly worse" in worse[1]
     assert "The largest significant loss is DN → ER" in worse[2]
 
 
@@ -233,7 +233,7 @@ def test_an_interval_of_one_of_several_means_is_not_significant_by_itself() -> N
 def test_statements_say_which_runs_behind_them_predict_one_label() -> None:
     one_label = [("multitask", A, B, 1), ("baseline", "", B, 2)]
     told = of_cells(transfer([6.0, -4.0], [0.01, 0.9], (0.5, 1.5), collapsed=one_label))
-    assert "1 of the 2 cells behind them have runs or baselines that predict" in told[0]
+    assert "1 of the 2 averaged cells have runs or baselines that predict" in told[0]
     assert "; 1 of these cells have runs or baselines that predict one label only." in told[1]
     assert "points; 1 of 2 runs and 2 of 2 baselines predict one label only." in told[2]
 

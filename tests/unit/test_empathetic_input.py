@@ -20,7 +20,7 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import load_config
 from tasktransfer.designs.empathetic.collect import make_labels, make_shared
 from tasktransfer.designs.empathetic.frames import FRAMES
-from tasktransfer.designs.empathetic.recipes import label_words, prepend
+from tasktransfer.designs.empathetic.recipes import prepend_labels, split_label
 from tasktransfer.designs.empathetic.sources import tiny
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES, read_dialogues
 from tasktransfer.designs.empathetic.sources.others import DAILY_REPLIES, OTHERS, REPLY_PAIRS
@@ -49,7 +49,7 @@ def known() -> Iterator[None]:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Path:
-    tiny.write(tmp_path, 0, 200)
+    tiny.write_release(tmp_path, 0, 200)
     return tmp_path
 
 
@@ -160,10 +160,10 @@ def test_the_best_label_stands_first_and_last_in_the_papers_code(
     out = tmp_path / "cache"
     plain = read_instances(prepare_at(world, out), "listener_reply", "test")[0]
     for settings, words in (({}, "best second one"), ({"best_last": True}, "second one best")):
-        row = prepend(ingredients(world, out, **settings))["listener_reply", "test"][0]
+        row = prepend_labels(ingredients(world, out, **settings))["listener_reply", "test"][0]
         assert row.context == f"{words} {plain.context}"
         assert row.target == plain.target
-    both = prepend(ingredients(world, out, candidates=True))["listener_reply", "test"][0]
+    both = prepend_labels(ingredients(world, out, candidates=True))["listener_reply", "test"][0]
     assert both.target == (f"best second one {plain.target[0]}",)
     assert both.query["prefix"] == "best second one"
 
@@ -174,13 +174,13 @@ def prepare_at(world: Path, out: Path) -> Path:
 
 
 def test_more_labels_than_there_are_are_refused(world: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"k is 4, but emotion has only 3 labels\. Lower k"):
-        prepend(ingredients(world, tmp_path / "cache", k=4))
+    with pytest.raises(DataError, match=r"labels is 4, but emotion has only 3 labels"):
+        prepend_labels(ingredients(world, tmp_path / "cache", k=4))
 
 
 def test_names_of_newsgroups_become_words() -> None:
-    assert label_words("comp.sys.mac.hardware") == "sys mac hardware"
-    assert label_words("School Life") == "school life"
+    assert split_label("comp.sys.mac.hardware") == "sys mac hardware"
+    assert split_label("School Life") == "school life"
 
 
 # --- bad input ----------------------------------------------------------------------------------
@@ -240,24 +240,24 @@ def test_an_odd_number_of_columns(world: Path) -> None:
 
 def test_an_empty_utterance(world: Path) -> None:
     changed(afraid(world), lambda rows: rows[2].__setitem__(3, "  "))
-    with pytest.raises(DataError, match=r"afraid\.csv:3: Text is empty. Write the utterance"):
+    with pytest.raises(DataError, match=r"afraid\.csv:3: The text is empty. Write the utterance"):
         OPEN(world, False)
 
 
 def test_turns_that_do_not_alternate(world: Path) -> None:
     changed(afraid(world), lambda rows: rows[2].__setitem__(2, "listener"))
-    with pytest.raises(DataError, match=r":3: The actor is 'listener', expected 'speaker'"):
+    with pytest.raises(DataError, match=r":3: The actor is 'listener', but expected 'speaker'"):
         OPEN(world, False)
 
 
 def test_a_folder_of_pairs_without_its_files(tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match=r"train\.tsv: The file is missing. A folder of reply pairs"
+        DataError, match=r"train\.tsv: The file is missing. Add train\.tsv, dev\.tsv"
     ):
         REPLY_PAIRS.reader.open(tmp_path, False)
     for split in SPLITS:
         (tmp_path / f"{split}.tsv").write_text("hello\thi\nonly one\n")
-    with pytest.raises(DataError, match=r":2: expected a context, a tab and a reply"):
+    with pytest.raises(DataError, match=r":2: The line 'only one' is not a context, a tab"):
         REPLY_PAIRS.reader.open(tmp_path, False)
 
 

@@ -11,8 +11,8 @@ import pytest
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.designs import load_config
 from tasktransfer.designs.empathetic.config import EmpatheticConfig
-from tasktransfer.designs.empathetic.plan import plan
-from tasktransfer.designs.empathetic.stand_ins import stand_ins
+from tasktransfer.designs.empathetic.plan import plan_study
+from tasktransfer.designs.empathetic.stand_ins import list_stand_ins
 from tasktransfer.results.revisions import Revisions, find_revisions
 
 PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
@@ -30,7 +30,7 @@ def planned(preset: str, **changes: Any) -> tuple[EmpatheticConfig, Any]:
         weights = f"w-{model.architecture or model.checkpoint}"
         specs[model.name] = ModelSpec(model.name, model.family, weights, model.max_length, beside)
     data = {name: f"r-{name}" for name in config.dataset_names}
-    return config, plan(config, Revisions(data, specs))
+    return config, plan_study(config, Revisions(data, specs))
 
 
 def test_the_whole_study_has_28_trainings_and_2_fits_a_seed() -> None:
@@ -201,7 +201,7 @@ def merged(*changes: dict[str, Any]) -> dict[str, Any]:
 
 def test_stand_ins_are_named() -> None:
     config, _ = planned("empathetic")
-    told = stand_ins(config)
+    told = list_stand_ins(config)
     assert told["1.7 billion Reddit conversations"] == "DailyDialog's training dialogues"
     assert told["20 Newsgroups"] == "DailyDialog's ten topics"
     assert {"fastText vectors of common crawl", "Reddit candidates", "DeepMoji fine-tuned"} <= set(

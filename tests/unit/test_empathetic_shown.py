@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from tasktransfer.designs import load_config
-from tasktransfer.designs.empathetic.answer import answer
+from tasktransfer.designs.empathetic.answer import write_answer
 from tasktransfer.designs.empathetic.figures import plot_differences, plot_ratios, plot_scores
 from tasktransfer.designs.empathetic.frames import (
     CONTROL_DIFFERENCES,
@@ -24,8 +24,8 @@ from tasktransfer.designs.empathetic.printed import (
     add_names,
     add_scores,
     compute_pool_shares,
-    table2_of_paper,
-    table4_of_paper,
+    read_published_table2,
+    read_published_table4,
 )
 from tasktransfer.designs.empathetic.shown import TABLES, build_analysis
 from tasktransfer.present.tables import AbsentOutput, PrintedTable, build_printed_table
@@ -85,7 +85,7 @@ EFFECTS: Cells = {
 
 
 def test_planted_effects_are_the_answer() -> None:
-    training, labels = answer(view({"differences": compared(EFFECTS, 0.01)}))
+    training, labels = write_answer(view({"differences": compared(EFFECTS, 0.01)}))
     assert "improves P@1,100 (+6.00 [+4.00, +8.00]) and log PPL (−1.10 [−1.30, −0.90])" in training
     assert "1 is significantly better: EmoPrepend-1 in P@1,100 (+5.00 [+3.00, +7.00])" in labels
     assert "1 is significantly worse: Multitask in log PPL (+0.20 [+0.10, +0.30])" in labels
@@ -94,7 +94,7 @@ def test_planted_effects_are_the_answer() -> None:
 
 def test_without_an_effect_nothing_is_claimed() -> None:
     none = dict.fromkeys(EFFECTS, (0.1, -1.0, 1.2))
-    for sentence in answer(view({"differences": compared(none, 0.7)})):
+    for sentence in write_answer(view({"differences": compared(none, 0.7)})):
         assert "No significant difference" in sentence
         assert "significantly" not in sentence
 
@@ -106,13 +106,13 @@ def test_a_large_difference_is_not_significant_where_interval_or_q_bear_none(
     interval: tuple[float, float], q: float
 ) -> None:
     large: Cells = dict.fromkeys(EFFECTS, (5.0, *interval))
-    assert "significantly" not in " ".join(answer(view({"differences": compared(large, q)})))
+    assert "significantly" not in " ".join(write_answer(view({"differences": compared(large, q)})))
 
 
 def test_controls_are_not_part_of_the_answer() -> None:
     control: Cells = {("retrieval", "emoprepend-gold", "p_at_1", ""): (50.0, 49.0, 51.0)}
     assert "emoprepend-gold" not in " ".join(
-        answer(view({"differences": compared(control, 0.001)}))
+        write_answer(view({"differences": compared(control, 0.001)}))
     )
 
 
@@ -130,23 +130,23 @@ def minus_controls(untrained: tuple[float, float, float], q: float) -> pd.DataFr
 def test_a_gain_that_needs_no_emotion_is_not_credited_to_emotions() -> None:
     effects = {**EFFECTS, ("retrieval", "ensemble-tuned", "p_at_1", ""): (9.4, 5.0, 13.0)}
     frames = {"differences": compared(effects, 0.01)}
-    last = answer(view({**frames, "control_differences": minus_controls((-1.7, -4.0, 1.0), 0.4)}))[
-        -1
-    ]
+    last = write_answer(
+        view({**frames, "control_differences": minus_controls((-1.7, -4.0, 1.0), 0.4)})
+    )[-1]
     assert last.startswith("No ensemble is significantly better than its controls (ensemble-untra")
     assert "no gain can be attributed to the second encoder's training on emotions" in last
-    last = answer(view({**frames, "control_differences": minus_controls((4.0, 2.0, 6.0), 0.01)}))[
-        -1
-    ]
+    last = write_answer(
+        view({**frames, "control_differences": minus_controls((4.0, 2.0, 6.0), 0.01)})
+    )[-1]
     assert last.startswith("In 1 of 1 measures an ensemble is significantly better than its contr")
     assert "Ensem-DM+ in P@1,100" in last
 
 
 def test_a_system_of_the_user_is_named_in_the_answer() -> None:
     effects = {**EFFECTS, ("generation", "my-system", "bleu", ""): (2.0, 1.0, 3.0)}
-    *_, last = answer(view({"differences": compared(effects, 0.01)}))
+    *_, last = write_answer(view({"differences": compared(effects, 0.01)}))
     assert last.startswith("my-system is significantly better than Base: AVG BLEU, generation (+2")
-    *_, last = answer(view({"differences": compared(effects, 0.2)}))
+    *_, last = write_answer(view({"differences": compared(effects, 0.2)}))
     assert last.startswith("my-system is not significantly different from Base")
 
 
@@ -155,13 +155,13 @@ def test_words_that_labels_replace_are_reported() -> None:
               for what in ("emo", "topic")}  # fmt: skip
     made = table("table2", view({"summary": summary(scores)}))
     assert isinstance(made, PrintedTable)
-    assert "longer than the model reads: TopicPrepend-5 up to 6 words" in made.text
+    assert "the model's maximum length: TopicPrepend-5 up to 6 words" in made.text
 
 
 @pytest.mark.parametrize("q", [0.01, math.nan])
 def test_one_run_is_said_and_bears_no_claim(q: float) -> None:
     """Whatever q an older table contains."""
-    training, labels, last = answer(view({"differences": compared(EFFECTS, q, seeds=1)}))
+    training, labels, last = write_answer(view({"differences": compared(EFFECTS, q, seeds=1)}))
     assert training.startswith("Base minus Pretrained, one run each: log PPL (−1.10")
     assert labels.startswith("Methods with emotion or topic supervision minus Base, one run each:")
     assert last.startswith("One run of each method was trained, so no difference is tested")
@@ -180,8 +180,8 @@ def test_a_run_that_answers_the_same_throughout_is_named(seeds: int) -> None:
         "differences": compared(EFFECTS, 0.01, seeds=seeds),
         "measured": pd.DataFrame(rows, columns=columns),
     }
-    last = answer(view(frames))[-1]
-    assert last.startswith("1 run behind these differences gives the same answer")
+    last = write_answer(view(frames))[-1]
+    assert last.startswith("1 run of the compared methods gives the same answer")
     assert "Base (generation, seed 1)" in last
 
 
@@ -234,7 +234,7 @@ def test_no_difference_to_another_setting(other: dict[str, Any]) -> None:
 
 
 def test_every_number_of_the_papers_table_2_is_found_once() -> None:
-    rows = table2_of_paper()
+    rows = read_published_table2()
     names = ["setting", "measure", "model", "candidates"]
     assert len(rows) == len(rows.drop_duplicates(names))
     assert rows.groupby(["setting", "measure"]).size().to_dict() == {
@@ -247,7 +247,7 @@ def test_every_number_of_the_papers_table_2_is_found_once() -> None:
 
 def test_the_papers_table_4_in_numbers() -> None:
     """ "same" and "+9.6k" refer to the model above; a day has 24 hours."""
-    of_paper = table4_of_paper().set_index(["setting", "model"])
+    of_paper = read_published_table4().set_index(["setting", "model"])
     assert of_paper.loc[("retrieval", "Base")].tolist() == [84.3e6, 0.5]
     assert of_paper.loc[("generation", "Multitask")].tolist() == [85_109_600.0, 1.0]
     assert of_paper.loc[("generation", "BaseLarge")].tolist() == [86.2e6, 0.5]

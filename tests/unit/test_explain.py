@@ -18,7 +18,7 @@ from tasktransfer.cli import main
 from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
 from tasktransfer.designs.explain import as_text, explain
-from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.designs.transfer.shown import build_analysis
 from tasktransfer.present.numbers import format_delta
 from tasktransfer.results.state import claim
@@ -99,7 +99,7 @@ def text(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def runs_of(study: Study, algorithm: str, sources: tuple[str, ...]) -> list[Run]:
     return [
         run
-        for run in transfer_runs(study.plan)
+        for run in select_transfer_runs(study.plan)
         if (run.method, run.about["sources"], run.about["target"]) == (algorithm, sources, DNLI)
     ]
 
@@ -140,13 +140,13 @@ def test_interval_and_test_are_those_of_the_statistics(study: Study, capsys: Any
     assert row["numbers"]["significant"] == expected["significant"]
     assert row["up_to_date"]
     single = cells[cells.n_sources == 1]
-    (family,) = [note for note in explanation["notes"] if note.startswith("q: ")]
+    (family,) = [note for note in explanation["notes"] if note.startswith("q is ")]
     assert len(single) == 18
-    assert "over 18 single-source cells of DailyDialog" in family
-    assert f"{int(single.significant.sum())} of them are significant" in family
+    assert "for 18 single-source cells of DailyDialog" in family
+    assert f"of which {int(single.significant.sum())} are significant" in family
     several = asked(capsys, "DailyDialog", "tiny-bert", "pretrain_finetune", "TC+ER", "DNLI")
     assert several["rows"][0]["names"]["source"] == f"{ER}+{TC}"
-    assert "over 1 multi-source cells" in " ".join(several["notes"])
+    assert "for 1 multi-source cell of" in " ".join(several["notes"])
 
 
 def test_the_significance_of_the_statistics_is_reported(study: Study, capsys: Any) -> None:
@@ -185,7 +185,7 @@ def test_the_text_names_all_of_it(study: Study, capsys: Any) -> None:
         f"{numbers['p']:.6g}",
         f"{numbers['q']:.6g}",
         "lower end of the 95 % interval of delta",
-        "Benjamini-Hochberg over 18 single-source cells of DailyDialog",
+        "Benjamini-Hochberg for 18 single-source cells of DailyDialog",
         "0" * 40 + ", with uncommitted changes",
         f"config digest {study.config.digest}",
         "SYNTHETIC (tiny world): generated dialogues",
@@ -384,7 +384,7 @@ def test_a_cell_of_one_training_has_an_interval_but_no_test(study: Study, capsys
     row = row_of(capsys, *CELL)
     assert row["numbers"]["n_seeds"] == 1 and row["numbers"]["low"] < row["numbers"]["high"]
     assert not {"p", "q", "significant"} & {*row["numbers"]}
-    assert "one training: the interval is over test dialogues alone" in text(capsys, *CELL)
+    assert "has one seed, so its interval is over test dialogues alone" in text(capsys, *CELL)
 
 
 def test_a_row_lists_only_the_baselines_that_it_uses(study: Study, capsys: Any) -> None:

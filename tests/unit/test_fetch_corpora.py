@@ -301,7 +301,7 @@ def test_an_unsafe_zip_is_refused(
     [
         (HEADER, "a,b", "The columns are not conv_id"),
         (",afraid,", ",scared,", "'scared' is not one of the 32 emotions"),
-        (",7,", ",7,8,9,", "has 10 cells, expected 8 or 9"),
+        (",7,", ",7,8,9,", "has 10 cells, but must have 8 or 9"),
         (",1,afraid,", ",first,afraid,", "has no index or an empty text"),
         ("\u00e9", "\udce9", "is not valid UTF-8"),
     ],

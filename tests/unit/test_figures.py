@@ -199,7 +199,7 @@ def test_only_arrows_that_can_be_distinguished_are_drawn(paper_scale: Frames) ->
     counts = [len(axes.patches) for axes in figure.axes]
     assert max(counts) <= 30
     assert min(counts) > 0
-    assert "Arrows of at least" in note(figure)
+    assert "Arrows show effects of at least" in note(figure)
 
 
 def test_the_threshold_leaves_at_most_so_many_arrows() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tasktransfer.designs.transfer.report.first_source import first_sources
+from tasktransfer.designs.transfer.report.first_source import describe_first_sources
 
 CELL: dict[str, Any] = {
     "dataset": "Tickets",
@@ -50,7 +50,7 @@ def collapsed(*rows: tuple[str, str, int, int]) -> pd.DataFrame:
 
 def sentences(*cells: dict[str, Any], one_label: pd.DataFrame | None = None) -> str:
     frame = pd.DataFrame([CELL | cell for cell in cells])
-    return " ".join(first_sources(frame, RUNS, one_label))
+    return " ".join(describe_first_sources(frame, RUNS, one_label))
 
 
 def test_the_best_source_is_named_with_its_gain_interval_and_chance() -> None:
@@ -64,7 +64,7 @@ def test_the_best_source_is_named_with_its_gain_interval_and_chance() -> None:
 def test_none_is_named_where_nothing_is_significant() -> None:
     unsure = {"delta": 1.0, "low": -1.0, "high": 3.0, "significant": False}
     text = sentences(unsure, {**unsure, "source": "urgency", "delta": 0.2})
-    assert "none of the 2 sources helps significantly. Best is DailyDialog/emotion_rec" in text
+    assert "none of the 2 sources helps significantly. The best is DailyDialog/emotion_rec" in text
     assert "[−1.0, +3.0], chance of a gain 84 %" in text
     assert "train on" not in text
 
@@ -86,8 +86,8 @@ def test_what_would_tell_is_seeds_with_their_hours_or_labels() -> None:
     ("cell", "words"),
     [
         ({"delta": -1.0, "significant": True}, "No source has a gain that more runs"),
-        ({"n_seeds": 1, "significant": False}, "With one run, the variation"),
-        ({"delta": 0.01, "significant": False}, "both more seeds and more test dialogues"),
+        ({"n_seeds": 1, "significant": False}, "With one run each, the variation"),
+        ({"delta": 0.01, "significant": False}, "several times as many seeds and several times"),
     ],
 )
 def test_what_cannot_be_told_is_not_promised(cell: dict[str, Any], words: str) -> None:
@@ -121,7 +121,7 @@ def test_one_run_bears_neither_a_chance_nor_a_claim(delta: float, significant: b
 
 def test_what_one_run_cannot_tell_is_said_once() -> None:
     text = sentences(*({"n_seeds": 1, "model": model} for model in ("bert", "gpt", "t5")))
-    assert text.count("With one run, the variation") == 1
+    assert text.count("With one run each, the variation") == 1
     assert text.count("one run each, not tested") == 3
 
 

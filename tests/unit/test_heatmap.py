@@ -20,14 +20,14 @@ from tasktransfer.designs.transfer.figures.asked_margin import TITLE
 from tasktransfer.designs.transfer.figures.heatmap import (
     FADED_LABEL,
     UNLEARNED_LABEL,
-    fade,
+    fade_colour,
     plot_effects,
     plot_heatmap,
 )
 from tasktransfer.designs.transfer.figures.multi_source_bars import plot_multi_source_bars
 from tasktransfer.designs.transfer.figures.one_dataset import select_dataset
 from tasktransfer.designs.transfer.racing import LEFT_LABEL, NO_INTERVAL
-from tasktransfer.designs.transfer.report.grid import payload
+from tasktransfer.designs.transfer.report.grid import build_payload
 from tasktransfer.present.kit.matrix import (
     MISSING_LABEL,
     NOT_PLANNED_LABEL,
@@ -190,7 +190,7 @@ def test_cells_of_one_training_say_so_and_are_never_framed(tmp_path: Path) -> No
         assert cells_of(axes, "significant") == []
         assert len(cells_of(axes, "one training")) == 6
     assert legend(figure) == ["diagonal: baseline score", ONE_TRAINING_LABEL]
-    [dataset] = payload(results, "")["datasets"]
+    [dataset] = build_payload(results, "")["datasets"]
     marks = {cell["mark"] for cell in dataset["cells"] if cell["state"] == "transfer"}
     assert marks == {"one-training"}
     assert flaws(figure) == []
@@ -218,7 +218,7 @@ def test_cells_that_left_a_race_are_hatched_in_their_own_way(whole: Frames) -> N
     assert all(grid(bert)[1])  # their numbers are still there
     assert LEFT_LABEL in legend(figure)
     assert LEFT_LABEL not in legend(figure_of(whole))
-    [dataset] = payload(results, "")["datasets"]
+    [dataset] = build_payload(results, "")["datasets"]
     marks = Counter(cell["mark"] for cell in dataset["cells"] if cell["state"] == "transfer")
     assert marks["left-race"] == 2
     assert flaws(figure) == []
@@ -257,7 +257,7 @@ def test_missing_and_not_planned_cells_look_apart(tmp_path: Path) -> None:
         assert {MISSING_LABEL, NOT_PLANNED_LABEL} <= set(legend(one))
     assert MISSING["hatch"] != NOT_PLANNED["hatch"]
     assert {path.suffix for path in save_figure(figure, tmp_path, "heatmap")} == {".png", ".pdf"}
-    [dataset] = payload(results, "")["datasets"]
+    [dataset] = build_payload(results, "")["datasets"]
     states = {(cell["source"], cell["target"]): cell["state"] for cell in dataset["cells"]}
     assert states[lost] == "missing"
     assert never not in states
@@ -289,7 +289,7 @@ def test_colours_end_at_100_per_cent_and_cells_beyond_are_marked(tmp_path: Path)
     assert tuple(faces[0, 1]) == darkest(1.0)
     bar = next(axes for axes in figure.axes if axes.get_ylabel() == "Improvement, %")
     assert bar.get_ylim() == (-100.0, 100.0)
-    [dataset] = payload(results, "")["datasets"]
+    [dataset] = build_payload(results, "")["datasets"]
     assert dataset["limits"] == {"points": 100.0, "percent": 100.0}
     beyond = {
         (c["source"], c["target"])
@@ -302,7 +302,7 @@ def test_colours_end_at_100_per_cent_and_cells_beyond_are_marked(tmp_path: Path)
 
 def test_a_figure_without_frames_says_why(whole: Frames) -> None:
     none = figure_of(with_cells(whole, q=0.6, significant=False))
-    assert legend(none)[1] == "no cell survives false-discovery control (q ≤ 0.05)"
+    assert legend(none)[1] == "no cell is significant after false-discovery control (q ≤ 0.05)"
     untested = figure_of(with_cells(whole, q=np.nan, significant=False))
     assert legend(untested) == ["diagonal: baseline score", "no cell was tested"]
     assert not any(cells_of(axes, "significant") for axes in untested.axes)
@@ -443,4 +443,4 @@ def test_effects_are_points_and_faded_unless_their_interval_excludes_zero(whole:
         for source, target in zip(certain["source"], certain["target"], strict=True)
     }
     assert FADED_LABEL in legend(figure)
-    assert fade((0.0, 0.0, 0.0, 1.0)) == (0.75, 0.75, 0.75)
+    assert fade_colour((0.0, 0.0, 0.0, 1.0)) == (0.75, 0.75, 0.75)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue
+from tasktransfer.designs.transfer.statistics.by_dialogue import DialogueScores
 from tasktransfer.designs.transfer.statistics.joint import compute_joint_interval
 from tasktransfer.stats.bootstrap import Estimate, compute_confidence
 from tasktransfer.stats.chosen import split_dialogues
@@ -16,7 +16,7 @@ TARGETS, SOURCES, SEEDS, DIALOGUES = 3, 2, 5, 50
 
 def study(
     chance: np.random.Generator, shared: bool, luck: float = 1.0
-) -> tuple[pd.DataFrame, dict[tuple[str, str], ByDialogue]]:
+) -> tuple[pd.DataFrame, dict[tuple[str, str], DialogueScores]]:
     """Build deltas without effect.
 
     ``shared``: all targets are tested on the same dialogues, with the same luck.
@@ -40,7 +40,7 @@ def study(
         on = "d" if shared else target
         dialogues = tuple(f"{on} {n}" for n in range(DIALOGUES))
         firsts = split_dialogues(DIALOGUES, chance)
-        tested["D", f"t{target}"] = ByDialogue(dialogues, DIALOGUES - 1, firsts, {}, apart)
+        tested["D", f"t{target}"] = DialogueScores(dialogues, DIALOGUES - 1, firsts, {}, apart)
     columns = ["source", "target", "seed", "delta", "digest", "baseline_digest"]
     frame = pd.DataFrame(rows, columns=columns).assign(dataset="D", model="m")
     return frame, tested
@@ -60,7 +60,7 @@ def test_the_interval_holds_the_truth_in_95_of_100_studies(shared: bool) -> None
 def test_dialogues_that_targets_share_count_once_for_all_of_them() -> None:
     frame, tested = study(np.random.default_rng(5), shared=True)
     apart = {
-        key: ByDialogue(tuple(f"{key} {n}" for n in one.names), *_rest(one))
+        key: DialogueScores(tuple(f"{key} {n}" for n in one.names), *_rest(one))
         for key, one in tested.items()
     }
     whole, parts = (compute_joint_interval(frame, some) for some in (tested, apart))
@@ -70,7 +70,7 @@ def test_dialogues_that_targets_share_count_once_for_all_of_them() -> None:
 def test_without_dialogues_luck_it_is_that_of_the_seeds() -> None:
     frame, tested = study(np.random.default_rng(6), shared=False)
     still = {
-        key: ByDialogue(
+        key: DialogueScores(
             one.names, one.degrees, one.firsts, {}, {name: 0 * p for name, p in one.pulls.items()}
         )
         for key, one in tested.items()
@@ -91,5 +91,5 @@ def test_a_hole_one_seed_or_no_predictions_leave_no_interval() -> None:
         assert np.isnan([found.low, found.high, found.p]).all()
 
 
-def _rest(one: ByDialogue) -> tuple[float, np.ndarray, dict, dict]:
+def _rest(one: DialogueScores) -> tuple[float, np.ndarray, dict, dict]:
     return one.degrees, one.firsts, dict(one.halves), dict(one.pulls)

@@ -199,7 +199,7 @@ def test_a_release_is_read_once_and_by_its_content(monkeypatch: pytest.MonkeyPat
     file = written(PANEL)
     assert list_missing_inputs(open_study(file)) == ()
     with monkeypatch.context() as patched:
-        patched.delattr(type(REAL), "_instances")
+        patched.delattr(type(REAL), "_read_instances")
         assert list_missing_inputs(open_study(file)) == ()
     empty(Path("corpora", FED))
     assert len(list_missing_inputs(open_study(file))) == 1

@@ -9,7 +9,7 @@ import pandas as pd
 from tasktransfer.designs.transfer.report.learned import (
     compare_scores,
     describe_unlearned,
-    keep_learned,
+    select_learned_cells,
 )
 
 REFERENCE = pd.DataFrame(
@@ -77,9 +77,11 @@ def test_cells_of_targets_that_are_not_learned_get_no_recommendation() -> None:
             "q": [0.5, 0.01],
         }
     )
-    assert keep_learned(cells, compared)["target"].tolist() == ["y"]
-    assert keep_learned(cells, compared.drop(columns="q")) is cells, "scores without intervals"
-    assert keep_learned(cells, pd.DataFrame()) is cells
+    assert select_learned_cells(cells, compared)["target"].tolist() == ["y"]
+    assert select_learned_cells(cells, compared.drop(columns="q")) is cells, (
+        "scores without intervals"
+    )
+    assert select_learned_cells(cells, pd.DataFrame()) is cells
 
 
 def test_models_are_named_if_there_are_several() -> None:

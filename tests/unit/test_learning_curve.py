@@ -26,7 +26,7 @@ from tasktransfer.data.samples import (
     select_instances,
 )
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.runs import SAMPLES, is_sample, transfer_runs
+from tasktransfer.designs.transfer.runs import SAMPLES, is_sample, select_transfer_runs
 from tasktransfer.jobs.learning_curve import describe_curve
 from tasktransfer.stats.bootstrap import Trainings
 from tasktransfer.stats.cells import Cell
@@ -168,7 +168,7 @@ def test_fine_tuning_trains_on_the_samples_that_references_are_fitted_on(
     assert {node.digest for node in without.nodes} < {node.digest for node in study.plan.nodes}
     samples = [run for run in study.plan.runs if is_sample(run)]
     assert len(samples) == 2 * 3
-    assert not set(samples) & set(transfer_runs(study.plan))
+    assert not set(samples) & set(select_transfer_runs(study.plan))
     train = read_instances(study.instances("Tickets"), "intent", "train")
     dialogues = sorted({instance.dialogue_id for instance in train})
     for run in samples:

@@ -23,9 +23,9 @@ from tasktransfer.designs.transfer.report.method_advice import describe_methods
 from tasktransfer.designs.transfer.statistics.methods import (
     Cost,
     Method,
-    build_rows,
+    build_method_rows,
     compare_pairs,
-    sort,
+    sort_methods,
 )
 from tasktransfer.results.frames import list_names
 from tasktransfer.results.store import build_frame, read_statistic_frame
@@ -59,7 +59,7 @@ def make_method(name: str, cell: Cell, model: str | None = None, **more: Any) ->
 
 
 def build_table(*methods: Method) -> pd.DataFrame:
-    return build_frame(build_rows(sort(methods)), METHODS)
+    return build_frame(build_method_rows(sort_methods(methods)), METHODS)
 
 
 def test_the_simplest_method_that_is_not_significantly_worse_is_recommended() -> None:
@@ -135,7 +135,7 @@ def test_the_best_method_is_compared_with_the_next() -> None:
     )
     (sentence,) = describe_methods(table)
     assert "use TF-IDF with logistic regression (" in sentence
-    assert "next is frozen embeddings with logistic regression, which is sign" in sentence
+    assert "the next best is frozen embeddings with logistic regression, which is sign" in sentence
     assert "(−30.0 [" in sentence
 
 

@@ -14,7 +14,7 @@ from study_records import write_records
 from tasktransfer.cli import main
 from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.results import collect
 from tasktransfer.results.state import claim
 from tasktransfer.results.study import Study
@@ -41,7 +41,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
 def run_of(study: Study, algorithm: str, target: str = DNLI, seed: int = 1) -> Run:
     return next(
         run
-        for run in transfer_runs(study.plan)
+        for run in select_transfer_runs(study.plan)
         if (run.method, run.about["target"], run.seed) == (algorithm, target, seed)
     )
 

@@ -10,7 +10,7 @@ import torch
 
 from tasktransfer.core.specs import Training
 from tasktransfer.core.steps import From
-from tasktransfer.designs.transfer.algorithms import steps
+from tasktransfer.designs.transfer.algorithms import build_steps
 from tasktransfer.models.parts import merge_with_ties
 from tasktransfer.training.samplers import SAMPLERS, Schedule
 
@@ -61,7 +61,7 @@ def test_ties_by_hand() -> None:
 
 def test_merged_starts_are_the_baselines_of_the_sources() -> None:
     for algorithm, merged in (("average", "mean"), ("ties", "ties")):
-        *alone, last = steps(algorithm, ("a", "b"), "t")
+        *alone, last = build_steps(algorithm, ("a", "b"), "t")
         assert [step.train_tasks for step in alone] == [("a",), ("b",)]
         assert all(step.start is None for step in alone)
         assert isinstance(last.start, tuple)
@@ -70,8 +70,8 @@ def test_merged_starts_are_the_baselines_of_the_sources() -> None:
 
 
 def test_samplers_are_all_that_differs_from_multitask() -> None:
-    (usual,) = steps("multitask", ("a", "b"), "t")
+    (usual,) = build_steps("multitask", ("a", "b"), "t")
     for name in ("temperature", "random_weights", "exp3", "ucb1"):
-        (step,) = steps(name, ("a", "b"), "t")
+        (step,) = build_steps(name, ("a", "b"), "t")
         assert step.sampler == name
         assert (step.train_tasks, step.selection) == (usual.train_tasks, usual.selection)

@@ -13,7 +13,7 @@ from shown_results import write_all_tables
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.tables import multi_source_tables
-from tasktransfer.designs.transfer.tables.paper_tables import table3, table6
+from tasktransfer.designs.transfer.tables.paper_tables import compute_table3, compute_table6
 from tasktransfer.results.frames import Frames
 
 
@@ -23,7 +23,7 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> Frames:
 
 
 def test_table_6_comes_out_as_published(several: Frames) -> None:
-    frame = some(table6(several))
+    frame = some(compute_table6(several))
     assert list(frame.columns) == list(multi_source_tables.COLUMNS6)
     assert len(frame) == 36
     assert frame["complete"].all()
@@ -41,7 +41,7 @@ def test_table_6_comes_out_as_published(several: Frames) -> None:
 def test_table_3_comes_out_as_published_but_where_the_paper_contradicts_itself(
     several: Frames,
 ) -> None:
-    frame = some(table3(several))
+    frame = some(compute_table3(several))
     assert list(frame.columns) == list(multi_source_tables.COLUMNS3)
     assert len(frame) == 36
     off = frame[frame["difference_gain"].abs() > published.ROUNDING]
@@ -78,22 +78,25 @@ def with_other_sources(run: Run) -> Run:
 def test_published_values_stand_beside_the_papers_own_sources_only(tmp_path: Path) -> None:
     runs = [with_other_sources(run) for run in several_runs() if run[1] == "bert"]
     results = gather(tmp_path, runs, lambda run: 40.0 + len(run[3]))
-    for name, table in (("gain", table3(results)), ("multi_source_delta", table6(results))):
+    for name, table in (
+        ("gain", compute_table3(results)),
+        ("multi_source_delta", compute_table6(results)),
+    ):
         frame = some(table)
         beside = frame.groupby("short")[f"published_{name}"].count().to_dict()
         assert beside == {"DRSE": 0, "DNLI": 3, "CI": 0, "QA": 3}
         assert frame[name].notna().all()
     write_all_tables(results, tmp_path / "printed")
     text = (tmp_path / "printed" / "table3.md").read_text()
-    assert "‡ alone: 6 rows with sources other than the paper's; not compared." in text
-    assert "‡ after a number: the paper's sources are not all legible" in text
+    assert "‡ alone: 6 rows with other sources than the paper, not compared." in text
+    assert "‡ after a number: not all of the paper's sources are legible" in text
     assert text.count("‡ |") == 12  # both kinds
 
 
 def test_a_study_without_the_papers_sources_is_not_compared(tmp_path: Path) -> None:
     runs = [with_other_sources(run) for run in several_runs()]
     few = [r for r in runs if r[1] == "bert" and r[4] == "character_identification"]
-    frame = some(table6(results := gather(tmp_path, few, lambda run: 40.0)))
+    frame = some(compute_table6(results := gather(tmp_path, few, lambda run: 40.0)))
     assert not any(name.startswith("published_") for name in frame)
     write_all_tables(results, tmp_path / "printed")
     text = (tmp_path / "printed" / "table6.md").read_text()
@@ -117,7 +120,7 @@ def test_sources_are_compared_with_what_is_legible(
     target: str, ours: tuple[str, ...], told: str
 ) -> None:
     named = {card.short: card.name for data in DATASETS.values() for card in data.tasks.values()}
-    assert published.same_sources(target, [named[short] for short in ours]) == told
+    assert published.compare_sources(target, [named[short] for short in ours]) == told
 
 
 def test_holes_of_the_multi_source_tables_are_shown(tmp_path: Path) -> None:
@@ -130,7 +133,7 @@ def test_holes_of_the_multi_source_tables_are_shown(tmp_path: Path) -> None:
         ("Friends", "bert", "multitask_finetune", ("relation_extraction",), target, 0),
     }
     results = gather(tmp_path, runs, several_score, leave_out=lambda run: run in gone)
-    frame = some(table6(results)).query("short == 'QA'").set_index("algorithm")
+    frame = some(compute_table6(results)).query("short == 'QA'").set_index("algorithm")
     assert frame["complete"].tolist() == [False, False, False]
     assert frame.loc["multitask", ["n_seeds", "n_expected", "n_singles"]].tolist() == [0, 2, 3]
     assert math.isnan(frame.loc["multitask", "multi_source_delta"])

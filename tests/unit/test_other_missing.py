@@ -15,7 +15,7 @@ from finished_stages import MODEL, finish_all, opened
 from report_results import Asked, make_results
 from tasktransfer import cli
 from tasktransfer.designs.transfer.collect.method_columns import MEAN, PROMPTED
-from tasktransfer.designs.transfer.tables.table2 import table2
+from tasktransfer.designs.transfer.tables.table2 import compute_table2
 from tasktransfer.operate.status import Watcher
 from tasktransfer.present.page.missing_results import format_warnings
 from tasktransfer.results.common_frames import MISSING
@@ -91,7 +91,7 @@ def test_table_2_counts_runs_of_prompted_models(seeds: int, runs: str, complete:
     row = ("D", "d", 4, MEAN, 20.0, 19.0, 21.0, 2, 1.0, seeds, 3, 3, 9, 9, "written", 0.0, 5)
     prompted = build_frame([(*row, "unknown", 2)], PROMPTED)
     results = make_results(Asked(tasks={"D": ["a", "b"]}))
-    frame = table2(results.replace({"prompted": prompted}))
+    frame = compute_table2(results.replace({"prompted": prompted}))
     assert frame is not None
     (last,) = frame[frame["algorithm"].str.startswith("prompted")].to_dict("records")
     assert f"{last['n_cells']} of {last['n_expected']}" == runs

@@ -18,8 +18,8 @@ from tasktransfer.designs.transfer.statistics.overlap import (
     TEST_INSTANCES,
     TRAINING_DIALOGUES,
     collect_test_instances,
-    overlap,
-    overlap_effect,
+    compute_overlap,
+    compute_overlap_effect,
 )
 from tasktransfer.errors import RecordError
 from tasktransfer.results.frames import list_names
@@ -41,7 +41,7 @@ def training(*rows: tuple[str, str, int, int]) -> pd.DataFrame:
 
 
 def test_shares_by_hand_in_the_order_of_the_study() -> None:
-    table = overlap(
+    table = compute_overlap(
         instances(a="pqrs", b="rstuvwxy", c="z"),
         training(("a", "b", 3, 4), ("b", "a", 3, 6), ("c", "a", 0, 6), ("a", "c", 0, 0)),
         {"task": ["c", "b", "a"]},
@@ -60,7 +60,7 @@ def test_shares_by_hand_in_the_order_of_the_study() -> None:
 
 
 def test_training_dialogues_without_predictions() -> None:
-    table = overlap(instances(), training(("a", "b", 1, 2)))
+    table = compute_overlap(instances(), training(("a", "b", 1, 2)))
     assert table["basis"].to_list() == [TRAINING_DIALOGUES]
 
 
@@ -129,9 +129,9 @@ def test_effect_by_hand() -> None:
     tasks = "abcd"
     following = {task: tasks[(i + 1) % 4] for i, task in enumerate(tasks)}
     pairs = [(s, t, int(following[s] == t), 1) for s in tasks for t in tasks if s != t]
-    shared = overlap(instances(a="p", b="q", c="r", d="s"), training(*pairs))
+    shared = compute_overlap(instances(a="p", b="q", c="r", d="s"), training(*pairs))
     deltas = make_deltas(lambda m, al, s, t, seed: 5.0 if following[s] == t else 1.0)
-    effect = overlap_effect(shared, deltas).set_index("basis")
+    effect = compute_overlap_effect(shared, deltas).set_index("basis")
     found = effect.loc[TRAINING_DIALOGUES]
     assert (found.n_pairs, found.correlation) == (12, pytest.approx(1))
     assert found.p == pytest.approx(4 / 24)  # turning the ring changes nothing
@@ -156,14 +156,18 @@ def test_p_is_uniform_where_sharing_does_nothing(monkeypatch: pytest.MonkeyPatch
             tasks=tasks,
             seeds=[0],
         )
-        p.append(overlap_effect(overlap(instances(), training(*rows)), deltas)["p"].iloc[0])
+        p.append(
+            compute_overlap_effect(compute_overlap(instances(), training(*rows)), deltas)["p"].iloc[
+                0
+            ]
+        )
     assert np.mean(np.array(p) <= 0.05) <= 0.11
     assert 0.42 <= np.mean(p) <= 0.58
 
 
 def test_nothing_gives_empty_tables() -> None:
-    shared = overlap(instances())
-    effect = overlap_effect(shared, build_frame([], columns.DELTAS))
+    shared = compute_overlap(instances())
+    effect = compute_overlap_effect(shared, build_frame([], columns.DELTAS))
     assert (list(shared.columns), list(effect.columns)) == (
         list_names(columns.OVERLAP),
         list_names(columns.OVERLAP_EFFECT),
@@ -171,7 +175,7 @@ def test_nothing_gives_empty_tables() -> None:
     assert (shared["share"].dtype, effect["p"].dtype) == ("float64", "float64")
     assert shared.empty
     assert effect.empty
-    assert overlap_effect(shared, make_deltas(lambda *name: 1.0)).empty
+    assert compute_overlap_effect(shared, make_deltas(lambda *name: 1.0)).empty
     none = collect_test_instances(build_frame([], columns.RUNS), Path())
     assert list(none.columns) == list(INSTANCES)
-    assert overlap(none).empty
+    assert compute_overlap(none).empty

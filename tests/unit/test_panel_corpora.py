@@ -12,7 +12,7 @@ from tasktransfer.designs.panel.sources.corpora import (
     DAILY_SPLIT,
     DAILY_ZIP,
     OFFICIAL,
-    daily_dialog,
+    read_daily_dialog,
 )
 from tasktransfer.errors import DataError
 
@@ -31,9 +31,9 @@ def test_splits_that_were_drawn_again_are_refused(tmp_path: Path) -> None:
     files[DAILY_SPLIT].write_text("dialogue_id,split\nd-1,train\n")
     wanted = r"split\.csv and .*test\.txt:1: .*'daily-d-1' \(train\) and .* have the same text. New"
     with pytest.raises(DataError, match=wanted):
-        list(daily_dialog(files))
+        list(read_daily_dialog(files))
     files[DAILY_SPLIT].write_text("dialogue_id,split\nd-1,test\n")
-    assert [one.split for one in daily_dialog(files)] == ["dev"]
+    assert [one.split for one in read_daily_dialog(files)] == ["dev"]
     files[DAILY_SPLIT].write_text("dialogue_id,split\n")
     with pytest.raises(DataError, match="The dialogue d-1 has no split"):
-        list(daily_dialog(files))
+        list(read_daily_dialog(files))

@@ -90,25 +90,25 @@ def test_a_context_is_its_utterances_again() -> None:
 
 
 @pytest.fixture
-def given() -> pairs.Given:
+def given() -> pairs.PerturbationInput:
     others = [
         make_instance("d", f"{n}", f"dialogue {n}", ["a strange thing"], f"reply {n}", FITS)
         for n in range(5)
     ]
-    return pairs.Given(("one two three",), "a b c d e f g h i j", others, "dialogue 0")
+    return pairs.PerturbationInput(("one two three",), "a b c d e f g h i j", others, "dialogue 0")
 
 
-def test_perturbations_by_their_rules(given: pairs.Given) -> None:
+def test_perturbations_by_their_rules(given: pairs.PerturbationInput) -> None:
     for seed in range(200):
         chance = random.Random(seed)
         words = given.response.split()
-        assert 5 <= len(pairs.drop(given, chance).split()) <= 9
-        assert sorted(pairs.shuffle(given, chance).split()) == words
-        repeated = pairs.repeat(given, chance).split()
+        assert 5 <= len(pairs.drop_response_words(given, chance).split()) <= 9
+        assert sorted(pairs.shuffle_response_words(given, chance).split()) == words
+        repeated = pairs.repeat_response_words(given, chance).split()
         assert 11 <= len(repeated) <= 15
         assert list(dict.fromkeys(repeated)) == words
-        assert pairs.random_utterance(given, chance) in {f"reply {n}" for n in range(1, 5)}
-        assert {*pairs.context_copy(given, chance).split()} <= {"one", "two", "three"}
+        assert pairs.sample_response(given, chance) in {f"reply {n}" for n in range(1, 5)}
+        assert {*pairs.perturb_context_utterance(given, chance).split()} <= {"one", "two", "three"}
         filled = pairs.mask_and_fill(given, chance).split()
         changed = [new for old, new in zip(words, filled, strict=True) if old != new]
         assert len(changed) == 1  # 15 % of ten words
@@ -118,7 +118,7 @@ def test_perturbations_by_their_rules(given: pairs.Given) -> None:
 
 
 def test_pairs_carry_how_they_were_made_and_are_balanced(world: Path) -> None:
-    derived = pairs.training_pairs(ingredients(world))
+    derived = pairs.build_training_pairs(ingredients(world))
     for domain in ("Harbour", "Orchard"):
         made = derived[domain, "train"]
         assert len(made) == 40
@@ -132,15 +132,15 @@ def test_pairs_carry_how_they_were_made_and_are_balanced(world: Path) -> None:
 
 
 def test_pairs_are_the_same_for_the_same_seed_alone(world: Path) -> None:
-    one, same = (pairs.training_pairs(ingredients(world)) for _ in range(2))
-    other = pairs.training_pairs(ingredients(world, seed=1))
+    one, same = (pairs.build_training_pairs(ingredients(world)) for _ in range(2))
+    other = pairs.build_training_pairs(ingredients(world, seed=1))
     assert one == same
     assert one["Harbour", "train"] != other["Harbour", "train"]
 
 
 def test_the_report_counts_what_was_made_kept_and_relabelled(world: Path) -> None:
     told = ingredients(world, by_order)
-    pairs.training_pairs(told)
+    pairs.build_training_pairs(told)
     report = told.report
     assert report["Harbour train true"]["made"] == 40
     assert report["Harbour train random_utterance"]["relabelled"] > 0  # they begin as true ones do
@@ -170,11 +170,11 @@ def test_labels_that_are_given_take_the_labellers_place(world: Path) -> None:
         ]
         lines = "".join(json.dumps(row) + "\n" for row in rows)
         (world / "probabilities" / f"{domain}.jsonl").write_text(lines)
-    given = pairs.training_pairs(ingredients(world, labels="given"))
-    assert given == pairs.training_pairs(ingredients(world, by_order))
+    given = pairs.build_training_pairs(ingredients(world, labels="given"))
+    assert given == pairs.build_training_pairs(ingredients(world, by_order))
     changed(world / "probabilities" / "Orchard.jsonl", lambda rows: rows.clear())
     with pytest.raises(DataError, match=r"probabilities/Orchard\.jsonl: .* pairs have no line"):
-        pairs.training_pairs(ingredients(world, labels="given"))
+        pairs.build_training_pairs(ingredients(world, labels="given"))
 
 
 def test_no_perturbed_response_is_the_true_one() -> None:
@@ -190,7 +190,7 @@ def test_no_perturbed_response_is_the_true_one() -> None:
 
 def test_a_domain_with_fewer_pairs_than_requested_is_reported(world: Path) -> None:
     told = ingredients(world, train=10_000)
-    made = pairs.training_pairs(told)
+    made = pairs.build_training_pairs(told)
     assert told.report["Harbour train"]["asked"] == 10_000
     assert told.report["Harbour train"]["pairs"] == len(made["Harbour", "train"]) < 200
 
@@ -219,7 +219,7 @@ def test_labels_that_are_of_no_use(
         return [probability(one) for one in instances]
 
     with pytest.raises(DataError, match=told):
-        pairs.training_pairs(ingredients(world, judge))
+        pairs.build_training_pairs(ingredients(world, judge))
 
 
 # --- bad ratings --------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ def test_constant_ratings_are_refused_since_nothing_correlates_with_them(world: 
     with pytest.raises(
         DataError, match=r"Harbour_Tiny\.jsonl: All \d+ .* rating 3.*from rated_sets"
     ):
-        ratings.rated_together(told)
+        ratings.join_rated_sets(told)
 
 
 def test_too_few_ratings_to_learn_from(world: Path) -> None:
@@ -292,7 +292,7 @@ def test_too_few_ratings_to_learn_from(world: Path) -> None:
     with pytest.raises(
         DataError, match=r"10 % of 20 items give two halves of 1.*few_shot\.percentages"
     ):
-        ratings.few_ratings(told)
+        ratings.sample_few_ratings(told)
 
 
 # --- few ratings, choices -----------------------------------------------------------------------
@@ -300,7 +300,7 @@ def test_too_few_ratings_to_learn_from(world: Path) -> None:
 
 def test_few_ratings_are_halved_and_marked(world: Path) -> None:
     told = ingredients(world, task="Harbour_Tiny", percent=40, by="items", draw=1)
-    derived = ratings.few_ratings(told)
+    derived = ratings.sample_few_ratings(told)
     train, dev, test = (derived["Harbour_Tiny", split] for split in SPLITS)
     every = len(test)
     assert len(train) == len(dev) == round(0.2 * every)
@@ -310,7 +310,7 @@ def test_few_ratings_are_halved_and_marked(world: Path) -> None:
         one.id.removesuffix(ratings.DRAWN) for one in test if one.id.endswith(ratings.DRAWN)
     } == drawn
     asked = {"task": "Harbour_Tiny", "percent": 40, "by": "items", "draw": 2}
-    again = ratings.few_ratings(ingredients(world, **asked))
+    again = ratings.sample_few_ratings(ingredients(world, **asked))
     assert again["Harbour_Tiny", "train"] != train
 
 
@@ -318,7 +318,7 @@ def test_items_that_are_not_drawn_share_no_context_with_those_that_are(world: Pa
     asked = {"task": "Harbour_Tiny", "percent": 40, "draw": 1}
     shared = {}
     for by in ("contexts", "items"):
-        derived = ratings.few_ratings(ingredients(world, **asked, by=by))
+        derived = ratings.sample_few_ratings(ingredients(world, **asked, by=by))
         train, dev, test = (derived["Harbour_Tiny", split] for split in SPLITS)
         every = len(test)
         assert round(0.2 * every) <= len(train) < round(0.2 * every) + tiny.RESPONSES
@@ -335,7 +335,7 @@ def test_the_true_response_is_among_others_of_its_split(world: Path) -> None:
         "task": "tiny_response_selection",
     }  # fmt: skip
     by_persona = {
-        name: selection.response_selection(ingredients(world, persona=name, **settings))
+        name: selection.build_selection_choices(ingredients(world, persona=name, **settings))
         for name in ("none", "original")
     }
     test = by_persona["none"]["tiny_response_selection", "test"]
@@ -351,7 +351,7 @@ def test_the_true_response_is_among_others_of_its_split(world: Path) -> None:
     assert [one.query["response"] for one in told] == [one.query["response"] for one in test]
     settings = {**settings, "domain": "Orchard", "persona": "original"}
     with pytest.raises(DataError, match=r"Orchard, train: No dialogue has a persona .*personas"):
-        selection.response_selection(ingredients(world, **settings))
+        selection.build_selection_choices(ingredients(world, **settings))
 
 
 # --- leaks --------------------------------------------------------------------------------------
@@ -368,14 +368,14 @@ def test_a_planted_leak_is_found_and_dropped(world: Path) -> None:
     changed(world / "Harbour" / "train.jsonl", lambda rows: rows[5]["utterances"].append(LONG))
     changed(world / "ratings" / "Market_Tiny.jsonl", put("response", f"{LONG.upper()}!"))
     told = ingredients(world, **settings)
-    derived = leaks.without_leaks(told)
+    derived = leaks.filter_leaks(told)
     assert "Harbour-train-5" not in {one.dialogue_id for one in derived["Harbour", "train"]}
     assert told.report["Harbour train"] == {"dialogues": 84, "kept": 83}
     assert told.report["Harbour against Market_Tiny"] == {"dialogues": 1, "items": 1}
     assert told.report["Harbour against Harbour_Tiny"] == {"dialogues": 0, "items": 0}
-    kept = leaks.without_leaks(ingredients(world, **settings, drop=False))
+    kept = leaks.filter_leaks(ingredients(world, **settings, drop=False))
     assert "Harbour-train-5" in {one.dialogue_id for one in kept["Harbour", "train"]}
-    longer = leaks.without_leaks(ingredients(world, **{**settings, "words": 9}))
+    longer = leaks.filter_leaks(ingredients(world, **{**settings, "words": 9}))
     assert longer["Harbour", "train"] == kept["Harbour", "train"]
 
 
@@ -387,6 +387,4 @@ def test_a_corpus_that_leaks_whole_is_refused(world: Path) -> None:
     changed(world / "Harbour" / "dev.jsonl", leaky)
     changed(world / SET, put("response", LONG))
     with pytest.raises(DataError, match=r"Harbour, dev: Every dialogue .*data\.leaks\.min_words"):
-        leaks.without_leaks(
-            ingredients(world, tasks=["Harbour"], against=["Harbour_Tiny"], words=6)
-        )
+        leaks.filter_leaks(ingredients(world, tasks=["Harbour"], against=["Harbour_Tiny"], words=6))

@@ -17,8 +17,8 @@ from tasktransfer.core.plan import Plan
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.designs import load_config
 from tasktransfer.designs.panel.config import PanelConfig
-from tasktransfer.designs.panel.plan import plan
-from tasktransfer.designs.panel.stand_ins import stand_ins
+from tasktransfer.designs.panel.plan import plan_study
+from tasktransfer.designs.panel.stand_ins import list_stand_ins
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import Revisions
 
@@ -35,7 +35,7 @@ def planned(preset: str, **changes: Any) -> tuple[PanelConfig, Plan]:
         model.name: ModelSpec(model.name, model.family, f"w-{model.name}", model.max_length)
         for model in config.models
     }
-    return config, plan(config, Revisions({config.dataset: "r"}, models))
+    return config, plan_study(config, Revisions({config.dataset: "r"}, models))
 
 
 def test_the_paper_has_120_trainings_and_1280_few_shot_and_3_of_response_selection() -> None:
@@ -227,11 +227,11 @@ def test_classifiers_read_the_first_token_unless_the_pooler_is_requested() -> No
 
 
 def test_stand_ins_are_named_where_they_stand_in() -> None:
-    laptop = stand_ins(planned("panel-laptop")[0])
+    laptop = list_stand_ins(planned("panel-laptop")[0])
     assert laptop["RoBERTa-base"] == "models/all-MiniLM-L6-v2"
     assert "DailyDialog++" in laptop["DEB"]
     assert laptop["REDDIT conversations"] == "none"
-    paper = stand_ins(planned("panel")[0])
+    paper = list_stand_ins(planned("panel")[0])
     assert "RoBERTa-base" not in paper
     assert "DEB" not in paper
 

@@ -12,18 +12,23 @@ import pandas as pd
 import pytest
 
 from constructed_frames import NO_STUDY
-from tasktransfer.designs.panel.answer import answer
-from tasktransfer.designs.panel.behind import (
-    is_behind_correlation,
-    is_behind_difference,
-    is_behind_transfer,
-)
+from tasktransfer.designs.panel.answer import write_answer
 from tasktransfer.designs.panel.frames import AVERAGES, CORRELATIONS, EXPERTS, FEW, HITS
 from tasktransfer.designs.panel.names import OWN_MINUS_OTHERS
-from tasktransfer.designs.panel.printed import join_experts, table3, table4, table8
-from tasktransfer.designs.panel.printed_transfer import table5, table7
+from tasktransfer.designs.panel.printed import (
+    compute_table3,
+    compute_table4,
+    compute_table8,
+    join_experts,
+)
+from tasktransfer.designs.panel.printed_transfer import compute_table5, compute_table7
 from tasktransfer.designs.panel.shown import build_analysis
 from tasktransfer.designs.panel.shown_columns import mark_uncertain
+from tasktransfer.designs.panel.source_runs import (
+    is_correlation_source,
+    is_difference_source,
+    is_transfer_source,
+)
 from tasktransfer.present.columns import make_estimate_column
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
@@ -69,7 +74,7 @@ def test_table_3_has_the_papers_rows_and_columns_and_averages_over_the_same_sets
         ("panel", "ConvAI2", 50, 40, 60), ("panel", "TopicalChat", 50, 40, 60),
         ("panel", "in-domain", 50, 40, 60),
     )  # fmt: skip
-    shown = table3(view_of(correlations=own, averages=means)).set_index(["set", "method"])
+    shown = compute_table3(view_of(correlations=own, averages=means)).set_index(["set", "method"])
     assert shown.loc[("Persona_USR", "panel"), "published"] == 63.23
     assert shown.loc[("Persona_USR", "panel"), "difference"] == pytest.approx(50 - 63.23)
     assert shown.loc[("Persona_USR", "USR*"), "published"] == 56.25
@@ -78,7 +83,7 @@ def test_table_3_has_the_papers_rows_and_columns_and_averages_over_the_same_sets
     assert shown.loc[("average of 4: ConvAI2", "panel"), "published"] == 58.39
     topical = shown.loc[("average of 1: TopicalChat", "panel")]
     assert pd.isna(topical["published"])
-    assert topical["differs"] == "Average (TopicalChat) of 2 sets, here of 1"
+    assert topical["differs"] == "Average (TopicalChat) of 2 sets, here of 1 set"
     assert [*dict.fromkeys(shown.index.get_level_values("set"))][:2] == [*PERSONA[:2]]
     assert pd.isna(shown.loc[("average of 5: in-domain", "panel"), "published"])
 
@@ -86,7 +91,7 @@ def test_table_3_has_the_papers_rows_and_columns_and_averages_over_the_same_sets
 def test_beside_a_generated_world_stands_nothing_of_the_paper() -> None:
     own = correlations(("panel", "Persona_USR", True, 50.0), ("panel-mean", "FED_Turn", False, 1.0))
     frames = view_of(synthetic=True, correlations=own, averages=averages())
-    for table in (table3(frames), table4(frames), table8(frames)):
+    for table in (compute_table3(frames), compute_table4(frames), compute_table8(frames)):
         assert "published" not in table
         assert {*table["method"]} <= {"panel", "panel-mean"}
 
@@ -95,9 +100,9 @@ def test_merged_experts_stand_in_table_8_and_the_mean_in_table_3_too() -> None:
     methods = ("panel", "panel-mean", "panel-max")
     own = correlations(*((method, "Persona_USR", True, 1.0) for method in methods))
     frames = view_of(correlations=own, averages=averages())
-    assert {*table8(frames)["method"]} == {"panel-mean", "panel-max"}
-    assert {"panel", "panel-mean"} <= {*table3(frames)["method"]}
-    assert "panel-max" not in {*table3(frames)["method"]}
+    assert {*compute_table8(frames)["method"]} == {"panel-mean", "panel-max"}
+    assert {"panel", "panel-mean"} <= {*compute_table3(frames)["method"]}
+    assert "panel-max" not in {*compute_table3(frames)["method"]}
 
 
 def few_of(sets: tuple[str, ...], values: tuple[float, ...]) -> pd.DataFrame:
@@ -113,7 +118,7 @@ def transferred(few: pd.DataFrame, *, out: tuple[str, ...] = ()) -> pd.DataFrame
     """Return Table 5 by set, evaluated items, and column."""
     own = pd.DataFrame({"set": few["set"].unique()})
     own["in_domain"] = ~own["set"].isin(out)
-    shown = table5(view_of(few=few, correlations=own))
+    shown = compute_table5(view_of(few=few, correlations=own))
     return shown.set_index(["set", "scored", "start"])
 
 
@@ -130,7 +135,7 @@ def test_table_5_has_averages_over_the_sets_that_were_transferred_to() -> None:
     # The paper's average of PersonaChat covers four sets, so it is not shown next to one.
     average = shown.loc[("average of 1: ConvAI2", "all items", "panel-mean+40%")]
     assert pd.isna(average["published"])
-    assert average["differs"] == "Average (PersonaChat) of 4 sets, here of 1"
+    assert average["differs"] == "Average (PersonaChat) of 4 sets, here of 1 set"
     shown = transferred(few_of(PERSONA, (50.0,) * 4))
     average = shown.loc[("average of 4: ConvAI2", "all items", "panel-mean+40%")]
     assert average["published"] == 65.81  # Average (PersonaChat), 40 %
@@ -150,7 +155,7 @@ def test_table_7_has_the_published_beside_the_same_choices(
     candidates: int, contexts: int, same: bool
 ) -> None:
     row = ("selection-direct", "revised", candidates, contexts, 50.0, 40.0, 60.0)
-    shown = table7(view_of(hits=build_frame([row], HITS)))
+    shown = compute_table7(view_of(hits=build_frame([row], HITS)))
     (ours,) = shown[shown["method"] == "selection-direct"].to_dict("records")
     assert len(shown) == 6 * 3 + 1
     assert ours["published"] == 49.3 if same else pd.isna(ours["published"])
@@ -169,16 +174,16 @@ def test_the_domains_expert_is_behind_its_set_and_all_are_behind_others() -> Non
     assert join_experts(["Persona_USR"], metadata) == "ConvAI2"
     assert join_experts(["FED_Turn"], metadata) == "ConvAI2+TopicalChat"
     row = {"method": "panel", "experts": "ConvAI2"}
-    assert is_behind_correlation(row, run("panel", domain="ConvAI2"))
-    assert not is_behind_correlation(row, run("panel", domain="TopicalChat"))
-    assert not is_behind_correlation(row, run("collection", domain="ConvAI2"))
+    assert is_correlation_source(row, run("panel", domain="ConvAI2"))
+    assert not is_correlation_source(row, run("panel", domain="TopicalChat"))
+    assert not is_correlation_source(row, run("collection", domain="ConvAI2"))
     pair = {"method": "panel", "against": "cosine-last", "experts": "ConvAI2", "seed": "1"}
-    assert is_behind_difference(pair, run("panel", 1, domain="ConvAI2"))
-    assert not is_behind_difference(pair, run("panel", 0, domain="ConvAI2"))
-    assert is_behind_difference(pair, run("cosine-last", 0, domain=""))
+    assert is_difference_source(pair, run("panel", 1, domain="ConvAI2"))
+    assert not is_difference_source(pair, run("panel", 0, domain="ConvAI2"))
+    assert is_difference_source(pair, run("cosine-last", 0, domain=""))
     few = {"method": "single", "percent": 0, "seed": 3, "by": "items", "members": "A"}
-    assert is_behind_transfer(few, run("single", 3, domain=""))
-    assert not is_behind_transfer(few, run("single", 4, domain=""))
+    assert is_transfer_source(few, run("single", 3, domain=""))
+    assert not is_transfer_source(few, run("single", 4, domain=""))
 
 
 def test_a_correlation_that_is_not_sure_is_marked() -> None:
@@ -241,7 +246,7 @@ CLAIMS = ("better than", "worse than", "higher than", "lower than", "(95 % inter
 
 
 def test_the_answer_says_what_is_planted() -> None:
-    first, second, third = answer(view_of(**planted()))
+    first, second, third = write_answer(view_of(**planted()))
     assert first == (
         "Averaged over 3 rated sets, panel has a Spearman correlation (× 100) of 40.0 with human "
         "ratings (95 % interval 30.0 to 50.0)."
@@ -263,7 +268,7 @@ def test_without_an_effect_the_answer_claims_none() -> None:
         "tests": compared(single=(2.0, 0.8, -5.0, 9.0)),
         "experts": own_less_others(value=2.0, p=0.6, low=-10.0, high=14.0),
     }
-    sentences = answer(view_of(**frames))
+    sentences = write_answer(view_of(**frames))
     assert not [word for word in CLAIMS for sentence in sentences if word in sentence]
     assert "does not differ significantly from 0" in sentences[0]
     assert sentences[1] == "Panel does not differ significantly from single on any rated set."
@@ -286,8 +291,8 @@ def test_what_an_interval_or_q_does_not_bear_is_not_claimed(
     frame: str, instead: pd.DataFrame
 ) -> None:
     rank = ["averages", "tests", "experts"].index(frame)
-    before = answer(view_of(**planted()))[rank]
-    after = answer(view_of(**{**planted(), frame: instead}))[rank]
+    before = write_answer(view_of(**planted()))[rank]
+    after = write_answer(view_of(**{**planted(), frame: instead}))[rank]
     assert [claim for claim in CLAIMS if claim in before]
     assert not [claim for claim in CLAIMS if claim in after]
 
@@ -297,7 +302,7 @@ def test_seeds_of_a_pair_are_not_counted_as_sets() -> None:
     frames = planted()
     each = frames["tests"].assign(seed="0", q=0.001)
     frames["tests"] = pd.concat([frames["tests"], each])
-    assert answer(view_of(**frames)) == answer(view_of(**planted()))
+    assert write_answer(view_of(**frames)) == write_answer(view_of(**planted()))
 
 
 def test_a_study_without_a_panel_speaks_of_what_it_has() -> None:
@@ -307,6 +312,6 @@ def test_a_study_without_a_panel_speaks_of_what_it_has() -> None:
     }
     frames["experts"] = frames["experts"].iloc[:0]
     frames["tests"] = frames["tests"].query("against == 'cosine-last'")
-    first, second = answer(view_of(**frames))
+    first, second = write_answer(view_of(**frames))
     assert "single has a Spearman correlation" in first
     assert "Single correlates significantly worse than cosine-last on 1 of 3" in second

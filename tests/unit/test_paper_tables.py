@@ -29,10 +29,10 @@ from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
 from tasktransfer.designs.transfer.tables import table1 as first
 from tasktransfer.designs.transfer.tables import table2 as second
 from tasktransfer.designs.transfer.tables.paper_tables import (
-    table1,
-    table2,
-    table3,
-    table6,
+    compute_table1,
+    compute_table2,
+    compute_table3,
+    compute_table6,
 )
 from tasktransfer.present.declared import TABLE_ENDINGS
 from tasktransfer.present.kit.style import format_heading
@@ -60,9 +60,9 @@ def printed(single: Frames, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_18_rows_of_table_2_come_out_as_published(single: Frames) -> None:
-    frame = some(table2(single))
+    frame = some(compute_table2(single))
     assert list(frame.columns) == list(second.COLUMNS)
-    paper = published.table2()
+    paper = published.read_table2()
     assert len(frame) == 18
     assert frame["model"].map(MODELS).tolist() == paper["model"].tolist()
     for key in ("dataset", "algorithm"):
@@ -90,7 +90,7 @@ def test_the_18_rows_of_table_2_come_out_as_published(single: Frames) -> None:
 
 def test_bottom_1_is_that_of_the_constructed_study(single: Frames) -> None:
     paper = Paper()
-    for row in some(table2(single)).itertuples():
+    for row in some(compute_table2(single)).itertuples():
         tasks = len(DATASETS[row.dataset].tasks)
         _, rest, _ = paper.deltas[row.dataset, row.model, row.algorithm]
         worst = (-1 + (tasks - 1) * rest) / tasks
@@ -138,7 +138,7 @@ def test_the_four_aggregates_worked_by_hand_in_18_rows(tmp_path: Path) -> None:
         for run in single_source_runs(dataset, MODELS, list(DATASETS[dataset].tasks)[:3], [0])
     ]
     results = gather(tmp_path, runs, by_hand)
-    frame = some(table2(results))
+    frame = some(compute_table2(results))
     assert len(frame) == 18
     for row in frame.itertuples():
         average, top1, bottom1 = EXPECTED[added(row.dataset, row.model, row.algorithm)]
@@ -161,7 +161,7 @@ def test_the_four_aggregates_worked_by_hand_in_18_rows(tmp_path: Path) -> None:
 
 
 def test_table_1_is_beside_the_paper_s(single: Frames) -> None:
-    frame = some(table1(single))
+    frame = some(compute_table1(single))
     assert list(frame.columns) == list(first.COLUMNS)
     assert len(frame) == 17
     rows = frame.set_index("short")
@@ -179,7 +179,7 @@ def test_a_task_without_records_keeps_its_row(tmp_path: Path) -> None:
     tasks = list(DATASETS["Friends"].tasks)[:2]
     runs = single_source_runs("Friends", ["bert"], tasks, [0], ["multitask"])
     results = gather(tmp_path, runs, lambda run: 50.0, leave_out=lambda run: run[4] == tasks[0])
-    frame = some(table1(results))
+    frame = some(compute_table1(results))
     assert frame["task"].tolist() == tasks
     assert math.isnan(frame.loc[0, "train"])
     assert frame.loc[0, "published_train"] == 844
@@ -193,7 +193,7 @@ def test_each_table_is_five_files_that_agree(single: Frames, printed: Path) -> N
     assert {path.name for path in printed.iterdir()} == {
         f"{name}.{ending}" for name in names for ending in TABLE_ENDINGS
     }
-    frame = some(table2(single))
+    frame = some(compute_table2(single))
     stored = pq.read_table(printed / "table2.parquet")
     for read in (stored.to_pandas(), pd.read_csv(printed / "table2.csv")):
         assert set(read.pop("study")) == {"constructed"}
@@ -242,7 +242,7 @@ def test_what_is_not_the_paper_s_is_not_compared(
 ) -> None:
     runs = [run for run in several_runs() if run[1] == "bert" and run[0] == "Friends"]
     results = gather(tmp_path, runs, several_score, **changes)
-    for make in (table1, table2, table3, table6):
+    for make in (compute_table1, compute_table2, compute_table3, compute_table6):
         names = some(make(results)).columns
         assert not [name for name in names if name.startswith(("published", "difference"))]
     write_all_tables(results, tmp_path / "printed")
@@ -284,8 +284,8 @@ def test_tables_of_a_part_of_the_data_say_so(tmp_path: Path) -> None:
 
 
 def test_a_study_without_several_sources_says_so(single: Frames, printed: Path) -> None:
-    assert table3(single) is None
-    assert table6(single) is None
+    assert compute_table3(single) is None
+    assert compute_table6(single) is None
     tables = every_table(single)
     for name, title in (("table3", "Table 3"), ("table6", "Table 6")):
         table = tables[name]
@@ -308,4 +308,4 @@ def test_the_weights_in_the_records_decide(tmp_path: Path, weights: str, compare
     of = {"weights": weights}
     results = gather(tmp_path, runs, lambda _: 50.0, stage_of=of)
     assert set(results["transfer_runs"]["weights"]) == {weights}
-    assert ("published_average_score" in some(table2(results)).columns) is compared
+    assert ("published_average_score" in some(compute_table2(results)).columns) is compared

@@ -16,7 +16,7 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import load_config
 from tasktransfer.designs.transfer import plan
 from tasktransfer.designs.transfer.config import TransferConfig
-from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.designs.transfer.selection import MultiSource
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import Revisions
@@ -44,13 +44,14 @@ def three_tasks(**keys: Any) -> TransferConfig:
 
 
 def build(study: TransferConfig, *selected: MultiSource) -> Plan:
-    return plan.build(study, revisions(study), selected)
+    return plan.build_plan(study, revisions(study), selected)
 
 
 def runs_of(made: Plan) -> dict[tuple[str, tuple[str, ...], str], Run]:
     """Return runs by algorithm, sources and target, for one model and seed."""
     return {
-        (run.method, run.about["sources"], run.about["target"]): run for run in transfer_runs(made)
+        (run.method, run.about["sources"], run.about["target"]): run
+        for run in select_transfer_runs(made)
     }
 
 
@@ -72,7 +73,7 @@ def test_the_paper_single_source_is_6195_runs_of_5205_trainings() -> None:
 def test_the_paper_multi_source_adds_180_runs_and_their_pretrainings() -> None:
     study = load_config(ROOT / "workflow/presets/paper.yaml")
     made = build(study)
-    several = [run for run in transfer_runs(made) if len(run.about["sources"]) > 1]
+    several = [run for run in select_transfer_runs(made) if len(run.about["sources"]) > 1]
     assert len(several) == 4 * 3 * 3 * 5
     assert {DATASETS[run.about["dataset"]].tasks[run.about["target"]].short for run in several} == {
         *("DRSE", "DNLI", "CI", "QA")
@@ -137,9 +138,9 @@ def test_targets_that_share_a_source_set_share_its_pretraining() -> None:
 def test_the_order_of_sources_changes_nothing() -> None:
     there = build(three_tasks(), MultiSource("DailyDialog", C, (A, B)))
     back = build(three_tasks(), MultiSource("DailyDialog", C, (B, A)))
-    assert transfer_runs(there) == transfer_runs(back)
+    assert select_transfer_runs(there) == select_transfer_runs(back)
     assert [s.digest for s in there.stages] == [s.digest for s in back.stages]
-    assert sum(len(run.about["sources"]) == 2 for run in transfer_runs(there)) == 3
+    assert sum(len(run.about["sources"]) == 2 for run in select_transfer_runs(there)) == 3
 
 
 def test_a_selection_that_is_named_already_adds_nothing() -> None:
@@ -153,7 +154,7 @@ def test_any_number_of_sources() -> None:
     study = three_tasks()
     for count in range(2, len(tasks)):
         made = build(study, MultiSource("DailyDialog", tasks[0], tasks[1 : count + 1]))
-        assert max(len(run.about["sources"]) for run in transfer_runs(made)) == count
+        assert max(len(run.about["sources"]) for run in select_transfer_runs(made)) == count
 
 
 def test_pairs_replace_the_square() -> None:
@@ -164,7 +165,7 @@ def test_pairs_replace_the_square() -> None:
     assert made.count_runs()["baseline"] == 3
     pairs_of = {
         (run.about["sources"], run.about["target"])
-        for run in transfer_runs(made)
+        for run in select_transfer_runs(made)
         if run.about["sources"]
     }
     assert pairs_of == {((A,), B)}

@@ -16,7 +16,7 @@ import yaml
 from benchmarks.planted_own_data import FOUND, TRUTH, WORLDS, config, dialogues, words_of, write
 from tasktransfer.datasets import replace_declared_datasets
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.report.first_source import first_sources
+from tasktransfer.designs.transfer.report.first_source import describe_first_sources
 
 CELLS = Path(__file__).resolve().parents[1] / "fixtures" / "planted_own_data.csv"
 
@@ -58,7 +58,7 @@ def answers(cells: pd.DataFrame, world: str) -> list[str]:
     """Return the answers of the studies of a kind of world."""
     runs = pd.DataFrame(columns=["dataset", "model", "algorithm", "source", "target", "seconds"])
     of_world: Any = cells[cells["world"] == world].groupby("world_seed")
-    return [" ".join(first_sources(group, runs)) for _, group in of_world]
+    return [" ".join(describe_first_sources(group, runs)) for _, group in of_world]
 
 
 @pytest.mark.parametrize("world", WORLDS)

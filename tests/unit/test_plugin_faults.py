@@ -47,10 +47,10 @@ FAULTS = [
 
 DESIGNS = [
     ("'toy'", "missing 4 required positional arguments"),
-    ("'toy', 3, ('a',), nothing, nothing", "config: 3 is not a class of CommonConfig"),
+    ("'toy', 3, ('a',), nothing, nothing", "config: 3 is not a subclass of CommonConfig"),
     ("'toy', ToyConfig, ('a',), nothing, None", "analysis: None is not a function"),
     ("'toy', ToyConfig, 'a', nothing, nothing", "kinds: 'a' is not a tuple of texts"),
-    ("None, ToyConfig, ('a',), nothing, nothing", "name: None is not a name"),
+    ("None, ToyConfig, ('a',), nothing, nothing", "name: None is not an identifier"),
     ("'toy', ToyConfig, ('a',), nothing, nothing, measures=[3]", "measures: [3] is not a mapping"),
     ("'toy', ToyConfig, ('a',), nothing, nothing, datasets=(3,)", "not a tuple of Dataset"),
     ("'toy', ToyConfig, ('a',), nothing, nothing, choose=3", "choose: 3 is not a function"),

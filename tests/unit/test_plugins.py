@@ -160,26 +160,29 @@ def test_a_design_brings_measures_and_versions() -> None:
     [
         (
             "measures={'accuracy': Measure('accuracy', of_rows=half)}",
-            "measures: 'accuracy' is a measure of the package; choose another name",
+            "measures: 'accuracy' is the name of a measure of the package. Choose another",
         ),
         (
             "learners={'probes': half}",
-            "learners: 'probes' is a learner of the package; choose another name",
+            "learners: 'probes' is the name of a learner of the package. Choose another",
         ),
         (
             "recipes={'prepend_labels': half}",
-            "recipes: 'prepend_labels' is a recipe of the package; choose another name",
+            "recipes: 'prepend_labels' is the name of a recipe of the package. Choose another",
         ),
         (
             "recipes={'prepend': half}",
-            "recipes: 'prepend' is a recipe of design 'empathetic'; choose another name",
+            "recipes: 'prepend' is the name of a recipe of design 'empathetic'. Choose another",
         ),
-        ("measures={'half': Measure('hlaf', of_rows=half)}", "measures: 'half' is named 'hlaf'"),
+        (
+            "measures={'half': Measure('hlaf', of_rows=half)}",
+            "measures: 'half' has the name 'hlaf'",
+        ),
         ("measures={'half': Measure('half')}", "measures: 'half' has no of_rows"),
         ("versions={('recipe', 'mine'): 2}", "versions: ('recipe', 'mine') is not an entry of"),
         (
             "recipes={'mine': half}, versions={('recipe', 'mine'): 0}",
-            "versions: ('recipe', 'mine') is 0; versions are 1, 2 and so on",
+            "versions: ('recipe', 'mine') has version 0. Use 1, 2 and so on",
         ),
     ],
 )
@@ -196,7 +199,7 @@ def test_two_plugins_do_not_bring_the_same_name() -> None:
     plugins = {"plugins": ["one.py", "other.py"]}
     found = refusal(first | second | plugins)
     assert "plugins[1]: The design 'other' has invalid entries" in found
-    assert "measures: 'half' is a measure of design 'one'; choose another name" in found
+    assert "measures: 'half' is the name of a measure of design 'one'. Choose another" in found
 
 
 def test_the_designs_of_the_package_bring_names_of_their_own() -> None:

@@ -221,7 +221,7 @@ def test_a_frame_without_a_layout_is_printed_as_it_is(tmp_path: Path) -> None:
 
 
 def test_writing_twice_gives_the_same_bytes(tmp_path: Path) -> None:
-    frame = published.table2()
+    frame = published.read_table2()
     first = {
         path: path.read_bytes() for path in write_table(tmp_path, "t", frame, METADATA, "Caption.")
     }
@@ -266,7 +266,7 @@ def ours() -> pd.DataFrame:
 
 def beside(found: Correspondence) -> pd.DataFrame:
     keys = ["dataset", "model", "algorithm"]
-    return add_published_values(ours(), published.table2(), ["average_score"], keys, found)
+    return add_published_values(ours(), published.read_table2(), ["average_score"], keys, found)
 
 
 def test_only_corresponding_rows_get_a_published_value() -> None:

@@ -16,15 +16,15 @@ from tasktransfer.designs import load_config
 from tasktransfer.designs.probes import published
 from tasktransfer.designs.probes.claims import correlate_bleu
 from tasktransfer.designs.probes.collect import list_probed_rows
-from tasktransfer.designs.probes.figures import drop_duplicates
+from tasktransfer.designs.probes.figures import drop_duplicate_snapshots
 from tasktransfer.designs.probes.intervals import build_intervals, gather_classifiers
-from tasktransfer.designs.probes.plan import plan
+from tasktransfer.designs.probes.plan import plan_study
 from tasktransfer.designs.probes.printed import (
-    by_difficulty,
+    average_by_difficulty,
     find_not_above_prior,
     select_by_measures,
 )
-from tasktransfer.designs.probes.stand_ins import recorded_stand_ins, stand_ins
+from tasktransfer.designs.probes.stand_ins import list_recorded_stand_ins, list_stand_ins
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.results.metadata import Metadata
@@ -75,7 +75,7 @@ def test_what_the_released_code_selects_by_fills_the_rows_of_bleu() -> None:
     assert chosen.loc["RecentTopic", "selected_by"] == "BLEU"
     assert chosen.loc["RecentTopic", "f1"] == 30
     assert chosen.loc["RecentTopic", "seeds"] == 2
-    groups = by_difficulty(chosen.reset_index(), REAL).set_index("groups")["group"]
+    groups = average_by_difficulty(chosen.reset_index(), REAL).set_index("groups")["group"]
     assert groups.to_dict() == {"as used": "hard", "as printed": "medium"}
 
 
@@ -101,7 +101,7 @@ def test_the_published_mean_is_shown_next_to_the_same_probes_only() -> None:
 
     def easy(names: list[str]) -> Any:
         chosen = pd.DataFrame({"model": "LSTM", "selected_by": "BLEU", "probe": names, "f1": 50.0})
-        table = by_difficulty(chosen, REAL).query("groups == 'as used'").set_index("group")
+        table = average_by_difficulty(chosen, REAL).query("groups == 'as used'").set_index("group")
         return table.loc["easy", "published"]
 
     assert easy(every) == pytest.approx(78.3, abs=5)
@@ -110,7 +110,7 @@ def test_the_published_mean_is_shown_next_to_the_same_probes_only() -> None:
 
 def test_a_seed_whose_best_epoch_is_the_last_counts_once() -> None:
     frame = scores({"untrained": 0, "best": 4, "last": 4})
-    assert len(drop_duplicates(frame)) == 2 * 2 * len(PROBES)
+    assert len(drop_duplicate_snapshots(frame)) == 2 * 2 * len(PROBES)
 
 
 def cells(p: list[float], value: float = 5.0) -> pd.DataFrame:
@@ -273,7 +273,7 @@ def test_where_all_epochs_are_probed_the_best_one_has_its_name_too() -> None:
         dict.fromkeys(every.dataset_names, "0" * 64),
         {m.name: ModelSpec(m.name, m.family, m.recipe or "", m.max_length) for m in every.models},
     )
-    planned = plan(every, revisions)  # type: ignore[arg-type]
+    planned = plan_study(every, revisions)  # type: ignore[arg-type]
     names = ("micro_f1", "prior_f1", "shuffled_f1", "selectivity", "minority_f1")
     measures = dict.fromkeys((*names, "classes", "train_rows"), 1.0)
     task = "_".join(AT)
@@ -315,11 +315,11 @@ def test_a_training_set_that_is_available_has_no_substitute(tmp_path: Path) -> N
     for name in ("multiwoz20", "convai2"):
         (tmp_path / name).mkdir()
     assert {"the training set of MultiWOZ", "the training set of PersonaChat"} <= {
-        *stand_ins(config(tmp_path))
+        *list_stand_ins(config(tmp_path))
     }
     (tmp_path / "multiwoz20" / "train.json.zip").touch()
     (tmp_path / "convai2" / "train_self_original_no_cands.txt").touch()
-    assert [*stand_ins(config(tmp_path))] == ["the authors' labels"]
+    assert [*list_stand_ins(config(tmp_path))] == ["the authors' labels"]
 
 
 def test_a_generated_world_has_none(tmp_path: Path) -> None:
@@ -328,10 +328,10 @@ def test_a_generated_world_has_none(tmp_path: Path) -> None:
     one = load_config(
         PRESETS / "probes.yaml", {"data": {"release": str(tmp_path)}, "corpora": ["MultiWOZ"]}
     )
-    assert stand_ins(one) == {}  # type: ignore[arg-type]
+    assert list_stand_ins(one) == {}  # type: ignore[arg-type]
 
 
 def test_without_the_dialogues_the_records_say_what_stood_in(tmp_path: Path) -> None:
     recorded = [{"the training set of MultiWOZ": "the other sets' dialogues, split anew"}]
-    told = recorded_stand_ins(config(tmp_path / "gone"), recorded, frozenset({"PersonaChat"}))
+    told = list_recorded_stand_ins(config(tmp_path / "gone"), recorded, frozenset({"PersonaChat"}))
     assert [*told] == ["the training set of MultiWOZ", "the authors' labels"]

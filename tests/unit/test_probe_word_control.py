@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasktransfer.designs.probes.answer import answer
+from tasktransfer.designs.probes.answer import write_answer
 from tasktransfer.designs.probes.effects import plot_difference_from_words
 from tasktransfer.designs.probes.intervals import (
     build_intervals,
@@ -152,7 +152,7 @@ def say(shares: dict[tuple[str, str], float], claims: pd.DataFrame, seeds: int =
         "above_words": compare_with_words(estimates, READINGS),
         "claims": claims,
     }
-    return " ".join(answer(frames))
+    return " ".join(write_answer(frames))
 
 
 def claim(within: tuple[float, ...], between: tuple[float, ...]) -> pd.DataFrame:

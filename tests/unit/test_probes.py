@@ -16,7 +16,7 @@ from tasktransfer.config import generate_schema
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.designs import DESIGNS, load_config, open_study
 from tasktransfer.designs.probes.figures import read_judgements, resample_ties
-from tasktransfer.designs.probes.plan import name_readings, plan
+from tasktransfer.designs.probes.plan import name_word_counts, plan_study
 from tasktransfer.designs.probes.word_vectors import read_vectors, score_agreement
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.fits.mlp_probes import fit_mlp
@@ -224,16 +224,17 @@ def test_agreement_by_word_vectors_by_hand(tmp_path: Path) -> None:
     assert score_agreement([("cat", "dog"), ("hot", "unheard of")], vectors) == -2.5
     file.write_text("cat 1 0\ndog 0 1 2\n")
     with pytest.raises(
-        DataError, match=r"vectors\.txt:2: expected a word and 2 numbers, found 'dog 0 1 2'"
+        DataError,
+        match=r"vectors\.txt:2: The line must contain a word and 2 numbers, but is 'dog 0 1 2'",
     ):
         read_vectors(file)
 
 
 def test_word_vectors_of_an_encoder_are_its_input_embeddings_of_whole_words(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="There is no encoder with word embeddings"):
+    with pytest.raises(DataError, match="The folder contains no encoder with word embeddings"):
         read_vectors(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"damaged, and no tensors at all")
-    with pytest.raises(DataError, match="There is no encoder with word embeddings"):
+    with pytest.raises(DataError, match="The folder contains no encoder with word embeddings"):
         read_vectors(tmp_path)
     (tmp_path / "vocab.txt").write_text("[PAD]\ncat\n##s\n")
     rows = np.arange(6, dtype=np.float32).reshape(3, 2)
@@ -241,7 +242,7 @@ def test_word_vectors_of_an_encoder_are_its_input_embeddings_of_whole_words(tmp_
     vectors = read_vectors(tmp_path)
     assert {word: vector.tolist() for word, vector in vectors.items()} == {"cat": [2, 3]}
     (tmp_path / "vocab.txt").write_text("[PAD]\ncat\n")
-    with pytest.raises(DataError, match="There is no encoder with word embeddings"):
+    with pytest.raises(DataError, match="The folder contains no encoder with word embeddings"):
         read_vectors(tmp_path)
 
 
@@ -254,7 +255,7 @@ def of_preset(name: str, **probes: Any) -> Any:
         dict.fromkeys(config.dataset_names, "0" * 64),
         {model.name: spec(model) for model in config.models},
     )
-    return plan(config, revisions)  # type: ignore[arg-type]
+    return plan_study(config, revisions)  # type: ignore[arg-type]
 
 
 def spec(model: Any) -> Any:
@@ -297,7 +298,7 @@ def trainings(**changed: Any) -> dict[str, set[str]]:
         {model.name: spec(model) for model in config.models},
     )
     digests: dict[str, set[str]] = {}
-    for stage in plan(config, revisions).stages:  # type: ignore[arg-type]
+    for stage in plan_study(config, revisions).stages:  # type: ignore[arg-type]
         digests.setdefault(stage.model.name, set()).add(stage.digest)
     return digests
 
@@ -339,7 +340,7 @@ def test_counts_of_words_are_of_what_the_encoders_read() -> None:
     words = [fit for fit in of_preset("probes.yaml").fits if fit.learner == "probes_of_words"]
     assert [fit.settings["reads"] for fit in words] == [{"max_length": 100}] * 2
     config = load_config(PRESETS / "probes.yaml", {"models": with_lengths(50, 100, 50, 50, 50)})
-    named = name_readings(config)  # type: ignore[arg-type]
+    named = name_word_counts(config)  # type: ignore[arg-type]
     assert named["LSTM"] == named["HRED"] == "words as LSTM"
     assert named["LSTM-attention"] == "words as LSTM-attention"
 

@@ -19,8 +19,8 @@ from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import build_data_node
 from tasktransfer.designs import get_design
 from tasktransfer.designs.outputs import list_outputs
-from tasktransfer.designs.transfer.plan import build
-from tasktransfer.designs.transfer.runs import is_prompted, transfer_runs
+from tasktransfer.designs.transfer.plan import build_plan
+from tasktransfer.designs.transfer.runs import is_prompted, select_transfer_runs
 from tasktransfer.evaluation.prompting import client
 from tasktransfer.results.revisions import Revisions
 
@@ -48,7 +48,7 @@ REVISIONS = Revisions(
 
 def test_a_prompted_model_has_a_run_a_task_shots_and_seed() -> None:
     config = parse(ASKED)
-    plan = build(config, REVISIONS)
+    plan = build_plan(config, REVISIONS)
     runs = [run for run in plan.runs if is_prompted(run)]
     counts = {(run.model, run.about["shots"]): 0 for run in runs}
     for run in runs:
@@ -56,7 +56,7 @@ def test_a_prompted_model_has_a_run_a_task_shots_and_seed() -> None:
         assert len(run.evaluations) == 2
         assert run.result_nodes == run.evaluations
     assert counts == {("gpt", 0): 5, ("gpt", 2): 10, ("gpt", 4): 10, ("far", 0): 5}
-    assert all(run.model == "tiny-bert" for run in transfer_runs(plan))
+    assert all(run.model == "tiny-bert" for run in select_transfer_runs(plan))
     assert config.prompted[0].get_test_data_seen("Friends") == "yes"
     assert config.prompted[0].get_test_data_seen("DailyDialog") == "unknown"
     assert config.prompted[2].get_test_data_seen("Friends") == "no"
@@ -65,8 +65,10 @@ def test_a_prompted_model_has_a_run_a_task_shots_and_seed() -> None:
 
 def test_what_is_asked_changes_no_other_node_and_no_digest_of_a_study() -> None:
     bare = parse({**ASKED, "prompted": [], "models": SMALL["models"]})
-    asked = build(parse(ASKED), REVISIONS)
-    assert [s.digest for s in build(bare, REVISIONS).stages] == [s.digest for s in asked.stages]
+    asked = build_plan(parse(ASKED), REVISIONS)
+    assert [s.digest for s in build_plan(bare, REVISIONS).stages] == [
+        s.digest for s in asked.stages
+    ]
     assert "prompted" not in bare.build_digest_content()
     assert "trained" not in bare.build_digest_content()["models"][0]
     assert parse(ASKED).digest != bare.digest
@@ -77,7 +79,7 @@ def test_a_limit_of_its_own_asks_what_a_study_with_that_limit_asks() -> None:
         entry = {"model": "gpt", "shots": 0, **own}
         training = {**SMALL.get("training", {}), "limit_test": limit}
         config = parse({**ASKED, "training": training, "prompted": [entry]})
-        return {node.digest for node in build(config, REVISIONS).evaluations}
+        return {node.digest for node in build_plan(config, REVISIONS).evaluations}
 
     assert digests(1200, limit_test=200) == digests(200) != digests(1200)
     assert digests(None, limit_test=200) == digests(200, limit_test=None)
@@ -91,7 +93,7 @@ def test_where_an_endpoint_is_changes_no_identity() -> None:
     def digests(**more: Any) -> set[str]:
         far = {"model": "far", "endpoint": "http://localhost:1/v1", **more}
         config = parse({**ASKED, "prompted": [far]})
-        return {node.digest for node in build(config, REVISIONS).evaluations}
+        return {node.digest for node in build_plan(config, REVISIONS).evaluations}
 
     same = digests()
     assert same == digests(
@@ -404,7 +406,7 @@ def test_a_probe_is_shown_and_forgotten_by_validate(
 
 def test_shots_are_of_training_alone() -> None:
     data = build_data_node("Friends", "r1")
-    plan = build(parse(ASKED), REVISIONS)
+    plan = build_plan(parse(ASKED), REVISIONS)
     assert data.name in {node.data.name for node in plan.evaluations}
     assert {node.split for node in plan.evaluations} == {"test"}
     seeds = {(n.asked or {}).get("seed") for n in plan.evaluations if (n.asked or {})["shots"]}

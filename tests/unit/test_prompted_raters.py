@@ -19,7 +19,7 @@ from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs.commands import read_frames, write_collected, write_statistics
 from tasktransfer.designs.outputs import list_outputs
-from tasktransfer.designs.panel.answer import answer
+from tasktransfer.designs.panel.answer import write_answer
 from tasktransfer.designs.panel.names import PROMPTED
 from tasktransfer.designs.panel.sources.cards import RATED, make_rated_task
 from tasktransfer.errors import TaskTransferError
@@ -241,7 +241,7 @@ def test_a_study_may_have_prompted_models_only(tmp_path: Path) -> None:
     assert (mean["method"], mean["against"]) == ("gpt", "cosine-last")
     assert mean["low"] < mean["difference"] < mean["high"]
     assert 0 <= mean["q"] <= 1
-    sentences = " ".join(answer(read_frames(study, design.analysis(study))))
+    sentences = " ".join(write_answer(read_frames(study, design.analysis(study))))
     assert "gpt has a Spearman correlation" in sentences
     assert "Train at least two seeds" not in sentences
 

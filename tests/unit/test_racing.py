@@ -16,9 +16,9 @@ from tasktransfer.designs.transfer.racing import (
     NAMES,
     Race,
     RacingConfig,
-    count_kept,
+    count_continuing_sources,
+    count_transfers,
     format_choice_name,
-    runs_with_race,
     select_continuing_pairs,
 )
 from tasktransfer.designs.transfer.runs import BASELINE
@@ -27,7 +27,7 @@ from tasktransfer.designs.transfer.statistics.race import (
     drop_intervals,
     drop_selection_seeds,
 )
-from tasktransfer.designs.transfer.study_plan import plan
+from tasktransfer.designs.transfer.study_plan import plan_study
 from tasktransfer.results.choices import write_choice
 from tasktransfer.results.revisions import find_revisions
 
@@ -43,7 +43,7 @@ def study(folder: Path, **more: Any) -> dict[str, Any]:
 def planned(folder: Path) -> Any:
     config = parse(study(folder))
     revisions, _ = find_revisions(config, need_inputs=False)
-    return plan(config, revisions)
+    return plan_study(config, revisions)
 
 
 def transfers(of: Any) -> Counter[int]:
@@ -79,12 +79,12 @@ def test_the_best_of_each_target_continue_by_dev() -> None:
     assert {one[3:] for one in select_continuing_pairs(dev, 0.5, counts)} == {
         *(("q", "x"), ("r", "x"), ("p", "y"), ("q", "y"))
     }
-    assert [count_kept(n, 0.34) for n in (1, 2, 5, 8)] == [1, 1, 2, 3]
+    assert [count_continuing_sources(n, 0.34) for n in (1, 2, 5, 8)] == [1, 1, 2, 3]
 
 
 @pytest.mark.parametrize("sources", [5, 6, 9, 16])
 def test_a_race_takes_less_than_half_of_the_runs(sources: int) -> None:
-    assert runs_with_race(USUAL, [sources]) / (5 * sources) <= 0.45
+    assert count_transfers(USUAL, [sources]) / (5 * sources) <= 0.45
 
 
 @pytest.mark.parametrize("spread", [(1.0, 1.0), (2.0, 2.0), (3.0, 2.0), (3.0, 3.0)])
@@ -144,5 +144,7 @@ def test_races_that_cannot_be_are_refused(
 
 def test_what_cannot_race_is_refused_and_the_saving_is_reported(tmp_path: Path) -> None:
     assert "controls" in refusal(study(tmp_path, controls=["self_transfer"]))
-    (line,) = (one for one in TRANSFER.notes(parse(study(tmp_path))) if one.startswith("racing"))
-    assert line == "racing: 28 single-source transfers in place of 40 (70 %)"
+    (line,) = (
+        one for one in TRANSFER.notes(parse(study(tmp_path))) if one.startswith("With racing")
+    )
+    assert line == "With racing, the study trains 28 single-source transfers instead of 40 (70 %)."

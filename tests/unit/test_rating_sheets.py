@@ -170,7 +170,7 @@ def test_answers_become_ratings_that_judgements_reads(
     words = ["read-sheets", *map(str, files), "--key", str(key), "--out", str(out)]
     assert main(words) == 0
     told = capsys.readouterr().out
-    assert "rater-2: 18 of 18 items answered; dropped, because 4 attention checks failed" in told
+    assert "rater-2: 18 of 18 items answered; left out, because 4 attention checks failed" in told
     rated = {each.model: each for each in read_ratings(out)}
     assert {*rated} == {*MODELS}
     assert all(each.mean["fluency"] == 5 for each in rated.values())
@@ -211,8 +211,8 @@ def test_an_unanswered_check_fails() -> None:
         ({"key": "abc"}, ":1, key: 'abc' is not '"),
         ({"sheet": "rater-9"}, ":1, sheet: 'rater-9' is not a sheet of the key"),
         ({"item": "0"}, ":1, item: '0' is not an item of rater-1"),
-        ({"empathy": 6}, ":1, empathy: Found '6', expected one of 1, 2, 3, 4, 5"),
-        ({"fluency": None}, ":1, fluency: Found 'None', expected one of"),
+        ({"empathy": 6}, ":1, empathy: '6' is not an answer to this question. Write one of 1"),
+        ({"fluency": None}, ":1, fluency: 'None' is not an answer to this question"),
     ],
 )
 def test_a_wrong_line_is_reported(change: dict[str, Any], told: str, tmp_path: Path) -> None:
@@ -226,10 +226,10 @@ def test_a_wrong_line_is_reported(change: dict[str, Any], told: str, tmp_path: P
 
 
 def test_too_large_sheets_and_wrong_keys_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="--instances 7: All models reply to only 6 contexts"):
+    with pytest.raises(ConfigError, match="--instances 7: There are only 6 contexts to which all"):
         plan(instances=7)
     with pytest.raises(ConfigError, match="--overlap 4: The number is larger than --raters 3"):
         plan(overlap=4)
     (tmp_path / "key.json").write_text("{}")
-    with pytest.raises(DataError, match=r"is not a key of rating sheets\. Give the key\.json"):
+    with pytest.raises(DataError, match=r"is not a key of rating sheets\. Name the key\.json"):
         read_key(tmp_path / "key.json")

@@ -31,7 +31,7 @@ def plan_stages(
     spec = ModelSpec("m", config.models[0].family, "w", 64)
     spec = replace(spec, adapter=adapter.spec if adapter else None)
     revisions = Revisions({d.name: "r" for d in config.datasets}, {"m": spec}, {"m": parameters})
-    return {stage.label: stage for stage in planning.build(config, revisions).stages}
+    return {stage.label: stage for stage in planning.build_plan(config, revisions).stages}
 
 
 def test_auto_fills_in_what_the_file_leaves_out() -> None:
@@ -83,7 +83,7 @@ def test_a_longer_baseline_has_twice_the_updates() -> None:
     spec = ModelSpec("m", "encoder", "w", 64)
     models = {model.name: replace(spec, name=model.name) for model in config.models}
     revisions = Revisions({d.name: "r" for d in config.datasets}, models)
-    stages = planning.build(config, revisions).stages
+    stages = planning.build_plan(config, revisions).stages
     longer = [stage for stage in stages if stage.label.endswith("_100_updates")]
     assert longer
     assert {stage.training.updates for stage in longer} == {100}

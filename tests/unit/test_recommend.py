@@ -15,7 +15,7 @@ from small_study import SMALL, parse
 
 from tasktransfer.datasets import replace_declared_datasets
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.recommend import parse_question, warn_unlearned
+from tasktransfer.designs.transfer.recommend import list_unlearned_warnings, parse_question
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import find_revisions
 from tasktransfer.results.study import Study
@@ -43,9 +43,9 @@ QUESTION = Question("DailyDialog", "topic_classification", SOURCES)
 def study(**more: Any) -> Study:
     config = parse({**SMALL, **more})
     revisions, absent = find_revisions(config, need_inputs=False)
-    from tasktransfer.designs.transfer.study_plan import plan  # noqa: PLC0415
+    from tasktransfer.designs.transfer.study_plan import plan_study  # noqa: PLC0415
 
-    return Study(config, "study.yaml", {}, revisions, absent, plan)
+    return Study(config, "study.yaml", {}, revisions, absent, plan_study)
 
 
 def grid(slope: float, noise: float, targets: int = 20) -> tuple[np.ndarray, np.ndarray]:
@@ -264,7 +264,7 @@ def states(state: str) -> pd.DataFrame:
 
 @pytest.mark.parametrize(("state", "warns"), [("not better", True), ("learned", False)])
 def test_a_target_that_no_baseline_has_learned_gets_a_warning(state: str, warns: bool) -> None:
-    text = "".join(warn_unlearned(QUESTION, states(state)))
+    text = "".join(list_unlearned_warnings(QUESTION, states(state)))
     assert ("warning: The baseline does not beat a reference" in text) is warns
     assert ("difference −10.0 [−15.0, −5.0]" in text) is warns
 

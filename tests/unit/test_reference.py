@@ -41,7 +41,7 @@ def test_every_task_has_every_reference(cache: Path, dataset: str, tmp_path: Pat
     assert rows["score"].between(0, 100).all()
     assert rows["synthetic"].all()
     assert rows.loc[rows["reference"] == "by_frequency", "deviation"].gt(0).any()
-    reference.write(rows, tmp_path / "reference.parquet")
+    reference.write_reference_table(rows, tmp_path / "reference.parquet")
     again = read_brought_frame(tmp_path / "reference.parquet", FRAME)
     assert again.equals(rows)
 

@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 
 from report_results import Asked, RunName, make_results, path_of
 from shown_results import printed, render, shown_of, write_report
-from tasktransfer.designs.transfer.collect.collect import ALONE
+from tasktransfer.designs.transfer.collect.collect import BASELINE_MISSING
 from tasktransfer.designs.transfer.figures.forest import plot_effect_forest
-from tasktransfer.designs.transfer.report.grid import payload
+from tasktransfer.designs.transfer.report.grid import build_payload
 from tasktransfer.designs.transfer.shown import FIGURES
 from tasktransfer.present.kit.matrix import (
     MISSING_LABEL,
@@ -159,7 +159,7 @@ def test_text_stands_out_from_every_colour() -> None:
     every = [
         cell
         for results in (small(seeds=range(1)), small())
-        for cell in payload(results, "")["datasets"][0]["cells"]
+        for cell in build_payload(results, "")["datasets"][0]["cells"]
     ]
     looks = [look for cell in every for look in cell.get("looks", {"": cell}).values()]
     assert {look["ink"] for look in looks} == {"#000000", "#ffffff"}
@@ -209,7 +209,7 @@ def test_a_lost_baseline_leaves_its_column_without_numbers() -> None:
     results = small(
         lost=lambda run: ("waiting", "no record") if run[2:5] == _BASELINE_OF_B else None
     )
-    [dataset] = payload(results, "")["datasets"]
+    [dataset] = build_payload(results, "")["datasets"]
     cells = [cell for cell in dataset["cells"] if cell["target"] == B]
     assert {cell["state"] for cell in cells if cell["algorithm"] is None} == {"missing"}
     assert not [cell for cell in cells if cell["state"] == "transfer"]
@@ -219,7 +219,7 @@ _BASELINE_OF_B = ("baseline", (), B)
 
 
 def test_the_states_of_missing_runs_are_all_explained() -> None:
-    assert set(STATES) == {*get_args(State), DAMAGED, ALONE}
+    assert set(STATES) == {*get_args(State), DAMAGED, BASELINE_MISSING}
 
 
 def test_names_and_errors_from_files_are_text_and_never_markup() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from scale_records import paper_study, write_stage
 from tasktransfer.core.runs import Run
-from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.results.collect import gather
 from tasktransfer.results.study import Study
 from transfer_frames import compute_frames
@@ -17,7 +17,7 @@ INSTANCES = 50
 def test_as_many_as_the_paper_has(tmp_path: Path) -> None:
     counts = {"baseline": 0, "single": 0, "several": 0}
     plan = paper_study(tmp_path).plan
-    for run in transfer_runs(plan):
+    for run in select_transfer_runs(plan):
         counts[("baseline", "single", "several")[min(len(run.about["sources"]), 2)]] += 1
     assert counts == {"baseline": 255, "single": 5940, "several": 180}
     assert len(plan.stages) == 255 + 5940 - 990 + 180 + 60
@@ -26,7 +26,7 @@ def test_as_many_as_the_paper_has(tmp_path: Path) -> None:
 def written(study: Study) -> list[Run]:
     """Write one seed of one model: every baseline, and one fine-tuning per task."""
     runs: dict[tuple[str, bool], Run] = {}
-    for run in transfer_runs(study.plan):
+    for run in select_transfer_runs(study.plan):
         if run.seed == 0 and run.method in ("baseline", "pretrain_finetune"):
             runs.setdefault((run.about["target"], bool(run.about["sources"])), run)
     for run in runs.values():
@@ -49,7 +49,7 @@ def test_records_of_every_task_pass_all_checks(tmp_path: Path) -> None:
 
 def test_another_take_is_another_result(tmp_path: Path) -> None:
     study = paper_study(tmp_path, models=1)
-    run = transfer_runs(study.plan)[0]
+    run = select_transfer_runs(study.plan)[0]
     first, again, other = (
         write_stage(study, run.stages[-1], [run], INSTANCES, take).read_text()
         for take in ("", "", "2")

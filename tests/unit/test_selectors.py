@@ -15,7 +15,7 @@ from small_study import SMALL, changed, parse, refusal
 
 from tasktransfer.core.nodes import Fit
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.plan import build
+from tasktransfer.designs.transfer.plan import build_plan
 from tasktransfer.designs.transfer.selectors import compute_study_values
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.frames import list_names
@@ -113,7 +113,7 @@ def planned(*selectors: str, **more: Any) -> Any:
     }
     config = parse(study)
     revisions, _ = find_revisions(config, need_inputs=False)
-    return build(config, revisions)
+    return build_plan(config, revisions)
 
 
 def test_without_selectors_nothing_changes() -> None:

@@ -18,7 +18,7 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs.panel import inputs as panel
 from tasktransfer.designs.probes.facts import RECIPE
-from tasktransfer.designs.probes.labels import dialogue_labels
+from tasktransfer.designs.probes.labels import derive_dialogue_labels
 from tasktransfer.errors import DataError
 from tasktransfer.jobs.needs import list_first_data
 from tasktransfer.operate.lacking import list_missing_inputs, refuse_lacking
@@ -204,5 +204,7 @@ def test_a_probe_with_one_label_is_refused_where_labels_are_made(
 
     monkeypatch.setattr(labels, "read_instances", read)
     asked = Ingredients((Path(),), (), (), ("MultiWOZ_RecentTopic",), {})
-    with pytest.raises(DataError, match="all 3 training turns have hotel, but a probe needs two"):
-        dialogue_labels(asked)
+    with pytest.raises(
+        DataError, match="All 3 training turns have the label hotel, but a probe needs two"
+    ):
+        derive_dialogue_labels(asked)

@@ -9,7 +9,7 @@ import pytest
 from finished_stages import MODEL, TASKS, opened
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.runs import NO_MODEL
-from tasktransfer.designs.transfer.tables.uncertainty import is_source_run, keep_used_baselines
+from tasktransfer.designs.transfer.tables.uncertainty import drop_unused_baselines, is_source_run
 
 ER, DNLI, TC = TASKS
 GROUP = {"dataset": "DailyDialog", "model": "tiny-bert", "algorithm": "multitask"}
@@ -35,7 +35,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, ...]:
 
 def used(runs: tuple[Run, ...], table: str, **row: Any) -> set[Name]:
     """Return method, sources, target and seed of a row's runs on the model tiny-bert."""
-    own = keep_used_baselines(table, row, [run for run in runs if is_source_run(table, row, run)])
+    own = drop_unused_baselines(table, row, [run for run in runs if is_source_run(table, row, run)])
     assert {run.model for run in own} <= {"tiny-bert", NO_MODEL, "other"}
     return {
         (run.method, "+".join(run.about["sources"]), run.about["target"], run.seed)

@@ -264,11 +264,11 @@ def test_auto_grows_when_the_selection_is_there() -> None:
 @pytest.mark.parametrize(
     ("picked", "part"),
     [
-        ([], "holds 0 targets"),
+        ([], "has 0 targets"),
         ([PICKED[0] | {"sources": TASKS[1:2]}], "has 1 sources"),
-        ([PICKED[0] | {"target": "question_answering"}], "question_answering is not a task"),
-        ([PICKED[0] | {"chosen_by": "test"}], "chosen by test, multi_source.choose_by is"),
-        ([PICKED[0] | {"chosen_by": "luck"}], "chosen by luck, multi_source.choose_by is"),
+        ([PICKED[0] | {"target": "question_answering"}], "question_answering is not in"),
+        ([PICKED[0] | {"chosen_by": "test"}], "chosen by test, but multi_source.choose_by is"),
+        ([PICKED[0] | {"chosen_by": "luck"}], "chosen by luck, but multi_source.choose_by is"),
         ({"a": 1}, "damaged"),
     ],
 )

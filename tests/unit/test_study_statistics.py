@@ -116,7 +116,7 @@ def test_earlier_cells_are_handed_on(study: Study, monkeypatch: pytest.MonkeyPat
         assert previous is not None
         return previous
 
-    monkeypatch.setattr(cells, "cells", spied)
+    monkeypatch.setattr(cells, "compute_cells", spied)
     write_statistics(study)
     assert len(given[0]) == 48
 

@@ -10,7 +10,7 @@ import pytest
 
 from simulated_studies import top1_target
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.statistics.top1 import top1
+from tasktransfer.designs.transfer.statistics.top1 import compute_top1
 from tasktransfer.results.store import build_frame
 from tasktransfer.stats.chosen import (
     Target,
@@ -106,7 +106,7 @@ def frames(test: dict[str, list[float]], dev: dict[str, list[float]]) -> Any:
 def test_dev_scores_choose_and_test_scores_are_reported() -> None:
     test = {"A": [3.0, 5.0], "B": [8.0, 8.0]}
     dev = {"A": [2.0, 2.0], "B": [1.0, 1.0]}
-    (row,) = top1(*frames(test, dev), {}).to_dict("records")
+    (row,) = compute_top1(*frames(test, dev), {}).to_dict("records")
     assert (row["top1"], row["top1_dev"]) == (8.0, 4.0)
     assert row["top1_dev_low"] < 4 < row["top1_dev_high"]
     assert (row["n_targets"], row["n_pairs"], row["n_seeds"]) == (1, 2, 2)
@@ -114,28 +114,30 @@ def test_dev_scores_choose_and_test_scores_are_reported() -> None:
 
 def test_a_pair_without_a_seed_is_not_a_candidate() -> None:
     deltas, runs = frames({"A": [3.0, 5.0], "B": [8.0, 8.0]}, {"A": [1, 1], "B": [2, 2]})
-    row = top1(deltas[~((deltas["source"] == "B") & (deltas["seed"] == 1))], runs, {}).iloc[0]
+    row = compute_top1(deltas[~((deltas["source"] == "B") & (deltas["seed"] == 1))], runs, {}).iloc[
+        0
+    ]
     assert (row["n_pairs"], row["top1"], row["top1_dev"]) == (1, 4.0, 4.0)
 
 
 def test_where_the_baseline_is_always_chosen_there_is_no_interval() -> None:
-    row = top1(*frames({"A": [-3.0, -1.0]}, {"A": [-1.0, -2.0]}), {}).iloc[0]
+    row = compute_top1(*frames({"A": [-3.0, -1.0]}, {"A": [-1.0, -2.0]}), {}).iloc[0]
     assert row["top1_dev"] == 0.0
     assert np.isnan([row["top1_dev_low"], row["top1_dev_high"]]).all()
 
 
 def test_without_predictions_nothing_is_held_out() -> None:
     """Held-out seeds alone would keep the luck of the dialogues."""
-    row = top1(*frames({"A": [3.0, 5.0]}, {"A": [1.0, 1.0]}), {}).iloc[0]
+    row = compute_top1(*frames({"A": [3.0, 5.0]}, {"A": [1.0, 1.0]}), {}).iloc[0]
     assert np.isnan([row["top1_heldout"], row["top1_heldout_low"]]).all()
 
 
 def test_one_seed_has_no_interval_and_nothing_held_out() -> None:
-    row = top1(*frames({"A": [3.0]}, {"A": [1.0]}), {}).iloc[0]
+    row = compute_top1(*frames({"A": [3.0]}, {"A": [1.0]}), {}).iloc[0]
     assert row["top1_dev"] == 3.0
     assert np.isnan([row["top1_dev_low"], row["top1_heldout"], row["top1_heldout_low"]]).all()
 
 
 def test_without_transfers_there_is_no_row() -> None:
     empty = build_frame([], columns.DELTAS)
-    assert top1(empty, build_frame([], columns.RUNS), {}).empty
+    assert compute_top1(empty, build_frame([], columns.RUNS), {}).empty

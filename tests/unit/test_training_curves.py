@@ -17,8 +17,8 @@ from tasktransfer.designs.transfer.figures.training_curves import (
 )
 from tasktransfer.designs.transfer.report.details import (
     describe_tasks,
+    get_run_key,
     group_curves,
-    name_run,
 )
 from tasktransfer.present.figures import draw_figures
 
@@ -75,7 +75,7 @@ def test_the_page_has_the_curves_of_each_run_by_round() -> None:
     rows = [(2, 0.123456, 50.0), (1, np.nan, 40.0)]
     curves = pd.DataFrame(rows, columns=["round", "loss", "dev_score"])
     key = dict(zip(KEYS, ("d", "m", "multitask", "a", "t", 1), strict=True))
-    assert group_curves(curves.assign(**key)) == {name_run(key): [[None, 0.1235], [40.0, 50.0]]}
+    assert group_curves(curves.assign(**key)) == {get_run_key(key): [[None, 0.1235], [40.0, 50.0]]}
 
 
 def test_a_card_has_the_task_its_answer_and_its_source() -> None:

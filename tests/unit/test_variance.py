@@ -9,7 +9,7 @@ from delta_frames import make_deltas
 
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns import COMPONENTS
-from tasktransfer.designs.transfer.statistics.variance import variance
+from tasktransfer.designs.transfer.statistics.variance import compute_variance
 from tasktransfer.results.frames import list_names
 from tasktransfer.results.store import build_frame
 
@@ -56,7 +56,7 @@ def test_sums_give_what_the_definition_gives(holes: float) -> None:
     )
     expected = moments(deltas)
     assert min(expected.values()) > 0
-    assert parts(variance(deltas)) == pytest.approx(expected)
+    assert parts(compute_variance(deltas)) == pytest.approx(expected)
 
 
 def test_known_components_are_recovered() -> None:
@@ -84,7 +84,7 @@ def test_known_components_are_recovered() -> None:
             tasks=TASKS,
             seeds=range(4),
         )
-        table = variance(deltas)
+        table = compute_variance(deltas)
         assert table["share"].sum() == pytest.approx(1)
         found.append(parts(table))
     means = {name: np.mean([one[name] for one in found]) for name in COMPONENTS}
@@ -96,7 +96,9 @@ def test_known_components_are_recovered() -> None:
 
 def test_negative_estimates_are_cut_and_shares_sum_to_one() -> None:
     noise = np.random.default_rng(5)
-    table = variance(make_deltas(lambda *name: noise.normal(), tasks="abcde", seeds=range(3)))
+    table = compute_variance(
+        make_deltas(lambda *name: noise.normal(), tasks="abcde", seeds=range(3))
+    )
     assert (table["variance"] == 0).any()
     assert table["share"].sum() == pytest.approx(1)
 
@@ -104,7 +106,7 @@ def test_negative_estimates_are_cut_and_shares_sum_to_one() -> None:
 def test_one_seed_is_in_source_x_target() -> None:
     noise = np.random.default_rng(2)
     deltas = make_deltas(lambda *name: noise.normal(), tasks=TASKS, seeds=[7])
-    table = variance(deltas)
+    table = compute_variance(deltas)
     found = parts(table)
     assert np.isnan(found["seed"])
     assert found["source x target"] == pytest.approx(1, rel=0.35)
@@ -113,19 +115,19 @@ def test_one_seed_is_in_source_x_target() -> None:
 
 def test_one_target_tells_the_seed_only() -> None:
     deltas = make_deltas(lambda m, al, s, t, seed: float(seed) if t == "a" else None, seeds=(0, 2))
-    found = parts(variance(deltas))
+    found = parts(compute_variance(deltas))
     assert found["seed"] == 2.0
     assert all(np.isnan(found[name]) for name in COMPONENTS[:3])
 
 
 def test_no_spread_at_all_has_no_shares() -> None:
-    table = variance(make_deltas(lambda *name: 1.5))
+    table = compute_variance(make_deltas(lambda *name: 1.5))
     assert list(table["variance"]) == [0, 0, 0, 0]
     assert table["share"].isna().all()
 
 
 def test_nothing_gives_an_empty_table() -> None:
-    table = variance(build_frame([], columns.DELTAS))
+    table = compute_variance(build_frame([], columns.DELTAS))
     assert table.empty
     assert list(table.columns) == list_names(columns.VARIANCE)
     assert table["share"].dtype == "float64"

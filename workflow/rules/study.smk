@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from tasktransfer.designs import get_design
 from tasktransfer.jobs import needs
-from tasktransfer.designs.opening import open_called
+from tasktransfer.designs.opening import open_study_for_call
 from tasktransfer.designs.outputs import list_outputs
 from tasktransfer.jobs.snakemake_call import (
     convert_errors,
@@ -23,7 +23,7 @@ from tasktransfer.training.host import WORKFLOW
 # missing in the preset would then come from config.yaml instead of the defaults.
 with convert_errors():
     CALL = read_snakemake_call(workflow, config)
-    STUDY = open_called(CALL)
+    STUDY = open_study_for_call(CALL)
     DESIGN = get_design(STUDY.config)
     OUTPUTS = list_outputs(DESIGN, STUDY)
 

@@ -152,11 +152,11 @@ def _add_scoring_options(command: argparse.ArgumentParser) -> None:
 
 def create_submission(args: argparse.Namespace) -> None:
     """Create a challenge submission from finished records."""
-    from tasktransfer.designs.challenge.submit import Wish, make
+    from tasktransfer.designs.challenge.submit import SubmissionOptions, write_submission
 
     why = "only transfer studies can be submitted to the challenge"
     study = open_study_with_design("transfer", why, args, need_inputs=False)
-    wish = Wish(
+    wish = SubmissionOptions(
         dataset=args.dataset,
         model=args.model,
         policy=args.policy,
@@ -164,7 +164,7 @@ def create_submission(args: argparse.Namespace) -> None:
         ensemble=args.ensemble,
         strings=args.strings,
     )
-    made = make(study, wish, args.out)
+    made = write_submission(study, wish, args.out)
     if args.json:
         chosen_runs = json_text.read_object(made.choice)
         print(json_text.encode({"archive": str(made.archive), **chosen_runs}, indent=2))

@@ -40,7 +40,7 @@ def add_commands(commands: Any) -> None:
 
 def rate_responses(args: argparse.Namespace) -> None:
     """Rate with a trained panel how well responses fit their contexts; print JSONL."""
-    from tasktransfer.designs.panel.rate import rate as rated
+    from tasktransfer.designs.panel.rate import rate_pairs as rated
     from tasktransfer.training.device import lease_device, list_devices
 
     study = _open_panel_study(args)

@@ -168,7 +168,7 @@ def print_data_statistics(args: argparse.Namespace) -> None:
     result = data_report.as_json(folders) if args.json else folders
     print_result(result, data_report.as_text, as_json=args.json)
     if args.out:
-        data_report.write(folders, args.out)
+        data_report.write_data_tables(folders, args.out)
 
 
 def print_reference_scores(args: argparse.Namespace) -> None:
@@ -177,7 +177,7 @@ def print_reference_scores(args: argparse.Namespace) -> None:
 
     from tasktransfer.designs.transfer.config import get_transfer_config
     from tasktransfer.designs.transfer.reference import compute_reference_rows
-    from tasktransfer.designs.transfer.tables.reference import write
+    from tasktransfer.designs.transfer.tables.reference import write_reference_table
     from tasktransfer.present.html import to_records
 
     why = "only transfer studies have reference scores without a model"
@@ -194,7 +194,7 @@ def print_reference_scores(args: argparse.Namespace) -> None:
     if args.json:
         print(json_text.encode(to_records(table), indent=2))
     if args.out:
-        write(table, args.out)
+        write_reference_table(table, args.out)
 
 
 def make_checkpoint(args: argparse.Namespace) -> None:

@@ -66,10 +66,10 @@ def recommend_sources(args: argparse.Namespace) -> None:
     study = open_study_with_design("transfer", why, args)
     question = asking.parse_question(study, args.target, args.sources)
     evidence, origin = asking.read_evidence(study, args.matrix)
-    needed = asking.select_affordable(study, question, args.hours, evidence)
+    needed = asking.select_affordable_nodes(study, question, args.hours, evidence)
     if needed and not args.dry_run:
         _run_jobs(study, needed, parse_overrides(args), args.cores)
-    found = asking.recommend(study, question, evidence, origin)
+    found = asking.rank_sources(study, question, evidence, origin)
     if args.json:
         print_result(asdict(found), str, as_json=True)
     else:

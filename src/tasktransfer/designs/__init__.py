@@ -1,4 +1,4 @@
-"""The designs: each turns a config into a plan, and records into its tables and figures.
+"""Designs, each of which turns a config into a plan, and records into tables and figures.
 
 A config names its design. Its plugins (Python files or packages) may add datasets, selectors or a
 design of their own:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def write_collected(design: Design, study: Study, *, complete: bool = False) -> None:
-    """Write the frames that are made from the available records.
+    """Write the frames that are computed from the available records.
 
     Args:
         design: the study's design.
@@ -29,25 +29,28 @@ def write_collected(design: Design, study: Study, *, complete: bool = False) -> 
 
 
 def write_statistics(design: Design, study: Study) -> None:
-    """Write the frames that are made from collected frames."""
+    """Write the frames that are computed from collected frames."""
     from tasktransfer.results.frame_files import compute_statistics  # noqa: PLC0415
 
     analysis = design.analysis(study)
     if not any(frame.needs and frame.planned(study) for frame in analysis.frames):
-        print(f"{study.config_file}: design {design.name} has no statistics: nothing to do")
+        print(
+            f"{study.config_file}: The design {design.name} has no statistics, so nothing was "
+            "computed."
+        )
         return
     compute_statistics(study, analysis.frames, analysis.about)
 
 
 def write_figures(design: Design, study: Study) -> None:
-    """Draw the figures whose data changed, and write the printed tables."""
+    """Write the printed tables, and draw the figures whose data have changed."""
     from tasktransfer.present.tables import build_printed_tables, write_tables  # noqa: PLC0415
 
     analysis = design.analysis(study)
     frames, out = read_frames(study, analysis), Path(study.figures)
     for path in write_tables(build_printed_tables(analysis, frames), out):
         print(path)
-    _draw(analysis, frames, out, "screen")
+    _draw_figures(analysis, frames, out, "screen")
 
 
 def write_paper_figures(design: Design, study: Study) -> None:
@@ -55,12 +58,16 @@ def write_paper_figures(design: Design, study: Study) -> None:
     from tasktransfer.present.figures import find_latex_engine  # noqa: PLC0415
 
     analysis = design.analysis(study)
-    _draw(analysis, read_frames(study, analysis), Path(study.figures) / "paper", "paper")
+    _draw_figures(analysis, read_frames(study, analysis), Path(study.figures) / "paper", "paper")
     if find_latex_engine() is None:
-        print("No PGF files: LaTeX is not installed. Install pdflatex, lualatex or xelatex.")
+        print(
+            "No PGF files were written, because LaTeX is not installed. Install pdflatex, lualatex "
+            "or xelatex."
+        )
 
 
-def _draw(analysis: Analysis, frames: Frames, out: Path, style: FigureStyle) -> None:
+def _draw_figures(analysis: Analysis, frames: Frames, out: Path, style: FigureStyle) -> None:
+    """Draw the figures, and print their paths and why others were left out."""
     from tasktransfer.present.figures import draw_figures  # noqa: PLC0415
 
     drawn = draw_figures(analysis, frames, out, style)
@@ -80,10 +87,10 @@ def write_report(design: Design, study: Study) -> None:
 
 
 def read_frames(study: Study, analysis: Analysis) -> Frames:
-    """Read a study's frames for tables and figures; each is read on first use.
+    """Return a study's frames for tables and figures; each is read on first use.
 
     Raises:
-        RecordError: the frames were not written, or are damaged.
+        RecordError: the frames have not been written, or are damaged.
     """
     from tasktransfer.results import frame_files  # noqa: PLC0415
 

@@ -19,7 +19,7 @@ from tasktransfer.datasets.declared.reader import build_dataset
 from tasktransfer.datasets.declared.section import Declaration, is_declaration
 from tasktransfer.errors import ConfigError
 
-MEMORY = "data/declared"
+CACHE_FOLDER = "data/declared"
 """Folder in the study's results that caches surveys of declared datasets."""
 
 
@@ -32,21 +32,21 @@ def declare_datasets(document: Document) -> None:
         ConfigError: a dataset has the name of another dataset.
         DataError: files are missing or damaged.
     """
-    found = []
-    for name, section in declarations(document).items():
+    declared = []
+    for name, section in extract_declarations(document).items():
         try:
             declaration = Declaration.model_validate(section)
         except ValidationError:
             continue
-        found.append(build_dataset(name, declaration, _find_cache_folder(document)))
+        declared.append(build_dataset(name, declaration, _find_cache_folder(document)))
     try:
-        datasets.replace_declared_datasets(found)
+        datasets.replace_declared_datasets(declared)
     except ConfigError as error:
         raise document.build_error([Problem("datasets", str(error))]) from None
 
 
-def declarations(document: Document) -> dict[str, Mapping[str, Any]]:
-    """Return name → declaration, without the keys that configure transfer."""
+def extract_declarations(document: Document) -> dict[str, Mapping[str, Any]]:
+    """Return dataset → its declaration in a config, without keys of the transfer design."""
     sections = document.get("datasets")
     return {
         name: {key: value for key, value in section.items() if key in Declaration.model_fields}
@@ -57,4 +57,4 @@ def declarations(document: Document) -> dict[str, Mapping[str, Any]]:
 
 def _find_cache_folder(document: Document) -> Path:
     results = document.get("results")
-    return Path(expand_path(results) if isinstance(results, str) else "results", MEMORY)
+    return Path(expand_path(results) if isinstance(results, str) else "results", CACHE_FOLDER)

@@ -20,7 +20,7 @@ from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study
 from tasktransfer.selection.selector import Selector
 
-if TYPE_CHECKING:  # they import what the Snakefile must not
+if TYPE_CHECKING:  # these modules import packages that the Snakefile must not import
     from tasktransfer.data.recipes import Recipe
     from tasktransfer.fits import Learner
     from tasktransfer.metrics.measures import Measure

@@ -35,7 +35,9 @@ def add_entries(design: Design, others: Iterable[Design]) -> None:
     problems = problems or [*_find_used_names(design, others), *_find_invalid_entries(design)]
     if problems:
         listed = "".join(f"\n  {problem}" for problem in problems)
-        raise ConfigError(f"The design {design.name!r} has invalid entries:{listed}")
+        raise ConfigError(
+            f"The design {design.name!r} has invalid entries. Correct them in its plugin:{listed}"
+        )
     for entry in list_entries(design):
         VERSIONS[entry] = design.versions.get(entry, 1)
     if design.measures:
@@ -56,38 +58,39 @@ _TUPLES = ("kinds", "grows_with", "rules", "recipes_first")
 def _find_wrong_types(design: Design) -> Iterator[str]:
     """Yield a line for each field whose type differs from that in ``Design``."""
     if not isinstance(design.name, str) or not design.name.isidentifier():
-        yield f"name: {design.name!r} is not a name; give it letters, digits and _"
+        yield f"name: {design.name!r} is not an identifier. Use letters, digits and _."
     if not (isinstance(design.config, type) and issubclass(design.config, CommonConfig)):
-        yield f"config: {design.config!r} is not a class of CommonConfig; derive one from it"
+        yield f"config: {design.config!r} is not a subclass of CommonConfig. Name one."
     for name in (*_FUNCTIONS, *_MAY_BE_NONE):
         value = getattr(design, name)
         if not callable(value) and not (value is None and name in _MAY_BE_NONE):
-            yield f"{name}: {value!r} is not a function; give it one"
+            yield f"{name}: {value!r} is not a function. Name one."
     for name in _MAPPINGS:
         if not isinstance(getattr(design, name), Mapping):
-            yield f"{name}: {getattr(design, name)!r} is not a mapping; write {{name: entry}}"
+            yield f"{name}: {getattr(design, name)!r} is not a mapping. Write {{name: entry}}."
     for name in _TUPLES:
         values = getattr(design, name)
         if not isinstance(values, tuple) or not all(isinstance(value, str) for value in values):
-            yield f"{name}: {values!r} is not a tuple of texts; write ('name',)"
+            yield f"{name}: {values!r} is not a tuple of texts. Write ('name',)."
     datasets = design.datasets
-    if not isinstance(datasets, tuple) or not all(isinstance(one, Dataset) for one in datasets):
-        yield f"datasets: {datasets!r} is not a tuple of Dataset; write (dataset,)"
+    if not isinstance(datasets, tuple) or not all(isinstance(item, Dataset) for item in datasets):
+        yield f"datasets: {datasets!r} is not a tuple of Dataset objects. Write (dataset,)."
 
 
 def _find_used_names(design: Design, others: Iterable[Design]) -> Iterator[str]:
+    """Yield a line for each entry whose name the package or another design uses."""
     owners = {entry: f"design {other.name!r}" for other in others for entry in list_entries(other)}
     for entry in list_entries(design):
         registry, name = entry
         owner = "the package" if name in _list_builtin_entries(registry) else owners.get(entry)
         if owner:
-            yield f"{registry}s: {name!r} is a {registry} of {owner}; choose another name"
+            yield f"{registry}s: {name!r} is the name of a {registry} of {owner}. Choose another."
 
 
 def _list_builtin_entries(registry: Registry) -> Collection[str]:
     """Return the names of the package's entries.
 
-    It is called only for designs with own entries, so that the package's designs start without
+    It is called only for designs that add entries, so that the package's designs start without
     these imports.
     """
     match registry:
@@ -106,14 +109,15 @@ def _list_builtin_entries(registry: Registry) -> Collection[str]:
 
 
 def _find_invalid_entries(design: Design) -> Iterator[str]:
+    """Yield a line for each measure that is incomplete, and each version without an entry."""
     for name, measure in design.measures.items():
         if measure.name != name:
-            yield f"measures: {name!r} is named {measure.name!r}; give it one name"
+            yield f"measures: {name!r} has the name {measure.name!r}. Use the same name twice."
         if measure.of_rows is None:
-            yield f"measures: {name!r} has no of_rows, so it cannot be computed; give it one"
-    brought = list_entries(design)
+            yield f"measures: {name!r} has no of_rows, so it cannot be computed. Define of_rows."
+    entries = list_entries(design)
     for entry, version in design.versions.items():
-        if entry not in brought:
-            yield f"versions: {entry!r} is not an entry of the design; its entries are {brought}"
+        if entry not in entries:
+            yield f"versions: {entry!r} is not an entry of the design. Its entries are {entries}."
         elif not isinstance(version, int) or version < 1:
-            yield f"versions: {entry!r} is {version!r}; versions are 1, 2 and so on"
+            yield f"versions: {entry!r} has version {version!r}. Use 1, 2 and so on."

@@ -37,6 +37,7 @@ class OneOf:
     listed: bool = True
 
     def check(self, value: str, info: core_schema.ValidationInfo[Any]) -> str:
+        """Return the value if it is an allowed name. Raises ValueError if it is not."""
         dataset = (info.context or {}).get("dataset")
         names = self.names(dataset)
         if value not in names:

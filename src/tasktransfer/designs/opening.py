@@ -1,4 +1,4 @@
-"""Opening of the study for a call of Snakemake."""
+"""Function that opens the study when Snakemake is called."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from tasktransfer.operate.lacking import refuse_lacking
 from tasktransfer.results.study import Study
 
 
-def open_called(call: SnakemakeCall) -> Study:
-    """Open the study of a call.
+def open_study_for_call(call: SnakemakeCall) -> Study:
+    """Open the study that Snakemake was called for.
+
+    Jobs of a batch system call Snakemake, too. Only the user's own call checks the data.
 
     Raises:
-        ConfigError, DataError, ModelError, RecordError: as ``open_study``. In a user's call, also
-            if the data are insufficient for the trainings. (Jobs of a batch system are calls too,
-            and do not check this again.)
+        ConfigError, DataError, ModelError, RecordError: as ``open_study``; in a user's call, also
+            if the data are missing, insufficient for the trainings, or cannot be used together.
     """
     if call.config is None:
         study = open_study(call.config_file, call.overrides)
@@ -46,7 +47,7 @@ def open_called(call: SnakemakeCall) -> Study:
 
 
 def _write_config(config: Mapping[str, Any]) -> Path:
-    """Write a config that Snakemake passed on to a file, for the commands of the jobs.
+    """Write the config that Snakemake passed on, for the commands of the jobs; return the file.
 
     The file is named after its content, so that every job of the study finds the same file.
     """

@@ -19,18 +19,23 @@ def list_outputs(design: Design, study: Study) -> Outputs:
     written if it has rows.
     """
     analysis = design.analysis(study)
-    own = [f for f in find_planned_frames(analysis.frames, study) if f.make is not None]
-    common = [f"tables/{name}.parquet" for name in COMMON if name not in {f.name for f in own}]
+    planned = [f for f in find_planned_frames(analysis.frames, study) if f.make is not None]
+    replaced = {frame.name for frame in planned}
+    common = [f"tables/{name}.parquet" for name in COMMON if name not in replaced]
     return Outputs(
-        tables=(*common, *(frame.file for frame in own if not frame.needs)),
-        statistics=tuple(frame.file for frame in own if frame.needs),
+        tables=(*common, *(frame.file for frame in planned if not frame.needs)),
+        statistics=tuple(frame.file for frame in planned if frame.needs),
         data_tables=analysis.data_tables,
         reference=analysis.reference,
         figures=tuple(
-            f"figures/{n}.{end}" for n in figures_in(analysis, study) for end in FIGURE_ENDINGS
+            f"figures/{name}.{ending}"
+            for name in list_certain_figures(analysis, study)
+            for ending in FIGURE_ENDINGS
         ),
         printed=tuple(
-            f"figures/{n}.{end}" for n in tables_in(analysis, study) for end in TABLE_ENDINGS
+            f"figures/{name}.{ending}"
+            for name in list_certain_tables(analysis, study)
+            for ending in TABLE_ENDINGS
         ),
         shown=tuple(_list_shown_files(analysis, study)),
         report=REPORT,
@@ -45,20 +50,20 @@ def list_dialogue_tables(design: Design, study: Study) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*frames, *analysis.dialogue_files)))
 
 
-def figures_in(shown: Analysis, study: Study) -> list[str]:
+def list_certain_figures(shown: Analysis, study: Study) -> list[str]:
     """Return the names of the figures that a finished study always has."""
     return [f.name for f in shown.figures if f.certain and f.planned(study)]
 
 
-def tables_in(shown: Analysis, study: Study) -> list[str]:
+def list_certain_tables(shown: Analysis, study: Study) -> list[str]:
     """Return the names of the printed tables that a finished study always has."""
     return [t.name for t in shown.tables if t.certain and t.planned(study)]
 
 
 def _list_shown_files(shown: Analysis, study: Study) -> Iterator[Shown]:
     for kind, ending, declared, names in (
-        ("figure", "png", shown.figures, figures_in(shown, study)),
-        ("table", "csv", shown.tables, tables_in(shown, study)),
+        ("figure", "png", shown.figures, list_certain_figures(shown, study)),
+        ("table", "csv", shown.tables, list_certain_tables(shown, study)),
     ):
         for each in declared:
             if each.name in names:
@@ -68,4 +73,4 @@ def _list_shown_files(shown: Analysis, study: Study) -> Iterator[Shown]:
                 caption = f"{shown.captions}/{name}" if texts else ""
                 file = f"figures/{each.name}.{ending}"
                 yield Shown(file, f"{kind.capitalize()}s", caption, {kind: each.title})
-    yield Shown(REPORT, "Report", "report", {"page": "everything in one page"})
+    yield Shown(REPORT, "Report", "report", {"page": "everything on one page"})

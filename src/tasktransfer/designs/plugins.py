@@ -1,4 +1,4 @@
-"""Import of the Python files and packages under ``plugins``, before the config is validated.
+"""Import of a config's plugins (Python files and packages), before the config is validated.
 
 Errors in a plugin are reported with the plugin's file and line, because a traceback of this package
 would not help the plugin's author.
@@ -51,7 +51,7 @@ def load_plugins(document: Document, design: type[Design], add: Callable[[Design
             continue  # reported when the config is validated
         try:
             module = _import_plugin(plugin)
-            with _wrap_errors(f"{format_value(plugin)} adds what cannot be used", module):
+            with _wrap_errors(f"{format_value(plugin)} adds an invalid entry", module):
                 _add_entries(module, format_value(plugin), design, add)
         except ConfigError as error:
             problems.append(Problem(extend_path("plugins", index), str(error)))

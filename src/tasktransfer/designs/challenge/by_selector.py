@@ -12,9 +12,9 @@ from tasktransfer.selection.columns import VALUES
 
 
 def select_first_sources(study: Study, dataset: str, model: str, selector: str) -> dict[str, str]:
-    """Return, by target, the source that a selector ranks first over all seeds.
+    """Return target → the source that a selector ranks first, by the mean rank over seeds.
 
-    Ties go to the first name. Targets without a value are left out.
+    Ties go to the alphabetically first source. Targets without a value are left out.
 
     Raises:
         ConfigError: the study does not have the selector's values.
@@ -29,6 +29,6 @@ def select_first_sources(study: Study, dataset: str, model: str, selector: str) 
             f"--policy selector:{selector}: {path} has no value of {selector} for {model} on "
             f"{dataset}. Add it to selectors in the config and run snakemake."
         )
-    of_pairs = compute_mean_ranks(rows)
-    targets = of_pairs.index.get_level_values("target").unique()
-    return {str(task): pick_best(of_pairs.xs(task, level="target"), 1)[0] for task in targets}
+    mean_ranks = compute_mean_ranks(rows)
+    targets = mean_ranks.index.get_level_values("target").unique()
+    return {str(task): pick_best(mean_ranks.xs(task, level="target"), 1)[0] for task in targets}

@@ -1,7 +1,7 @@
 """Selection of the runs to submit, by dev scores alone.
 
-A record is read completely, so that damage is detected. The selection only sees ``Finished``, which
-has no field with test results. The rules:
+A record is read completely, so that damage is detected. The selection only sees ``FinishedRun``,
+which has no field with test results. The rules:
 
 - Candidates for a task are the plan's transfer runs with this target, grouped over their seeds by
   (algorithm, sources). A candidate must be finished for all planned seeds, so that a lucky first
@@ -25,13 +25,14 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.challenge.by_selector import select_first_sources
 from tasktransfer.designs.challenge.policy import Policy
 from tasktransfer.designs.transfer.algorithms import ALGORITHMS
 from tasktransfer.designs.transfer.challenge_rules import explain_ineligible
-from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.records import (
     as_prepared,
@@ -44,8 +45,8 @@ from tasktransfer.results.study import Study
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
-    """Facts of a finished run that the selection may use, without test scores."""
+class FinishedRun:
+    """Facts about a finished run that the selection may use; test scores are not among them."""
 
     run: Run
     record: str
@@ -70,8 +71,8 @@ class Candidate:
 
     algorithm: str
     sources: tuple[str, ...]
-    seeds: tuple[Finished, ...]
-    picked: tuple[Finished, ...] = ()
+    seeds: tuple[FinishedRun, ...]
+    picked: tuple[FinishedRun, ...] = ()
 
     @property
     def dev_score(self) -> float:
@@ -80,7 +81,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenRuns:
     """Selected runs for each task's baseline and transfer files, in the order of the cards.
 
     ``left_out`` has the planned runs that were excluded, because they or other seeds of theirs are
@@ -91,7 +92,7 @@ class Chosen:
     left_out: tuple[Run, ...]
 
     @property
-    def submitted(self) -> list[Finished]:
+    def submitted(self) -> list[FinishedRun]:
         """Runs that are submitted."""
         return [run for both in self.tasks.values() for side in both for run in side.picked]
 
@@ -100,21 +101,23 @@ Group = tuple[str, str, tuple[str, ...]]
 """Target, algorithm and sources, which runs of several seeds share."""
 
 
-def choose(study: Study, dataset: str, model: str, policy: Policy, *, all_seeds: bool) -> Chosen:
+def choose_runs(
+    study: Study, dataset: str, model: str, policy: Policy, *, all_seeds: bool
+) -> ChosenRuns:
     """Choose a baseline and a transfer run for every task of a dataset.
 
-    ``all_seeds`` selects all seeds, for an ensemble.
+    ``all_seeds`` selects all seeds, for an ensemble, instead of the one with the best dev score.
 
     Raises:
-        ConfigError: tasks without a finished baseline or transfer run (lists all, with remedies),
-            or named runs that the plan does not have.
-        RecordError: records that are damaged or may not be submitted (all of them).
+        ConfigError: tasks have no finished baseline or transfer run (the message lists all, with
+            remedies), or the plan does not contain a named run.
+        RecordError: records are damaged or may not be submitted (the message lists all).
     """
     planned: dict[Group, list[Run]] = {}
     first: Mapping[str, str] = {}
     if policy.selector is not None:
         first = select_first_sources(study, dataset, model, policy.selector)
-    for run in transfer_runs(study.plan):
+    for run in select_transfer_runs(study.plan):
         if (run.about["dataset"], run.model) == (dataset, model) and _is_candidate(
             run, policy, first
         ):
@@ -133,8 +136,8 @@ def choose(study: Study, dataset: str, model: str, policy: Policy, *, all_seeds:
         named = policy.named.get(task)
         seeds = (named.baseline_seed, named.seed) if named else (None, None)
         tasks[task] = (
-            _pick(baseline, seeds[0], all_seeds=all_seeds),
-            _pick(_choose_best(transfers), seeds[1], all_seeds=all_seeds),
+            _pick_seeds(baseline, seeds[0], all_seeds=all_seeds),
+            _pick_seeds(_choose_best_candidate(transfers), seeds[1], all_seeds=all_seeds),
         )
     if missing:
         raise ConfigError(
@@ -143,10 +146,10 @@ def choose(study: Study, dataset: str, model: str, policy: Policy, *, all_seeds:
             + "\n  ".join(missing)
         )
     left_out = [run for group, runs in planned.items() if group not in candidates for run in runs]
-    return Chosen(tasks, tuple(left_out))
+    return ChosenRuns(tasks, tuple(left_out))
 
 
-def read_finished(study: Study, run: Run) -> Finished | None:
+def read_finished_run(study: Study, run: Run) -> FinishedRun | None:
     """Return the facts of a planned run that the selection may use; None if it is not finished.
 
     Raises:
@@ -158,7 +161,7 @@ def read_finished(study: Study, run: Run) -> Finished | None:
     record = as_prepared(read_record(Path(path)), Path(study.config.results))
     if record["node"]["digest"] != run.stages[-1].digest:
         raise RecordError(
-            f"{path}: The record belongs to stage {record['node']['digest'][:12]}, expected "
+            f"{path}: The record belongs to stage {record['node']['digest'][:12]}, but expected "
             f"{run.stages[-1].digest[:12]}. Delete its folder and run the stage again."
         )
     if describe_unrecorded_selections(run.stages[-1], record):
@@ -168,11 +171,12 @@ def read_finished(study: Study, run: Run) -> Finished | None:
     )
     if reasons:
         raise RecordError(
-            f"{path}: The run may not be submitted ({'; '.join(reasons)}). Choose another run."
+            f"{path}: The run may not be submitted. {' '.join(reasons)} Choose another run, or run "
+            "it again within the rules."
         )
     predictions = record["rows"]
     assert predictions is not None, "checked by ineligible"
-    return Finished(
+    return FinishedRun(
         run=run,
         record=path,
         dev_score=get_selected_round(record, run.stages[-1].select_on).dev_score,
@@ -203,25 +207,25 @@ def _collect_candidates(study: Study, planned: dict[Group, list[Run]]) -> dict[G
         seeds = []
         for run in runs:
             try:
-                seeds.append(read_finished(study, run))
+                seeds.append(read_finished_run(study, run))
             except RecordError as error:
                 problems.append(str(error))
-        done = [one for one in seeds if one is not None]
-        if len(done) == len(runs):
-            done.sort(key=lambda one: (-one.dev_score, one.run.seed))
-            candidates[group] = Candidate(group[1], group[2], tuple(done))
+        finished = [seed_run for seed_run in seeds if seed_run is not None]
+        if len(finished) == len(runs):
+            finished.sort(key=lambda seed_run: (-seed_run.dev_score, seed_run.run.seed))
+            candidates[group] = Candidate(group[1], group[2], tuple(finished))
     if problems := [*dict.fromkeys(problems)]:  # several runs may end with one stage
         raise RecordError(
-            f"{len(problems)} records cannot be used. Run their stages again, or remove them from "
-            "the config:\n  " + "\n  ".join(problems)
+            f"{format_quantity(len(problems), 'record')} cannot be used. Run the stages again, or "
+            "remove them from the config:\n  " + "\n  ".join(problems)
         )
     return candidates
 
 
-def _choose_best(candidates: Iterable[Candidate]) -> Candidate:
+def _choose_best_candidate(candidates: Iterable[Candidate]) -> Candidate:
     order = list(ALGORITHMS)
 
-    def rank(candidate: Candidate) -> tuple[Any, ...]:
+    def get_rank_key(candidate: Candidate) -> tuple[Any, ...]:
         return (
             -candidate.dev_score,
             len(candidate.sources),
@@ -229,16 +233,17 @@ def _choose_best(candidates: Iterable[Candidate]) -> Candidate:
             candidate.sources,
         )
 
-    return min(candidates, key=rank)
+    return min(candidates, key=get_rank_key)
 
 
-def _pick(candidate: Candidate, seed: int | None, *, all_seeds: bool) -> Candidate:
+def _pick_seeds(candidate: Candidate, seed: int | None, *, all_seeds: bool) -> Candidate:
+    """Return the candidate with its runs to submit: all, those of ``seed``, or the best one."""
     if all_seeds:
         return replace(candidate, picked=candidate.seeds)
-    wanted = [one for one in candidate.seeds if seed in {None, one.run.seed}]
-    if wanted:
-        return replace(candidate, picked=(wanted[0],))
-    seeds = sorted(one.run.seed for one in candidate.seeds)
+    matching = [seed_run for seed_run in candidate.seeds if seed in {None, seed_run.run.seed}]
+    if matching:
+        return replace(candidate, picked=(matching[0],))
+    seeds = sorted(seed_run.run.seed for seed_run in candidate.seeds)
     target = candidate.seeds[0].run.about["target"]
     raise ConfigError(
         f"{target}: The study has no run of {candidate.algorithm} with seed {seed}. Choose "

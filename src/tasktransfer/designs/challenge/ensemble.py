@@ -13,8 +13,8 @@ list of 0/1    the list that most seeds gave       the mean of each entry, 1 abo
                                                    leaves no label at all, the majority's list
 string         the answer that most seeds gave,    the answer that agrees most with all seeds':
                compared as the metrics do          the highest mean of the task's score for one
-               (case, punctuation, articles and    instance (token-F1, or exact match), each of
-               white space do not count)           the others taken as the gold answer
+               (case, punctuation, articles and    instance (token F1 or exact match), with each
+               white space do not count)           answer in turn as the gold answer
 =============  ==================================  ==============================================
 
 -1, no valid answer, is outvoted by any label. Each trait is a separate answer.
@@ -34,7 +34,7 @@ Ensemble = Literal["majority", "mean"]
 
 
 def combine_answers(task: Task, values: Sequence[Value], how: Ensemble) -> Value:
-    """Combine the answers of all seeds, ordered by dev score, best first."""
+    """Return one answer from those of all seeds, which are ordered by dev score, best first."""
     if how == "mean":
         texts = [value for value in values if isinstance(value, str)]
         if texts:
@@ -57,7 +57,10 @@ def _normalise_value(value: Value) -> Hashable:
 
 
 def _combine_lists(lists: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """Return the entries in more than half of the lists; None if there are none."""
+    """Return the list with a 1 for entries that more than half of the lists have; None if none.
+
+    An entry that exactly half of the lists have is as in the first list.
+    """
     half = len(lists) / 2
     sums = [sum(column) for column in zip(*lists, strict=True)]
     entries = tuple(

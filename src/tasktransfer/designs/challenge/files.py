@@ -39,9 +39,11 @@ Chunks = Iterator[bytes]
 class Files:
     """Files of a submission.
 
-    ``names``: every file as a path with slashes, in the archive's order, without the operating
-    system's own files. ``contents``: bytes of the readable files with names of prediction files.
-    ``from_folder``: whether a folder was read instead of a zip.
+    Attributes:
+        from_folder: whether a folder was read instead of a zip.
+        names: paths of all files, with slashes, in the archive's order, without files that the
+            operating system adds.
+        contents: path → bytes, for the readable prediction files.
     """
 
     from_folder: bool = False
@@ -54,10 +56,12 @@ def read_files(path: Path, findings: Findings) -> Files:
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
-        findings.error("", None, "unreadable", f"cannot be opened ({describe_error(error)})")
+        text = f"The submission cannot be opened ({describe_error(error)}). Name a zip or a folder."
+        findings.add_error("", None, "unreadable", text)
         return Files()
     if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
-        findings.error("", None, "not-a-zip", "is neither a zip nor a folder")
+        text = "The submission is neither a zip nor a folder. Name one of them."
+        findings.add_error("", None, "not-a-zip", text)
         return Files()
     files, junk = Files(from_folder=stat.S_ISDIR(mode)), []
     listing = _read_folder if files.from_folder else _read_zip
@@ -70,18 +74,17 @@ def read_files(path: Path, findings: Findings) -> Files:
             try:
                 files.contents[name] = b"".join(chunks)
             except UnsafeZipError as error:
-                findings.error(name, None, error.flaw.kind, error.flaw.text)
+                findings.add_error(name, None, error.flaw.kind, error.flaw.text)
             except OSError as error:
-                findings.error(
-                    name, None, "unreadable", f"cannot be read ({describe_error(error)})"
-                )
+                text = f"The file cannot be read ({describe_error(error)}). Pack it again."
+                findings.add_error(name, None, "unreadable", text)
     if junk:
-        findings.warn(
+        findings.add_warning(
             "",
             None,
             "junk",
-            f"{len(junk)} files of the operating system are ignored, the first is "
-            f"{quote_excerpt(junk[0])}; remove them from the archive",
+            f"{len(junk)} files of the operating system are ignored, for example "
+            f"{quote_excerpt(junk[0])}. Remove them from the archive.",
         )
     return files
 
@@ -92,28 +95,32 @@ def _is_junk(name: str) -> bool:
 
 
 def _read_zip(path: Path, findings: Findings) -> Iterator[tuple[str, Chunks]]:
-    """Yield path and content of every undamaged file."""
+    """Yield the path and the content (in chunks) of every file that ``check_zip`` accepts."""
     archive = check_zip(path, LIMITS)
     for flaw in archive.flaws:
-        findings.error(flaw.member, None, flaw.kind, flaw.text)
+        findings.add_error(flaw.member, None, flaw.kind, flaw.text)
     for name in archive.members:
         yield name, archive.chunks(name)
 
 
 def _read_folder(path: Path, findings: Findings) -> Iterator[tuple[str, Chunks]]:
-    """Yield path and content of every regular file; links are not followed."""
+    """Yield the path and the content (in chunks) of every regular file, without following links."""
     budget = Budget(LIMITS)
-    for number, (name, entry) in enumerate(_walk(path, "", findings)):
+    for number, (name, entry) in enumerate(_walk_folder(path, "", findings)):
         if number == LIMITS.members:
-            text = f"has more than {LIMITS.members:,} files and folders"
-            findings.error("", None, "too-many-members", text)
+            text = (
+                f"The folder contains more than {LIMITS.members:,} files and folders. Keep only "
+                "the prediction files."
+            )
+            findings.add_error("", None, "too-many-members", text)
             return
         if _is_junk(name) or entry.is_file(follow_symlinks=False):
             yield name, budget.limit_chunks(name, _read_chunks(Path(entry.path)))
         elif entry.is_symlink():
-            findings.error(name, None, "link", "is a symbolic link; replace it with the file")
+            text = "This is a symbolic link. Replace it with the file."
+            findings.add_error(name, None, "link", text)
         elif not entry.is_dir():
-            findings.error(name, None, "not-a-file", "is not a regular file; remove it")
+            findings.add_error(name, None, "not-a-file", "This is not a regular file. Remove it.")
 
 
 def _read_chunks(file: Path) -> Chunks:
@@ -121,15 +128,18 @@ def _read_chunks(file: Path) -> Chunks:
         yield from iter(lambda: stream.read(CHUNK_BYTES), b"")
 
 
-def _walk(folder: Path, above: str, findings: Findings) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield the path from the top and the entry of everything below ``folder``."""
+def _walk_folder(
+    folder: Path, above: str, findings: Findings
+) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Yield every file and folder below ``folder``: its path from the top, and its entry."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        findings.error(above, None, "unreadable", f"cannot be listed ({describe_error(error)})")
+        text = f"The folder cannot be listed ({describe_error(error)}). Make it readable."
+        findings.add_error(above, None, "unreadable", text)
         return
     for entry in entries:
         name = posixpath.join(above, entry.name)
         yield name, entry
         if entry.is_dir(follow_symlinks=False) and name.count("/") < MAX_DEPTH:
-            yield from _walk(Path(entry.path), name, findings)
+            yield from _walk_folder(Path(entry.path), name, findings)

@@ -21,7 +21,7 @@ class Finding:
 
     ``file`` is the path inside the archive ("" for the archive itself), ``line`` counts from 1
     (None without a line), ``kind`` is one of a few fixed names, for example ``out-of-range``, and
-    ``text`` states the problem and the remedy.
+    ``text`` states the problem and the remedy in two sentences.
     """
 
     file: str
@@ -41,22 +41,27 @@ class Findings:
     errors: list[Finding] = field(default_factory=list)
     warnings: list[Finding] = field(default_factory=list)
 
-    def error(self, file: str, line: int | None, kind: str, text: str) -> None:
+    def add_error(self, file: str, line: int | None, kind: str, text: str) -> None:
         """Add a problem that makes the submission invalid."""
         self.errors.append(Finding(escape_line(file), line, kind, escape_line(text)))
 
-    def warn(self, file: str, line: int | None, kind: str, text: str) -> None:
+    def add_warning(self, file: str, line: int | None, kind: str, text: str) -> None:
         """Add a problem that is accepted but should be fixed."""
         self.warnings.append(Finding(escape_line(file), line, kind, escape_line(text)))
 
-    def warn_of_lines(self, file: str, kind: str, text: str, lines: list[int]) -> None:
-        """Add one warning about all ``lines`` with the same problem, if there are any."""
+    def add_line_warning(self, file: str, kind: str, text: str, lines: list[int]) -> None:
+        """Add one warning about the first of ``lines``, which have the same problem.
+
+        Nothing is added if the list is empty. The warning says how many further lines there are.
+        """
         if lines:
-            self.warn(file, lines[0], kind, f"{len(lines):,} {text}; this is the first")
+            more = len(lines) - 1
+            also = f" {more:,} more lines of the file have this problem." if more else ""
+            self.add_warning(file, lines[0], kind, text + also)
 
 
-def list_findings(findings: Iterable[Finding], per_file: int = SHOWN_PER_FILE) -> list[str]:
-    """Return one line per finding, at most ``per_file`` per file, then the number of others."""
+def format_findings(findings: Iterable[Finding], per_file: int = SHOWN_PER_FILE) -> list[str]:
+    """Return at most ``per_file`` findings of each file as lines, and the number of others."""
     by_file: dict[str, list[Finding]] = {}
     for finding in findings:
         by_file.setdefault(finding.file, []).append(finding)
@@ -73,5 +78,5 @@ def list_findings(findings: Iterable[Finding], per_file: int = SHOWN_PER_FILE) -
 
 
 def quote_excerpt(text: str) -> str:
-    """Return a quoted excerpt of a submission for a message, cut if it is long."""
+    """Return text of a submission in quotes for a message, truncated to ``EXCERPT`` characters."""
     return f"'{escape_line(text if len(text) <= EXCERPT else f'{text[:EXCERPT]}...')}'"

@@ -13,20 +13,21 @@ from tasktransfer.stats.draws import Units, build_dialogue_units
 from tasktransfer.tasks.card import Instance, Task
 
 SYNTHETIC = (
-    "SYNTHETIC: scored on generated dialogues, not on real ones; the numbers say nothing about the "
-    "tasks."
+    "SYNTHETIC: The scores come from generated dialogues. They say nothing about the real tasks."
 )
 """Warning above every score on a release whose metadata marks it as generated."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskGolds:
-    """One task's test split.
+    """One task's test split of n instances.
 
-    ``answers``: gold answers of its n instances, in the split's order; ``golds``: the same in the
-    form that metrics take. ``row_ids``: ids of a prediction file in this order, with an equal
-    number for each instance. ``places``: rows by row id, several if the release repeats an id.
-    ``units``: the instances' dialogues.
+    Attributes:
+        answers: gold answers of the instances, in the split's order.
+        golds: ``answers`` in the form that metrics take.
+        row_ids: ids of a prediction file in this order, with an equal number for each instance.
+        places: row id → indices in ``row_ids``; several if the release repeats an id.
+        units: the instances' dialogues.
     """
 
     task: Task

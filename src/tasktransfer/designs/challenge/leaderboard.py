@@ -47,10 +47,10 @@ from tasktransfer.tasks.card import Task
 ALPHA = 1 - LEVEL
 """Two entries differ significantly if q is below this."""
 
-_WORTH_A_PROCESS = 8
+_ARCHIVES_PER_PROCESS = 8
 """Number of archives that take longer to score than another process takes to read the release."""
 
-_NOTHING = 1e-9
+_ROUNDING_ERROR = 1e-9
 """A standard error below this is rounding, in points."""
 
 
@@ -58,9 +58,12 @@ _NOTHING = 1e-9
 class Entry:
     """A valid submission on a board.
 
-    ``draws``: (resamples,) for each of the four scores, by ``Scores.as_json``'s names.
-    ``task_deltas``: transfer - baseline score by task. ``rank`` counts from 1, and equal scores
-    share a rank. ``q_above``: q of the difference to the entry above (None for the first).
+    Attributes:
+        draws: name of a score in ``Scores.as_json`` → its resampled values, (resamples,).
+        task_deltas: task → transfer score minus baseline score.
+        warnings: number of warnings.
+        rank: rank from 1; equal scores share a rank.
+        q_above: q of the difference from the entry above; None for the first entry.
     """
 
     dataset: str
@@ -75,11 +78,11 @@ class Entry:
     q_above: float | None = None
 
     @property
-    def told_from_above(self) -> bool:
-        """Return whether it differs significantly from the entry above."""
+    def differs_from_above(self) -> bool:
+        """True if the difference from the entry above is significant."""
         return self.q_above is not None and self.q_above < ALPHA
 
-    def interval(self, score: str) -> tuple[float, float]:
+    def compute_interval(self, score: str) -> tuple[float, float]:
         """Return both ends of the 95 % interval of one of the four scores.
 
         NaN if all test instances of a task are from one dialogue, because the variation between
@@ -107,7 +110,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Invalid:
-    """An invalid archive: its name, number of errors, and the first errors."""
+    """An invalid archive: its name, its dataset, the number of errors, and the first error."""
 
     entry: str
     dataset: str
@@ -151,8 +154,8 @@ def make_leaderboard(
         DataError: the release of a submission's dataset cannot be read.
     """
     paths = _list_archives(folder)
-    score = partial(_score_all, data=data, dataset=dataset, fidelity=fidelity)
-    shares = min(jobs, math.ceil(len(paths) / _WORTH_A_PROCESS))
+    score = partial(_score_archives, data=data, dataset=dataset, fidelity=fidelity)
+    shares = min(jobs, math.ceil(len(paths) / _ARCHIVES_PER_PROCESS))
     if shares <= 1:
         scored = score(paths)
     else:
@@ -188,7 +191,7 @@ def _list_archives(folder: Path) -> list[Path]:
     return paths
 
 
-def _score_all(
+def _score_archives(
     paths: Sequence[Path], data: Path | str, dataset: str | None, fidelity: Scoring
 ) -> list[Entry | Invalid]:
     """Score the archives in the order of ``paths``; each release is read and resampled once."""
@@ -219,17 +222,17 @@ def _score_all(
 
 
 def _build_entry(report: Report, golds: Golds, weights: dict[str, Weights]) -> Entry:
-    """Return a valid submission with its resampled scores; all tasks have equal weight."""
+    """Return the entry of a valid submission, with its resampled scores (means over tasks)."""
     assert report.scores is not None, "only valid submissions come here"
 
-    def resampled(card: Task, file: FileScore) -> Floats:
+    def resample_file(card: Task, file: FileScore) -> Floats:
         score_of = partial(metrics.compute_score_from_sums, card, fidelity=report.fidelity)
         tally = golds.tasks[card.name].units.sum_tally(file.tally)
         return resample_scores(tally, weights[card.name], score_of)
 
     tasks = [(golds.tasks[name].task, score) for name, score in report.tasks.items()]
-    baseline = np.mean([resampled(card, score.baseline) for card, score in tasks], axis=0)
-    transfer = np.mean([resampled(card, score.transfer) for card, score in tasks], axis=0)
+    baseline = np.mean([resample_file(card, score.baseline) for card, score in tasks], axis=0)
+    transfer = np.mean([resample_file(card, score.transfer) for card, score in tasks], axis=0)
     return Entry(
         dataset=golds.dataset,
         data_revision=golds.revision,
@@ -267,7 +270,7 @@ def _build_board(dataset: str, entries: Sequence[Entry]) -> Board:
 
 
 def _compare_pairs(dataset: str, ordered: Sequence[Entry]) -> list[Pair]:
-    """Return all pairs of a board, each from its paired resamples, with jointly adjusted p."""
+    """Return all pairs of entries, compared on paired resamples, with jointly adjusted p."""
     pairs = []
     for better, worse in combinations(ordered, 2):
         difference = better.scores.submission - worse.scores.submission
@@ -295,6 +298,6 @@ def _compute_interval(point: float, draws: Floats) -> tuple[float, float]:
 def _compute_p(difference: float, draws: Floats) -> float:
     """Return the two-sided p of no difference; 1 for entries that are equal in all resamples."""
     error = float(draws.std(ddof=1))
-    if error < _NOTHING:
-        return 1.0 if abs(difference) < _NOTHING else 0.0
+    if error < _ROUNDING_ERROR:
+        return 1.0 if abs(difference) < _ROUNDING_ERROR else 0.0
     return math.erfc(abs(difference) / error / math.sqrt(2))

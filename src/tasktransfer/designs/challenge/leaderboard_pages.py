@@ -25,8 +25,8 @@ from tasktransfer.present import numbers
 from tasktransfer.present.csv_text import to_csv
 from tasktransfer.present.html import create_environment
 
-SAME = "not distinguishable from the entry above"
-NO_INTERVAL = "no interval: all test instances of a task are from one dialogue"
+NO_DIFFERENCE = "not significantly different from the entry above"
+NO_INTERVAL = "no interval, because all test instances of a task are from one dialogue"
 
 _SCORES = ("submission_score", "score_delta", "baseline_score", "transfer_score")
 _ENTRY_COLUMNS = [
@@ -34,7 +34,7 @@ _ENTRY_COLUMNS = [
     *(f"{score}{end}" for score in _SCORES for end in ("", "_low", "_high")),
     *("q_above", "told_from_above", "warnings", "synthetic"),
 ]
-"""Without those of the tasks, which differ between datasets."""
+"""Columns of ``leaderboard.csv``, without those of the tasks, which differ between datasets."""
 
 
 _LEFT = ("entry", "note", "archive", "first error")
@@ -52,7 +52,7 @@ class _Section:
 
     @property
     def align(self) -> dict[str, str]:
-        """Return the alignment by column."""
+        """Column → ``left`` or ``right``."""
         return {column: "left" if column in _LEFT else "right" for column in self.rows[0]}
 
 
@@ -76,7 +76,7 @@ def write_leaderboard(leaderboard: Leaderboard, folder: Path) -> list[Path]:
     return [folder / name for name in texts]
 
 
-# --- for reading ---------------------------------------------------------------------------------
+# --- pages ---------------------------------------------------------------------------------------
 
 
 def as_json(leaderboard: Leaderboard) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def _build_sections(leaderboard: Leaderboard) -> list[_Section]:
             _Section(
                 title="Invalid archives",
                 mark="",
-                caption="Not scored and in no table above.",
+                caption="These archives were not scored and are not in the tables above.",
                 rows=[
                     {
                         "archive": i.entry,
@@ -139,8 +139,8 @@ def _build_board_section(board: Board, fidelity: str) -> _Section:
         f"{len(board.entries)} entries, {len(any_entry.task_deltas)} tasks, release "
         f"{any_entry.data_revision}, fidelity {fidelity}. Ranked by submission score, SD + 0.1 BS. "
         "Intervals and tests come from a bootstrap over whole dialogues, with the same resamples "
-        "for every entry. q is the p of a difference adjusted over all pairs (Benjamini-Hochberg); "
-        f"at {ALPHA:.2f} or more, the note says: {SAME}."
+        "for every entry. q is the p-value of a difference, adjusted for all pairs of entries "
+        f"(Benjamini-Hochberg). If q is {ALPHA:.2f} or more, the note says: {NO_DIFFERENCE}."
     )
     return _Section(
         title=board.dataset,
@@ -152,8 +152,8 @@ def _build_board_section(board: Board, fidelity: str) -> _Section:
 
 def _format_cells(entry: Entry) -> dict[str, str]:
     scores = entry.scores
-    notes = [] if entry.told_from_above or entry.q_above is None else [SAME]
-    if math.isnan(entry.interval("submission_score")[0]):
+    notes = [] if entry.differs_from_above or entry.q_above is None else [NO_DIFFERENCE]
+    if math.isnan(entry.compute_interval("submission_score")[0]):
         notes.append(NO_INTERVAL)
     if entry.warnings:
         notes.append(f"{entry.warnings} warning{'s' * (entry.warnings != 1)}")
@@ -161,10 +161,12 @@ def _format_cells(entry: Entry) -> dict[str, str]:
         "rank": str(entry.rank),
         "entry": entry.name,
         "submission score": numbers.format_score(scores.submission),
-        "95 % interval": numbers.format_interval(*entry.interval("submission_score"), ".2f"),
+        "95 % interval": numbers.format_interval(
+            *entry.compute_interval("submission_score"), ".2f"
+        ),
         "score delta": numbers.format_delta(scores.delta),
         "95 % interval of the delta": numbers.format_interval(
-            *entry.interval("score_delta"), ".2f"
+            *entry.compute_interval("score_delta"), ".2f"
         ),
         "baseline score": numbers.format_score(scores.baseline),
         "transfer score": numbers.format_score(scores.transfer),
@@ -180,22 +182,22 @@ def _escape_markdown(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>|&#~])", r"\\\1", text)
 
 
-# --- with every digit ----------------------------------------------------------------------------
+# --- tables with full precision ------------------------------------------------------------------
 
 
 def _build_entry_row(entry: Entry) -> dict[str, Any]:
     values = entry.scores.as_json()
     row: dict[str, Any] = {"dataset": entry.dataset, "rank": entry.rank, "entry": entry.name}
     for name in _SCORES:
-        low, high = entry.interval(name)
+        low, high = entry.compute_interval(name)
         row |= {name: values[name], f"{name}_low": low, f"{name}_high": high}
-    row |= {"q_above": entry.q_above, "told_from_above": int(entry.told_from_above)}
+    row |= {"q_above": entry.q_above, "told_from_above": int(entry.differs_from_above)}
     row |= {"warnings": entry.warnings, "synthetic": int(entry.synthetic)}
     return row | {f"delta_{task}": delta for task, delta in entry.task_deltas.items()}
 
 
 def _list_fields(row_type: type) -> list[str]:
-    return [each.name for each in fields(row_type)]
+    return [column.name for column in fields(row_type)]
 
 
 def _format_csv(rows: list[dict[str, Any]], columns: list[str]) -> str:

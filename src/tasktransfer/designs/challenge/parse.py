@@ -25,21 +25,25 @@ Prediction = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Reason why a text is not a prediction: the kind of error, and the problem."""
+    """Reason why a text is not a prediction: the kind of error, and a message with the remedy."""
 
     kind: str
     text: str
 
 
-def parse(task: Task, text: str) -> Prediction | Fault:
-    """Parse the prediction of one row, for an instance or for one of its traits."""
+def parse_prediction(task: Task, text: str) -> Prediction | Fault:
+    """Parse the text of one row, which predicts an instance or one of its traits.
+
+    Returns:
+        The predicted labels or text, or a ``Fault`` if the text is not a valid prediction.
+    """
     match get_value_kind(task):
         case "string":
             return _parse_string(text)
         case "integer":
             return _parse_integer(task, text.strip())
         case "list":
-            return _list(task, text.strip())
+            return _parse_list(task, text.strip())
 
 
 def has_decimal_point(task: Task, text: str) -> bool:
@@ -49,46 +53,46 @@ def has_decimal_point(task: Task, text: str) -> bool:
 
 def _parse_string(text: str) -> Prediction | Fault:
     if len(text) > MAX_TEXT:
-        return Fault("too-long", f"has {len(text):,} characters; at most {MAX_TEXT:,} are allowed")
+        message = f"The text has {len(text):,} characters. Shorten it to at most {MAX_TEXT:,}."
+        return Fault("too-long", message)
     return (text,)
 
 
 def _parse_integer(task: Task, text: str) -> Prediction | Fault:
-    expected = f"expected an integer from 0 to {task.classes - 1}"
+    remedy = f"Write an integer from 0 to {task.classes - 1}."
     integer = _INTEGER.fullmatch(text)
     if integer is None:
         if not text:
-            return Fault("wrong-type", f"has no prediction; {expected}")
+            return Fault("wrong-type", f"The row has no prediction. {remedy}")
         if text in task.labels:
             number = task.labels.index(text)
-            return Fault(
-                "wrong-type", f"{quote_excerpt(text)} is a label's name; {expected}, here {number}"
-            )
-        return Fault("wrong-type", f"{quote_excerpt(text)} is not an integer; {expected}")
+            message = f"{quote_excerpt(text)} is the name of a label. Write its number, {number}."
+            return Fault("wrong-type", message)
+        return Fault("wrong-type", f"{quote_excerpt(text)} is not an integer. {remedy}")
     number = int(integer[1])
     if number == NO_ANSWER:
         return (INVALID,)
     if not 0 <= number < task.classes:
-        return Fault("out-of-range", f"{quote_excerpt(integer[1])} is out of range; {expected}")
+        return Fault("out-of-range", f"{quote_excerpt(integer[1])} is out of range. {remedy}")
     return (task.labels[number],)
 
 
-def _list(task: Task, text: str) -> Prediction | Fault:
-    expected = f"expected a list of {task.classes} zeros and ones, [0 1 0 ...]"
+def _parse_list(task: Task, text: str) -> Prediction | Fault:
+    remedy = f"Write {task.classes} zeros and ones, as in [0 1 0 ...]."
     inside = _LIST.fullmatch(text)
     if inside is None:
-        return Fault("wrong-type", f"{quote_excerpt(text)} has unpaired brackets; {expected}")
+        return Fault("wrong-type", f"{quote_excerpt(text)} has unpaired brackets. {remedy}")
     entries = re.split(r"[\s,]+", (inside[1] or inside[2] or "").strip(" ,\t\n"))
     if entries == [""]:
-        return Fault("wrong-type", f"has no list; {expected}")
+        return Fault("wrong-type", f"The row has no list. {remedy}")
     bits = [_ZERO_OR_ONE.fullmatch(entry) for entry in entries]
     if None in bits:
         index = bits.index(None)
         return Fault(
             "wrong-type",
-            f"entry {index} of the list is {quote_excerpt(entries[index])}; {expected}",
+            f"Entry {index} of the list is {quote_excerpt(entries[index])}. {remedy}",
         )
     if len(bits) != task.classes:
-        return Fault("list-length", f"is a list of {len(bits)} entries; {expected}")
+        return Fault("list-length", f"The list has {len(bits)} entries. {remedy}")
     labels = zip(task.labels, bits, strict=True)
     return tuple(label for label, bit in labels if bit and bit[1] == "1")

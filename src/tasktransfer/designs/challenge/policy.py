@@ -51,11 +51,11 @@ class Policy:
 
 
 def parse_policy(text: str, dataset: str, runs: Path | None) -> Policy:
-    """Read a policy; ``runs`` is the file of the ``named`` policy.
+    """Return the policy of ``--policy TEXT``; ``runs`` is the file of the ``named`` policy.
 
     Raises:
-        ConfigError: unknown policy or algorithm, a file that is missing or does not apply, or
-            problems in the file (reports all at once).
+        ConfigError: the policy, its algorithm or its selector is unknown, the file is missing or
+            belongs to another policy, or it is invalid (all problems in one message).
     """
     if text == NAMED and runs is None:
         raise ConfigError(

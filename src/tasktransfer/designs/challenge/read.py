@@ -23,7 +23,7 @@ from tasktransfer.designs.challenge.parse import (
     Fault,
     Prediction,
     has_decimal_point,
-    parse,
+    parse_prediction,
 )
 from tasktransfer.designs.challenge.rows import Rows, read_rows
 from tasktransfer.errors import DataError
@@ -57,10 +57,10 @@ class Submission:
 
     @property
     def valid(self) -> bool:
-        """True if the file has no errors."""
+        """True if the submission has no errors."""
         return not self.findings.errors
 
-    def no_answers(self, task: str, file: str) -> int:
+    def count_no_answers(self, task: str, file: str) -> int:
         """Return the number of a task's instances with -1 (no valid answer) in ``file``."""
         if get_task(self.dataset, task).kind == "span":
             return 0
@@ -97,12 +97,13 @@ def read_submission(
     files = read_files(path, findings)
     if not files.names:
         if not findings.errors:
-            findings.error("", None, "empty-archive", "contains no files")
+            text = "The submission contains no files. Pack a folder for each task."
+            findings.add_error("", None, "empty-archive", text)
         return submission
     top = _find_top_folder(files.names)
     if top:
-        text = "contains the task folders, which belong at the top; pack from inside this folder"
-        findings.error(top, None, "nested-folder", text)
+        text = "The task folders are in this folder and not at the top. Pack from inside it."
+        findings.add_error(top, None, "nested-folder", text)
     submission.dataset = dataset or _find_dataset(files.names, top, findings)
     if submission.dataset:
         golds = load_golds(submission.dataset)
@@ -133,22 +134,25 @@ def _find_top_folder(names: list[str]) -> str:
 
 
 def _find_dataset(names: list[str], top: str, findings: Findings) -> str:
-    """Return the dataset with the most task folders; "" if neither or both have the most."""
+    """Return the dataset with the most task folders; "" if there are none, or if two tie."""
     folders = {name.removeprefix(top).split("/")[0] for name in names if "/" in name}
     counts = {name: len(folders & set(each.tasks)) for name, each in DATASETS.items()}
     best, *others = sorted(counts, key=lambda dataset: -counts[dataset])
     if not counts[best]:
-        findings.error(
+        findings.add_error(
             "",
             None,
             "no-tasks",
-            "has no folder named after a task; a submission needs one for each task, for example "
-            f"with {next(iter(DATASETS[best].tasks))}/{BASELINE_FILE}",
+            "The submission has no folder that is named after a task. Add one for each task, for "
+            f"example with {next(iter(DATASETS[best].tasks))}/{BASELINE_FILE}.",
         )
         return ""
     if any(counts[other] == counts[best] for other in others):
-        text = f"has folders of {' and '.join(counts)}; submit each dataset separately"
-        findings.error("", None, "mixed-datasets", text)
+        text = (
+            f"The submission has task folders of {' and '.join(counts)}. Submit each dataset "
+            "separately."
+        )
+        findings.add_error("", None, "mixed-datasets", text)
         return ""
     return best
 
@@ -161,36 +165,48 @@ def _check_names(files: Files, top: str, golds: Golds, findings: Findings) -> No
         if slash:
             inside.setdefault(folder, []).append(file)
         else:
-            note = findings.warn if files.from_folder else findings.error
-            note(name, None, "extra-file", "is outside the task folders; remove it")
+            note = findings.add_warning if files.from_folder else findings.add_error
+            note(name, None, "extra-file", "The file is outside the task folders. Remove it.")
     for folder in inside:
         if folder not in golds.tasks:
-            findings.error(top + folder, None, "extra-task", _describe_extra_task(folder, golds))
+            findings.add_error(
+                top + folder, None, "extra-task", _describe_extra_task(folder, golds)
+            )
     for task in golds.tasks:
         if task not in inside:
-            findings.error(top + task, None, "missing-task", "is missing; add its folder")
+            text = "The folder of this task is missing. Add it."
+            findings.add_error(top + task, None, "missing-task", text)
             continue
         for file in FILES:
             if file not in inside[task]:
-                findings.error(f"{top}{task}/{file}", None, "missing-file", "is missing; add it")
+                text = "The file is missing. Add it."
+                findings.add_error(f"{top}{task}/{file}", None, "missing-file", text)
         for file in inside[task]:
             if file not in FILES:
-                text = f"is neither {' nor '.join(FILES)}; remove it, or rename it"
-                findings.error(f"{top}{task}/{file}", None, "extra-file", text)
+                text = f"The file is neither {' nor '.join(FILES)}. Remove or rename it."
+                findings.add_error(f"{top}{task}/{file}", None, "extra-file", text)
 
 
 def _describe_extra_task(folder: str, golds: Golds) -> str:
     for dataset, other in DATASETS.items():
         if folder in other.tasks and dataset != golds.dataset:
-            return f"is a task of {dataset}; this submission is of {golds.dataset}"
+            return (
+                f"This is a task of {dataset}, but the submission is for {golds.dataset}. Remove "
+                "the folder."
+            )
     if folder in DATASETS[golds.dataset].tasks:
-        return f"is a task that this release of {golds.dataset} does not annotate"
+        return (
+            f"This release of {golds.dataset} does not annotate the task. Remove the folder, or "
+            "use the complete release."
+        )
     by_case = {task.casefold(): task for task in golds.tasks}
     near = get_close_matches(folder.casefold(), by_case, n=1)
-    meant = (
-        f", did you mean {by_case[near[0]]}?" if near else f"; they are {', '.join(golds.tasks)}"
+    remedy = (
+        f"Did you mean {by_case[near[0]]}?"
+        if near
+        else f"Name it after one of {', '.join(golds.tasks)}."
     )
-    return f"is no task of {golds.dataset}{meant}"
+    return f"The folder is not named after a task of {golds.dataset}. {remedy}"
 
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -206,15 +222,17 @@ class _FileReader:
     shared_ids: bool
 
     def read(self, data: bytes) -> Predictions:
+        """Return one prediction per test instance; problems are added to ``findings``."""
         card = self.task.task
         rows = read_rows(data, get_value_kind(card), self.task.places, self.file, self.findings)
         if rows is None:
             return [None] * len(self.task.answers)
-        parsed = {text: parse(card, text) for text in set(rows.values) if text is not None}
+        texts = {text for text in rows.values if text is not None}
+        parsed = {text: parse_prediction(card, text) for text in texts}
         rows = self._drop_header(rows)
-        predictions = self._predictions(rows, parsed)
+        predictions = self._collect_predictions(rows, parsed)
         if rows.ids != self.task.row_ids:
-            predictions = self._in_order(rows, predictions)
+            predictions = self._order_predictions(rows, predictions)
         return _group_by_instance(predictions, self.task.rows_per_instance)
 
     def _drop_header(self, rows: Rows) -> Rows:
@@ -224,17 +242,17 @@ class _FileReader:
         name, value = rows.ids[0], rows.values[0] or ""
         words = [re.sub(r"[\W_]", "", text.lower()) for text in (name, value)]
         is_header = any(map(_HEADER_WORD.fullmatch, words))
-        fault = parse(self.task.task, value)
+        fault = parse_prediction(self.task.task, value)
         if isinstance(fault, Fault) and fault.kind == "wrong-type":
             is_header |= not any(character.isdigit() for character in value)
         if not is_header:
             return rows
-        text = f"{quote_excerpt(f'{name},{value}')} is a header; remove this line"
-        self.findings.error(self.file, rows.lines[0], "header", text)
+        text = f"{quote_excerpt(f'{name},{value}')} is a header. Remove this line."
+        self.findings.add_error(self.file, rows.lines[0], "header", text)
         return Rows(rows.ids[1:], rows.values[1:], rows.lines[1:])
 
-    def _predictions(self, rows: Rows, parsed: Parsed) -> Predictions:
-        """Parse the prediction of each row; invalid ones are reported."""
+    def _collect_predictions(self, rows: Rows, parsed: Parsed) -> Predictions:
+        """Return the prediction of each row, None for invalid ones, which are reported."""
         faults = {text: it for text, it in parsed.items() if isinstance(it, Fault)}
         valid = {text: it for text, it in parsed.items() if not isinstance(it, Fault)}
         dotted = {text for text in valid if has_decimal_point(self.task.task, text)}
@@ -246,14 +264,14 @@ class _FileReader:
                 elif text in faults:
                     fault = faults[text]
                     message = f"{quote_excerpt(name)}: {fault.text}"
-                    self.findings.error(self.file, line, fault.kind, message)
-        message = "whole numbers are written with a decimal point; write integers"
-        self.findings.warn_of_lines(self.file, "number-format", message, dotted_lines)
+                    self.findings.add_error(self.file, line, fault.kind, message)
+        message = "The integer is written with a decimal point. Write it without."
+        self.findings.add_line_warning(self.file, "number-format", message, dotted_lines)
         return [None if text is None else valid.get(text) for text in rows.values]
 
-    def _in_order(self, rows: Rows, predictions: Predictions) -> Predictions:
+    def _order_predictions(self, rows: Rows, predictions: Predictions) -> Predictions:
         """Return the predictions in the order of the test split; wrong ids are reported."""
-        in_order: Predictions = [None] * len(self.task.row_ids)
+        ordered: Predictions = [None] * len(self.task.row_ids)
         lines_of: dict[str, list[int]] = {}
         unknown: list[tuple[str, int]] = []
         for name, text, line, prediction in zip(
@@ -266,71 +284,75 @@ class _FileReader:
                 continue
             lines = lines_of.setdefault(name, [])
             if len(lines) < len(places):
-                in_order[places[len(lines)]] = prediction
+                ordered[places[len(lines)]] = prediction
             else:
                 message = _describe_duplicate(name, lines[0], len(places))
-                self.findings.error(self.file, line, "duplicate-id", message)
+                self.findings.add_error(self.file, line, "duplicate-id", message)
             lines.append(line)
-        self._note_unknown(unknown)
-        self._note_missing(lines_of)
-        return in_order
+        self._report_unknown_ids(unknown)
+        self._report_missing_ids(lines_of)
+        return ordered
 
-    def _note_unknown(self, unknown: list[tuple[str, int]]) -> None:
+    def _report_unknown_ids(self, unknown: list[tuple[str, int]]) -> None:
         if self.shared_ids and unknown:
             name, line = unknown[0]
-            self.findings.warn(
+            self.findings.add_warning(
                 self.file,
                 line,
                 "unknown-id",
                 f"{len(unknown):,} rows are ignored because their ids are not in this release's "
-                f"test split; the first is {quote_excerpt(name)}",
+                f"test split. The first id is {quote_excerpt(name)}.",
             )
             return
         card = self.task.task
         for name, line in unknown:
-            text = f"{quote_excerpt(name)} is not an id of the test split of {card.name}"
+            remedy = "Remove the row."
             if card.outputs and f"{name}_{card.outputs[0]}" in self.task.places:
-                text += f"; write one row per trait, {name}_{card.outputs[0]} and so on"
-            self.findings.error(self.file, line, "unknown-id", text)
+                remedy = f"Write one row per trait, {name}_{card.outputs[0]} and so on."
+            text = f"{quote_excerpt(name)} is not an id of the test split of {card.name}. {remedy}"
+            self.findings.add_error(self.file, line, "unknown-id", text)
 
-    def _note_missing(self, lines_of: dict[str, list[int]]) -> None:
+    def _report_missing_ids(self, lines_of: dict[str, list[int]]) -> None:
         missing = {
             name: len(places) - len(lines_of.get(name, ()))
             for name, places in self.task.places.items()
             if len(lines_of.get(name, ())) < len(places)
         }
         if self.shared_ids and missing:
-            self.findings.warn(
+            self.findings.add_warning(
                 self.file,
                 None,
                 "missing-id",
                 f"{sum(missing.values()):,} of {len(self.task.row_ids):,} rows are missing, so "
-                "their instances are not scored; the first is "
-                f"{quote_excerpt(next(iter(missing)))}",
+                "their instances are not scored. The first missing id is "
+                f"{quote_excerpt(next(iter(missing)))}.",
             )
             return
         for name, count in missing.items():
-            needed, text = len(self.task.places[name]), "is missing"
+            needed, text = len(self.task.places[name]), "is missing. Add a row for it."
             if count < needed:
-                text = f"has {needed - count} of {needed} rows, one for each instance with this id"
-            self.findings.error(
-                self.file, None, "missing-id", f"{quote_excerpt(name)} {text}; add it"
-            )
+                text = (
+                    f"has {needed - count} of {needed} rows. Add the others, so that every "
+                    "instance with this id has a row."
+                )
+            self.findings.add_error(self.file, None, "missing-id", f"{quote_excerpt(name)} {text}")
 
 
 def _describe_duplicate(name: str, first: int, allowed: int) -> str:
-    text = f"{quote_excerpt(name)} is a duplicate id, first in line {first}; "
+    text = f"{quote_excerpt(name)} is a duplicate id, which is first in line {first}."
     if allowed == 1:
-        return f"{text}keep one row"
-    return f"{text}the test split has {allowed} instances with this id; keep {allowed} rows"
+        return f"{text} Keep one row."
+    return (
+        f"{text} The test split has {allowed} instances with this id. Keep {allowed} rows with it."
+    )
 
 
-def _group_by_instance(rows: Sequence[Prediction | None], each: int) -> Predictions:
-    """Group rows by instance; an instance with missing rows has no prediction."""
-    if each == 1:
+def _group_by_instance(rows: Sequence[Prediction | None], size: int) -> Predictions:
+    """Join each ``size`` rows to an instance's prediction; None if one of the rows is missing."""
+    if size == 1:
         return list(rows)
-    together: Predictions = []
-    for start in range(0, len(rows), each):
-        traits = [row for row in rows[start : start + each] if row is not None]
-        together.append(sum(traits, ()) if len(traits) == each else None)
-    return together
+    grouped: Predictions = []
+    for start in range(0, len(rows), size):
+        traits = [row for row in rows[start : start + size] if row is not None]
+        grouped.append(sum(traits, ()) if len(traits) == size else None)
+    return grouped

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasktransfer.designs.transfer.config import get_transfer_config
-from tasktransfer.designs.transfer.runs import transfer_runs
+from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.study import Study
 
@@ -19,6 +19,6 @@ def list_submission_records(study: Study, dataset: str, model: str) -> list[str]
             f"{study.config_file}: The records of a free study cannot be submitted. Set rules: "
             "challenge."
         )
-    submitted = {stage.digest for run in transfer_runs(study.plan) for stage in run.stages}
+    submitted = {stage.digest for run in select_transfer_runs(study.plan) for stage in run.stages}
     stages = [stage for stage in study.plan.stages if stage.digest in submitted]
     return [study.record(s) for s in stages if (s.dataset, s.model.name) == (dataset, model)]

@@ -15,7 +15,7 @@ from typing import Any
 
 from tasktransfer import metrics
 from tasktransfer.core.fidelity import Scoring
-from tasktransfer.designs.challenge.findings import list_findings
+from tasktransfer.designs.challenge.findings import format_findings
 from tasktransfer.designs.challenge.format import BASELINE_FILE, TRANSFER_FILE
 from tasktransfer.designs.challenge.golds import SYNTHETIC, Golds, TaskGolds, read_golds
 from tasktransfer.designs.challenge.parse import Prediction
@@ -61,8 +61,11 @@ class Scores:
 class FileScore:
     """Scores of one prediction file.
 
-    It has values by metric, their score, the number of instances with -1, and the tally (instances,
-    columns) from which the metrics are computed.
+    Attributes:
+        metrics: metric → value.
+        score: the task's score, 0-100.
+        no_answers: number of instances with -1.
+        tally: (instances, columns), from which the metrics are computed.
     """
 
     metrics: dict[str, float]
@@ -112,8 +115,10 @@ def score_file(
 ) -> Report:
     """Validate and score the zip or folder ``path`` against the release under ``data``.
 
-    Raises DataError if the release cannot be read. An invalid submission raises no error: its
-    report has findings and no scores.
+    An invalid submission raises no error: its report has findings and no scores.
+
+    Raises:
+        DataError: the release cannot be read.
     """
     read: dict[str, Golds] = {}
 
@@ -135,7 +140,8 @@ def score_submission(submission: Submission, golds: Golds, fidelity: Scoring) ->
     for name, task in golds.tasks.items() if submission.valid else ():
         score = _score_task(submission, task, fidelity)
         if score is None:
-            submission.findings.error(name, None, "no-shared-id", "has no id of this release")
+            text = "No row has an id of this release. Score it on the release that it is for."
+            submission.findings.add_error(name, None, "no-shared-id", text)
         else:
             tasks[name] = score
     scores = None
@@ -150,7 +156,10 @@ def score_submission(submission: Submission, golds: Golds, fidelity: Scoring) ->
 
 
 def _score_task(submission: Submission, task: TaskGolds, fidelity: Scoring) -> TaskScore | None:
-    """Score both files on the instances that both answer, so that their scores are comparable."""
+    """Score both files on the instances that both answer, so that their scores are comparable.
+
+    None if there is no such instance.
+    """
     card, files = task.task, submission.files[task.task.name]
     answered = [
         (before, after, gold)
@@ -164,18 +173,18 @@ def _score_task(submission: Submission, task: TaskGolds, fidelity: Scoring) -> T
     baseline, transfer, answers = zip(*answered, strict=True)
     golds = task.golds if len(answered) == len(task.answers) else metrics.encode_answers(answers)
 
-    def score_of(file: str, predictions: tuple[Prediction, ...]) -> FileScore:
+    def score_predictions(file: str, predictions: tuple[Prediction, ...]) -> FileScore:
         tally = metrics.tally_instances(card, predictions, golds, fidelity=fidelity)
         sums = metrics.compute_metrics_from_sums(card, tally.sum(axis=0), fidelity=fidelity)
         values = {key: float(value) for key, value in sums.items()}
-        no_answers = submission.no_answers(card.name, file)
+        no_answers = submission.count_no_answers(card.name, file)
         return FileScore(values, metrics.compute_task_score(card, values), no_answers, tally)
 
     return TaskScore(
         instances=len(task.answers),
         scored=len(answered),
-        baseline=score_of(BASELINE_FILE, baseline),
-        transfer=score_of(TRANSFER_FILE, transfer),
+        baseline=score_predictions(BASELINE_FILE, baseline),
+        transfer=score_predictions(TRANSFER_FILE, transfer),
     )
 
 
@@ -217,7 +226,11 @@ def write_json(report: Report, path: Path) -> None:
 
 
 def as_text(report: Report) -> str:
-    """Format a valid submission's report: metrics of every task, then the four scores."""
+    """Return a valid submission's report to print: metrics of every task, then the four scores.
+
+    Raises:
+        ValueError: the submission is invalid.
+    """
     submission, scores = report.submission, report.scores
     if scores is None:
         raise ValueError(
@@ -259,7 +272,7 @@ def _format_task_rows(name: str, task: TaskScore) -> list[dict[str, str]]:
 def format_warnings(report: Report) -> list[str]:
     """Return the warnings as lines to print."""
     return [
-        f"warning: {line.strip()}" for line in list_findings(report.submission.findings.warnings)
+        f"warning: {line.strip()}" for line in format_findings(report.submission.findings.warnings)
     ]
 
 
@@ -272,11 +285,14 @@ def refuse_invalid(report: Report, *, hint: bool = True) -> None:
     if not errors:
         return
     count = f"{len(errors):,} error{'s' * (len(errors) != 1)}"
-    lines = [f"{escape_line(report.submission.name)}: not a valid submission, {count}"]
-    lines += list_findings(errors)
+    lines = [
+        f"{escape_line(report.submission.name)}: The submission is invalid and has {count}. Fix "
+        f"{'it' if len(errors) == 1 else 'them'}, and score it again."
+    ]
+    lines += format_findings(errors)
     if hint and all(error.kind in ID_MISMATCHES for error in errors):
         lines.append(
-            "Only the ids differ; if the submission was made with another version of the release, "
-            "use --shared-ids to score the instances that both have"
+            "Only the ids differ. If the submission is for another version of the release, add "
+            "--shared-ids to score the instances that both versions have."
         )
     raise SubmissionError("\n".join(lines))

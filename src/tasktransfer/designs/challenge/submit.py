@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.challenge.choose import Candidate, Chosen, Finished, choose
+from tasktransfer.designs.challenge.choose import Candidate, ChosenRuns, FinishedRun, choose_runs
 from tasktransfer.designs.challenge.ensemble import Ensemble, combine_answers
 from tasktransfer.designs.challenge.format import (
     FILES,
@@ -35,8 +36,8 @@ from tasktransfer.tasks.card import Task
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """Options of the command line; ``runs`` is the file of the ``named`` policy."""
+class SubmissionOptions:
+    """Options of the command ``submit``; ``runs`` is the file of the ``named`` policy."""
 
     dataset: str
     model: str
@@ -47,41 +48,45 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Submission:
-    """A written archive, its JSON file, and a printed table."""
+class WrittenSubmission:
+    """Files of a submission: the archive, its JSON file, and a summary to print."""
 
     archive: Path
     choice: Path
     text: str
 
 
-def make(study: Study, wish: Wish, out: Path | None = None) -> Submission:
+def write_submission(
+    study: Study, options: SubmissionOptions, out: Path | None = None
+) -> WrittenSubmission:
     """Write the archive ``out`` and ``<out>.json``, which lists the chosen runs and their records.
 
     ``out`` is by default below the study's results.
 
     Raises:
-        ConfigError: a free study, unknown names, or tasks without finished runs.
-        RecordError: records or predictions that are damaged, incomplete or not eligible.
+        ConfigError: the study is free, a name is unknown, or a task has no finished run.
+        RecordError: records or predictions are damaged, incomplete or not eligible.
     """
-    _refuse_impossible(study, wish)
-    policy = parse_policy(wish.policy, wish.dataset, wish.runs)
-    if wish.ensemble:
+    _refuse_impossible(study, options)
+    policy = parse_policy(options.policy, options.dataset, options.runs)
+    if options.ensemble:
         _refuse_named_seeds(policy)
-    all_seeds = wish.ensemble is not None
-    chosen = choose(study, wish.dataset, wish.model, policy, all_seeds=all_seeds)
-    members, notes = _build_members(chosen, wish)
-    name = f"{wish.dataset}-{wish.model}.zip"
+    all_seeds = options.ensemble is not None
+    chosen = choose_runs(study, options.dataset, options.model, policy, all_seeds=all_seeds)
+    members, notes = _build_members(chosen, options)
+    name = f"{options.dataset}-{options.model}.zip"
     archive = out or Path(study.config.results) / "submissions" / name
     write_archive(archive, members)
     beside = archive.with_name(f"{archive.name}.json")
     with replace_file(beside) as part:
-        report = _build_choice_file(study, wish, chosen, archive, notes)
+        report = _build_choice_file(study, options, chosen, archive, notes)
         part.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    return Submission(archive, beside, _as_text(study, wish, chosen, archive, notes))
+    return WrittenSubmission(
+        archive, beside, _format_summary(study, options, chosen, archive, notes)
+    )
 
 
-def _refuse_impossible(study: Study, wish: Wish) -> None:
+def _refuse_impossible(study: Study, options: SubmissionOptions) -> None:
     file, rules = study.config_file, get_transfer_config(study).rules
     if rules != "challenge":
         raise ConfigError(
@@ -90,12 +95,12 @@ def _refuse_impossible(study: Study, wish: Wish) -> None:
             "before the rules."
         )
     datasets = list(study.config.dataset_names)
-    if wish.dataset not in datasets:
+    if options.dataset not in datasets:
         raise ConfigError(
-            f"{file}: {wish.dataset!r} is not a dataset of this "
-            f"study.{suggest_name(wish.dataset, datasets)} Choose one of {', '.join(datasets)}."
+            f"{file}: {options.dataset!r} is not a dataset of this "
+            f"study.{suggest_name(options.dataset, datasets)} Choose one of {', '.join(datasets)}."
         )
-    study.model(wish.model)
+    study.model(options.model)
     if study.unknown:
         raise ConfigError(
             f"{file}: The records cannot be located ({'; '.join(study.absent)}). Provide the "
@@ -111,37 +116,40 @@ def _refuse_named_seeds(policy: Policy) -> None:
     ]
     if seeded:
         raise ConfigError(
-            f"--runs: It names a seed for {', '.join(seeded)}, but --ensemble uses all seeds. "
-            "Remove the seeds or --ensemble."
+            f"--runs: The file names a seed for {', '.join(seeded)}, but --ensemble uses all "
+            "seeds. Remove the seeds from the file, or omit --ensemble."
         )
 
 
 # --- the answers --------------------------------------------------------------------------------
 
 
-def _build_members(chosen: Chosen, wish: Wish) -> tuple[dict[str, bytes], list[str]]:
+def _build_members(
+    chosen: ChosenRuns, options: SubmissionOptions
+) -> tuple[dict[str, bytes], list[str]]:
     """Return contents by ``folder/file``, and notes on the answers."""
     members: dict[str, bytes] = {}
     notes: list[str] = []
     problems: list[str] = []
     for task, both in show_progress(chosen.tasks.items(), "reading answers of tasks"):
         try:
-            files = _read_task_rows(DATASETS[wish.dataset].tasks[task], both, wish.ensemble)
+            files = _read_task_rows(DATASETS[options.dataset].tasks[task], both, options.ensemble)
         except RecordError as error:
             problems.append(str(error))
             continue
         for file, rows in files.items():
             name = f"{task}/{file}"
-            members[name] = format_csv(rows, wish.strings)
+            members[name] = format_csv(rows, options.strings)
             invalid = sum(value == NO_ANSWER for _, value in rows)
             if invalid:
                 notes.append(
-                    f"{name}: {invalid:,} of {len(rows):,} answers are not labels; they are "
-                    f"written as {NO_ANSWER} and count as wrong"
+                    f"{name}: {invalid:,} of {len(rows):,} answers are not labels. They are "
+                    f"written as {NO_ANSWER} and count as wrong."
                 )
     if problems:
         raise RecordError(
-            f"the predictions of {len(problems)} tasks cannot be used:\n  " + "\n  ".join(problems)
+            f"The predictions of {format_quantity(len(problems), 'task')} cannot be used:\n  "
+            + "\n  ".join(problems)
         )
     return members, notes
 
@@ -165,10 +173,10 @@ def _read_task_rows(
     return files
 
 
-def _read_run_rows(task: Task, one: Finished) -> list[SubmittedRow]:
-    path = one.predictions_path
+def _read_run_rows(task: Task, seed_run: FinishedRun) -> list[SubmittedRow]:
+    path = seed_run.predictions_path
     # Read only these two columns: neither gold answers nor scores are used.
-    table = select_task_rows(read_rows(path, one.predictions), task.name)
+    table = select_task_rows(read_rows(path, seed_run.predictions), task.name)
     if not table.num_rows:
         raise RecordError(f"{path}: There are no predictions for {task.name}. Run its stage again.")
     ids, answers = table["instance_id"].to_pylist(), table["prediction"].to_pylist()
@@ -178,14 +186,17 @@ def _read_run_rows(task: Task, one: Finished) -> list[SubmittedRow]:
         if len(names) != len(values):
             raise RecordError(
                 f"{path}: Instance {instance} of {task.name} has {len(values)} answers "
-                f"{answer!r}, expected {len(names)}. Run its stage again."
+                f"{answer!r}, but expected {len(names)}. Run its stage again."
             )
         rows += zip(names, values, strict=True)
     return rows
 
 
 def _refuse_different_instances(
-    first: Finished, first_rows: list[SubmittedRow], other: Finished, other_rows: list[SubmittedRow]
+    first: FinishedRun,
+    first_rows: list[SubmittedRow],
+    other: FinishedRun,
+    other_rows: list[SubmittedRow],
 ) -> None:
     ids, other_ids = [name for name, _ in first_rows], [name for name, _ in other_rows]
     if ids == other_ids:
@@ -205,7 +216,7 @@ def _refuse_different_instances(
 
 
 def _build_choice_file(
-    study: Study, wish: Wish, chosen: Chosen, archive: Path, notes: list[str]
+    study: Study, options: SubmissionOptions, chosen: ChosenRuns, archive: Path, notes: list[str]
 ) -> dict[str, Any]:
     return {
         "archive": archive.name,
@@ -214,9 +225,12 @@ def _build_choice_file(
         "config_digest": study.config.digest,
         "rules": get_transfer_config(study).rules,
         "synthetic": any(submitted.synthetic for submitted in chosen.submitted),
-        **{key: value for key, value in asdict(wish).items() if key != "runs"},
+        **{key: value for key, value in asdict(options).items() if key != "runs"},
         "tasks": {
-            task: {"baseline": _as_json(baseline), "transfer": _as_json(transfer)}
+            task: {
+                "baseline": _build_candidate_json(baseline),
+                "transfer": _build_candidate_json(transfer),
+            }
             for task, (baseline, transfer) in chosen.tasks.items()
         },
         "not_finished": [run.stages[-1].path for run in chosen.left_out],
@@ -224,7 +238,7 @@ def _build_choice_file(
     }
 
 
-def _as_json(candidate: Candidate) -> dict[str, Any]:
+def _build_candidate_json(candidate: Candidate) -> dict[str, Any]:
     return {
         "algorithm": candidate.algorithm,
         "sources": list(candidate.sources),
@@ -244,30 +258,32 @@ def _as_json(candidate: Candidate) -> dict[str, Any]:
     }
 
 
-def _as_text(study: Study, wish: Wish, chosen: Chosen, archive: Path, notes: list[str]) -> str:
-    how = wish.policy + (f", {wish.ensemble} of all seeds" if wish.ensemble else "")
+def _format_summary(
+    study: Study, options: SubmissionOptions, chosen: ChosenRuns, archive: Path, notes: list[str]
+) -> str:
+    how = options.policy + (f", {options.ensemble} of all seeds" if options.ensemble else "")
     synthetic = any(submitted.synthetic for submitted in chosen.submitted)
-    mark = " (SYNTHETIC data: practice only)" if synthetic else ""
+    mark = " (SYNTHETIC data, for practice only)" if synthetic else ""
     notes = list(notes)
     if chosen.left_out:
         notes.append(
             f"{len(chosen.left_out):,} planned runs were not considered, because not all of their "
-            "seeds are finished"
+            "seeds are finished."
         )
     without_rules = sum(submitted.rules is None for submitted in chosen.submitted)
     if without_rules:
         notes.append(
-            f"{without_rules} of the records come from a version that did not record its study's "
-            "rules; their training data and settings satisfy the rules"
+            f"{without_rules} of the records come from a version that did not record the rules of "
+            "the study. Their training data and settings satisfy the rules."
         )
     fidelity = (
-        get_transfer_config(study).get_training_hyperparameters(wish.dataset).fidelity.scoring
+        get_transfer_config(study).get_training_hyperparameters(options.dataset).fidelity.scoring
     )
     option = "" if fidelity == "default" else f" --fidelity {fidelity}"
     lines = [
-        f"{wish.dataset}, {wish.model}, chosen by {how}{mark}",
+        f"{options.dataset}, {options.model}, chosen by {how}{mark}",
         "",
-        _format_table(wish, chosen),
+        _format_table(options, chosen),
         "",
         *(f"note: {note}" for note in (*notes, OUT_OF_SCOPE)),
         "",
@@ -277,9 +293,9 @@ def _as_text(study: Study, wish: Wish, chosen: Chosen, archive: Path, notes: lis
     return "\n".join(lines)
 
 
-def _format_table(wish: Wish, chosen: Chosen) -> str:
+def _format_table(options: SubmissionOptions, chosen: ChosenRuns) -> str:
     """Return a table of chosen runs, with mean dev score (0-100) and number of dev instances."""
-    cards = DATASETS[wish.dataset].tasks
+    cards = DATASETS[options.dataset].tasks
     rows = [
         {
             "task": task,

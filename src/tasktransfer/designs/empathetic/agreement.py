@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tasktransfer.designs.empathetic.human import ANSWERS, ASKED, CHOICES, RATINGS
+from tasktransfer.designs.empathetic.human import ANSWERS, CHOICES, RATINGS, SCALES
 from tasktransfer.files.data_files import read_csv_rows
 from tasktransfer.stats.rater_agreement import Level, estimate_agreement
 
@@ -23,7 +23,7 @@ Judged = tuple[str, str, str, str]
 def build_agreement_table(ratings: Path | None, choices: Path | None) -> pd.DataFrame:
     """Return Krippendorff's alpha of each scale (ordinal) and of choices (nominal).
 
-    Intervals resample instances as a whole.
+    Intervals come from a bootstrap over instances.
 
     Args:
         ratings: valid file of ratings; None if there is none.
@@ -35,7 +35,7 @@ def build_agreement_table(ratings: Path | None, choices: Path | None) -> pd.Data
     rows = []
     if ratings is not None:
         read = list(read_csv_rows(ratings, RATINGS))
-        for number, scale in enumerate(ASKED, 3):
+        for number, scale in enumerate(SCALES, 3):
             judged = [(f"{r[0]}\t{r[1]}", r[1], r[2], r[number]) for _, r in read]
             rows.append(_make_row(scale, judged, POINTS, "ordinal"))
     if choices is not None:
@@ -44,7 +44,7 @@ def build_agreement_table(ratings: Path | None, choices: Path | None) -> pd.Data
 
 
 def list_choices(file: Path) -> Iterator[Judged]:
-    """Yield choices with the models of a pair in alphabetical order."""
+    """Yield the choices of a file, with the models of each pair in alphabetical order."""
     for _, (first, second, instance, rater, choice) in read_csv_rows(file, CHOICES):
         item = "\t".join((*sorted((first, second)), instance))
         yield item, instance, rater, SWAPPED.get(choice, choice) if first > second else choice

@@ -1,4 +1,4 @@
-"""The study's answer in sentences: the effects of fine-tuning and of emotion and topic labels."""
+"""Answer of the study in sentences: effects of fine-tuning, and of emotion and topic labels."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ MOST = 3
 SURE = f"q ≤ {MOST_Q}"
 
 
-def answer(frames: Frames) -> list[str]:
-    """Return the sentences for ``differences``, without controls.
+def write_answer(frames: Frames) -> list[str]:
+    """Return sentences on the differences from Base, without those of controls.
 
     A difference is significant if its interval excludes 0 and q is at most ``MOST_Q``. With one run
     per method, no difference is significant.
@@ -61,14 +61,14 @@ def _describe_constant_runs(measured: pd.DataFrame, compared: pd.DataFrame) -> I
             for row in to_records(runs)
         ]
         yield (
-            f"{format_quantity(len(runs), 'run')} behind these differences "
+            f"{format_quantity(len(runs), 'run')} of the compared methods "
             f"{'gives' if len(runs) == 1 else 'give'} the same answer to at least 99 % of the test "
             f"set: {join_names(names)}."
         )
 
 
 def _describe_single_runs(of_training: pd.DataFrame, of_labels: pd.DataFrame) -> Iterator[str]:
-    """Yield the largest differences without a claim, because other seeds may differ."""
+    """Yield sentences with the largest differences, which are not tested with one seed."""
     for rows, what in (
         (of_training, "Base minus Pretrained"),
         (of_labels, "Methods with emotion or topic supervision minus Base"),
@@ -82,8 +82,8 @@ def _describe_single_runs(of_training: pd.DataFrame, of_labels: pd.DataFrame) ->
                 f"{join_names([name(row) for row in to_records(first)], MOST)}."
             )
     yield (
-        "One run of each method was trained, so no difference is tested. The intervals cover "
-        "dialogues only, not the variation between training runs. Train at least two seeds (for "
+        "One run of each method was trained, so no difference is tested. The intervals cover the "
+        "variation between dialogues but not between training runs. Train at least two seeds (for "
         "example seeds: 3)."
     )
 
@@ -107,7 +107,7 @@ def _is_better(rows: pd.DataFrame) -> pd.Series:
 
 def _describe_training(rows: pd.DataFrame) -> Iterator[str]:
     if rows.empty:
-        yield "The effect of fine-tuning is unknown: Base was not compared with Pretrained."
+        yield "The effect of fine-tuning is unknown, because Base was not compared with Pretrained."
         return
     better, worse = (
         rows[_is_significant(rows) & _is_better(rows)],
@@ -132,8 +132,8 @@ def _describe_training(rows: pd.DataFrame) -> Iterator[str]:
 def _describe_labels(rows: pd.DataFrame) -> Iterator[str]:
     if rows.empty:
         yield (
-            "The effect of emotion or topic supervision is unknown: no such method was compared "
-            "with Base."
+            "The effect of emotion or topic supervision is unknown, because no such method was "
+            "compared with Base."
         )
         return
     better, worse = (
@@ -173,7 +173,7 @@ def _describe_brought(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def _describe_controls(rows: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence on ensembles that are better than both of their controls."""
+    """Yield a sentence on the ensembles that are better than both of their controls."""
     tested = rows[rows["q"].notna()]
     if tested.empty:
         return
@@ -207,7 +207,7 @@ def _format_named_score(row: Row) -> str:
 
 
 def _format_score(row: Row) -> str:
-    """Format a measure and its difference: ``P@1,100 (+6.3 [1.6, 11.0])``."""
+    """Return a measure and its difference, as in ``P@1,100 (+6.3 [1.6, 11.0])``."""
     of_pool = f", {row['pool']}" if row["pool"] else ""
     interval = format_with_interval(row["difference"], row["low"], row["high"], "+.2f", DIFFERENCES)
     return f"{row['score']}{of_pool} ({interval})"

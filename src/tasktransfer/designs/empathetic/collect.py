@@ -1,4 +1,4 @@
-"""Tables of the study's records."""
+"""Frames of an empathetic study's records: measures, instances, costs and dialogues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tasktransfer.designs.empathetic.sources.cards import ED, EMOTION_CUT, EMOTI
 from tasktransfer.designs.empathetic.sources.dialogues import (
     EmpatheticDialogue,
     count_shared_utterances,
-    find,
+    find_release,
     find_shared_situations,
     read_dialogues,
 )
@@ -109,9 +109,9 @@ def _make_instance_rows(collected: Collected, run: Run, evaluation: Evaluation) 
         else:
             tally = [row["score"] / 100, 1.0]
         emotion = gold[-1] if len(gold) > 1 or measure == "accuracy" else ""
-        home = reply[1] if measure == "bleu" and len(reply) > 1 else ""
+        origin = reply[1] if measure == "bleu" and len(reply) > 1 else ""
         names = row["cluster"], row["instance_id"]
-        yield *_make_key(run), named, _get_pool(evaluation), *names, emotion, home, tally
+        yield *_make_key(run), named, _get_pool(evaluation), *names, emotion, origin, tally
 
 
 def make_costs(frames: Frames) -> Iterator[Values]:
@@ -125,7 +125,7 @@ def make_costs(frames: Frames) -> Iterator[Values]:
         record = collected.record(last)
         counts = record["provenance"]["training"].get("parameters")
         size = 0
-        if counts:  # the paper counts fixed positions for retrieval only
+        if counts:  # The paper counts fixed positions for retrieval only.
             size = counts["all" if run.about["setting"] == "retrieval" else "learnable"]
         examples = max((sizes["train"] for sizes in record["sizes"].values()), default=0)
         hours = [compute_hours(collected.record(stage)) for stage in stages]
@@ -133,7 +133,7 @@ def make_costs(frames: Frames) -> Iterator[Values]:
 
 
 def make_labels(frames: Frames) -> list[Values]:
-    """Return the rows of ``labels``; the earlier rows if the dialogues are not available.
+    """Return the rows of ``labels``, or those of the earlier frame without the dialogues.
 
     Raises:
         DataError: the dialogues are damaged.
@@ -146,7 +146,7 @@ def make_labels(frames: Frames) -> list[Values]:
 
 
 def make_shared(frames: Frames) -> list[Values]:
-    """Return the rows of ``shared``; the earlier rows if the dialogues are not available.
+    """Return the rows of ``shared``, or those of the earlier frame without the dialogues.
 
     Raises:
         DataError: the dialogues are damaged.
@@ -155,13 +155,13 @@ def make_shared(frames: Frames) -> list[Values]:
     if dialogues is None:
         return read_earlier_rows(frames.study, "shared", SHARED)
     situations = find_shared_situations(dialogues)
-    found, of = count_shared_utterances(dialogues)
+    shared, total = count_shared_utterances(dialogues)
     return [
         *(
             ("situation", text, " ".join(splits), 1, len(dialogues))
             for text, splits in sorted(situations.items())
         ),
-        ("utterances of four words or more", "", "test train", found, of),
+        ("utterances of four words or more", "", "test train", shared, total),
     ]
 
 
@@ -172,7 +172,7 @@ def find_dialogues(frames: Frames) -> list[EmpatheticDialogue] | None:
         DataError: the dialogues are damaged.
     """
     try:
-        place = Path(find(Path(frames.study.get_release(ED))))
+        place = Path(find_release(Path(frames.study.get_release(ED))))
     except DataError:
         return None
     return read_dialogues(place)

@@ -1,4 +1,4 @@
-"""Contradictions within a config of the study, reported before anything is trained."""
+"""Checks for contradictions within a config, which are reported before anything is trained."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONTROLLED = "emoprepend-1"
 
 
 def find_contradictions(parts: Parts) -> Iterator[Problem]:
-    """Yield every contradiction, with its key and remedy."""
+    """Yield every contradiction of a config, with its key and remedy."""
     models = {model.name: model for model in parts.get("models", ())}
     settings = {name: parts[name] for name in FAMILIES if parts.get(name) is not None}
     if models:
@@ -147,7 +147,10 @@ def _check_prepend(path: str, method: str, model: Any, parts: Parts) -> Iterator
 def _check_ensemble(
     name: str, section: Any, method: str, models: Mapping[str, Any], classifier: Any
 ) -> Iterator[Problem]:
-    """Yield problems of an ensemble's model, which must be Base with the classifier's encoder."""
+    """Yield problems of an ensemble's model, which must be Base with the classifier's encoder.
+
+    ``method`` is the first ensemble of the setting.
+    """
     path, joined, own = f"{name}.ensemble", models.get(section.ensemble), models.get(section.model)
     if joined is None or joined.second_encoder is None:
         if joined is not None or section.ensemble is None:

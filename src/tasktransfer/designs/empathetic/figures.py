@@ -1,4 +1,4 @@
-"""The figures: scores of methods, differences from Base, and ratios of human choices."""
+"""Figures of an empathetic study: scores, differences from Base, and ratios of human choices."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def plot_scores(frames: Frames) -> Figure | None:
         return None
     looks = _assign_looks(rows)
 
-    def estimate(row: Row) -> Estimate:
+    def build_estimate(row: Row) -> Estimate:
         look = looks[row["pool"]]
         return Estimate("", row["value"], row["low"], row["high"], look)
 
-    figure, axes = _draw_forests(frames, rows, estimate)
+    figure, axes = _draw_forests(frames, rows, build_estimate)
     for panel, score in axes.items():
         some = rows[rows["score"] == score]
         ends = some[["value", "low", "high"]].stack()
@@ -93,14 +93,14 @@ def plot_differences(frames: Frames) -> Figure | None:
         return None
     looks = _assign_looks(rows)
 
-    def estimate(row: Row) -> Estimate:
+    def build_estimate(row: Row) -> Estimate:
         look = looks[row["pool"]]
         if row["method"] in CONTROLS:
             look = replace(look, colour=GREY)
         sure = row["q"] <= MOST_Q and excludes_zero(row["low"], row["high"])
         return Estimate("", row["difference"], row["low"], row["high"], look, hollow=not sure)
 
-    figure, axes = _draw_forests(frames, rows, estimate)
+    figure, axes = _draw_forests(frames, rows, build_estimate)
     for panel in axes:
         draw_zero_line(panel)
     more = [f"Filled: differs significantly from Base (q ≤ {MOST_Q}). Hollow: does not."]

@@ -1,4 +1,4 @@
-"""Frames of the empathetic study: columns, and the functions that make them."""
+"""Frames of an empathetic study: their columns, and the functions that compute them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Human judgements (section 5.2): reads and summarises a user's own, and cites the paper's.
+"""Readers and summaries of human judgements (section 5.2), the user's own and the paper's.
 
 Files are CSV. Each line of ratings is ``model,instance,rater,empathy,relevance,fluency``, with
 ratings from 1 to 5. Each line of choices is ``first,second,instance,rater,choice``, and the choice
@@ -28,7 +28,7 @@ from tasktransfer.stats.draws import build_dialogue_units, compute_jackknife_sco
 RATINGS = ("model", "instance", "rater", "empathy", "relevance", "fluency")
 CHOICES = ("first", "second", "instance", "rater", "choice")
 ANSWERS = ("first", "second", "equal", "neither")
-ASKED = RATINGS[3:]
+SCALES = RATINGS[3:]
 LOWEST, HIGHEST = 1.0, 5.0
 """Ends of the scale of ratings."""
 TINY = 1e-9
@@ -42,8 +42,8 @@ Multitask is included, because only then do Table 5's means come out.
 
 
 @dataclass(frozen=True, slots=True)
-class Rated:
-    """Mean, standard error and interval of a model's ratings, per question.
+class RatingSummary:
+    """Mean, standard error and interval of a model's ratings, by scale.
 
     ``error`` treats ratings as independent, as the paper does. ``interval`` has the ends of the
     95 % interval of the mean over contexts, each resampled with all its ratings; NaN if unknown.
@@ -56,7 +56,7 @@ class Rated:
     interval: Mapping[str, tuple[float, float]]
 
 
-def read_ratings(file: Path) -> list[Rated]:
+def read_ratings(file: Path) -> list[RatingSummary]:
     """Read the ratings of each model, in the order of the file.
 
     Raises:
@@ -65,7 +65,7 @@ def read_ratings(file: Path) -> list[Rated]:
     by_model: dict[str, list[tuple[int, ...]]] = {}
     contexts: dict[str, list[str]] = {}
     for line, row in _read_lines(file, RATINGS):
-        for name, value in zip(ASKED, row[3:], strict=True):
+        for name, value in zip(SCALES, row[3:], strict=True):
             if value not in {"1", "2", "3", "4", "5"}:
                 raise DataError(
                     f"{format_location(file, line)}: {name} is {value!r}, which is not a rating. "
@@ -78,17 +78,17 @@ def read_ratings(file: Path) -> list[Rated]:
 
 def _summarise_ratings(
     model: str, rows: Sequence[tuple[int, ...]], contexts: Sequence[str]
-) -> Rated:
+) -> RatingSummary:
     columns = list(zip(*rows, strict=True))
     means = [sum(column) / len(column) for column in columns]
     errors = [_compute_standard_error(column) for column in columns]
     intervals = [_compute_interval(column, contexts) for column in columns]
-    return Rated(
+    return RatingSummary(
         model,
         len(rows),
-        dict(zip(ASKED, means, strict=True)),
-        dict(zip(ASKED, errors, strict=True)),
-        dict(zip(ASKED, intervals, strict=True)),
+        dict(zip(SCALES, means, strict=True)),
+        dict(zip(SCALES, errors, strict=True)),
+        dict(zip(SCALES, intervals, strict=True)),
     )
 
 
@@ -141,13 +141,13 @@ def read_choices(file: Path) -> pd.DataFrame:
             wins[pair] = wins.get(pair, 0) + 1
     names = list(models)
 
-    def ratio(row: str, column: str) -> float:
+    def compute_ratio(row: str, column: str) -> float:
         won, lost = wins.get((row, column), 0), wins.get((column, row), 0)
         if lost:
             return won / lost
         return math.inf if won else math.nan
 
-    cells = {column: [ratio(row, column) for row in names] for column in names}
+    cells = {column: [compute_ratio(row, column) for row in names] for column in names}
     return pd.DataFrame(cells, index=pd.Index(names))
 
 
@@ -157,7 +157,9 @@ def _read_lines(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[
         empty = False
         for name, cell in zip(columns, row, strict=True):
             if not cell.strip():
-                raise DataError(f"{format_location(file, line)}: {name} is empty. Fill it in.")
+                raise DataError(
+                    f"{format_location(file, line)}: The column {name} is empty. Fill it in."
+                )
         yield line, row
     if empty:
         raise DataError(f"{file}: The file has a header but no judgements. Add at least one line.")
@@ -168,7 +170,7 @@ def _read_lines(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[
 
 @cache
 def read_published(table: str) -> pd.DataFrame:
-    """Return a table of the paper as printed: table2 to table9, figure5."""
+    """Return a table of the paper as printed: ``table2`` to ``table9``, or ``figure5``."""
     text = files("tasktransfer.designs.empathetic").joinpath("published", f"{table}.csv")
     with text.open(encoding="utf-8") as lines:
         return pd.read_csv(lines, comment="#")
@@ -204,16 +206,16 @@ def compute_table5(ratios: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def as_rows(rated: Sequence[Rated]) -> list[dict[str, Any]]:
+def as_rows(rated: Sequence[RatingSummary]) -> list[dict[str, Any]]:
     """Return means, standard errors and intervals as rows of Table 3."""
     return [
         {
             "model": model.model,
             "ratings": model.ratings,
-            **{name: model.mean[name] for name in ASKED},
-            **{f"{name}_sem": model.error[name] for name in ASKED},
-            **{f"{name}_low": model.interval[name][0] for name in ASKED},
-            **{f"{name}_high": model.interval[name][1] for name in ASKED},
+            **{name: model.mean[name] for name in SCALES},
+            **{f"{name}_sem": model.error[name] for name in SCALES},
+            **{f"{name}_low": model.interval[name][0] for name in SCALES},
+            **{f"{name}_high": model.interval[name][1] for name in SCALES},
         }
         for model in rated
     ]

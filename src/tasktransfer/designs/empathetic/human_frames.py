@@ -1,6 +1,6 @@
 """Frames of a user's own human judgements: mean ratings, choices, and the raters' agreement.
 
-They are made from the files of the config section ``human``. Packs include the frames, so a study
+They are computed from the files in the config section ``human``. Packs include them, so a study
 that was merged from a pack has them without the files.
 """
 
@@ -39,7 +39,7 @@ def make_choices(frames: Frames) -> list[Values]:
     file = _find_file(frames, "choices")
     if file is None:
         return read_earlier_rows(frames.study, "human_choices", HUMAN_CHOICES)
-    read_choices(file)  # checks the lines
+    read_choices(file)  # to check the lines
     counts: dict[tuple[str, str], Counter[str]] = {}
     for item, _, _, answer in list_choices(file):
         model, other, _ = item.split("\t")
@@ -53,8 +53,8 @@ def make_agreement(frames: Frames) -> list[Values]:
     Raises:
         DataError: the package krippendorff is not installed, or a line is invalid.
     """
-    named = get_config(frames.study).human
-    files = {key: _find_file(frames, key) for key in (named.files if named else ())}
+    section = get_config(frames.study).human
+    files = {key: _find_file(frames, key) for key in (section.files if section else ())}
     if None in files.values():
         return read_earlier_rows(frames.study, "human_agreement", HUMAN_AGREEMENT)
     ratings, choices = files.get("ratings"), files.get("choices")
@@ -68,8 +68,8 @@ def make_agreement(frames: Frames) -> list[Values]:
 
 def _find_file(frames: Frames, key: str) -> Path | None:
     """Return a file of judgements; None if it no longer exists."""
-    named = get_config(frames.study).human
-    file = named.find_file(key) if named else None
+    section = get_config(frames.study).human
+    file = section.find_file(key) if section else None
     return file if file is not None and file.exists() else None
 
 

@@ -30,7 +30,7 @@ class HumanConfig(Section):
 
     @property
     def files(self) -> Mapping[str, str]:
-        """The files that the section names, by their keys."""
+        """Key → file, for the files that the section names."""
         named = {"ratings": self.ratings, "choices": self.choices}
         return {key: path for key, path in named.items() if path is not None}
 

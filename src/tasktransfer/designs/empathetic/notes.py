@@ -1,4 +1,4 @@
-"""Notes below the printed tables, and what numbers in them leave out."""
+"""Notes below the printed tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tasktransfer.designs.empathetic.methods import (
     get_paper_name,
     parse_prepend,
 )
-from tasktransfer.designs.empathetic.recipes import label_words
+from tasktransfer.designs.empathetic.recipes import split_label
 from tasktransfer.designs.empathetic.sources.cards import LABELS
 from tasktransfer.metrics.bleu import split_words
 from tasktransfer.results.frames import Frames
@@ -30,65 +30,65 @@ def list_method_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
 
 
 def list_interval_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
-    """Return the notes on what intervals resample, and on the candidates of P@1."""
-    seeds, over = frames["summary"]["seeds"], "dialogues only, not seeds, because there is one seed"
+    """Return notes on the resampled units of intervals, and on the candidates of P@1."""
+    seeds, over = frames["summary"]["seeds"], "dialogues alone, because there is one seed"
     if (seeds > 1).any():
-        once = "" if (seeds > 1).all() else " (dialogues only for models evaluated once)"
+        once = "" if (seeds > 1).all() else " (dialogues alone for models that have one seed)"
         over = f"dialogues and seeds{once}"
     return [
         f"95 % intervals are over {over}. Those of perplexity are computed on its logarithm.",
-        list_block_notes(frames),
+        describe_blocks(frames),
         *list_method_notes(frames, frame),
     ]
 
 
-def notes2(frames: Frames, frame: pd.DataFrame) -> list[str]:
+def describe_table2(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table 2."""
-    twice = "The paper prints Base twice, as the reference of each group; here it appears once."
-    lost = list_lost_words(frames, frame["method"].unique())
+    twice = "The paper prints Base twice, as the reference of each group. This table has it once."
+    lost = describe_lost_words(frames, frame["method"].unique())
     notes = [*list_interval_notes(frames, frame), *lost]
     return [*notes, *([twice] if "published" in frame else [])]
 
 
-def list_lost_words(frames: Frames, methods: Iterable[str]) -> list[str]:
-    """Return a note on methods whose labels may have more words than the input is extended by.
+def describe_lost_words(frames: Frames, methods: Iterable[str]) -> list[str]:
+    """Return a note on methods whose labels may replace words of the context.
 
-    The input is extended by one token per label, because that is part of the identity of their
-    data. Longer labels therefore replace the last words of a long context.
+    The input is extended by one token per label, which is part of the identity of its data. Labels
+    of several words therefore replace the last words of a long context.
     """
     config, lost = get_config(frames.study), []
     for method in methods:
         what, k = parse_prepend(method) or ("", 0)
         labels = TOPIC_TASKS[config.topics.dataset].labels if what == "topic" else LABELS
-        spelled = labels if config.release_compat else [label_words(label) for label in labels]
+        spelled = labels if config.release_compat else [split_label(label) for label in labels]
         words = sum(sorted((len(split_words(text)) for text in spelled), reverse=True)[:k])
         if words > k:
             lost.append(f"{get_paper_name(method)} up to {words - k}")
     if not lost:
         return []
     return [
-        "Labels of several words replace the last words of a context that is longer than the "
-        f"model reads: {', '.join(lost)} words, or more in word pieces."
+        "Labels of several words replace the last words of contexts that are longer than the "
+        f"model's maximum length: {', '.join(lost)} words, or more word pieces."
     ]
 
 
-def list_block_notes(frames: Frames) -> str:
+def describe_blocks(frames: Frames) -> str:
     """Return the note on the candidates of P@1."""
     evaluation = get_config(frames.study).evaluation
     text = (
         f"P@1 ranks the {evaluation.block} replies of a block of consecutive test rows, some of "
-        "one dialogue. Random blocks, in the table on reply order, are easier"
+        "which are from one dialogue. Random blocks, in the table on reply order, are easier."
     )
     if evaluation.limit is None:
-        return f"{text}."
-    return f"{text}, in {evaluation.limit // evaluation.block} blocks sampled from all."
+        return text
+    return f"{text} The study uses a sample of {evaluation.limit // evaluation.block} blocks."
 
 
-def notes_orders(frames: Frames, frame: pd.DataFrame) -> list[str]:
+def describe_orders(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes on blocks and on chance level."""
     chance = 100 / get_config(frames.study).evaluation.block
     return [
-        list_block_notes(frames),
-        f"Chance is {chance:.3g} %.",
+        describe_blocks(frames),
+        f"Chance level is {chance:.3g} %.",
         *list_method_notes(frames, frame),
     ]

@@ -1,4 +1,4 @@
-"""The plan of a config: the training steps of each method, and their evaluations."""
+"""Functions that plan an empathetic study: trainings of each method, and their evaluations."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ KINDS = ("pretrained", "base", "multitask", "prepend", "ensemble", "classifier")
 P_AT_1 = ("p_at_1", "p_at_1_shuffled", "p_at_1_shuffled_sd", "p_at_1_permuted")
 PERPLEXITY = ("perplexity", "word_perplexity")
 BY_LOSS = Selection((REPLY.name,), "loss")
-"""Select the epoch with the lowest validation loss on the listener's replies (section 5)."""
+"""Selection of the epoch with the lowest validation loss on the listener's replies (section 5)."""
 WORD_WIDTH = 32
 """Dimension of fastText's vectors."""
 POOL_TASKS = {ED: NEXT.name, DAILY: DAILY_NEXT.name, PAIRS: PAIR.name}
 
 
-def plan(config: EmpatheticConfig, revisions: Revisions) -> Plan:
+def plan_study(config: EmpatheticConfig, revisions: Revisions) -> Plan:
     """Plan every method of both settings for every seed; identical trainings run once."""
     builder = PlanBuilder(name_training, get_recipe_version)
     for seed in config.seeds:
@@ -65,12 +65,12 @@ def plan(config: EmpatheticConfig, revisions: Revisions) -> Plan:
         for setting in config.settings:
             study.add_setting(setting)
         study.add_classifiers()
-        study.add_brought(revisions)
+        study.add_own_repliers(revisions)
     return builder.build_plan()
 
 
 class _Seed:
-    """The runs of one seed."""
+    """Planner of the runs of one seed."""
 
     def __init__(
         self, config: EmpatheticConfig, revisions: Revisions, builder: PlanBuilder, seed: int
@@ -84,35 +84,36 @@ class _Seed:
     # --- methods --------------------------------------------------------------------------------
 
     def add_setting(self, setting: Setting) -> None:
+        """Add the runs of all methods and controls of a setting."""
         section = self.config.settings[setting]
         for method in section.methods:
-            self._add(setting, section, method)
+            self._add_method(setting, section, method)
         if any(map(is_ensemble, section.methods)):
             self._add_controls_of_ensembles(setting, section)
         if "emoprepend-1" in section.methods:
             for control in (c for c in self.config.controls if c in CONTROLS_OF_LABELS):
                 data = self._derive_control_data(control, setting)
-                begin = self._pretrained(setting, section, section.model)
+                begin = self._build_pretraining(setting, section, section.model)
                 step = self._build_dialogue_step((NEXT.name,), data, begin)
-                self._run(setting, section, f"emoprepend-{control}", begin, [step], data)
+                self._add_run(setting, section, f"emoprepend-{control}", begin, [step], data)
 
-    def _add(self, setting: Setting, section: SettingConfig, method: str) -> None:
+    def _add_method(self, setting: Setting, section: SettingConfig, method: str) -> None:
         data = self.data[ED]
         large = method.endswith("-large")
         name = section.model
         if large and isinstance(section, GenerationConfig):
             name = str(section.large_model)
-        begin = self._pretrained(setting, section, name)
+        begin = self._build_pretraining(setting, section, name)
         plain = method.removesuffix("-large")
         prepend = parse_prepend(plain)
         if plain == "pretrained":
-            self._run(setting, section, method, begin, [], data, name)
+            self._add_run(setting, section, method, begin, [], data, name)
         elif prepend is not None:
             data = self._derive_prepended_data(*prepend, setting)
             step = self._build_dialogue_step((NEXT.name,), data, begin)
-            self._run(setting, section, method, begin, [step], data)
+            self._add_run(setting, section, method, begin, [step], data)
         elif plain.startswith("ensemble"):
-            self._run(
+            self._add_run(
                 setting,
                 section,
                 method,
@@ -124,11 +125,11 @@ class _Seed:
             multitask = plain == "multitask"
             tasks = (NEXT.name, EMOTION_OF_CONTEXT.name) if multitask else (NEXT.name,)
             step = self._build_dialogue_step(tasks, None, begin)
-            self._run(setting, section, method, begin, [step], data, name)
+            self._add_run(setting, section, method, begin, [step], data, name)
 
     def _add_controls_of_ensembles(self, setting: Setting, section: SettingConfig) -> None:
         """Add ensembles without emotions, and Base with a second training of the same length."""
-        begin = self._pretrained(setting, section, section.model)
+        begin = self._build_pretraining(setting, section, section.model)
         base = self._build_dialogue_step((NEXT.name,), None, begin)
         again = self._build_dialogue_step((NEXT.name,), None, [base])
         steps = {
@@ -137,9 +138,9 @@ class _Seed:
         }
         for method, name in CONTROLS_OF_ENSEMBLES.items():
             if name in self.config.controls:
-                self._run(setting, section, method, begin, steps[method](), self.data[ED])
+                self._add_run(setting, section, method, begin, steps[method](), self.data[ED])
 
-    def _pretrained(self, setting: Setting, section: SettingConfig, name: str) -> list[Step]:
+    def _build_pretraining(self, setting: Setting, section: SettingConfig, name: str) -> list[Step]:
         """Return the step of training on other replies; empty if the model is used as released."""
         pretraining = self.config.pretraining
         if setting == "retrieval" and not pretraining.retrieval:
@@ -181,7 +182,7 @@ class _Seed:
         before = [base]
         model = self.models[str(section.ensemble)]
         if method != "ensemble-plain":
-            classifier = self._classifier(method)
+            classifier = self._build_classifier_step(method)
             before.append(classifier)
             starts.append(From(classifier, parts=("encoder",), into=("beside",)))
             # The classifier's penultimate layer, which its head reads.
@@ -197,7 +198,7 @@ class _Seed:
         )
         return [*before, joined]
 
-    def _classifier(self, method: str) -> Step:
+    def _build_classifier_step(self, method: str) -> Step:
         config = self.config
         assert config.classifier is not None
         task = TAG.name if method == "ensemble-tags" else EMOTION.name
@@ -213,7 +214,7 @@ class _Seed:
 
     # --- prepended labels -----------------------------------------------------------------------
 
-    def _fit(self, what: str) -> Fit:
+    def _build_fit(self, what: str) -> Fit:
         if what == "emo":
             tasks = (EMOTION.name, EMOTION_CUT.name)
             return Fit(
@@ -228,7 +229,7 @@ class _Seed:
         return Fit("fasttext", data, (task,), self.seed, _build_fasttext_settings(topics))
 
     def _derive_prepended_data(self, what: str, k: int, setting: Setting, of: str = ED) -> Data:
-        fit = self._fit(what)
+        fit = self._build_fit(what)
         settings: dict[str, Any] = {"k": k, "task": fit.tasks[0]}
         if self.config.release_compat:
             settings |= {"best_last": True, "as_spelled": True}
@@ -244,7 +245,7 @@ class _Seed:
         self, settings: Mapping[str, Any], setting: Setting, uses: tuple[Fit, ...], of: str
     ) -> Data:
         data = self.data[of]
-        # A label is one word; the length grows by k so that 100 words of text are still read.
+        # A label is one word. The length grows by k, so that 100 words of text are still read.
         both = {**data.settings, **settings, "longer_by": settings["k"]}
         if setting == "retrieval":
             both["candidates"] = True
@@ -252,7 +253,7 @@ class _Seed:
 
     # --- evaluations ----------------------------------------------------------------------------
 
-    def _run(
+    def _add_run(
         self,
         setting: Setting,
         section: SettingConfig,
@@ -334,7 +335,7 @@ class _Seed:
             Evaluation(outcome, data, REPLY.name, ("bleu",), settings=decoding),
         )
 
-    def _as_prepended(self, fit: Fit) -> tuple[Evaluation, ...]:
+    def _plan_label_evaluations(self, fit: Fit) -> tuple[Evaluation, ...]:
         """Return evaluations of the labels that are prepended to contexts.
 
         They measure the agreement with the dialogue's emotion on test contexts, and on training
@@ -347,12 +348,12 @@ class _Seed:
             for split in splits
         )
 
-    def add_brought(self, revisions: Revisions) -> None:
+    def add_own_repliers(self, revisions: Revisions) -> None:
         """Add the user's own repliers, which are evaluated once and compared with every seed."""
         setting, settings = self.config.replied_items
         for name, revision in revisions.brought.items():
-            told = {**settings, "brought": {"name": name, "revision": revision}}
-            judged = Evaluation(Outcome(()), self.data[ED], REPLY.name, ("bleu",), settings=told)
+            own = {**settings, "brought": {"name": name, "revision": revision}}
+            judged = Evaluation(Outcome(()), self.data[ED], REPLY.name, ("bleu",), settings=own)
             about = {"setting": setting}
             self.builder.add_run(
                 Run(name, BROUGHT, self.seed, about, Outcome(()), (judged,), variant=setting)
@@ -363,17 +364,17 @@ class _Seed:
         methods, seed = self.config.methods, self.seed
         for what, prefix in (("emo", "emoprepend-"), ("topic", "topicprepend-")):
             if any(method.startswith(prefix) for method in methods):
-                fit = self._fit(what)
+                fit = self._build_fit(what)
                 # DailyDialog's card has no accuracy. Micro-F1 equals it for single labels.
                 measure = "micro_f1" if fit.data.name == "DailyDialog" else "accuracy"
                 judged = tuple(Evaluation(fit, fit.data, task, (measure,)) for task in fit.tasks)
                 if what == "emo":
-                    judged += self._as_prepended(fit)
+                    judged += self._plan_label_evaluations(fit)
                 name = {"emo": "fasttext-emotion", "topic": "fasttext-topic"}[what]
                 about = {"setting": "classifier"}
                 self.builder.add_run(Run(name, "fasttext", seed, about, fit, judged))
         if "ensemble-tuned" in methods:
-            step = self._classifier("ensemble-tuned")
+            step = self._build_classifier_step("ensemble-tuned")
             assert step.model is not None and step.training is not None
             (stage,) = self.builder.build_stages(
                 [step], self.data[ED], step.model, step.training, seed, self.rounds

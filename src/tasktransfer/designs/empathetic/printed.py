@@ -1,4 +1,4 @@
-"""Rows of the printed tables: the study's numbers next to the paper's."""
+"""Rows of the printed tables, with the study's numbers and those of the paper."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SCORES = {
     ("generation", LOG_PERPLEXITY): "log PPL",
     ("generation", "bleu"): "AVG BLEU, generation",
 }
-"""Setting and measure → the column of Table 2. Perplexities are compared by their logarithms."""
+"""Setting and measure → column of Table 2. Perplexities are compared by their logarithms."""
 _PRINTED_AS = {
     "p_at_1_100": ("retrieval", "p_at_1"),
     "retrieval_avg_bleu": ("retrieval", "bleu"),
@@ -61,10 +61,10 @@ _TEXTS = {
 _OWN_LABELS = "its own labels"
 
 
-def complete(frames: Frames) -> Frames:
-    """Return the frames with the paper's names of methods (``name``, ``group``).
+def complete_frames(frames: Frames) -> Frames:
+    """Return the frames with columns for the paper's names of methods (``name``, ``group``).
 
-    Measures also get the columns of Table 2 that have them (``score``).
+    Frames of measures also get their columns in Table 2 (``score``).
     """
     evaluation, metadata = get_config(frames.study).evaluation, frames.metadata
 
@@ -124,26 +124,26 @@ def _sort_by_method(frame: pd.DataFrame, metadata: Metadata, *more: str) -> pd.D
 # --- tables 2, 4, 7 and 9 -----------------------------------------------------------------------
 
 
-def table2(frames: Frames) -> pd.DataFrame:
+def compute_table2(frames: Frames) -> pd.DataFrame:
     """Return the automatic measures: one row per method, measure and pool."""
     summary = frames["summary"]
     own = summary[
         [key in SCORES for key in zip(summary["setting"], summary["measure"], strict=True)]
     ]
 
-    def differs(row: Mapping[str, Any]) -> str:
+    def describe_difference(row: Mapping[str, Any]) -> str:
         block = str(row["score"]).removeprefix("P@1,")
         if row["measure"] != "p_at_1":
             return ""
         if block != str(PAPERS_BLOCK):
             return f"P@1 among {block} candidates, published among {PAPERS_BLOCK}"
         return (
-            "P@1 of consecutive rows; the paper's text says random candidates, and its code prints "
-            "both"
+            "P@1 among consecutive rows; the paper's text says random candidates, and its code "
+            "prints both"
         )
 
     theirs = PublishedValues(
-        table2_of_paper(),
+        read_published_table2(),
         "value",
         {
             "setting": lambda row: row["setting"],
@@ -151,13 +151,13 @@ def table2(frames: Frames) -> pd.DataFrame:
             "model": lambda row: row["name"],
             "candidates": lambda row: row["pool"],
         },
-        differs,
+        describe_difference,
     )
     frame = add_published_columns(own, theirs, frames.metadata)
     return _sort_by_method(frame, frames.metadata, "candidates", "score")
 
 
-def table2_of_paper() -> pd.DataFrame:
+def read_published_table2() -> pd.DataFrame:
     """Return one row per published number.
 
     The paper prints Base twice; duplicates are dropped. ``candidates`` is set only for BLEU of
@@ -174,7 +174,7 @@ def table2_of_paper() -> pd.DataFrame:
     return rows.drop_duplicates(["column", *names], ignore_index=True)
 
 
-def table4(frames: Frames) -> pd.DataFrame:
+def compute_table4(frames: Frames) -> pd.DataFrame:
     """Return the number of parameters and the training time of each method."""
     own = frames["costs"][frames["costs"]["setting"] != "classifier"]
     names = ["setting", "group", "name", "method"]
@@ -188,7 +188,7 @@ def table4(frames: Frames) -> pd.DataFrame:
     frame["parameters"] = frame["parameters"].astype("Int64").mask(frame["parameters"] == 0)
     keys = {"setting": lambda row: row["setting"], "model": lambda row: row["name"]}
     for column in ("parameters", "hours"):
-        theirs = PublishedValues(table4_of_paper(), column, keys, signed=False)
+        theirs = PublishedValues(read_published_table4(), column, keys, signed=False)
         frame = add_published_columns(
             frame, theirs, frames.metadata, value=column, suffix=f"_{column}"
         )
@@ -196,7 +196,7 @@ def table4(frames: Frames) -> pd.DataFrame:
     return sort_rows(frame, {"setting": "setting", "group": "group", "name": "name"}, settings)
 
 
-def table4_of_paper() -> pd.DataFrame:
+def read_published_table4() -> pd.DataFrame:
     """Return parameters and hours as numbers.
 
     ``same`` and ``+9.6k`` are relative to the last model with an absolute number.
@@ -215,24 +215,24 @@ def table4_of_paper() -> pd.DataFrame:
     return rows[["setting", "model"]].assign(parameters=sizes, hours=hours)
 
 
-def notes4(frames: Frames, frame: pd.DataFrame) -> list[str]:
+def describe_table4(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the note about the published hours and human ratings."""
     if not any(str(name).startswith("published") for name in frame):
         return []
     return [
-        "Published hours are for the last training: on 8 GPUs (retrieval) or 32 GPUs (generation) "
-        "for Pretrained, on one GPU for the others. Human ratings are in Table 3."
+        "Published hours are for the last training, on 8 GPUs (retrieval) or 32 GPUs (generation) "
+        "for Pretrained, and on one GPU for the others. Human ratings are in Table 3."
     ]
 
 
-def table7(frames: Frames) -> pd.DataFrame:
+def compute_table7(frames: Frames) -> pd.DataFrame:
     """Return the percentage of dialogues with each emotion."""
     keys = {"label": lambda row: row["label"]}
     theirs = PublishedValues(read_published("table7"), "percent", keys)
     return add_published_columns(frames["labels"], theirs, frames.metadata, value="percent")
 
 
-def table9(frames: Frames) -> pd.DataFrame:
+def compute_table9(frames: Frames) -> pd.DataFrame:
     """Return the accuracy of classifiers: one row per classifier and text.
 
     If published values may be shown, classifiers that only the paper has get a row without our
@@ -252,7 +252,7 @@ def table9(frames: Frames) -> pd.DataFrame:
         ]
         rows = pd.concat([rows, pd.DataFrame(cited)], ignore_index=True)
     theirs = PublishedValues(
-        table9_of_paper(),
+        read_published_table9(),
         "accuracy",
         {"dataset": lambda row: row["text"], "classifier": lambda row: row["classifier"]},
     )
@@ -263,38 +263,38 @@ def table9(frames: Frames) -> pd.DataFrame:
     return sort_rows(frame, {"text": "text", "method": "method"}, order)
 
 
-def table9_of_paper() -> pd.DataFrame:
+def read_published_table9() -> pd.DataFrame:
     """Return the published accuracies in percent: one row per dataset and classifier."""
     rows = read_published("table9").melt(["dataset", "metric"], var_name="classifier")
     return rows.assign(accuracy=100 * rows["value"])
 
 
-def notes9(frames: Frames, frame: pd.DataFrame) -> list[str]:
+def describe_table9(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the note about rows of the paper's table that this one does not have."""
     if "published" not in frame:
         return []
     return [
-        "The paper also quotes results on seven other datasets from Felbo et al. (2017); they are "
-        "not repeated here."
+        "The paper also quotes results on seven other datasets from Felbo et al. (2017), which "
+        "this table omits."
     ]
 
 
-def table3(frames: Frames) -> pd.DataFrame:
+def read_published_table3(frames: Frames) -> pd.DataFrame:
     """Return the human ratings, as printed in the paper."""
     return read_published("table3").fillna("")
 
 
-def table5(frames: Frames) -> pd.DataFrame:
+def compare_table5(frames: Frames) -> pd.DataFrame:
     """Return the printed means of human choices, and those computed from Figure 5."""
-    again = compute_table5(read_figure5())
+    computed = compute_table5(read_figure5())
     frame = read_published("table5")
-    return frame.assign(from_figure5=[again[name] for name in frame["a_vs_b"]])
+    return frame.assign(from_figure5=[computed[name] for name in frame["a_vs_b"]])
 
 
 # --- beyond the paper ---------------------------------------------------------------------------
 
 
-def differences(frames: Frames) -> pd.DataFrame | None:
+def list_differences(frames: Frames) -> pd.DataFrame | None:
     """Return each method minus Base; None if no method has a difference."""
     frame = frames["differences"].query("setting != 'classifier'")
     if frame["difference"].isna().all():
@@ -302,18 +302,18 @@ def differences(frames: Frames) -> pd.DataFrame | None:
     return _sort_by_method(frame, frames.metadata, "candidates", "score")
 
 
-def control_differences(frames: Frames) -> pd.DataFrame:
+def list_control_differences(frames: Frames) -> pd.DataFrame:
     """Return each ensemble minus its controls."""
     return _sort_by_method(frames["control_differences"], frames.metadata, "candidates", "score")
 
 
-def sort_emotions(frames: Frames) -> pd.DataFrame:
+def list_scores_by_emotion(frames: Frames) -> pd.DataFrame:
     """Return P@1 by the dialogue's emotion, sorted by emotion."""
     rows = _sort_by_method(frames["by_emotion"], frames.metadata).assign(setting="retrieval")
     return rows.sort_values("emotion", kind="stable", ignore_index=True)
 
 
-def notes_by_emotion(frames: Frames, frame: pd.DataFrame) -> list[str]:
+def describe_emotions(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the note on the number of instances per emotion."""
     few, many = frame["instances"].min(), frame["instances"].max()
     return [
@@ -323,9 +323,9 @@ def notes_by_emotion(frames: Frames, frame: pd.DataFrame) -> list[str]:
 
 
 def compute_pool_shares(frames: Frames) -> pd.DataFrame:
-    """Return the sources of retrieved replies, for pools of several datasets.
+    """Return the percentage of replies retrieved from each dataset, for pools of several datasets.
 
-    A dataset of the pool from which no reply was retrieved gets 0.
+    It is 0 for a dataset of the pool from which no reply was retrieved.
     """
     rows = frames["pools_chosen"]
     rows = rows[rows["pool"].str.contains("+", regex=False)]

@@ -1,4 +1,4 @@
-"""Derived data: labels before contexts and candidates (section 4, Prepend-k).
+"""Recipe that prepends labels to contexts and candidates (section 4, Prepend-k).
 
 A fastText classifier ranks the labels of a context or candidate by its words, and the highest k are
 prepended. Controls prepend the gold emotion or a random one.
@@ -20,7 +20,7 @@ Labels = Callable[[Sequence[Instance]], list[str]]
 """Instances → the words to prepend to the context of each."""
 
 
-def prepend(ingredients: Ingredients) -> dict[Split, list[Instance]]:
+def prepend_labels(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     """Prepend labels to the contexts of reply tasks and, if configured, to the candidates.
 
     Settings:
@@ -39,22 +39,22 @@ def prepend(ingredients: Ingredients) -> dict[Split, list[Instance]]:
         for split in SPLITS:
             instances = read_instances(cache, task, split)
             contexts = _choose_labels(ingredients, instances, f"{task} {split}")
-            made = [
+            labelled = [
                 replace(instance, context=f"{words} {instance.context}")
                 for instance, words in zip(instances, contexts, strict=True)
             ]
             if settings.get("candidates"):
                 replies = [replace(instance, context=instance.target[0]) for instance in instances]
                 prefixes = _choose_labels(ingredients, replies, f"{task} {split} candidates")
-                made = [
+                labelled = [
                     replace(
                         instance,
                         target=(f"{words} {instance.target[0]}",),
                         query={**instance.query, "prefix": words},
                     )
-                    for instance, words in zip(made, prefixes, strict=True)
+                    for instance, words in zip(labelled, prefixes, strict=True)
                 ]
-            derived[task, split] = made
+            derived[task, split] = labelled
     return derived
 
 
@@ -76,15 +76,16 @@ def _choose_labels(ingredients: Ingredients, instances: Sequence[Instance], draw
         ranked = rank(source, instances)
     if ranked and len(ranked[0]) < k:
         raise DataError(
-            f"prepend: k is {k}, but {source} has only {len(ranked[0])} labels. Lower k."
+            f"The number of prepended labels is {k}, but {source} has only {len(ranked[0])} "
+            "labels. Reduce the number in the method's name."
         )
-    spelled = (lambda label: label) if settings.get("as_spelled") else label_words
+    spelled = (lambda label: label) if settings.get("as_spelled") else split_label
     order = slice(None, None, -1) if settings.get("best_last") else slice(None)
     return [" ".join(spelled(label) for label in labels[:k][order]) for labels in ranked]
 
 
-def label_words(label: str) -> str:
-    """Return a label as words.
+def split_label(label: str) -> str:
+    """Return the words of a label in lower case, separated by spaces.
 
     ``comp.sys.mac.hardware`` becomes ``sys mac hardware``, ``School Life`` becomes ``school life``.
     """

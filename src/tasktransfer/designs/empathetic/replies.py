@@ -1,4 +1,4 @@
-"""Replies of all methods to the same test contexts, as texts.
+"""Reader of the replies of all methods to the same test contexts.
 
 The texts are for people who read them on this machine. Tables and packs never contain them.
 """
@@ -86,14 +86,14 @@ def _list_evaluations(study: Study) -> Iterator[tuple[str, Evaluation]]:
     """Yield each model with the evaluation that has its replies."""
     seen: set[str] = set()
     for run in study.plan.runs:
-        name = _name_model(run)
+        name = _format_model_name(run)
         nodes = [node for node in run.evaluations if node.measures == ("bleu",)]
         if nodes and name not in seen:
             seen.add(name)
             yield name, nodes[0]
 
 
-def _name_model(run: Run) -> str:
+def _format_model_name(run: Run) -> str:
     return f"{PREFIXES.get(run.about['setting'], run.about['setting'])}-{run.method}"
 
 
@@ -123,8 +123,8 @@ def sample_contexts(
     """
     if count > len(contexts):
         raise ConfigError(
-            f"--instances {count}: All models reply to only {len(contexts):,} contexts. Choose a "
-            "lower number."
+            f"--instances {count}: There are only {len(contexts):,} contexts to which all models "
+            "reply. Reduce the number."
         )
     return random.Random(seed).sample(contexts, count)
 

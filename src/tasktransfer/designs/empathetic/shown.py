@@ -1,4 +1,4 @@
-"""Tables and figures of the empathetic study: the paper's tables, further tables, and figures.
+"""Declaration of an empathetic study's tables and figures, with those of the paper.
 
 The Snakefile imports this module, so pandas and matplotlib are imported only by the functions that
 are named here.
@@ -69,7 +69,7 @@ def _has_mixed_pools(study: Study) -> bool:
 
 
 def _format_with_q(row: Row) -> str:
-    """Format a difference with its interval and q."""
+    """Return a difference with its interval and q as text."""
     shown = DIFFERENCE.show(row)
     return shown if is_missing(row["q"]) else f"{shown}, {format_named_p('q', row['q'])}"
 
@@ -78,7 +78,7 @@ def _is_source_run(row: Row, run: Run) -> bool:
     return run.about["setting"] == row["setting"] and run.method in (row["method"], BASE)
 
 
-def _hours_column(key: str, label: str) -> Column:
+def _make_hours_column(key: str, label: str) -> Column:
     shown = make_number_column(key, label, ".3g")
     return Column(shown.head, lambda row: "< 0.001" if row[key] < 0.001 else shown.show(row))
 
@@ -87,7 +87,7 @@ TABLES = (
     Table(
         "table2",
         "Table 2",
-        printed.table2,
+        printed.compute_table2,
         PivotTable(
             (METHOD, CANDIDATES),
             "score",
@@ -97,13 +97,13 @@ TABLES = (
         ),
         keys=("name", "method", "setting", "candidates", "score"),
         paper=f"Table 2 of {PAPER}",
-        notes=notes.notes2,
+        notes=notes.describe_table2,
         nothing="has no scored replies",
     ),
     Table(
         "table9",
         "Table 9",
-        printed.table9,
+        printed.compute_table9,
         PivotTable(
             (make_text_column("text", "Text"),),
             "method",
@@ -113,21 +113,21 @@ TABLES = (
         keys=("text", "method"),
         paper=f"Table 9 of {PAPER}; our trained classifier is compared with its DeepMoji, last "
         "layers",
-        notes=printed.notes9,
+        notes=printed.describe_table9,
         nothing="has no method that uses a classifier",
         planned=_has_classifier,
     ),
     Table(
         "by_emotion",
         "P@1 by emotion",
-        printed.sort_emotions,
+        printed.list_scores_by_emotion,
         PivotTable(
             (make_text_column("emotion", "Emotion"),),
             "name",
             make_number_column("p_at_1", "P@1", ".2f"),
         ),
         keys=("emotion", "name", "method", "setting"),
-        notes=printed.notes_by_emotion,
+        notes=printed.describe_emotions,
         nothing="has no retrieval setting",
         planned=_has_retrieval,
         folded=True,
@@ -151,7 +151,7 @@ TABLES = (
     Table(
         "table3",
         "Table 3 of the paper",
-        printed.table3,
+        printed.read_published_table3,
         FlatTable(
             (
                 make_text_column("group", "Group"),
@@ -169,7 +169,7 @@ TABLES = (
     Table(
         "table5",
         "Table 5 of the paper",
-        printed.table5,
+        printed.compare_table5,
         FlatTable(
             (
                 make_text_column("a_vs_b", "A vs. B"),
@@ -184,7 +184,7 @@ TABLES = (
     Table(
         "differences",
         "Differences from Base",
-        printed.differences,
+        printed.list_differences,
         PivotTable(
             (METHOD, CANDIDATES),
             "score",
@@ -202,7 +202,7 @@ TABLES = (
     Table(
         "control_differences",
         "Ensembles minus their controls",
-        printed.control_differences,
+        printed.list_control_differences,
         PivotTable(
             (METHOD, make_text_column("against", "Minus"), CANDIDATES),
             "score",
@@ -211,9 +211,9 @@ TABLES = (
         ),
         keys=("name", "method", "against", "setting", "candidates", "score"),
         notes=lambda frames, frame: [
-            "ensemble-untrained has the same second encoder before it was trained on emotions; "
-            "base-longer is Base with a second training of the same number of epochs. An effect of "
-            "emotions is a difference from both.",
+            "ensemble-untrained has the same second encoder without its training on emotions, and "
+            "base-longer is Base with a second training of the same number of epochs. Only a "
+            "difference from both is an effect of the emotions.",
         ],
         section="sure",
         planned=has_controls_of_ensembles,
@@ -237,7 +237,7 @@ TABLES = (
             blocks="group",
         ),
         keys=("name", "method", "setting"),
-        notes=notes.notes_orders,
+        notes=notes.describe_orders,
         nothing="has no retrieval setting",
         section="sure",
         planned=_has_retrieval,
@@ -245,7 +245,7 @@ TABLES = (
     Table(
         "table4",
         "Table 4",
-        printed.table4,
+        printed.compute_table4,
         FlatTable(
             (
                 SETTING,
@@ -253,16 +253,16 @@ TABLES = (
                 make_text_column("hardware", "Hardware"),
                 make_number_column("parameters", "Parameters", ",d"),
                 make_published_column(",.0f", "Published", "_parameters"),
-                _hours_column("hours", "Hours"),
+                _make_hours_column("hours", "Hours"),
                 make_published_column(".3g", "Published", "_hours"),
-                _hours_column("all_hours", "Hours incl. earlier stages"),
+                _make_hours_column("all_hours", "Hours incl. earlier stages"),
                 make_number_column("examples", "Training instances", ",d"),
             ),
             blocks="setting",
         ),
         keys=("setting", "name", "method"),
         paper=f"Table 4 of {PAPER}",
-        notes=printed.notes4,
+        notes=printed.describe_table4,
         nothing="trains nothing",
         section="cost",
         planned=_has_trainings,
@@ -270,7 +270,7 @@ TABLES = (
     Table(
         "table7",
         "Table 7",
-        printed.table7,
+        printed.compute_table7,
         FlatTable(
             (
                 make_text_column("label", "Emotion"),
@@ -318,14 +318,14 @@ FIGURES = (
 
 
 def build_analysis(study: Study) -> Analysis:
-    """Return the tables and figures for any study of this design."""
+    """Return the frames, tables and figures of an empathetic study."""
     return Analysis(
         question=QUESTION,
-        answer=answer.answer,
+        answer=answer.write_answer,
         frames=FRAMES,
         about=ABOUT,
         metadata=collect.build_study_metadata,
-        complete=printed.complete,
+        complete=printed.complete_frames,
         tables=TABLES,
         figures=FIGURES,
         captions="empathetic",

@@ -41,8 +41,8 @@ def make_rating_column(key: str) -> Column:
 def _list_agreement_notes(frames: Frames, frame: pd.DataFrame) -> Sequence[str]:
     return [
         "Krippendorff's alpha is 1 for perfect agreement and 0 for agreement by chance. It is "
-        "ordinal for ratings and nominal for choices. Intervals resample contexts as a whole, and "
-        "do not cover the choice of raters."
+        "ordinal for ratings and nominal for choices. Intervals come from a bootstrap over "
+        "contexts, and do not cover the choice of raters."
     ]
 
 

@@ -1,4 +1,4 @@
-"""Substitutes for inputs of the paper."""
+"""List of substitutes for inputs of the paper."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ from tasktransfer.designs.empathetic.config import EmpatheticConfig
 from tasktransfer.designs.empathetic.sources.cards import DAILY
 
 
-def stand_ins(config: EmpatheticConfig) -> dict[str, str]:
-    """Return substitutes for inputs of the paper, by the input's name in the paper.
-
-    The last table of the fact sheet lists them.
-    """
+def list_stand_ins(config: EmpatheticConfig) -> dict[str, str]:
+    """Return input of the paper → its substitute in the study, which the report lists."""
     found: dict[str, str] = {}
     models = {model.name: model for model in config.models}
     if config.retrieval and not config.pretraining.retrieval:

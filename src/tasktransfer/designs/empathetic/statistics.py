@@ -81,18 +81,18 @@ def make_control_differences(frames: Frames) -> pd.DataFrame:
 
 
 def estimate_measures(frames: Frames) -> dict[Key, Cell]:
-    """Return the measures of every method."""
-    once = find_judged_once(frames["measured"])
+    """Return (setting, method, measure, pool) → the measure over seeds and dialogues."""
+    once = find_cells_judged_once(frames["measured"])
     return gather_cells(_score_runs(frames["rows"], once))
 
 
 def compare_with_base(frames: Frames) -> pd.DataFrame:
-    """Return the measures of every method, and their differences from Base."""
+    """Return a table of the measures of every method, and of their differences from Base."""
     cells = frames.share(estimate_measures)
     return build_cell_table(cells, CELL, {BASE: {"method": BASE}}, _choose_family)
 
 
-def find_judged_once(scores: pd.DataFrame) -> frozenset[Key]:
+def find_cells_judged_once(scores: pd.DataFrame) -> frozenset[Key]:
     """Return the cells whose seeds share one record, because nothing was trained."""
     several = scores.groupby(CELL).agg(seeds=("seed", "nunique"), records=("record", "nunique"))
     once = several[(several["seeds"] > 1) & (several["records"] == 1)]
@@ -104,13 +104,14 @@ def _score_runs(rows: pd.DataFrame, once: Collection[Key]) -> Iterator[tuple[Key
         *names, seed = map(str, group)
         key, named = tuple(names), names[2]
         finish = FINISHED.get(named, lambda sums: 100 * compute_proportion(sums))
-        measure = MEASURES.get(named, MEASURES["accuracy"])  # several, one per kind of text
+        # Accuracies have several names, one per kind of text.
+        measure = MEASURES.get(named, MEASURES["accuracy"])
         scored = score_tallies(run["tally"].tolist(), run["dialogue"], finish, measure)
         yield key, NO_SEED if key in once else int(seed), scored
 
 
 def _choose_family(key: Key, against: str) -> str | None:
-    """Return the family of tests.
+    """Return the name of a difference's family of tests; None if it has no q.
 
     Controls of ensembles and the user's own repliers do not change the q of the methods.
     """
@@ -134,5 +135,5 @@ def make_pools_chosen(frames: Frames) -> Iterator[tuple[Any, ...]]:
     rows = frames["rows"].query("measure == 'bleu' and chosen_from != ''")
     for (method, pool), some in rows.groupby(["method", "pool"], sort=False):
         shares = some["chosen_from"].value_counts(normalize=True)
-        for home, share in shares.items():
-            yield method, pool, str(home), 100 * float(share)
+        for dataset, share in shares.items():
+            yield method, pool, str(dataset), 100 * float(share)

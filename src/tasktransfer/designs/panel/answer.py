@@ -14,8 +14,8 @@ import pandas as pd
 from tasktransfer.designs.panel.names import (
     COMPARED_WITH,
     CONTROLS,
+    DOMAIN_METHODS,
     EXCHANGED,
-    FANS,
     OWN_MINUS_OTHERS,
 )
 from tasktransfer.present.numbers import format_interval, format_number
@@ -23,14 +23,14 @@ from tasktransfer.results.frames import Frames
 from tasktransfer.stats.false_discovery import compute_q_values
 
 LEVEL = 0.05
-ONCE = "; one run per method, so variation between training runs is not covered"
+ONCE = "; with one run per method, this does not cover the variation between training runs"
 ONE_RUN = (
     "There is one run per method, so no difference between {} and the other methods is tested. "
     "Train at least two seeds (for example seeds: 3)."
 )
 
 
-def answer(frames: Frames) -> list[str]:
+def write_answer(frames: Frames) -> list[str]:
     """Return sentences on the panel's correlation, its comparisons, and the domains' own experts.
 
     A study without a panel gets the sentences for its first trained method.
@@ -51,7 +51,7 @@ def answer(frames: Frames) -> list[str]:
 
 
 def _describe_correlation(averages: pd.DataFrame, rater: str) -> str:
-    """Describe the method's average correlation over all sets."""
+    """Return a sentence on a method's average correlation over all sets."""
     found = averages[(averages["method"] == rater) & (averages["over"] == "all")]
     if found.empty:
         return f"There is no average over all rated sets for {rater}."
@@ -68,7 +68,7 @@ def _describe_correlation(averages: pd.DataFrame, rater: str) -> str:
 
 
 def _describe_exchanged(averages: pd.DataFrame, rater: str) -> str:
-    """Describe the average correlation with exchanged contexts; empty if not planned."""
+    """Return a sentence on the average correlation with exchanged contexts; empty without them."""
     method = f"{rater}{EXCHANGED}"
     found = averages[(averages["method"] == method) & (averages["over"] == "all")]
     if found.empty:
@@ -76,13 +76,13 @@ def _describe_exchanged(averages: pd.DataFrame, rater: str) -> str:
     row = found.iloc[0]
     ends = format_interval(row["low"], row["high"], ".1f")
     return (
-        f"With the contexts of other items it is {format_number(row['value'], '.1f')} {ends}, to "
-        "which only the responses contribute."
+        "With the contexts of other items, the correlation is "
+        f"{format_number(row['value'], '.1f')} {ends}. Only the responses contribute to it."
     )
 
 
 def _describe_constant_ratings(correlations: pd.DataFrame, rater: str) -> str:
-    """Name the methods whose ratings are constant; empty if there are none."""
+    """Return a sentence that names methods with constant ratings; empty if there are none."""
     methods = {rater, *COMPARED_WITH} - {*CONTROLS}
     rows = correlations[(correlations["constant"] > 0) & correlations["method"].isin(methods)]
     if rows.empty:
@@ -92,12 +92,13 @@ def _describe_constant_ratings(correlations: pd.DataFrame, rater: str) -> str:
         for row in rows.to_dict("records")
     ]
     return (
-        f"Ratings with one value for all items count as a correlation of 0: {_join_names(named)}."
+        "Some ratings have the same value for all items, which counts as a correlation of 0: "
+        f"{_join_names(named)}."
     )
 
 
 def _describe_comparisons(tests: pd.DataFrame, rater: str) -> str:
-    """Name the sets on which it is significantly better or worse than the other methods."""
+    """Return sentences on the sets on which a method differs significantly from the others."""
     mine = tests[(tests["method"] == rater) & (tests["seed"] == "mean")]
     if len(mine) and mine["q"].isna().all():
         return ONE_RUN.format(rater)
@@ -130,15 +131,15 @@ def _describe_comparisons(tests: pd.DataFrame, rater: str) -> str:
 
 
 def is_significant(rows: pd.DataFrame) -> pd.Series:
-    """Return whether the difference of each row of the table ``tests`` is significant."""
+    """Return a mask of the rows of the table ``tests`` whose difference is significant."""
     away = (rows["seeds_low"] > 0) | (rows["seeds_high"] < 0)
     return (rows["q"] <= LEVEL) & away
 
 
 def _describe_own_experts(frames: Frames) -> str:
-    """Compare experts with the other experts on the rated sets of their own domains."""
+    """Return a sentence on experts on the rated sets of their own domains; empty without any."""
     every = frames["experts"]
-    fan = next((method for method in FANS if method in set(every["method"])), "")
+    fan = next((method for method in DOMAIN_METHODS if method in set(every["method"])), "")
     some = every[(every["method"] == fan) & (every["expert"] == OWN_MINUS_OTHERS)]
     some = some[some["seeds"] > 1]
     if some.empty:

@@ -1,4 +1,4 @@
-"""Tables of the study's records: one row per rated item, choice, transfer, or kind of pair."""
+"""Frames of a panel study's records: ratings, choices, transfers, pairs, leaks and trainings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tasktransfer.designs.panel.names import (
 )
 from tasktransfer.designs.panel.ratings import DRAWN
 from tasktransfer.designs.panel.sources.texts import normalise_text
-from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT, stand_ins
+from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT, list_stand_ins
 from tasktransfer.errors import DataError, RecordError
 from tasktransfer.metrics.measures import compute_balanced_accuracy, compute_spearman
 from tasktransfer.results.collect import Collected
@@ -40,9 +40,9 @@ Values = tuple[Any, ...]
 
 
 def build_study_metadata(collected: Collected) -> Metadata:
-    """Return the metadata of the study's frames; a fact names domains with too few pairs."""
+    """Return the metadata of the study's frames, with a fact on domains with too few pairs."""
     config = get_config(collected.study)
-    asked, named = config.pairs, {**stand_ins(config), **collected.stand_ins}
+    asked, named = config.pairs, {**list_stand_ins(config), **collected.stand_ins}
     facts = {LEAKS_KEPT: named.pop(LEAKS_KEPT)} if LEAKS_KEPT in named else {}
     facts["pairs"] = f"{asked.train:,} + {asked.dev:,} pairs requested per domain"
     names = [name for name, _, _ in PAIRS]
@@ -81,7 +81,7 @@ def make_ratings(frames: Frames) -> Iterator[Values]:
     collected = frames.collected
     for run in collected.runs:
         if run.model == PROMPTED:
-            yield from prompted.rate_items(collected, run)
+            yield from prompted.make_rating_rows(collected, run)
             continue
         node = _find_rating_evaluation(run)
         if node is None:
@@ -93,7 +93,7 @@ def make_ratings(frames: Frames) -> Iterator[Values]:
 
 
 def make_items(frames: Frames) -> list[Values]:
-    """Return the rated items; the rows collected earlier if the data are no longer available."""
+    """Return the rows of the rated items, or those of the earlier frame if the data are missing."""
     study, collected = frames.study, frames.collected
     data = inputs.find_rated_items(study.plan)
     if data is None or not collected.has(data):
@@ -192,7 +192,7 @@ def _make_pair_rows(collected: Collected, data: Data) -> Iterator[Values]:
     filtered = data.uses[0]
     assert isinstance(filtered, Data)
     kind = "filtered" if filtered.settings.get("drop", True) else "with leaks"
-    if not inputs.is_of_paper(get_config(collected.study), data):
+    if not inputs.is_for_paper_methods(get_config(collected.study), data):
         kind += ", of the twin"
     for name, counts in collected.record(data).get("report", {}).items():
         domain, split, *how = name.split()
@@ -223,7 +223,7 @@ def _make_leak_rows(collected: Collected, data: Data) -> Iterator[Values]:
 
 
 def make_corpora(frames: Frames) -> list[Values]:
-    """Return the sizes of the corpora; the rows collected earlier if they are not available."""
+    """Return the sizes of the corpora, or the rows of the earlier frame if the data are missing."""
     study = frames.study
     config = get_config(study)
     try:
@@ -237,12 +237,15 @@ def make_corpora(frames: Frames) -> list[Values]:
     except DataError:
         try:
             return read_earlier_rows(study, "corpora", CORPORA)
-        except RecordError:  # a pack of an earlier version has no such table
+        except RecordError:  # a pack of an earlier version does not have the table
             return []
 
 
 def _count_utterances(domain: str, split: str, instances: list[Instance]) -> Iterator[Values]:
-    """Yield the sizes of a split: each utterance but the first is the response of an instance."""
+    """Yield the sizes of a split, in which each utterance but the first is an instance's response.
+
+    Nothing is yielded without dialogues.
+    """
     true = [one for one in instances if one.query.get("how") == "true"]
     openings = [one.context for one in true if one.id.endswith("#1")]
     if openings:

@@ -1,4 +1,4 @@
-"""The design of the panel study.
+"""Declaration of the design ``panel``.
 
 The Snakefile imports this module, so modules that need pandas or pyarrow are lazy.
 """
@@ -14,7 +14,7 @@ from tasktransfer.designs.panel import plan as plans
 from tasktransfer.designs.panel.config import PanelConfig
 from tasktransfer.designs.panel.shown import build_analysis
 from tasktransfer.designs.panel.sources.dataset import PANEL_DIALOGUES, PANEL_TINY
-from tasktransfer.designs.panel.stand_ins import stand_ins
+from tasktransfer.designs.panel.stand_ins import list_stand_ins
 
 if TYPE_CHECKING:
     from tasktransfer.designs.panel import items, leaks, pairs, ratings, selection, shortages
@@ -28,15 +28,15 @@ PANEL = Design(
     config=PanelConfig,
     kinds=plans.KINDS,
     grows_with=("seeds", "few_shot.draws", "few_shot.percentages", "few_shot.sets"),
-    plan=plans.plan,
+    plan=plans.plan_study,
     analysis=build_analysis,
-    stand_ins=stand_ins,
+    stand_ins=list_stand_ins,
     recipes={
-        inputs.LEAKS: leaks.without_leaks,
-        inputs.PAIRS: pairs.training_pairs,
-        inputs.FEW: ratings.few_ratings,
-        inputs.CHOICES: selection.response_selection,
-        inputs.TOGETHER: ratings.rated_together,
+        inputs.LEAKS: leaks.filter_leaks,
+        inputs.PAIRS: pairs.build_training_pairs,
+        inputs.FEW: ratings.sample_few_ratings,
+        inputs.CHOICES: selection.build_selection_choices,
+        inputs.TOGETHER: ratings.join_rated_sets,
     },
     recipes_first=(inputs.LEAKS, inputs.CHOICES, inputs.TOGETHER),
     shortages=shortages.find_shortages,

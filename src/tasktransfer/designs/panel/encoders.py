@@ -1,4 +1,4 @@
-"""The encoder of the cosines, and what it was trained on."""
+"""Description of the encoder of the cosines and its training data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def describe_cosines(config: PanelConfig) -> str:
     checkpoint = config.models[0].checkpoint
     name = checkpoint.rstrip("/").rpartition("/")[2]
     known = (text for start, text in TRAINED_ON.items() if name.lower().startswith(start))
-    data = next(known, "data that this study does not know")
+    data = next(known, "data that the study has no record of")
     if checkpoint == TINY:
         name, data = "the tiny encoder", "the tiny world's dialogues, by masked words"
     return (

@@ -1,4 +1,4 @@
-"""Figures of the study: correlations by set and method, few-shot curves, experts by rated set."""
+"""Figures of a panel study: correlations, few-shot curves, and experts by rated set."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def _draw_matrix(
     *,
     compared: bool,
 ) -> None:
-    """Draw cells of experts by sets, and below them the own expert minus the others' mean."""
+    """Draw cells of experts by sets, with the own expert minus the others' mean below them."""
     last = len(rows) + 0.3
     heights = {**{name: float(n) for n, name in enumerate(rows)}, OWN_MINUS_OTHERS: last}
     values = own.to_dict("records")

@@ -1,4 +1,4 @@
-"""Frames of the panel study: columns, and the functions that make them."""
+"""Frames of a panel study: their columns, and the functions that compute them."""
 
 from __future__ import annotations
 

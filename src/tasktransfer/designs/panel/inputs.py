@@ -25,28 +25,29 @@ RECIPES = LEAKS, PAIRS, FEW, CHOICES, TOGETHER = (
 )  # fmt: skip
 
 RECIPE_VERSIONS = {PAIRS: 2, TOGETHER: 2, FEW: 2}
-"""Versions of recipes; raised if a recipe's instances change, or if encoders read them differently.
+"""Versions of recipes, which are raised if the instances or the way to encode them change.
 
-Version 2: mask-and-fill keeps to 15 %, and a response that is too long is truncated at its end.
+Version 2: mask-and-fill replaces at most 15 % of the words, and a response that is too long is
+truncated at its end.
 """
 
 
 def make_selection(
     tasks: tuple[str, ...], section: StageConfig, measure: str = "accuracy"
 ) -> Selection:
-    """Return the selection of a training's best round."""
+    """Return how the best round of a training is selected: tasks, measure, rounds and patience."""
     return Selection(tasks, measure, section.round_updates, section.patience)
 
 
-def is_of_paper(config: PanelConfig, data: Data) -> bool:
-    """Return whether derived data are pairs for the paper's methods, and not for the twin."""
+def is_for_paper_methods(config: PanelConfig, data: Data) -> bool:
+    """Return whether pairs are those of the paper's methods, and not those of the twin."""
     section = config.pairs
-    wanted = (section.labels, [*section.perturbations])
-    return (data.settings["labels"], [*data.settings["perturbations"]]) == wanted
+    expected = (section.labels, [*section.perturbations])
+    return (data.settings["labels"], [*data.settings["perturbations"]]) == expected
 
 
 def find_rated_items(plan: Plan) -> Data | None:
-    """Return the items of all rated sets with their own contexts; None if nothing rates them."""
+    """Return the items of all rated sets with their own contexts; None if no method rates them."""
     rated = (data for data in plan.derived if data.recipe == TOGETHER)
     return next((data for data in rated if not data.settings.get("exchanged")), None)
 
@@ -59,56 +60,60 @@ class Inputs:
         self.name = config.dataset
         self.base = build_data_node(self.name, revisions.data[self.name])
         self.models = revisions.models
-        self.plain = self.model(config.models[0].name)
+        self.plain = self.get_model(config.models[0].name)
         self.twin = replace(self.plain, reads="pair")
         self.adapted = replace(self.plain, adapter_reduction=config.reduction)
 
-    def model(self, name: str) -> ModelSpec:
+    def get_model(self, name: str) -> ModelSpec:
         """Return a model of the study, with the input of its heads."""
         (section,) = (model for model in self.config.models if model.name == name)
         reads: Reads = "own_pooler" if section.reads == "pooler" else section.reads
         return replace(self.models[name], reads=reads)
 
-    def task(self, name: str) -> str:
+    def get_task_name(self, name: str) -> str:
+        """Return the name of a shared task in the study's dataset."""
         return cards.name_shared_task(name, self.name)
 
-    def derived(self, recipe: str, settings: Mapping[str, Any], *uses: Any) -> Data:
+    def derive_data(self, recipe: str, settings: Mapping[str, Any], *uses: Any) -> Data:
         if recipe in RECIPE_VERSIONS:
             settings = {**settings, "version": RECIPE_VERSIONS[recipe]}
         return replace(self.base, settings=settings, recipe=recipe, uses=uses or (self.base,))
 
     @cached_property
-    def filtered(self) -> Data:
+    def filtered_dialogues(self) -> Data:
+        """The dialogues after the leak filter."""
         return self._plan_leak_filter(drop=self.config.data.leaks.drop)
 
     def _plan_leak_filter(self, *, drop: bool) -> Data:
-        labeller = [self.task(cards.LABELLER)] if self.config.labeller else []
+        labeller = [self.get_task_name(cards.LABELLER)] if self.config.labeller else []
         settings: dict[str, Any] = {
             "tasks": [*self.config.domains, *labeller],
             "against": list(self.config.rated_or_learnt),
             "words": self.config.data.leaks.min_words,
-            **self.halved,
+            **self.halved_sets_setting,
         }
         if self.config.pairs.labels == "given":
-            settings["whole"] = [self.task(cards.GIVEN)]
-        return self.derived(LEAKS, settings if drop else {**settings, "drop": False})
+            settings["whole"] = [self.get_task_name(cards.GIVEN)]
+        return self.derive_data(LEAKS, settings if drop else {**settings, "drop": False})
 
     @cached_property
     def labeller(self) -> Stage | None:
+        """The training of the labeller; None if labels come from another source."""
         section = self.config.labeller
         if section is None:
             return None
-        task = self.task(cards.LABELLER)
+        task = self.get_task_name(cards.LABELLER)
         # Two thirds of DailyDialog++'s pairs do not fit, so a constant labeller would have a high
         # accuracy.
         selection = make_selection((task,), section, "balanced_accuracy")
-        step = Step((task,), selection, start=None, test_on=(task,), data=self.filtered)
-        model = self.model(section.model)
+        step = Step((task,), selection, start=None, test_on=(task,), data=self.filtered_dialogues)
+        model = self.get_model(section.model)
         if section.two_towers:
             model = replace(model, reads="pair")
         training = self.config.resolve_hyperparameters(section)
         seed = self.config.seeds[0]
-        return self.builder.build_stages([step], self.filtered, model, training, seed)[step]
+        stages = self.builder.build_stages([step], self.filtered_dialogues, model, training, seed)
+        return stages[step]
 
     def add_labeller(self) -> None:
         """Add a run for the labeller, so that it is in plans and tables."""
@@ -120,41 +125,44 @@ class Inputs:
 
     @cached_property
     def pairs(self) -> Data:
-        return self.derive_pairs(self.filtered)
+        """The pairs on which the paper's methods are trained."""
+        return self.derive_pairs(self.filtered_dialogues)
 
     def select_pairs(self, method: str, *, leaky: bool = False) -> Data:
-        """Return the pairs that a model of all domains is trained on."""
-        dialogues = self._plan_leak_filter(drop=False) if leaky else self.filtered
+        """Return the pairs on which a model of all domains is trained."""
+        dialogues = self._plan_leak_filter(drop=False) if leaky else self.filtered_dialogues
         if method != "twin":
             return self.derive_pairs(dialogues)
         own = {"labels": "made", "perturbations": list(self.config.twin.perturbations)}
         return self.derive_pairs(dialogues, **own)
 
     def derive_pairs(self, dialogues: Data, **changes: Any) -> Data:
+        """Return pairs from dialogues, with the settings of the config and changes to them."""
         section = self.config.pairs
         own = restore_old_names(section.model_dump(), "pairs")
         settings: dict[str, Any] = {"domains": list(self.config.domains), **own}
         settings["perturbations"] = list(section.perturbations)
         settings |= changes
-        settings["everything"] = self.task(cards.EVERYTHING)
-        settings["labeller"] = self.task(cards.LABELLER)
-        settings["given"] = self.task(cards.GIVEN)
+        settings["everything"] = self.get_task_name(cards.EVERYTHING)
+        settings["labeller"] = self.get_task_name(cards.LABELLER)
+        settings["given"] = self.get_task_name(cards.GIVEN)
         judges = [self.labeller] if self.labeller and settings["labels"] == "labeller" else []
-        return self.derived(PAIRS, settings, dialogues, *judges)
+        return self.derive_data(PAIRS, settings, dialogues, *judges)
 
     @property
-    def halved(self) -> dict[str, Any]:
-        """Settings with the rated sets whose paragraphs are partly used for training."""
+    def halved_sets_setting(self) -> dict[str, Any]:
+        """Setting ``halved``: the rated sets of which some paragraphs are used for training."""
         both = "Reddit" in self.config.domains and REDDIT_SET in self.config.rated_or_learnt
         return {"halved": [REDDIT_SET]} if both else {}
 
     @cached_property
     def ratings(self) -> Data:
-        sets, task = list(self.config.rated_sets), self.task(cards.RATINGS)
-        settings = {"sets": sets, "task": task, **self.halved}
-        return self.derived(TOGETHER, settings)
+        """The items of all rated sets."""
+        sets, task = list(self.config.rated_sets), self.get_task_name(cards.RATINGS)
+        settings = {"sets": sets, "task": task, **self.halved_sets_setting}
+        return self.derive_data(TOGETHER, settings)
 
     @cached_property
-    def exchanged(self) -> Data:
+    def exchanged_ratings(self) -> Data:
         """The rated items, each with the context of another item of its set."""
         return replace(self.ratings, settings={**self.ratings.settings, "exchanged": True})

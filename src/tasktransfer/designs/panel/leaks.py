@@ -1,4 +1,4 @@
-"""The leak filter: no training dialogue shares a longer utterance with a rated item.
+"""Leak filter, which leaves out training dialogues that share an utterance with a rated item.
 
 A dialogue is left out if one of its utterances has at least six words and also occurs in the
 context or response of a rated item, ignoring case and punctuation. Shorter utterances are common
@@ -19,15 +19,15 @@ from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance
 
 
-def without_leaks(ingredients: Ingredients) -> dict[Split, list[Instance]]:
+def filter_leaks(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     """Return the instances whose dialogues share no utterance with the rated sets.
 
     Settings:
         tasks: tasks to filter.
         against: rated sets.
         words: minimum number of words of a shared utterance.
-        drop: false to count leaks without dropping them.
-        whole: tasks to return unfiltered.
+        drop: false to count leaks without leaving out dialogues.
+        whole: tasks that are returned unfiltered.
 
     Raises:
         DataError: no instance of a split is left.
@@ -39,17 +39,17 @@ def without_leaks(ingredients: Ingredients) -> dict[Split, list[Instance]]:
         for task in (*settings["tasks"], *settings.get("whole", ()))
         for split in SPLITS
     }
-    found = Leaks(rated, int(settings["words"]))
+    leak_filter = LeakFilter(rated, int(settings["words"]))
     for task in settings["tasks"]:
         corpus = {split: derived[task, split] for split in SPLITS}
-        kept, counts = found.filter_corpus(corpus)
-        ingredients.report.update({f"{task} {key}": of for key, of in counts.items()})
+        kept, counts = leak_filter.filter_corpus(corpus)
+        ingredients.report.update({f"{task} {key}": values for key, values in counts.items()})
         if not settings.get("drop", True):
             continue
         for split, instances in kept.items():
             if corpus[split] and not instances:
                 raise DataError(
-                    f"{task}, {split}: Every dialogue shares an utterance of {found.words} "
+                    f"{task}, {split}: Every dialogue shares an utterance of {leak_filter.words} "
                     "words or more with a rated set. Provide other dialogues, or increase "
                     "data.leaks.min_words."
                 )
@@ -57,15 +57,15 @@ def without_leaks(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     return derived
 
 
-class Leaks:
-    """Utterances of rated items with at least ``words`` words."""
+class LeakFilter:
+    """Filter for utterances of rated items with at least ``words`` words."""
 
     def __init__(self, rated: Mapping[str, Sequence[Instance]], words: int) -> None:
         self.words = words
-        self.of_set = {
+        self.by_set = {
             name: _find_long_utterances(instances, words) for name, instances in rated.items()
         }
-        self.every = {text for texts in self.of_set.values() for text, _ in texts}
+        self.utterances = {text for texts in self.by_set.values() for text, _ in texts}
 
     def filter_corpus(
         self, corpus: Mapping[str, Sequence[Instance]]
@@ -83,25 +83,25 @@ class Leaks:
         for split, instances in corpus.items():
             spoken = collect_utterances(instances)
             dialogues |= spoken
-            leaks = {name for name, texts in spoken.items() if texts & self.every}
+            leaks = {name for name, texts in spoken.items() if texts & self.utterances}
             # Responses that do not occur in a dialogue, such as the labeller's, may be leaks too.
             kept[split] = [
                 instance
                 for instance in instances
                 if instance.dialogue_id not in leaks
-                and normalise_text(instance.query["response"]) not in self.every
+                and normalise_text(instance.query["response"]) not in self.utterances
             ]
             counts[split] = {
                 "dialogues": float(len(spoken)),
                 "kept": float(len(spoken) - len(leaks)),
             }
-        for name, texts in self.of_set.items():
+        for name, texts in self.by_set.items():
             counts[f"against {name}"] = _count_leaks(dialogues, texts)
         return kept, counts
 
 
 def collect_utterances(instances: Iterable[Instance]) -> dict[str, set[str]]:
-    """Return the normalised utterances of each dialogue, including only responses that fit."""
+    """Return dialogue → its normalised utterances: contexts, and responses that fit."""
     spoken: dict[str, set[str]] = {}
     for instance in instances:
         texts = spoken.setdefault(instance.dialogue_id, set())
@@ -116,8 +116,8 @@ def _read_split(cache: Path, task: str, split: str) -> list[Instance]:
     counts = read_manifest(cache).tasks
     if task not in counts:
         raise DataError(
-            f"{cache}: The cache has no {task}, because its files are missing in the release "
-            "(docs/panel.md lists them). Put them there, or remove it from the config "
+            f"{cache}: The cache has no task {task}, because its files are missing in the release. "
+            "Add the files (docs/panel.md lists them), or remove the task from the config "
             "(domains, labeller, pairs.labels)."
         )
     return read_instances(cache, task, split) if counts[task][split].samples else []
@@ -126,7 +126,7 @@ def _read_split(cache: Path, task: str, split: str) -> list[Instance]:
 def _find_long_utterances(instances: Sequence[Instance], fewest: int) -> set[tuple[str, int]]:
     """Return (utterance, number of the item) for every utterance that is long enough."""
 
-    def said() -> Iterator[tuple[str, int]]:
+    def list_utterances() -> Iterator[tuple[str, int]]:
         for index, instance in enumerate(instances):
             for text in (
                 *split_context(instance.context, instance.turns),
@@ -134,7 +134,7 @@ def _find_long_utterances(instances: Sequence[Instance], fewest: int) -> set[tup
             ):
                 yield normalise_text(text), index
 
-    return {(text, item) for text, item in said() if len(text.split()) >= fewest}
+    return {(text, item) for text, item in list_utterances() if len(text.split()) >= fewest}
 
 
 def _count_leaks(
@@ -142,8 +142,9 @@ def _count_leaks(
 ) -> dict[str, float]:
     """Count the dialogues of a corpus and the items of a set that share an utterance."""
     texts = {text for text, _ in rated}
-    shared = set().union(*(said & texts for said in dialogues.values())) if dialogues else set()
+    spoken = dialogues.values()
+    shared = set().union(*(utterances & texts for utterances in spoken))
     return {
-        "dialogues": float(sum(bool(said & texts) for said in dialogues.values())),
+        "dialogues": float(sum(bool(utterances & texts) for utterances in spoken)),
         "items": float(len({item for text, item in rated if text in shared})),
     }

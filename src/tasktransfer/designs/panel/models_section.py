@@ -55,7 +55,7 @@ PromptedRaters = Annotated[tuple[PromptedRater, ...], LIST]
 
 
 def find_model_contradictions(parts: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield problems with the families of models, and with prompted models.
+    """Yield problems of the models' families and of the prompted models.
 
     Args:
         parts: key → validated part of the config.

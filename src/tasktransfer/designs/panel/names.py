@@ -9,7 +9,7 @@ from tasktransfer.designs.panel.sources.cards import RATED, TINY_RATED
 SELECTION_DIRECT, SELECTION_ADAPTER = "selection-direct", "selection-adapter"
 SELECTION_COSINE = "selection-cosine"
 """Methods of response selection."""
-FANS = ("panel", "collection")
+DOMAIN_METHODS = ("panel", "collection")
 """Methods with one model per domain."""
 EXCHANGED = "-exchanged"
 """End of the name of a method that rates items with the contexts of other items."""
@@ -52,9 +52,9 @@ FEW_NAMES = {"single": "Single-T", "panel-mean": "PoE-avg"}
 """Method that few-shot transfer starts from → its name in Table V."""
 
 
-def is_fan(method: str) -> bool:
-    """Return whether a method has one model per domain, with its own or with exchanged contexts."""
-    return method.removesuffix(EXCHANGED) in FANS
+def has_domain_models(method: str) -> bool:
+    """Return whether a method has one model per domain, also with exchanged contexts."""
+    return method.removesuffix(EXCHANGED) in DOMAIN_METHODS
 
 
 def get_domain(rated: str) -> str:
@@ -68,7 +68,7 @@ def get_paper_name(rated: str) -> str:
 
 
 def group_sets(sets: Iterable[tuple[str, bool]]) -> dict[str, list[str]]:
-    """Return the sets of each average: one per domain, then in-domain, out-of-domain and all.
+    """Return average → its sets, for each domain, in-domain, out-of-domain and all sets.
 
     Args:
         sets: name of each set, and whether it belongs to a trained domain.
@@ -84,9 +84,9 @@ def group_sets(sets: Iterable[tuple[str, bool]]) -> dict[str, list[str]]:
     return {group: names for group, names in by.items() if names}
 
 
-def find_start(method: str, percent: int) -> str:
-    """Return a column of Tables V and VI: the method at the start, and the percentage of ratings.
+def format_start(method: str, percent: int) -> str:
+    """Return the name of a column of Tables V and VI, from the method and percentage of ratings.
 
-    ``explain`` finds either part.
+    The command ``explain`` finds either part.
     """
     return f"{method}+{percent}%" if percent else f"{method}+before"

@@ -32,8 +32,8 @@ MOST_MASKED = 0.15
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """Input of a perturbation: the context, its true response, and the corpus's other instances."""
+class PerturbationInput:
+    """Input of a perturbation: context, true response, and the other instances of the corpus."""
 
     context: tuple[str, ...]
     response: str
@@ -52,42 +52,42 @@ class Given:
         )
 
 
-def drop(given: Given, chance: random.Random) -> str:
+def drop_response_words(given: PerturbationInput, chance: random.Random) -> str:
     return drop_words(given.response, chance)
 
 
-def shuffle(given: Given, chance: random.Random) -> str:
+def shuffle_response_words(given: PerturbationInput, chance: random.Random) -> str:
     return shuffle_words(given.response, chance)
 
 
-def repeat(given: Given, chance: random.Random) -> str:
+def repeat_response_words(given: PerturbationInput, chance: random.Random) -> str:
     return repeat_words(given.response, chance)
 
 
-def random_utterance(given: Given, chance: random.Random) -> str:
+def sample_response(given: PerturbationInput, chance: random.Random) -> str:
     """Return a response from another dialogue of the corpus."""
     return given.sample_other(chance).query["response"]
 
 
-def context_copy(given: Given, chance: random.Random) -> str:
+def perturb_context_utterance(given: PerturbationInput, chance: random.Random) -> str:
     """Return a perturbed utterance of the context."""
     perturb = chance.choice((drop_words, shuffle_words, repeat_words))
     return perturb(chance.choice(given.context), chance)
 
 
-def mask_and_fill(given: Given, chance: random.Random) -> str:
+def mask_and_fill(given: PerturbationInput, chance: random.Random) -> str:
     """Replace some words of the response by words of a random context."""
     return replace_words(
         given.response, given.sample_other(chance).context.split(), MOST_MASKED, chance
     )
 
 
-PERTURBATIONS: dict[str, Callable[[Given, random.Random], str]] = {
-    "drop": drop,
-    "shuffle": shuffle,
-    "repeat": repeat,
-    "random_utterance": random_utterance,
-    "context_copy": context_copy,
+PERTURBATIONS: dict[str, Callable[[PerturbationInput, random.Random], str]] = {
+    "drop": drop_response_words,
+    "shuffle": shuffle_response_words,
+    "repeat": repeat_response_words,
+    "random_utterance": sample_response,
+    "context_copy": perturb_context_utterance,
     "mask_and_fill": mask_and_fill,
 }
 
@@ -95,7 +95,7 @@ PERTURBATIONS: dict[str, Callable[[Given, random.Random], str]] = {
 # --- the recipe ---------------------------------------------------------------------------------
 
 
-def training_pairs(ingredients: Ingredients) -> dict[Split, list[Instance]]:
+def build_training_pairs(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     """Return labelled pairs of every domain, and all of them together as ``everything``.
 
     Settings:
@@ -106,7 +106,7 @@ def training_pairs(ingredients: Ingredients) -> dict[Split, list[Instance]]:
         labels: source of labels (labeller, given or made).
         sure: minimum probability of a label.
         seed: seed of the perturbations.
-        everything, labeller, given: names of their tasks.
+        everything, labeller, given: names of the tasks for all pairs, the labeller, and labels.
 
     Raises:
         DataError: no label reaches the minimum probability, or all labels are the same.
@@ -138,7 +138,7 @@ def training_pairs(ingredients: Ingredients) -> dict[Split, list[Instance]]:
 def build_pairs(
     cache: Path, domain: str, split: str, settings: Mapping[str, Any]
 ) -> tuple[list[Instance], random.Random]:
-    """Build the unlabelled pairs of a domain, and return them with the random generator."""
+    """Return the unlabelled pairs of a domain, and the random generator that sampled them."""
     chance = random.Random(f"{settings['seed']} {domain} {split}")
     wanted = round(int(settings[split]) * settings["made"])
     kinds = settings.get("perturbations", tuple(PERTURBATIONS))
@@ -151,13 +151,15 @@ def generate_candidates(
     chance: random.Random,
     kinds: Sequence[str] = tuple(PERTURBATIONS),
 ) -> list[Instance]:
-    """Return true and perturbed responses in turn, with contexts of one to four utterances."""
+    """Return pairs with true and perturbed responses in turn, of contexts of 1 to 4 utterances."""
     order = list(instances)
     chance.shuffle(order)
     made: list[Instance] = []
     for number, instance in enumerate(order[: (wanted + 1) // 2]):
         context = split_context(instance.context, instance.turns)[-chance.randint(1, CONTEXT) :]
-        given = Given(context, instance.query["response"], instances, instance.dialogue_id)
+        given = PerturbationInput(
+            context, instance.query["response"], instances, instance.dialogue_id
+        )
         how = kinds[number % len(kinds)]
         other = PERTURBATIONS[how](given, chance)
         for response, target, way in (
@@ -182,7 +184,7 @@ def generate_candidates(
 
 
 def _get_probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> list[float] | None:
-    """Return the probability that each pair fits; None if labels are by construction.
+    """Return the probability that each pair fits; None if the construction gives the labels.
 
     Raises:
         DataError: a pair is missing in the release's labels.
@@ -197,8 +199,8 @@ def _get_probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> li
         (row.dialogue_id, row.context, row.query["response"]): float(row.target[0])
         for row in read_instances(ingredients.caches[0], settings["given"], "train")
     }
-    asked = [(row.task, row.context, row.query["response"]) for row in made]
-    missing = [pair for pair in asked if pair not in given]
+    requested = [(row.task, row.context, row.query["response"]) for row in made]
+    missing = [pair for pair in requested if pair not in given]
     if missing:
         domain, context, response = missing[0]
         raise DataError(
@@ -206,7 +208,7 @@ def _get_probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> li
             f"line, for example context {context!r}, response {response!r}. Run `tasktransfer "
             "pairs` to list all pairs that need labels, and add their probabilities."
         )
-    return [given[pair] for pair in asked]
+    return [given[pair] for pair in requested]
 
 
 def label_pairs(

@@ -1,4 +1,4 @@
-"""The plan of a config: the training steps of each method, and their evaluations."""
+"""Functions that plan a panel study: the trainings of each method, and their evaluations."""
 
 from __future__ import annotations
 
@@ -100,28 +100,31 @@ def make_whole_step(
     )
 
 
-def plan(config: PanelConfig, revisions: Revisions) -> Plan:
+def plan_study(config: PanelConfig, revisions: Revisions) -> Plan:
     """Plan every method for every seed.
 
     Cosines, the user's own raters, prompted models, few-shot transfer and response selection have
     only one seed.
     """
-    builder = PlanBuilder(_name_of, get_recipe_version)
+    builder = PlanBuilder(_name_stage, get_recipe_version)
     inputs = Inputs(config, revisions, builder)
     inputs.add_labeller()
     for seed in config.seeds:
         study = _Seed(inputs, seed)
-        for run in study.runs():
+        for run in study.plan_methods():
             builder.add_run(run)
         if seed == config.seeds[0]:
-            rated = (*study.cosines(), *study.brought(revisions), *study.prompted())
-            first = (*rated, *study.few_shot())
-            for run in (*first, *study.selection()):
+            untrained = (
+                *study.plan_cosines(),
+                *study.plan_own_raters(revisions),
+                *study.plan_prompted_models(),
+            )
+            for run in (*untrained, *study.plan_few_shot(), *study.plan_selection()):
                 builder.add_run(run)
     return builder.build_plan()
 
 
-def _name_of(step: Step, starts: tuple[Start, ...]) -> tuple[str, str]:
+def _name_stage(step: Step, starts: tuple[Start, ...]) -> tuple[str, str]:
     """Return kind and label of a training.
 
     They depend on the step only, so that identical trainings have the same name.
@@ -151,92 +154,93 @@ def _name_of(step: Step, starts: tuple[Start, ...]) -> tuple[str, str]:
 
 
 class _Seed:
-    """The runs of one seed."""
+    """Planner of the runs of one seed."""
 
     def __init__(self, inputs: Inputs, seed: int) -> None:
         self.inputs, self.config, self.seed = inputs, inputs.config, seed
 
     @cached_property
-    def fan(self) -> dict[str, Stage]:
-        """The training ``joint``, and each domain's expert."""
+    def panel_stages(self) -> dict[str, Stage]:
+        """The joint training by the name ``joint``, and each expert by its domain."""
         domains = self.config.domains
-        stages = self._stages(make_joint_steps(domains, self.config), self.inputs.adapted)
+        stages = self._build_stages(make_joint_steps(domains, self.config), self.inputs.adapted)
         return dict(zip(("joint", *domains), stages, strict=True))
 
     @cached_property
     def single(self) -> Stage:
+        """The training of the method ``single``."""
         return self._plan_whole_training("single")
 
     def _plan_whole_training(self, method: str, *, leaky: bool = False) -> Stage:
         """Return the training on all pairs of ``single`` or ``twin``."""
         data = self.inputs.select_pairs(method, leaky=leaky)
-        task, domains = self.inputs.task(cards.EVERYTHING), len(self.config.domains)
+        task, domains = self.inputs.get_task_name(cards.EVERYTHING), len(self.config.domains)
         if method == "single":
-            return self._whole(task, data, domains)
+            return self._build_whole_stage(task, data, domains)
         step = make_whole_step(task, self.config, domains, self.config.twin)
         model = self.inputs.twin
-        (stage,) = self._stages([replace(step, data=data, model=model)], model)
+        (stage,) = self._build_stages([replace(step, data=data, model=model)], model)
         return stage
 
-    def _stages(self, steps: list[Step], model: ModelSpec) -> list[Stage]:
+    def _build_stages(self, steps: list[Step], model: ModelSpec) -> list[Stage]:
         training = self.config.resolve_hyperparameters(self.config.joint)
         data = self.inputs.pairs
         stages = self.inputs.builder.build_stages(steps, data, model, training, self.seed)
         return [stages[step] for step in steps]
 
-    def _whole(self, task: str, data: Data, domains: int = 1) -> Stage:
+    def _build_whole_stage(self, task: str, data: Data, domains: int = 1) -> Stage:
         step = replace(make_whole_step(task, self.config, domains), data=data)
-        (stage,) = self._stages([step], self.inputs.plain)
+        (stage,) = self._build_stages([step], self.inputs.plain)
         return stage
 
     # --- methods --------------------------------------------------------------------------------
 
-    def runs(self) -> Iterator[Run]:
+    def plan_methods(self) -> Iterator[Run]:
         """Yield one run per method, or one per domain for methods with a model per domain."""
-        everything = self.inputs.task(cards.EVERYTHING)
+        everything = self.inputs.get_task_name(cards.EVERYTHING)
         for method in self.config.methods:
             yield from self._plan_method(method)
         if "exchanged" in self.config.controls:
             for run in self._plan_method(self.config.methods[0]):
                 (judged,) = run.evaluations
-                exchanged = replace(judged, data=self.inputs.exchanged)
+                exchanged = replace(judged, data=self.inputs.exchanged_ratings)
                 yield replace(run, method=f"{run.method}{EXCHANGED}", evaluations=(exchanged,))
         if UNTRAINED in self.config.controls:
-            yield self._released(UNTRAINED, self.inputs.adapted, {"seed": self.seed})
+            yield self._plan_released_model(UNTRAINED, self.inputs.adapted, {"seed": self.seed})
         if LEAKY in self.config.controls:
             for method in (each for each in ONE_MODEL if each in self.config.methods):
                 stage = self._plan_whole_training(method, leaky=True)
-                yield self._run(f"{method}-{LEAKY}", [(stage, everything, ("head",))])
+                yield self._build_run(f"{method}-{LEAKY}", [(stage, everything, ("head",))])
 
     def _plan_method(self, method: str) -> Iterator[Run]:
-        domains, everything = self.config.domains, self.inputs.task(cards.EVERYTHING)
+        domains, everything = self.config.domains, self.inputs.get_task_name(cards.EVERYTHING)
         if method == "panel":
             for domain in domains:
-                yield self._run(method, [self._select_expert(domain)], domain)
+                yield self._build_run(method, [self._select_expert(domain)], domain)
         elif method == "collection":
             for domain in domains:
-                stage = self._whole(domain, self.inputs.pairs)
-                yield self._run(method, [(stage, domain, ("head",))], domain)
+                stage = self._build_whole_stage(domain, self.inputs.pairs)
+                yield self._build_run(method, [(stage, domain, ("head",))], domain)
         elif method in ONE_MODEL:
             stage = self._plan_whole_training(method)
-            yield self._run(method, [(stage, everything, ("head",))])
+            yield self._build_run(method, [(stage, everything, ("head",))])
         else:
             experts = [self._select_expert(domain) for domain in domains]
-            yield self._run(method, experts, merged=MERGED[method])
+            yield self._build_run(method, experts, merged=MERGED[method])
 
-    def cosines(self) -> Iterator[Run]:
-        """Yield the runs with the cosine of context and response by the released encoder."""
+    def plan_cosines(self) -> Iterator[Run]:
+        """Yield the runs that rate by the cosine of context and response in a released encoder."""
         # No head reads the encoder, so the cosines do not depend on the input of heads.
         model = replace(self.inputs.plain, reads="first_token")
         for method, what in COSINES.items():
-            yield self._released(method, model, {"cosine": what})
+            yield self._plan_released_model(method, model, {"cosine": what})
         if "embeddings" in self.config.controls:
             settings = {"cosine": COSINES["cosine-last"], "pooling": "input"}
-            yield self._released(EMBEDDINGS, model, settings)
+            yield self._plan_released_model(EMBEDDINGS, model, settings)
 
-    def brought(self, revisions: Revisions) -> Iterator[Run]:
-        """Yield the runs of the user's own raters, which nothing is trained or computed for."""
-        task = self.inputs.task(cards.RATINGS)
+    def plan_own_raters(self, revisions: Revisions) -> Iterator[Run]:
+        """Yield the runs of the user's own raters, for which the study computes no ratings."""
+        task = self.inputs.get_task_name(cards.RATINGS)
         for name, revision in revisions.brought.items():
             settings = {"brought": {"name": name, "revision": revision}}
             judged = Evaluation(
@@ -244,22 +248,22 @@ class _Seed:
             )
             yield Run(name, BROUGHT, self.seed, {"domain": ""}, Outcome(()), (judged,))
 
-    def prompted(self) -> Iterator[Run]:
-        """Yield the runs of prompted models: an evaluation per rated set and prompt template."""
+    def plan_prompted_models(self) -> Iterator[Run]:
+        """Yield the runs of prompted models, with one evaluation per rated set and template."""
         for rater in self.config.prompted:
             outcome = Outcome((), model=rater.to_spec(self.inputs.models))
             judged = []
             for name in self.config.rated_sets:
                 card = get_task(self.inputs.name, name)
                 for index, wording in enumerate(get_wordings(card)):
-                    asked = {
+                    prompting = {
                         "shots": 0,
                         "wording": index,
                         "prompt": compute_wording_digest(card, wording),
                         "rating": "expected",
                         **rater.get_evaluation_settings(),
                     }
-                    settings = {"asked": asked}
+                    settings = {"asked": prompting}
                     judged.append(
                         Evaluation(
                             outcome, self.inputs.base, name, ("closeness",), settings=settings
@@ -267,17 +271,19 @@ class _Seed:
                     )
             yield Run(rater.model, PROMPTED, self.seed, {"domain": ""}, outcome, tuple(judged))
 
-    def _released(self, method: str, model: ModelSpec, settings: Mapping[str, Any]) -> Run:
-        outcome, task = Outcome((), model=model), self.inputs.task(cards.RATINGS)
+    def _plan_released_model(
+        self, method: str, model: ModelSpec, settings: Mapping[str, Any]
+    ) -> Run:
+        outcome, task = Outcome((), model=model), self.inputs.get_task_name(cards.RATINGS)
         judged = Evaluation(
             outcome, self.inputs.ratings, task, ("closeness",), settings=dict(settings)
         )
         return Run(method, model.name, self.seed, {"domain": ""}, outcome, (judged,))
 
     def _select_expert(self, domain: str) -> tuple[Stage, str, tuple[str, ...]]:
-        return self.fan[domain], domain, ("head", "adapter")
+        return self.panel_stages[domain], domain, ("head", "adapter")
 
-    def _run(
+    def _build_run(
         self,
         method: str,
         raters: list[tuple[Stage, str, tuple[str, ...]]],
@@ -286,7 +292,7 @@ class _Seed:
         merged: Merge | None = None,
         at: Any = "best",
     ) -> Run:
-        task = self.inputs.task(cards.RATINGS)
+        task = self.inputs.get_task_name(cards.RATINGS)
         starts = tuple(_build_start(*rater, task, merged, at) for rater in raters)
         outcome = Outcome(starts)
         judged = Evaluation(outcome, self.inputs.ratings, task, ("closeness",))
@@ -295,7 +301,7 @@ class _Seed:
 
     # --- few-shot transfer ----------------------------------------------------------------------
 
-    def few_shot(self) -> Iterator[Run]:
+    def plan_few_shot(self) -> Iterator[Run]:
         """Yield the runs of few-shot transfer from the averaged panel and the single model."""
         section = self.config.few_shot
         if section is None:
@@ -305,21 +311,21 @@ class _Seed:
                 for percent in section.percentages:
                     for by in section.sampling_units:
                         for draw in range(section.draws):
-                            yield self._few(method, task, percent, by, draw)
+                            yield self._plan_few_shot_run(method, task, percent, by, draw)
 
-    def _few(self, method: str, task: str, percent: int, by: str, draw: int) -> Run:
+    def _plan_few_shot_run(self, method: str, task: str, percent: int, by: str, draw: int) -> Run:
         section = self.config.few_shot
         assert section is not None
         drawn = {"percent": percent, "by": by, "draw": draw}
-        settings = {"task": task, **drawn, **self.inputs.halved}
-        data = self.inputs.derived(FEW, settings)
+        settings = {"task": task, **drawn, **self.inputs.halved_sets_setting}
+        data = self.inputs.derive_data(FEW, settings)
         panel = method != "single"
         if panel:
             experts = [self._select_expert(domain) for domain in self.config.domains]
-            begin = [Start(self.fan["joint"], parts=("encoder",))]
+            begin = [Start(self.panel_stages["joint"], parts=("encoder",))]
             begin += [_build_start(*expert, task, "mean", "best") for expert in experts]
         else:
-            everything = self.inputs.task(cards.EVERYTHING)
+            everything = self.inputs.get_task_name(cards.EVERYTHING)
             begin = [Start(self.single, parts=("encoder",))]
             begin.append(_build_start(self.single, everything, ("head",), task, None, "best"))
         step = Step(
@@ -340,19 +346,19 @@ class _Seed:
 
     # --- response selection ---------------------------------------------------------------------
 
-    def selection(self) -> Iterator[Run]:
-        """Yield the runs of the domain's expert without training, and of a new adapter."""
+    def plan_selection(self) -> Iterator[Run]:
+        """Yield the runs of response selection: by an expert, a new adapter, and the cosine."""
         section = self.config.selection
         if section is None:
             return
-        task, domain = self.inputs.task(cards.SELECTION), section.domain
+        task, domain = self.inputs.get_task_name(cards.SELECTION), section.domain
         for persona in section.personas:
             settings = {
                 **section.model_dump(exclude={"personas", "cosine"}),
                 "persona": persona,
                 "task": task,
             }
-            data = self.inputs.derived(CHOICES, settings, self.inputs.filtered)
+            data = self.inputs.derive_data(CHOICES, settings, self.inputs.filtered_dialogues)
             about = {"persona": persona}
             direct = Outcome((_build_start(*self._select_expert(domain), task, None, "best"),))
             judged = Evaluation(direct, data, task, ("accuracy",))
@@ -361,7 +367,7 @@ class _Seed:
             step = Step(
                 (task,),
                 make_selection((task,), self.config.experts),
-                start=[Start(self.fan["joint"], parts=("encoder",))],
+                start=[Start(self.panel_stages["joint"], parts=("encoder",))],
                 trains=(f"adapter.{task}", f"head.{task}"),
                 test_on=(task,),
                 data=data,

@@ -1,7 +1,4 @@
-"""Order of names for printed tables, and rows of a study's correlations.
-
-They make Tables III, IV and VIII, and the tables of differences, experts and ceilings.
-"""
+"""Rows of Tables III, IV and VIII, and of the tables of differences, experts and ceilings."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.designs.panel import published as paper
 from tasktransfer.designs.panel.config import get_config
 from tasktransfer.designs.panel.encoders import describe_cosines
@@ -20,11 +18,11 @@ from tasktransfer.designs.panel.names import (
     MERGED,
     PERSONAS,
     PUBLISHED,
-    find_start,
+    format_start,
     get_domain,
     get_paper_name,
     group_sets,
-    is_fan,
+    has_domain_models,
 )
 from tasktransfer.designs.panel.published import AVERAGES, list_members
 from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT
@@ -45,7 +43,7 @@ OF = "of Zhang et al., PoE"
 FEWER = "FEWER THERE: "
 
 
-def complete(frames: Frames) -> Frames:
+def complete_metadata(frames: Frames) -> Frames:
     """Return the frames with marks among their facts, and with the paper's order of names."""
     metadata = frames.metadata
     facts, order = _make_facts(metadata), _make_order(frames.study, metadata)
@@ -55,25 +53,27 @@ def complete(frames: Frames) -> Frames:
 def _make_facts(metadata: Metadata) -> dict[str, str]:
     """Return the tables' facts; facts that affect every number become marks."""
     facts = {f"{MARK}{k}" if k == LEAKS_KEPT else k: v for k, v in metadata.facts.items()}
-    asked, _, fewer = facts.get("pairs", "").partition(f"; {FEWER}")
+    requested, _, fewer = facts.get("pairs", "").partition(f"; {FEWER}")
     if fewer:
-        facts |= {"pairs": asked, f"{MARK}FEWER PAIRS": f"fewer than requested: {fewer}"}
+        facts |= {"pairs": requested, f"{MARK}FEWER PAIRS": f"fewer than requested: {fewer}"}
     return facts
 
 
 def _make_order(study: Study, metadata: Metadata) -> dict[str, Sequence[str]]:
-    """Return the order of columns in printed tables; the paper's columns have its order."""
+    """Return kind of name → names in the order of printed tables, which is that of the paper."""
     section, methods = get_config(study).few_shot, metadata.order.get("method", ())
     cited = paper.read_table("table6")
     starts = [
-        find_start(m, p) for p in (0, *(section.percentages if section else ())) for m in FEW_NAMES
+        format_start(m, p)
+        for p in (0, *(section.percentages if section else ()))
+        for m in FEW_NAMES
     ]
     return {
         **metadata.order,
         "rater": list(dict.fromkeys([*_list_cited_metrics(), *PUBLISHED, *methods])),
         "merged": [*MERGED],
         "start": starts,
-        "cited start": list(dict.fromkeys(map(find_start, cited["model"], cited["k_percent"]))),
+        "cited start": list(dict.fromkeys(map(format_start, cited["model"], cited["k_percent"]))),
         "split": ["train", "dev", "test"],
         "persona": [*PERSONAS],
     }
@@ -82,17 +82,17 @@ def _make_order(study: Study, metadata: Metadata) -> dict[str, Sequence[str]]:
 # --- correlations: Tables III, IV and VIII --------------------------------------------------------
 
 
-def table3(frames: Frames) -> pd.DataFrame:
+def compute_table3(frames: Frames) -> pd.DataFrame:
     """Return in-domain correlations by rated set and method, averages, and cited metrics."""
     return _join_cited(frames, 3)
 
 
-def table4(frames: Frames) -> pd.DataFrame:
+def compute_table4(frames: Frames) -> pd.DataFrame:
     """Return correlations on sets outside every domain, averages of all sets, and cited metrics."""
     return _join_cited(frames, 4)
 
 
-def table8(frames: Frames) -> pd.DataFrame:
+def compute_table8(frames: Frames) -> pd.DataFrame:
     """Return correlations of the experts with merged weights."""
     frame = _make_correlation_rows(frames)
     return _join_published(frame[frame["method"].isin(MERGED)], frames, 8)
@@ -141,7 +141,7 @@ def _make_correlation_rows(frames: Frames) -> pd.DataFrame:
         frame["brought"] = frame["method"].isin(brought)
     frame["experts"] = [
         join_experts(row["members"].split("+"), frames.metadata)
-        if is_fan(str(row["method"]))
+        if has_domain_models(str(row["method"]))
         else ""
         for row in rows
     ]
@@ -171,7 +171,7 @@ def _join_published(frame: pd.DataFrame, frames: Frames, table: int) -> pd.DataF
         values = pd.concat([paper.read_table("table3"), paper.read_table("table4")])
         names = {**PUBLISHED, **{metric: metric for metric in _list_cited_metrics()}}
 
-    def average(row: Mapping[str, Any]) -> str | None:
+    def get_published_average(row: Mapping[str, Any]) -> str | None:
         only = table == 4 and row["group"] == "out-of-domain"
         return "Average" if only else AVERAGES.get(row["group"])
 
@@ -179,26 +179,30 @@ def _join_published(frame: pd.DataFrame, frames: Frames, table: int) -> pd.DataF
         values,
         "spearman",
         {
-            "dataset": lambda row: average(row) if row["group"] else get_paper_name(row["set"]),
+            "dataset": lambda row: (
+                get_published_average(row) if row["group"] else get_paper_name(row["set"])
+            ),
             "metric": lambda row: names.get(row["method"]),
         },
-        differs=lambda row: describe_other_members(table, average(row), row["members"]),
+        differs=lambda row: describe_other_members(
+            table, get_published_average(row), row["members"]
+        ),
     )
     return add_published_columns(frame, theirs, frames.metadata)
 
 
 def describe_other_members(table: int, average: str | None, sets: str) -> str:
-    """Describe how the sets of a printed average differ from ours; empty if they do not."""
+    """Return how the sets of a published average differ from ours; empty if they do not."""
     if not average:
         return ""
     theirs, ours = list_members(table, average), {get_paper_name(name) for name in sets.split("+")}
     if theirs == ours:
         return ""
-    own = f"of {len(ours)}" if len(ours) != len(theirs) else "of others"
-    return f"{average} of {len(theirs)} sets, here {own}"
+    own = format_quantity(len(ours), "set") if len(ours) != len(theirs) else "other sets"
+    return f"{average} of {len(theirs)} sets, here of {own}"
 
 
-def notes_of_table3(frames: Frames, frame: pd.DataFrame) -> list[str]:
+def describe_table3(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table III."""
     return [
         *_make_reading_notes(frames, frame),
@@ -206,7 +210,7 @@ def notes_of_table3(frames: Frames, frame: pd.DataFrame) -> list[str]:
     ]
 
 
-def notes_of_table4(frames: Frames, frame: pd.DataFrame) -> list[str]:
+def describe_table4(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table IV."""
     return [
         *_make_reading_notes(frames, frame),
@@ -214,7 +218,7 @@ def notes_of_table4(frames: Frames, frame: pd.DataFrame) -> list[str]:
     ]
 
 
-def notes_of_table8(frames: Frames, frame: pd.DataFrame) -> list[str]:
+def describe_table8(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table VIII."""
     return list_published_notes(frame, frames.metadata, f"Table VIII {OF}")
 
@@ -222,9 +226,9 @@ def notes_of_table8(frames: Frames, frame: pd.DataFrame) -> list[str]:
 def _make_reading_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
     unsure = "° Not significant (q > 0.05, controlled over the rated sets of each method)."
     text = (
-        "95 % intervals are over contexts and seeds, or over contexts only for one seed and for "
-        "untrained methods. Columns drawn_low and drawn_high of the CSV hold bootstrap intervals "
-        "that resample contexts and seeds together."
+        "95 % intervals are over contexts and seeds, or over contexts alone for one seed and for "
+        "untrained methods. The columns drawn_low and drawn_high of the CSV file have bootstrap "
+        "intervals that resample contexts and seeds together."
     )
     cosines = describe_cosines(get_config(frames.study))
     return [*([unsure] if (frame["q"] > 0.05).any() else []), text, cosines]
@@ -233,13 +237,13 @@ def _make_reading_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
 # --- beyond the paper -----------------------------------------------------------------------------
 
 
-def differences(frames: Frames) -> pd.DataFrame:
+def list_differences(frames: Frames) -> pd.DataFrame:
     """Return differences of two methods' correlations, for ratings averaged over seeds."""
-    frame = tests(frames)
+    frame = list_tests(frames)
     return frame[frame["seed"] == "mean"]
 
 
-def tests(frames: Frames) -> pd.DataFrame:
+def list_tests(frames: Frames) -> pd.DataFrame:
     """Return differences for averaged ratings and for each seed, with Williams' tests."""
     frame = frames["tests"]
     pair = [f"{a} less {b}" for a, b in zip(frame["method"], frame["against"], strict=True)]
@@ -247,8 +251,8 @@ def tests(frames: Frames) -> pd.DataFrame:
     return frame.assign(pair=pair, experts=raters)
 
 
-def experts(frames: Frames) -> pd.DataFrame:
-    """Return each expert on each set, and the domain's own expert minus the others' mean."""
+def list_expert_correlations(frames: Frames) -> pd.DataFrame:
+    """Return each expert's correlation on each set, and the own expert minus the others' mean."""
     frame = frames["experts"].copy()
     several = frame["p"].where(frame["seeds"] > 1)
     families = several.groupby([frame["method"], frame["expert"]], sort=False)
@@ -256,7 +260,7 @@ def experts(frames: Frames) -> pd.DataFrame:
     return frame
 
 
-def ceilings(frames: Frames) -> pd.DataFrame:
+def list_ceilings(frames: Frames) -> pd.DataFrame:
     """Return the ceilings of correlations, and the correlations of untrained methods."""
     return frames["ceilings"].drop(columns=["utterances", "context_words", "response_words"])
 

@@ -33,7 +33,7 @@ MEASURES = {
 """Measure of Table II → column of the table ``ceilings``."""
 
 
-def table1(frames: Frames) -> pd.DataFrame:
+def compute_table1(frames: Frames) -> pd.DataFrame:
     """Return sizes of the corpora before and after the leak filter, and numbers of pairs."""
     leaks, pairs, corpora = frames["leaks"], frames["pairs"], frames["corpora"]
     made = pairs[(pairs["how"] == "") & ~pairs["data"].str.endswith("twin")]
@@ -67,7 +67,7 @@ def table1(frames: Frames) -> pd.DataFrame:
     return add_published_columns(frame.dropna(subset="value"), theirs, frames.metadata)
 
 
-def notes_of_table1(frames: Frames, frame: pd.DataFrame) -> list[str]:
+def describe_table1(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table I."""
     counted = "Utterances and words are those of all dialogues, before the leak filter."
     there = frame["statistic"].isin(["utterances", "words"]).any()
@@ -77,7 +77,7 @@ def notes_of_table1(frames: Frames, frame: pd.DataFrame) -> list[str]:
     ]
 
 
-def table2(frames: Frames) -> pd.DataFrame:
+def compute_table2(frames: Frames) -> pd.DataFrame:
     """Return the measures of each rated set."""
     rows = [
         {
@@ -100,18 +100,18 @@ def table2(frames: Frames) -> pd.DataFrame:
 
 
 def format_published_measure(row: Mapping[str, Any]) -> str:
-    """Format a published value of Table II: instances as a count, all others as means."""
+    """Return a published value of Table II as text: instances as a count, others as means."""
     return make_published_column(",.0f" if row["measure"] == "instances" else ".1f").show(row)
 
 
-def notes_of_table2(frames: Frames, frame: pd.DataFrame) -> list[str]:
+def describe_table2(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table II."""
     words = "Words are separated by spaces and exclude speakers' names."
     return [words, *list_published_notes(frame, frames.metadata, f"Table II {OF}")]
 
 
-def resources(frames: Frames) -> pd.DataFrame:
-    """Return sizes, times and scores for each kind of training."""
+def summarise_trainings(frames: Frames) -> pd.DataFrame:
+    """Return mean sizes, times and scores for each kind of training."""
     grouped = frames["trainings"].groupby("kind", sort=False)
     return grouped.agg(
         trainings=("label", "size"),
@@ -128,6 +128,6 @@ def resources(frames: Frames) -> pd.DataFrame:
     ).reset_index()
 
 
-def published_resources(frames: Frames) -> pd.DataFrame:
+def read_published_resources(frames: Frames) -> pd.DataFrame:
     """Return the sizes and times that the paper reports."""
     return paper.read_table("resources")

@@ -15,7 +15,7 @@ from tasktransfer.designs.panel.names import (
     SELECTION_ADAPTER,
     SELECTION_COSINE,
     SELECTION_DIRECT,
-    find_start,
+    format_start,
     get_paper_name,
     group_sets,
 )
@@ -38,15 +38,15 @@ ALL_ITEMS, HELD_OUT = "all items", "held-out items"
 # --- few-shot transfer: Tables V and VI -----------------------------------------------------------
 
 
-def table5(frames: Frames) -> pd.DataFrame:
+def compute_table5(frames: Frames) -> pd.DataFrame:
     """Return few-shot transfer with published values, and averages over its sets."""
     few, own = frames["few"], frames["correlations"]
-    rows = [*_make_few_rows(few, frames), *_make_few_averages(few, own, frames)]
+    rows = [*_build_few_shot_rows(few, frames), *_average_few_shot(few, own, frames)]
     frame = pd.DataFrame(rows)
     if frame.empty:
         return frame
 
-    def as_printed(row: Mapping[str, Any]) -> str | None:
+    def get_published_set(row: Mapping[str, Any]) -> str | None:
         # The paper samples items, and scores on all items.
         if row["by"] != "items" or row["scored"] != ALL_ITEMS:
             return None
@@ -56,7 +56,7 @@ def table5(frames: Frames) -> pd.DataFrame:
         paper.read_table("table5"),
         "spearman",
         {
-            "dataset": as_printed,
+            "dataset": get_published_set,
             "k_percent": lambda row: row["percent"],
             "model": lambda row: FEW_NAMES.get(row["method"]),
         },
@@ -65,7 +65,7 @@ def table5(frames: Frames) -> pd.DataFrame:
     return add_published_columns(frame, theirs, frames.metadata)
 
 
-def _make_few_rows(few: pd.DataFrame, frames: Frames, **named: str) -> Iterator[PrintedRow]:
+def _build_few_shot_rows(few: pd.DataFrame, frames: Frames, **named: str) -> Iterator[PrintedRow]:
     """Yield one row per set, way of sampling, scored items, method and percentage.
 
     Untrained controls do not depend on the sampling; they get a row for each way.
@@ -81,7 +81,7 @@ def _make_few_rows(few: pd.DataFrame, frames: Frames, **named: str) -> Iterator[
                     "set": row["set"],
                     "by": by,
                     "scored": scored,
-                    "start": find_start(row["method"], row["percent"]),
+                    "start": format_start(row["method"], row["percent"]),
                     "method": row["method"],
                     "percent": row["percent"],
                     "value": row[value],
@@ -94,9 +94,7 @@ def _make_few_rows(few: pd.DataFrame, frames: Frames, **named: str) -> Iterator[
                 }
 
 
-def _make_few_averages(
-    few: pd.DataFrame, own: pd.DataFrame, frames: Frames
-) -> Iterator[PrintedRow]:
+def _average_few_shot(few: pd.DataFrame, own: pd.DataFrame, frames: Frames) -> Iterator[PrintedRow]:
     """Yield averages over sets, for methods that all of the sets have."""
     inside = dict(zip(own["set"], own["in_domain"], strict=True))
     shown = [(name, bool(inside[name])) for name in dict.fromkeys(few["set"]) if name in inside]
@@ -105,29 +103,30 @@ def _make_few_averages(
         mean = by[["draws", "all_items", "held_out"]].mean()[by.size() == len(sets)].reset_index()
         named = {"group": group, "members": "+".join(sets)}
         mean = mean.assign(set=f"average of {len(sets)}: {group}", draws=mean["draws"].astype(int))
-        yield from _make_few_rows(mean, frames, **named)
+        yield from _build_few_shot_rows(mean, frames, **named)
 
 
-def notes_of_table5(frames: Frames, frame: pd.DataFrame) -> list[str]:
+def describe_table5(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table V."""
     spread = "In parentheses: standard deviation over samples." if frame["sd"].notna().any() else ""
     before = (
-        "Before: the first seed's model, and untrained controls. All items include the training"
+        "Before: the model of the first seed, and untrained controls. All items include the "
+        "training items, as in the paper."
     )
-    notes = [spread, f"{before} items, as in the paper."]
+    notes = [spread, before]
     return [*filter(None, notes), *list_published_notes(frame, frames.metadata, f"Table V {OF}")]
 
 
-def table6(frames: Frames) -> pd.DataFrame:
+def compute_table6(frames: Frames) -> pd.DataFrame:
     """Return the published few-shot transfer of MDD-Eval and PoE-avg."""
     frame = paper.read_table("table6")
-    return frame.assign(start=[*map(find_start, frame["model"], frame["k_percent"])])
+    return frame.assign(start=[*map(format_start, frame["model"], frame["k_percent"])])
 
 
 # --- response selection: Table VII ----------------------------------------------------------------
 
 
-def table7(frames: Frames) -> pd.DataFrame:
+def compute_table7(frames: Frames) -> pd.DataFrame:
     """Return hits@1 by persona, for our methods and the paper's models."""
     values = paper.read_table("table7").melt("model", var_name="setting", value_name="hits")
     ours = frames["hits"]
@@ -161,11 +160,11 @@ def _describe_other_choices(row: Mapping[str, Any]) -> str:
         CONTEXTS,
     ):
         return ""
-    asked = f"{row['contexts']:,.0f} contexts of {row['candidates']:.0f} candidates"
-    return f"{CONTEXTS:,} contexts of {CANDIDATES} candidates, here {asked}"
+    own = f"{row['contexts']:,.0f} contexts with {row['candidates']:.0f} candidates"
+    return f"{CONTEXTS:,} contexts with {CANDIDATES} candidates, here {own}"
 
 
-def notes_of_table7(frames: Frames, frame: pd.DataFrame) -> list[str]:
+def describe_table7(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table VII."""
     own = frame[frame["contexts"].notna()].drop_duplicates(["method", "candidates"])
     counts = (
@@ -173,5 +172,5 @@ def notes_of_table7(frames: Frames, frame: pd.DataFrame) -> list[str]:
         f"{row['method']}"
         for row in list_records(own)
     )
-    over = f"Evaluated on {', '.join(counts)}. 95 % Wilson intervals."
+    over = f"Evaluated on {', '.join(counts)}. Intervals are 95 % Wilson intervals."
     return [over, *list_published_notes(frame, frames.metadata, f"Table VII {OF}")]

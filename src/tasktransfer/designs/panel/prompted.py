@@ -19,8 +19,8 @@ from tasktransfer.results.frames import Frames
 Values = tuple[Any, ...]
 
 
-def rate_items(collected: Collected, run: Run) -> Iterator[Values]:
-    """Yield a rater's rows of the frame ``ratings``: means over the prompt templates."""
+def make_rating_rows(collected: Collected, run: Run) -> Iterator[Values]:
+    """Yield a prompted model's rows of the frame ``ratings``, the means over its templates."""
     for name, nodes in _group_by_set(run).items():
         tables = [collected.rows(node) for node in nodes]
         items = tables[0]["instance_id"].to_pylist()
@@ -52,7 +52,7 @@ def make_prompted(frames: Frames) -> Iterator[Values]:
 
 
 def _group_by_set(run: Run) -> dict[str, list[Evaluation]]:
-    """Return the evaluations of each rated set, one per prompt template."""
+    """Return rated set → its evaluations, one per prompt template."""
     by_set: dict[str, list[Evaluation]] = {}
     for node in run.evaluations:
         by_set.setdefault(node.task, []).append(node)

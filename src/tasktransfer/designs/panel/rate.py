@@ -1,7 +1,4 @@
-"""A trained panel as a metric.
-
-Responses are rated by each expert, the panel, the merged model and the twin.
-"""
+"""Ratings of new responses by a trained panel: its experts, the merged model and the twin."""
 
 from __future__ import annotations
 
@@ -23,7 +20,9 @@ from tasktransfer.files.data_files import read_json_lines
 from tasktransfer.results.study import Study
 
 
-def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[dict[str, Any]]:
+def rate_pairs(
+    study: Study, file: Path, seed: int | None, threads: int
+) -> Iterator[dict[str, Any]]:
     """Rate pairs of context and response.
 
     Args:
@@ -54,8 +53,9 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
     for number, row, where in lines:
         context, response = read_pair(row, where)
         if row.get("domain") not in (None, *domains):
-            told = f"{row['domain']!r:.60} is not a domain of the study"
-            raise where.at("domain").error(told, f"name one of {', '.join(domains)}, or none")
+            problem = f"{row['domain']!r:.60} is not a domain of the study"
+            remedy = f"name one of {', '.join(domains)}, or omit the key"
+            raise where.at("domain").error(problem, remedy)
         name = str(number)
         instances.append(make_instance("", name, name, context, response, FITS))
     if not instances:
@@ -64,15 +64,13 @@ def rate(study: Study, file: Path, seed: int | None, threads: int) -> Iterator[d
             '{"context": ["Hi.", "How are you?"], "response": "Fine."}'
         )
 
-    def by(run: Run) -> list[float]:
-        (asked,) = run.evaluations
-        assert isinstance(asked.of, Outcome)
-        return predict_outcome_numbers(
-            asked, asked.of, build_places(study, asked, threads), instances
-        )
+    def rate_with(run: Run) -> list[float]:
+        (node,) = run.evaluations
+        assert isinstance(node.of, Outcome)
+        return predict_outcome_numbers(node, node.of, build_places(study, node, threads), instances)
 
-    ratings = {domain: by(run) for domain, run in experts.items()}
-    alone = {name: by(run) for name, run in others.items()}
+    ratings = {domain: rate_with(run) for domain, run in experts.items()}
+    alone = {name: rate_with(run) for name, run in others.items()}
     for index, (_, row, _) in enumerate(lines):
         rated = dict(row)
         if ratings:
@@ -93,8 +91,9 @@ def _find_raters(study: Study, seed: int | None) -> tuple[Mapping[str, Run], Map
     if not experts and "twin" not in others:
         raise ConfigError(
             f"{study.config_file}: The study has no panel or twin with seed {chosen}. Its "
-            f"methods are {', '.join(config.methods)}, and its seeds "
-            f"{', '.join(map(str, config.seeds))}."
+            f"methods are {', '.join(config.methods)}, and its seeds are "
+            f"{', '.join(map(str, config.seeds))}. Choose another seed, or add panel or twin to "
+            "methods."
         )
     for domain, run in experts.items():
         (expert,) = (node for node in run.judged if isinstance(node, Stage))
@@ -124,14 +123,14 @@ def write_pairs(study: Study, folder: Path) -> list[Path]:
     """
     config = get_config(study)
     every = (data for data in study.plan.derived if data.recipe == inputs.PAIRS)
-    made = next(data for data in every if inputs.is_of_paper(config, data))
+    made = next(data for data in every if inputs.is_for_paper_methods(config, data))
     filtered = made.uses[0]
     assert isinstance(filtered, Data)
     cache = Path(study.cache(filtered))
     if not cache.is_dir():
         raise DataError(
-            f"{cache}: The filtered dialogues do not exist yet. Create them with snakemake "
-            f"{study.record(filtered)} --cores 1 --configfile {study.config_file}"
+            f"{cache}: The filtered dialogues do not exist yet. Create them by `snakemake "
+            f"{study.record(filtered)} --cores 1 --configfile {study.config_file}`."
         )
     folder.mkdir(parents=True, exist_ok=True)
     written = []

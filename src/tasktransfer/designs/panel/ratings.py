@@ -24,8 +24,8 @@ DRAWN = " drawn"
 def read_rated_items(cache: Path, name: str, settings: Mapping[str, Any]) -> list[Instance]:
     """Return the items of a rated set.
 
-    For a set in the setting ``halved``, leaves out paragraphs for training
-    (``sources.corpora.reddit``).
+    Items of a set in the setting ``halved`` are left out if their paragraphs are used for training
+    (``sources.corpora.read_reddit``).
     """
     items = read_instances(cache, name, "test")
     if name in settings.get("halved", ()):
@@ -33,8 +33,8 @@ def read_rated_items(cache: Path, name: str, settings: Mapping[str, Any]) -> lis
     return items
 
 
-def rated_together(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """Return the items of all rated sets as one task, with ratings as fractions of the set's scale.
+def join_rated_sets(ingredients: Ingredients) -> dict[Split, list[Instance]]:
+    """Return the items of all rated sets as one task, with ratings as fractions of their scales.
 
     Settings: ``sets``; ``task``; ``halved``; ``exchanged``, true to give each item the context of
     another item.
@@ -48,15 +48,15 @@ def rated_together(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     for name in settings["sets"]:
         if name not in there.tasks:
             raise DataError(
-                f"{cache}: The cache has no {name}. Put its file into the release, or remove "
-                "it from rated_sets."
+                f"{cache}: The cache has no rated set {name}. Add its file to the release, or "
+                "remove the set from rated_sets."
             )
         card = get_task(there.dataset, name)
         items = read_rated_items(cache, name, settings)
         if len({item.target for item in items}) < 2:
             raise DataError(
                 f"{name}, {get_file(name)}: All {len(items)} items have the mean rating "
-                f"{items[0].target[0]}, so no correlation can be computed. Fix the ratings, "
+                f"{items[0].target[0]}, so no correlation can be computed. Correct the ratings, "
                 "or remove the set from rated_sets."
             )
         if settings.get("exchanged"):
@@ -69,7 +69,7 @@ def rated_together(ingredients: Ingredients) -> dict[Split, list[Instance]]:
 
 
 def exchange_contexts(items: Sequence[Instance]) -> list[Instance]:
-    """Return items of a set with the contexts of other items, so that only responses are right.
+    """Return items of a set with the contexts of other items, so that only responses are theirs.
 
     All items of a context get the same other context, half of the set away.
     """
@@ -85,7 +85,7 @@ def exchange_contexts(items: Sequence[Instance]) -> list[Instance]:
     ]
 
 
-def few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
+def sample_few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     """Sample K % of a rated set: one half for training, one for validation.
 
     The test split has all items, as in the paper (section VI-C); sampled items are marked.

@@ -1,4 +1,4 @@
-"""Response selection: the true response among candidates (section VII-D)."""
+"""Recipe of the data for response selection, the true response among candidates (VII-D)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance
 
 
-def response_selection(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """Return true responses with wrong ones that are sampled from the same split (VII-D).
+def build_selection_choices(ingredients: Ingredients) -> dict[Split, list[Instance]]:
+    """Return true responses with wrong ones from the same split.
 
     Training and dev have one wrong response per true one, test has ``candidates`` - 1.
 
@@ -41,12 +41,12 @@ def response_selection(ingredients: Ingredients) -> dict[Split, list[Instance]]:
                 f"but {others + 1} candidates are needed. Add dialogues, or lower "
                 "selection.candidates."
             )
-        asked = _select_answers(every, settings, split)
-        chance.shuffle(asked)
+        answers = _select_answers(every, settings, split)
+        chance.shuffle(answers)
         limit = settings["limit_test" if split == "test" else "limit_train"]
         derived[settings["task"], split] = [
             made
-            for instance in (asked if limit is None else asked[: int(limit)])
+            for instance in (answers if limit is None else answers[: int(limit)])
             for made in _make_choices(instance, texts, others, settings, chance)
         ]
     return derived

@@ -16,7 +16,7 @@ ONE_DRAW = ("task", "percent", "by")
 
 
 def find_shortages(study: Study) -> list[str]:
-    """Return the errors of recipes whose input data are prepared."""
+    """Return the messages of recipes that fail on prepared data, because these are too few."""
     return list(dict.fromkeys(_find_shortages(study)))
 
 
@@ -34,9 +34,9 @@ def _find_shortages(study: Study) -> Iterator[str]:
 
 
 def _try_recipe(study: Study, data: Data) -> Iterator[str]:
-    """Yield the error of a recipe, if there is one; nothing if its input data are not prepared.
+    """Yield the message of a recipe's error, if it fails; nothing without prepared data.
 
-    If the filtered corpora are not prepared, the recipe is tried on the unfiltered corpora.
+    The recipe is tried on the unfiltered corpora if the filtered ones are not prepared.
     """
     caches = [_find_cache(study, used) for used in data.uses if isinstance(used, Data)]
     if None in caches:
@@ -45,9 +45,9 @@ def _try_recipe(study: Study, data: Data) -> Iterator[str]:
     from tasktransfer.designs.panel import ratings, selection  # noqa: PLC0415
 
     recipe = {
-        inputs.FEW: ratings.few_ratings,
-        inputs.TOGETHER: ratings.rated_together,
-        inputs.CHOICES: selection.response_selection,
+        inputs.FEW: ratings.sample_few_ratings,
+        inputs.TOGETHER: ratings.join_rated_sets,
+        inputs.CHOICES: selection.build_selection_choices,
     }[data.recipe]
     try:
         there = tuple(cache for cache in caches if cache is not None)

@@ -1,19 +1,19 @@
-"""Tables and figures of a panel study: Tables I to VIII of the paper, further tables, figures."""
+"""Declaration of a panel study's tables and figures, with Tables I to VIII of the paper."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from tasktransfer.core.lazy import LazyPackage
-from tasktransfer.designs.panel import behind
+from tasktransfer.designs.panel import source_runs
 from tasktransfer.designs.panel.frames import ABOUT, FRAMES
-from tasktransfer.designs.panel.names import FANS, MERGED
+from tasktransfer.designs.panel.names import DOMAIN_METHODS, MERGED
 from tasktransfer.designs.panel.shown_columns import (
     UNSURE_DIFFERENCE,
     UNSURE_NOTE,
-    add_paper_name,
-    add_spread,
-    has,
+    format_method_name,
+    format_with_sd,
+    has_any_method,
     has_comparisons,
     has_few_shot,
     has_rated_sets,
@@ -61,35 +61,35 @@ SET, METHOD = make_text_column("set", "Rated set"), make_text_column("method", "
 CORRELATION = make_estimate_column("value", "", ".1f")
 
 
-def correlations(number_of: str, inside: bool) -> Table:
-    """Return Table III (``inside``: sets in the trained domains) or Table IV (other sets)."""
+def declare_correlation_table(numeral: str, inside: bool) -> Table:
+    """Return Table III, on sets in the trained domains (``inside``), or Table IV, on other sets."""
     return Table(
         "table3" if inside else "table4",
-        f"Table {number_of}",
-        printed.table3 if inside else printed.table4,
+        f"Table {numeral}",
+        printed.compute_table3 if inside else printed.compute_table4,
         PivotTable(
             (SET,),
             "method",
             mark_uncertain(CORRELATION),
             make_published_column(".2f"),
             order="rater",
-            heads=add_paper_name,
+            heads=format_method_name,
         ),
         keys=("set", "method"),
-        notes=printed.notes_of_table3 if inside else printed.notes_of_table4,
+        notes=printed.describe_table3 if inside else printed.describe_table4,
         nothing=f"has no rated set {'in' if inside else 'outside'} the trained domains",
         planned=has_rated_sets(inside),
-        runs=behind.is_behind_correlation,
+        runs=source_runs.is_correlation_source,
     )
 
 
 TABLES = (
-    correlations("III", True),
-    correlations("IV", False),
+    declare_correlation_table("III", True),
+    declare_correlation_table("IV", False),
     Table(
         "differences",
         "Differences",
-        printed.differences,
+        printed.list_differences,
         PivotTable(
             (make_text_column("method", "Method"), make_text_column("against", "Minus")),
             "set",
@@ -100,34 +100,34 @@ TABLES = (
         keys=("method", "against", "set"),
         notes=lambda frames, frame: [
             UNSURE_DIFFERENCE,
-            "Ratings are averaged over seeds, and contexts are resampled as clusters. Columns "
-            "seeds_low and seeds_high of the Parquet file hold intervals over contexts and seeds.",
+            "Ratings are averaged over seeds, and contexts are resampled as clusters. The columns "
+            "seeds_low and seeds_high of the Parquet file have intervals over contexts and seeds.",
         ],
         planned=has_comparisons,
-        runs=behind.is_behind_difference,
+        runs=source_runs.is_difference_source,
     ),
     Table(
         "table5",
         "Table V",
-        printed_transfer.table5,
+        printed_transfer.compute_table5,
         PivotTable(
             (SET, make_text_column("by", "Sampled by"), make_text_column("scored", "Scored on")),
             "start",
-            Column(Head("", "number"), add_spread),
+            Column(Head("", "number"), format_with_sd),
             make_published_column(".2f"),
             order="start",
             heads=lambda name: name.replace("+", "\n"),
         ),
         keys=("set", "by", "scored", "start"),
-        notes=printed_transfer.notes_of_table5,
+        notes=printed_transfer.describe_table5,
         nothing="has no few-shot transfer (few_shot)",
         planned=has_few_shot,
-        runs=behind.is_behind_transfer,
+        runs=source_runs.is_transfer_source,
     ),
     Table(
         "table7",
         "Table VII",
-        printed_transfer.table7,
+        printed_transfer.compute_table7,
         PivotTable(
             (METHOD, make_number_column("candidates", "Candidates", ".0f")),
             "persona",
@@ -135,25 +135,25 @@ TABLES = (
             make_published_column(".1f"),
         ),
         keys=("method", "candidates", "persona"),
-        notes=printed_transfer.notes_of_table7,
+        notes=printed_transfer.describe_table7,
         nothing="has no response selection (selection)",
         planned=has_selection,
     ),
     Table(
         "table8",
         "Table VIII",
-        printed.table8,
+        printed.compute_table8,
         PivotTable((SET,), "method", CORRELATION, make_published_column(".2f"), order="merged"),
         keys=("set", "method"),
-        notes=printed.notes_of_table8,
+        notes=printed.describe_table8,
         nothing="has no method with merged experts",
-        planned=has(*MERGED),
-        runs=behind.is_behind_correlation,
+        planned=has_any_method(*MERGED),
+        runs=source_runs.is_correlation_source,
     ),
     Table(
         "experts_by_set",
         "Experts by rated set",
-        printed.experts,
+        printed.list_expert_correlations,
         PivotTable(
             (METHOD, make_text_column("expert", "Expert")), "set", mark_uncertain(CORRELATION)
         ),
@@ -163,13 +163,13 @@ TABLES = (
             "q controls false discoveries over the rated sets of each expert.",
         ],
         nothing="has no experts (panel or collection)",
-        planned=has(*FANS),
-        runs=behind.is_behind_expert,
+        planned=has_any_method(*DOMAIN_METHODS),
+        runs=source_runs.is_expert_source,
     ),
     Table(
         "ceilings",
         "Ceilings of the correlations",
-        printed.ceilings,
+        printed.list_ceilings,
         FlatTable(
             (
                 SET,
@@ -197,7 +197,7 @@ TABLES = (
     Table(
         "tests",
         "Tests of differences",
-        printed.tests,
+        printed.list_tests,
         FlatTable(
             (
                 METHOD,
@@ -222,18 +222,18 @@ TABLES = (
         keys=("method", "against", "set", "seed"),
         notes=lambda frames, frame: [
             "Seed mean: ratings averaged over the seeds that both methods have.",
-            "Williams' test assumes that responses to one context are independent, so it finds too "
-            "many differences.",
+            "Williams' test assumes that responses to one context are independent, so it reports "
+            "too many significant differences.",
         ],
         section="sure",
         folded=True,
         planned=has_comparisons,
-        runs=behind.is_behind_difference,
+        runs=source_runs.is_difference_source,
     ),
     Table(
         "resources",
         "Training runs by kind",
-        printed_data.resources,
+        printed_data.summarise_trainings,
         FlatTable(
             (
                 make_text_column("kind", "Training"),
@@ -252,13 +252,13 @@ TABLES = (
         keys=("kind",),
         section="cost",
         planned=has_trainings,
-        runs=behind.is_training_used,
+        runs=source_runs.is_training_source,
     ),
     PROMPTED_TABLE,
     Table(
         "published_resources",
         "Sizes and times of the paper",
-        printed_data.published_resources,
+        printed_data.read_published_resources,
         FlatTable(
             (
                 make_text_column("model", "Model"),
@@ -275,7 +275,7 @@ TABLES = (
     Table(
         "table1",
         "Table I",
-        printed_data.table1,
+        printed_data.compute_table1,
         PivotTable(
             (make_text_column("corpus", "Corpus"), make_text_column("statistic", "Number of")),
             "split",
@@ -283,15 +283,15 @@ TABLES = (
             make_published_column(",.0f"),
         ),
         keys=("corpus", "statistic", "split"),
-        notes=printed_data.notes_of_table1,
+        notes=printed_data.describe_table1,
         section="made",
         planned=has_trainings,
-        runs=behind.is_never_behind,
+        runs=source_runs.is_never_source,
     ),
     Table(
         "table2",
         "Table II",
-        printed_data.table2,
+        printed_data.compute_table2,
         PivotTable(
             (SET, make_text_column("criterion", "Criterion")),
             "measure",
@@ -300,16 +300,16 @@ TABLES = (
             heads=lambda name: name.replace("_", " "),
         ),
         keys=("set", "measure"),
-        notes=printed_data.notes_of_table2,
+        notes=printed_data.describe_table2,
         section="made",
-        runs=behind.is_never_behind,
+        runs=source_runs.is_never_source,
     ),
     PAIRS_TABLE,
     LEAKS_TABLE,
     Table(
         "table6",
         "Table VI",
-        printed_transfer.table6,
+        printed_transfer.compute_table6,
         PivotTable(
             (make_text_column("dataset", "Rated set"),),
             "start",
@@ -346,20 +346,20 @@ FIGURES = (
         figures.plot_experts,
         ("experts",),
         nothing="has no experts (panel or collection)",
-        planned=has(*FANS),
+        planned=has_any_method(*DOMAIN_METHODS),
     ),
 )
 
 
 def build_analysis(study: Study) -> Analysis:
-    """Return the tables and figures for any study of this design."""
+    """Return the frames, tables and figures of a panel study."""
     return Analysis(
         question=QUESTION,
-        answer=answer.answer,
+        answer=answer.write_answer,
         frames=FRAMES,
         about=ABOUT,
         metadata=collect.build_study_metadata,
-        complete=printed.complete,
+        complete=printed.complete_metadata,
         tables=TABLES,
         figures=FIGURES,
         captions="panel",

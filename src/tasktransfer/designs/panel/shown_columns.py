@@ -21,7 +21,7 @@ UNSURE_DIFFERENCE = (
 
 
 def mark_uncertain(column: Column) -> Column:
-    """Return the column with a mark on cells whose q exceeds 0.05, and on cells of one run."""
+    """Return the column with marks on cells that are not significant or come from one run."""
 
     def show(row: Row) -> str:
         q: Any = row.get("q")
@@ -67,12 +67,13 @@ def show_all_if_empty(name: str) -> str:
     return name or "all"
 
 
-def add_paper_name(method: str) -> str:
+def format_method_name(method: str) -> str:
     """Return the method, and its name in the paper on a second line."""
     return f"{method}\n({PUBLISHED[method]})" if method in PUBLISHED else method
 
 
-def add_spread(row: Row) -> str:
+def format_with_sd(row: Row) -> str:
+    """Return the value with its standard deviation in parentheses, if there is one."""
     value = numbers.format_number(row["value"], ".1f")
     return (
         value if is_missing(row["sd"]) else f"{value} ({numbers.format_number(row['sd'], '.1f')})"
@@ -83,7 +84,7 @@ def add_spread(row: Row) -> str:
 
 
 def has_rated_sets(inside: bool) -> Callable[[Study], bool]:
-    """Return a test for rated sets in the trained domains (``inside``), or outside of them."""
+    """Return a function that tests whether a study has rated sets inside or outside its domains."""
 
     def planned(study: Study) -> bool:
         config = get_config(study)
@@ -92,13 +93,13 @@ def has_rated_sets(inside: bool) -> Callable[[Study], bool]:
     return planned
 
 
-def has(*methods: str) -> Callable[[Study], bool]:
-    """Return a test for studies that have any of the methods."""
+def has_any_method(*methods: str) -> Callable[[Study], bool]:
+    """Return a function that tests whether a study has any of the methods."""
     return lambda study: bool({*methods} & {*get_config(study).methods})
 
 
 def has_comparisons(study: Study) -> bool:
-    """Return whether the study has raters, which are compared with the cosines at least."""
+    """Return whether the study has raters that can be compared."""
     config = get_config(study)
     return bool(config.methods or config.prompted or config.brought)
 

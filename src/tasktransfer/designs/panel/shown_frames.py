@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasktransfer.designs.panel import behind
+from tasktransfer.designs.panel import source_runs
 from tasktransfer.designs.panel.frames import has_prompted
 from tasktransfer.designs.panel.shown_columns import has_trainings, show_all_if_empty
 from tasktransfer.present.columns import make_number_column, make_text_column
@@ -57,7 +57,7 @@ PAIRS_TABLE = Table(
     section="made",
     folded=True,
     planned=has_trainings,
-    runs=behind.is_never_behind,
+    runs=source_runs.is_never_source,
 )
 LEAKS_TABLE = Table(
     "leaks",
@@ -81,5 +81,5 @@ LEAKS_TABLE = Table(
     section="made",
     folded=True,
     planned=has_trainings,
-    runs=behind.is_never_behind,
+    runs=source_runs.is_never_source,
 )

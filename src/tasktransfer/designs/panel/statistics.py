@@ -22,14 +22,14 @@ from tasktransfer.designs.panel.names import (
     BROUGHT,
     COMPARED_WITH,
     CONTROLS,
+    DOMAIN_METHODS,
     EXCHANGED,
-    FANS,
     OF_CEILINGS,
     OTHERS,
     OWN_MINUS_OTHERS,
     get_domain,
     group_sets,
-    is_fan,
+    has_domain_models,
 )
 from tasktransfer.metrics.measures import Values, compute_kendall, compute_pearson, compute_spearman
 from tasktransfer.results.frames import Frames
@@ -85,7 +85,7 @@ class Rated:
 
     def get_ratings(self, method: str) -> dict[int, Values]:
         """Return a method's ratings by seed, without seeds that lack a required expert."""
-        if not is_fan(method):
+        if not has_domain_models(method):
             return self.given[method, ""]
         raters = [get_domain(self.name)] if self.in_domain else self.domains
         experts = [self.given.get((method, domain), {}) for domain in raters]
@@ -210,7 +210,7 @@ def make_experts(frames: Frames) -> pd.DataFrame:
         ((method, domain, one.name), seed, one.compute_correlation(values))
         for one in frames.share(build_rated_sets)
         for (method, domain), given in one.given.items()
-        if method in FANS and method in one.methods
+        if method in DOMAIN_METHODS and method in one.methods
         for seed, values in given.items()
     )
     others: dict[Key, list[Cell]] = {}

@@ -26,7 +26,7 @@ Cell = tuple[str, str, str, str]
 """Corpus, model, probe and snapshot."""
 
 
-def answer(frames: Frames) -> list[str]:
+def write_answer(frames: Frames) -> list[str]:
     """Return the sentences for ``intervals``, ``above_words`` and ``claims``.
 
     The control probe is left out.
@@ -51,7 +51,7 @@ def answer(frames: Frames) -> list[str]:
 
 
 def select_trained(intervals: pd.DataFrame) -> pd.DataFrame:
-    """Return cells of one trained snapshot: the best epoch if it was probed, otherwise the last."""
+    """Return the rows of one trained snapshot: the best epoch if probed, otherwise the last."""
     for snapshot in (BEST, "last"):
         rows = intervals[intervals["snapshot"] == snapshot]
         if len(rows):
@@ -60,6 +60,7 @@ def select_trained(intervals: pd.DataFrame) -> pd.DataFrame:
 
 
 def _describe_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iterator[str]:
+    """Yield a sentence on the differences between trained and untrained encoders."""
     every = trained[(trained["compared_with"] == UNTRAINED) & trained["p"].notna()]
     rows = every[every["q"].notna()]
     if rows.empty and len(every):
@@ -75,8 +76,8 @@ def _describe_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iter
         return
     if rows.empty:
         yield (
-            "The effect of training on probe F1 is unknown: no trained encoder was compared with "
-            "its untrained version."
+            "The effect of training on probe F1 is unknown, because no trained encoder was "
+            "compared with its untrained version."
         )
         return
     more, less = (
@@ -99,7 +100,7 @@ def _describe_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iter
 
 
 def _count_constant(rows: pd.DataFrame, constant: frozenset[Cell]) -> str:
-    """Count the pairs in which the probe of either encoder gives a constant answer."""
+    """Return a clause on the pairs in which a probe gives a constant answer; empty if none."""
     pairs = [
         (str(r.corpus), str(r.model), str(r.probe), str(r.snapshot)) for r in rows.itertuples()
     ]
@@ -108,17 +109,18 @@ def _count_constant(rows: pd.DataFrame, constant: frozenset[Cell]) -> str:
 
 
 def _describe_above_prior(trained: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on the differences from the best constant answer."""
     rows = trained[(trained["compared_with"] == PRIOR) & trained["q"].notna()]
     if len(rows):
-        sure = format_fraction(int(is_significantly_positive(rows).sum()), len(rows), "pairs")
+        higher = format_fraction(int(is_significantly_positive(rows).sum()), len(rows), "pairs")
         yield (
             "Probe F1 of the trained encoder is significantly higher than that of the best "
-            f"constant answer in {sure}."
+            f"constant answer in {higher}."
         )
 
 
 def _describe_above_words(rows: pd.DataFrame, who: str) -> Iterator[str]:
-    """Describe the strongest control: the encoders' F1 minus that of word counts."""
+    """Yield a sentence on the strongest control: the encoders' F1 minus that of word counts."""
     if rows.empty:
         return
     pairs = rows[(rows["probe"] != ALL) & (rows["probe"] != CONTROL)]
@@ -152,7 +154,10 @@ def _describe_above_words(rows: pd.DataFrame, who: str) -> Iterator[str]:
 
 
 def _describe_layers(layers: pd.DataFrame) -> Iterator[str]:
-    """Describe the first, middle and last layer of each model, which no score has selected."""
+    """Yield a sentence per model on its first, middle and last layer.
+
+    These layers are independent of the scores.
+    """
     for (corpus, model), rows in layers.groupby(["corpus", "model"], sort=False):
         means = rows[rows["probe"] == ALL].sort_values("layer").reset_index(drop=True)
         places = dict.fromkeys((0, len(means) // 2, len(means) - 1))
@@ -189,7 +194,7 @@ CORRELATIONS = {
 
 
 def _describe_bleu(claims: pd.DataFrame) -> Iterator[str]:
-    """Describe the correlations within models and between models, each with its interval.
+    """Yield a sentence per corpus on the correlations within and between models.
 
     Each corpus and question has one interval, so no family of tests needs a correction.
     """

@@ -1,7 +1,6 @@
-"""The paper's claim as numbers.
+"""Correlations of BLEU with probe F1, and agreement of probes on the ranking of models.
 
-They are the correlation of BLEU with probe F1, and the agreement of probes on the ranking of
-models.
+These numbers test the paper's claim.
 """
 
 from __future__ import annotations
@@ -62,6 +61,7 @@ def correlate_bleu(scores: pd.DataFrame, rounds: pd.DataFrame) -> Iterator[tuple
 
 
 def _correlate_groups(points: pd.DataFrame, over: Any) -> tuple[Any, ...]:
+    """Return the number of points, and the correlation with its interval."""
     models: list[Model] = [
         [
             training[["bleu2", "f1"]].to_numpy(np.float64)

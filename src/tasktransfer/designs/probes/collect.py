@@ -1,4 +1,4 @@
-"""Tables of the study's records: one row per probe and snapshot, training round, or label set."""
+"""Frames from the study's records: probe scores, training rounds, projections, and labels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tasktransfer.designs.probes.config import ProbesConfig, get_config
 from tasktransfer.designs.probes.facts import BY_TASK, Probe, name_reply_task
 from tasktransfer.designs.probes.frames import LABELS
 from tasktransfer.designs.probes.plan import BEST, WORDS, get_stage
-from tasktransfer.designs.probes.stand_ins import recorded_stand_ins
+from tasktransfer.designs.probes.stand_ins import list_recorded_stand_ins
 from tasktransfer.designs.probes.word_vectors import read_vectors, score_agreement
 from tasktransfer.errors import DataError, RecordError
 from tasktransfer.results.collect import Collected
@@ -49,6 +49,7 @@ def make_rounds(frames: Frames) -> Iterator[tuple[Any, ...]]:
 
 
 def _list_runs(collected: Collected) -> list[Run]:
+    """Return the runs whose probes are fitted."""
     return [run for run in collected.study.plan.runs if collected.has(get_probe_fit(run))]
 
 
@@ -59,6 +60,7 @@ def get_probe_fit(run: Run) -> Fit:
 
 
 def build_study_metadata(collected: Collected) -> Metadata:
+    """Return the metadata of the study: order of names, synthetic corpora, and substitutes."""
     config = get_config(collected.study)
     generated = frozenset(name for name, synthetic in collected.synthetic.items() if synthetic)
     return build_metadata(
@@ -67,7 +69,7 @@ def build_study_metadata(collected: Collected) -> Metadata:
             "model": [model.name for model in config.models],
             "probe": [p.name for corpus in config.corpora for p in config.select_probes(corpus)],
         },
-        stand_ins=recorded_stand_ins(config, [collected.stand_ins], generated),
+        stand_ins=list_recorded_stand_ins(config, [collected.stand_ins], generated),
     )
 
 
@@ -96,6 +98,7 @@ def list_probed_rows(
 
 
 def _get_epoch(run: Run, record: Record | None) -> int | None:
+    """Return the number of the epoch that a run probes; None if the best is not known yet."""
     on = get_probe_fit(run).on
     assert on is not None and on.stage is not None
     at = on.at

@@ -77,7 +77,7 @@ class ArchitectureConfig(Section):
     )
 
     @model_validator(mode="after")
-    def _fits(self) -> ArchitectureConfig:
+    def _check_transformer(self) -> ArchitectureConfig:
         if self.kind == "transformer":
             if self.embedding != self.units:
                 problem = f"The value is {self.embedding}, but units is {self.units}."
@@ -89,6 +89,7 @@ class ArchitectureConfig(Section):
 
     @property
     def built(self) -> Architecture:
+        """The architecture with these settings."""
         return Architecture(**restore_old_names(self.model_dump(), "models[].architecture"))
 
 
@@ -178,6 +179,7 @@ class ProbedModel(ModelConfig):
 
     @property
     def recipe(self) -> str | None:
+        """Name of the recipe that builds the model; None for a checkpoint."""
         return None if self.architecture is None else self.architecture.built.weights
 
 
@@ -256,6 +258,7 @@ class ProbesSection(Section):
 
     @property
     def representation(self) -> str:
+        """Representation of a text by a built model."""
         return "sum" if self.release_compat else "state"
 
     @property
@@ -299,6 +302,7 @@ class ProbesConfig(CommonConfig):
         probes, training = parts.get("probes"), parts.get("training")
         if probes is None:
             return
+
         for index, name in enumerate(probes.tasks if probes.tasks != ALL else ()):
             where = [probe.corpus for probe in EVERY if probe.name == name]
             if not where:

@@ -1,4 +1,4 @@
-"""The design of the probe study.
+"""Declaration of the design ``probes``.
 
 The Snakefile imports this module, so functions that need pandas or matplotlib import them.
 """
@@ -13,19 +13,19 @@ from tasktransfer.datasets.personachat import PERSONACHAT
 from tasktransfer.designs.design import Design
 from tasktransfer.designs.probes.config import ProbesConfig
 from tasktransfer.designs.probes.facts import RECIPE
-from tasktransfer.designs.probes.plan import KIND, plan
+from tasktransfer.designs.probes.plan import KIND, plan_study
 from tasktransfer.designs.probes.shown import build_analysis
-from tasktransfer.designs.probes.stand_ins import stand_ins
+from tasktransfer.designs.probes.stand_ins import list_stand_ins
 from tasktransfer.tasks.card import Instance
 
 if TYPE_CHECKING:  # imports pyarrow
     from tasktransfer.data.recipes import Ingredients, Split
 
 
-def _make_dialogue_labels(ingredients: Ingredients) -> Mapping[Split, list[Instance]]:
-    from tasktransfer.designs.probes.labels import dialogue_labels  # noqa: PLC0415
+def _derive_dialogue_labels(ingredients: Ingredients) -> Mapping[Split, list[Instance]]:
+    from tasktransfer.designs.probes.labels import derive_dialogue_labels  # noqa: PLC0415
 
-    return dialogue_labels(ingredients)
+    return derive_dialogue_labels(ingredients)
 
 
 PROBES = Design(
@@ -33,10 +33,10 @@ PROBES = Design(
     config=ProbesConfig,
     kinds=(KIND,),
     grows_with=("seeds", "models", "training.epochs", "probes.snapshots"),
-    plan=plan,
+    plan=plan_study,
     analysis=build_analysis,
-    stand_ins=stand_ins,
-    recipes={RECIPE: _make_dialogue_labels},
+    stand_ins=list_stand_ins,
+    recipes={RECIPE: _derive_dialogue_labels},
     recipes_first=(RECIPE,),
     datasets=(MULTIWOZ, PERSONACHAT),
 )

@@ -44,7 +44,7 @@ def plot_difference_from_words(frames: Frames) -> Figure | None:
     panels = {
         corpus: {
             line: [
-                _make_estimate(row, looks[row["snapshot"] != UNTRAINED])
+                _build_estimate(row, looks[row["snapshot"] != UNTRAINED])
                 for row in to_records(shown[(shown["corpus"] == corpus) & (shown["model"] == name)])
             ]
             for line, name in lines.items()
@@ -57,7 +57,7 @@ def plot_difference_from_words(frames: Frames) -> Figure | None:
         for name, key in used.items()
         if key or (shown["snapshot"] == UNTRAINED).any()
     ]
-    return _finish(
+    return _draw_forest(
         frames, list(lines), panels, shown, "Mean probe F1 minus that of counts of words", entries
     )
 
@@ -79,7 +79,7 @@ def plot_training_effects(frames: Frames) -> Figure | None:
     panels = {
         probe: {
             model: [
-                _make_estimate(row, looks[row["corpus"]])
+                _build_estimate(row, looks[row["corpus"]])
                 for row in to_records(rows[(rows["probe"] == probe) & (rows["model"] == model)])
             ]
             for model in models
@@ -87,7 +87,7 @@ def plot_training_effects(frames: Frames) -> Figure | None:
         for probe in order("probe", rows["probe"])
     }
     entries = [make_line_entry(name, look, linestyle="") for name, look in looks.items()]
-    return _finish(
+    return _draw_forest(
         frames,
         models,
         panels,
@@ -97,11 +97,11 @@ def plot_training_effects(frames: Frames) -> Figure | None:
     )
 
 
-def _make_estimate(row: Row, look: Look) -> Estimate:
+def _build_estimate(row: Row, look: Look) -> Estimate:
     return Estimate("", row["value"], row["low"], row["high"], look, hollow=not row["q"] <= MOST_Q)
 
 
-def _finish(
+def _draw_forest(
     frames: Frames,
     lines: Sequence[str],
     panels: Mapping[str, Mapping[str, list[Estimate]]],

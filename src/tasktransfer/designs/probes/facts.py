@@ -1,4 +1,4 @@
-"""The probes with their corpora and groups."""
+"""The probes, with their corpora and groups."""
 
 from __future__ import annotations
 
@@ -56,15 +56,18 @@ class Probe:
 
     @property
     def group(self) -> str:
+        """The probe's group in Table 1, or ``control``."""
         named = (group for group, names in GROUPS.items() if self.name in names)
         return next(named, "control" if self.name == CONTROL else "information")
 
     @property
     def has_sets(self) -> bool:
+        """True if a turn has a set of labels instead of exactly one."""
         return self.name in SETS
 
     @property
     def published_name(self) -> str:
+        """The probe's name in the paper's tables."""
         return PUBLISHED_NAMES.get(self.name, self.name)
 
 

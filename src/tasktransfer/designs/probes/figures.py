@@ -49,7 +49,7 @@ def _assign_looks(models: Sequence[str]) -> dict[str, Look]:
     return {model: get_series_look(rank) for rank, model in enumerate(models)}
 
 
-def _make_entries(looks: Mapping[str, Look], **style: Any) -> list[Any]:
+def _build_legend_entries(looks: Mapping[str, Look], **style: Any) -> list[Any]:
     return [make_line_entry(model, look, **style) for model, look in looks.items()]
 
 
@@ -60,7 +60,7 @@ def plot_f1_by_epoch(frames: Frames) -> Figure | None:
     probed.
     """
     scores, metadata = frames["probed"], frames.metadata
-    trained = drop_duplicates(scores)
+    trained = drop_duplicate_snapshots(scores)
     if trained.empty:
         return None
     looks = _assign_looks(metadata.order_names("model", trained["model"]))
@@ -88,7 +88,7 @@ def plot_f1_by_epoch(frames: Frames) -> Figure | None:
     figure.supylabel("micro-F1", fontsize=LABEL_POINTS + 1)
     seeds = int(trained["seed"].nunique())
     band = "Bands: range of the seeds. " if seeds > 1 else ""
-    add_legend_below(figure, _make_entries(looks), f"{band}Epoch 0: the untrained model")
+    add_legend_below(figure, _build_legend_entries(looks), f"{band}Epoch 0: the untrained model")
     add_title(figure, "Probe F1 by epoch of training", seeds, metadata)
     return figure
 
@@ -128,14 +128,14 @@ def plot_f1_by_layer(frames: Frames) -> Figure | None:
     figure.supylabel("micro-F1", fontsize=LABEL_POINTS + 1)
     add_legend_below(
         figure,
-        _make_entries(looks),
+        _build_legend_entries(looks),
         "Across: layers. Bands: 95 % intervals over dialogues. Dotted: word counts, by model",
     )
     add_title(figure, "Probe F1 by layer", None, metadata)
     return figure
 
 
-def drop_duplicates(scores: pd.DataFrame) -> pd.DataFrame:
+def drop_duplicate_snapshots(scores: pd.DataFrame) -> pd.DataFrame:
     """Return the scores of epochs without duplicates.
 
     If the best epoch of a training is the last, one snapshot has both names.
@@ -188,7 +188,7 @@ def plot_bleu_against_f1(frames: Frames) -> Figure | None:
         set_panel_title(panel, f"{corpus}: Spearman within models {within}, between {between}")
     axes[0].set_ylabel("mean micro-F1 over probes")
     add_legend_below(
-        figure, _make_entries(looks, linestyle="none"), "Points: epochs of training runs"
+        figure, _build_legend_entries(looks, linestyle="none"), "Points: epochs of training runs"
     )
     seeds = int(means["seed"].nunique())
     add_title(figure, "BLEU-2 and mean probe F1 of each epoch", seeds, frames.metadata)

@@ -18,7 +18,7 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.designs.probes.config import get_config
 from tasktransfer.designs.probes.facts import CONTROL, name_reply_task
 from tasktransfer.designs.probes.frames import ABOVE_WORDS, INTERVALS, LAYERS, REPLIES
-from tasktransfer.designs.probes.plan import WORDS, get_layer, name_readings
+from tasktransfer.designs.probes.plan import WORDS, get_layer, name_word_counts
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.answers import encode_answers
 from tasktransfer.metrics.labels import Sums, compute_proportion
@@ -62,7 +62,7 @@ Pair = tuple[Cell, Cell]
 def make_intervals(frames: Frames) -> pd.DataFrame:
     """Return the frame ``intervals``: each probe's F1, and its differences from references."""
     scored = frames.share(score_fits)
-    return add_constant(
+    return add_constant_counts(
         build_intervals(frames.share(gather_estimates)), frames["probed"], scored.constant
     )
 
@@ -111,7 +111,7 @@ def gather_classifiers(
         (
             (*names, classifier),
             NO_SEED if pd.isna(epoch) else seed,
-            scored[record][_name_rows(names, classifier)],
+            scored[record][_name_task_rows(names, classifier)],
         )
         for *names, epoch, seed, record in scores[[*CELL, "epoch", "seed", "record"]].itertuples(
             index=False
@@ -135,13 +135,13 @@ def build_intervals(estimates: Mapping[Key, Cell]) -> pd.DataFrame:
     return cast_columns(table.assign(constant=0), INTERVALS)
 
 
-def _name_rows(names: Sequence[str], classifier: str) -> str:
+def _name_task_rows(names: Sequence[str], classifier: str) -> str:
     """Return the task name in the rows of a probe's classifier."""
     task = f"{names[0]}_{names[-1]}"
     return f"{task}+{classifier}" if classifier else task
 
 
-def add_constant(
+def add_constant_counts(
     table: pd.DataFrame, scores: pd.DataFrame, constant: Collection[tuple[str, str]]
 ) -> pd.DataFrame:
     """Return the table with the column ``constant``.
@@ -153,7 +153,7 @@ def add_constant(
     """
     own = scores.assign(
         constant=[
-            (record, _name_rows(names, OWN)) in constant
+            (record, _name_task_rows(names, OWN)) in constant
             for *names, record in scores[[*CELL, "record"]].itertuples(index=False)
         ]
     )
@@ -195,7 +195,7 @@ def _finish_micro_f1(sums: Sums) -> Sums:
 def make_above_words(frames: Frames) -> pd.DataFrame:
     """Return the frame ``above_words``."""
     return compare_with_words(
-        frames.share(gather_estimates), name_readings(get_config(frames.study))
+        frames.share(gather_estimates), name_word_counts(get_config(frames.study))
     )
 
 
@@ -212,12 +212,12 @@ def compare_with_words(estimates: Mapping[Key, Cell], readings: Mapping[str, str
         if probe != CONTROL:
             for name in (model,) if get_layer(snapshot) is not None else (model, ALL):
                 groups.setdefault((corpus, name, snapshot, ALL), []).append(pair)
-    means = {key: _average(group) for key, group in groups.items()}
+    means = {key: _average_pairs(group) for key, group in groups.items()}
     counts = {key: len(group) for key, group in groups.items()}
-    told = {(*key, ""): encoder for key, (encoder, _) in {**pairs, **means}.items()}
+    encoders = {(*key, ""): encoder for key, (encoder, _) in {**pairs, **means}.items()}
     words = {(*key, WORDS): counted for key, (_, counted) in {**pairs, **means}.items()}
     table = build_cell_table(
-        told, [*CELL, "of"], {WORDS: {"of": WORDS}}, _choose_family, references=words
+        encoders, [*CELL, "of"], {WORDS: {"of": WORDS}}, _choose_family, references=words
     )
     own = table["against"] == ""
     f1 = table[own].set_index(CELL)["value"]
@@ -239,7 +239,7 @@ def _pair_with_words(
             yield (corpus, model, snapshot, probe), (cell, words)
 
 
-def _average(pairs: list[Pair]) -> Pair:
+def _average_pairs(pairs: list[Pair]) -> Pair:
     encoders, words = zip(*pairs, strict=True)
     return compute_mean_over_test_sets(encoders), compute_mean_over_test_sets(words)
 

@@ -23,7 +23,7 @@ from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.words import split_words
 
 
-def dialogue_labels(ingredients: Ingredients) -> dict[Split, list[Instance]]:
+def derive_dialogue_labels(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     """Derive the labels of each probe on the splits of the corpus.
 
     A turn to which a probe does not apply is left out of its data. Labels that are too rare in
@@ -50,10 +50,12 @@ def dialogue_labels(ingredients: Ingredients) -> dict[Split, list[Instance]]:
 def _refuse_one_label(task: str, train: Sequence[Instance]) -> None:
     """Raise if a probe has fewer than two labels, before any encoder is trained."""
     if len({instance.target for instance in train}) < 2:
-        only = f"have {' and '.join(train[0].target) or 'no label'}" if train else "are absent"
+        label = " and ".join(train[0].target) if train else ""
+        what = f"have the label {label}" if label else "have no label"
+        found = f"All {len(train)} training turns {what}" if train else "There is no training turn"
         raise DataError(
-            f"{task}: all {len(train)} training turns {only}, but a probe needs two labels. Remove "
-            "it from probes.tasks, or give more dialogues"
+            f"{task}: {found}, but a probe needs two different labels. Remove the probe from "
+            "probes.tasks, or add dialogues to the data."
         )
 
 
@@ -69,7 +71,7 @@ def label_instances(
     """
     of_reply = probe.name == WORD_PROBE and word_in == "target"
     middle = _collect_middle_words(read["train"]) if of_reply else None
-    rows = {split: _label_instances(instances, probe, middle) for split, instances in read.items()}
+    rows = {split: _apply_probe(instances, probe, middle) for split, instances in read.items()}
     least = LEAST_COUNTS.get(probe.name, 1)
     if least == 1:
         return rows
@@ -80,7 +82,7 @@ def label_instances(
     }
 
 
-def _label_instances(
+def _apply_probe(
     instances: Sequence[Instance], probe: Probe, middle: frozenset[str] | None
 ) -> list[Instance]:
     """Return instances with a probe's labels.

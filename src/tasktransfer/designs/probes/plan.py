@@ -1,4 +1,7 @@
-"""The plan: one training per model, corpus and seed, and one fit per snapshot for all probes."""
+"""Plan of the study: one training per model, corpus and seed, and one fit per snapshot.
+
+A fit contains all probes of a snapshot.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +37,8 @@ def make_training_step(corpus: str, measure: str, rounds: tuple[int, ...]) -> li
     return [Step((reply,), Selection((reply,), measure, keep="every", rounds=rounds))]
 
 
-def plan(config: ProbesConfig, revisions: Revisions) -> Plan:
-    """Plan every run of the study: a probe on a snapshot. All probes of a snapshot are one fit."""
+def plan_study(config: ProbesConfig, revisions: Revisions) -> Plan:
+    """Plan all runs of the study. A run is one probe on one snapshot."""
     builder = PlanBuilder(lambda step, starts: (KIND, step.train_tasks[0]), get_recipe_version)
     rounds = tuple(sorted({at for _, at in _list_snapshots(config) if isinstance(at, int)}))
     for corpus in config.corpora:
@@ -43,37 +46,37 @@ def plan(config: ProbesConfig, revisions: Revisions) -> Plan:
         probes = config.select_probes(corpus)
         if not probes:
             continue
-        labels = replace(read, settings=_label_settings(config, probes), recipe=RECIPE)
+        labels = replace(read, settings=_build_label_settings(config, probes), recipe=RECIPE)
         if config.probes.bag_of_words:
             for name, reads in plan_word_counts(config, revisions).items():
-                fit = _fit("probes_of_words", labels, probes, config, {"reads": reads})
-                _add(builder, probes, fit, WORDS, name, 0)
+                fit = _build_fit("probes_of_words", labels, probes, config, {"reads": reads})
+                _add_runs(builder, probes, fit, WORDS, name, 0)
         for model in config.models:
             spec = revisions.models[model.name]
             if model.architecture is None:
-                for name, asked in _list_readings(model, spec):
-                    fit = _fit("probes", labels, probes, config, asked)
-                    _add(builder, probes, fit, name, spec.name, 0)
+                for name, settings in _list_readings(model, spec):
+                    fit = _build_fit("probes", labels, probes, config, settings)
+                    _add_runs(builder, probes, fit, name, spec.name, 0)
                 continue
             training = _build_training(config, model)
             for seed in config.seeds:
                 steps = make_training_step(corpus, config.probes.measure, rounds)
                 (stage,) = builder.build_stages(steps, read, spec, training, seed).values()
                 for name, at in _list_snapshots(config):
-                    asked = {"representation": config.probes.representation}
-                    fit = _fit("probes", labels, probes, config, asked, Start(stage, at))
+                    settings = {"representation": config.probes.representation}
+                    fit = _build_fit("probes", labels, probes, config, settings, Start(stage, at))
                     replies = _plan_reply_evaluation(stage, at, read, config)
-                    _add(builder, probes, fit, name, spec.name, seed, replies)
+                    _add_runs(builder, probes, fit, name, spec.name, seed, replies)
     return builder.build_plan()
 
 
 def _list_readings(model: ProbedModel, spec: ModelSpec) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the name and the settings of each probed representation of a checkpoint."""
-    asked = {"representation": model.pooling, "model": spec.identity}
+    settings = {"representation": model.pooling, "model": spec.identity}
     if not model.probed_layers:
-        yield AS_IT_IS, asked
+        yield AS_IT_IS, settings
     for layer in model.probed_layers:
-        yield f"{LAYER} {layer}", {**asked, "layer": layer}
+        yield f"{LAYER} {layer}", {**settings, "layer": layer}
 
 
 def get_layer(snapshot: str) -> int | None:
@@ -89,14 +92,14 @@ def _build_training(config: ProbesConfig, model: ProbedModel) -> Training:
     return training if model.architecture.built.has_dropout else replace(training, dropout=None)
 
 
-def _label_settings(config: ProbesConfig, probes: tuple[Probe, ...]) -> dict[str, Any]:
-    """Return settings that the labels depend on.
+def _build_label_settings(config: ProbesConfig, probes: tuple[Probe, ...]) -> dict[str, Any]:
+    """Return the settings of the recipe that derives the labels.
 
     ``version`` 2 means that WordCont's words come from the training split.
     """
     of_target = config.probes.wordcont_text == "target"
-    asked = of_target and any(probe.name == WORD_PROBE for probe in probes)
-    return {"word_in": "target", "version": 2} if asked else {}
+    is_needed = of_target and any(probe.name == WORD_PROBE for probe in probes)
+    return {"word_in": "target", "version": 2} if is_needed else {}
 
 
 def plan_word_counts(config: ProbesConfig, revisions: Revisions) -> dict[str, dict[str, Any]]:
@@ -104,13 +107,12 @@ def plan_word_counts(config: ProbesConfig, revisions: Revisions) -> dict[str, di
 
     The part is what a model reads: a number of last words, or the text that its tokenizer keeps.
     """
-    readings = name_readings(config)
-    named = dict.fromkeys(readings.values())
+    first_models: dict[str, str] = {}
+    for model, name in name_word_counts(config).items():
+        first_models.setdefault(name, model)
     return {
-        name: _build_reading_settings(
-            config, revisions, next(m for m, n in readings.items() if n == name)
-        )
-        for name in named
+        name: _build_reading_settings(config, revisions, model)
+        for name, model in first_models.items()
     }
 
 
@@ -123,11 +125,11 @@ def _build_reading_settings(
     return {"model": revisions.models[model].identity}
 
 
-def name_readings(config: ProbesConfig) -> dict[str, str]:
-    """Return model → name of the word counts over the words that it reads.
+def name_word_counts(config: ProbesConfig) -> dict[str, str]:
+    """Return model → name of the counts of the words that it reads.
 
-    The name is ``words``. If models read different parts of a context, the first model that reads
-    the part is added.
+    The name is ``words`` if all models read the same part of a context. Otherwise, the name also
+    contains the first model that reads the same part.
     """
     first: dict[Any, str] = {}
     parts = {
@@ -158,12 +160,12 @@ def _list_snapshots(config: ProbesConfig) -> Iterator[tuple[str, Round]]:
         yield {0: UNTRAINED, epochs: "last"}.get(number, f"epoch {number}"), number
 
 
-def _fit(
+def _build_fit(
     learner: str,
     labels: Data,
     probes: tuple[Probe, ...],
     config: ProbesConfig,
-    asked: dict[str, Any],
+    more_settings: dict[str, Any],
     on: Start | None = None,
 ) -> Fit:
     section = config.probes
@@ -171,7 +173,7 @@ def _fit(
         "C": section.C,
         "max_iter": section.max_iter,
         "sets": [probe.task for probe in probes if probe.has_sets],
-        **asked,
+        **more_settings,
         **_drop_defaults(
             {
                 "release_compat": section.release_compat,
@@ -184,7 +186,7 @@ def _fit(
     return Fit(learner, labels, tuple(probe.task for probe in probes), seed, settings, on)
 
 
-def _add(
+def _add_runs(
     builder: PlanBuilder,
     probes: tuple[Probe, ...],
     fit: Fit,

@@ -14,7 +14,7 @@ from tasktransfer.designs.probes import published
 from tasktransfer.designs.probes.config import get_config
 from tasktransfer.designs.probes.facts import BY_TASK, CONTROL, EVERY
 from tasktransfer.designs.probes.intervals import ALL
-from tasktransfer.designs.probes.plan import UNTRAINED, WORDS, get_layer, name_readings
+from tasktransfer.designs.probes.plan import UNTRAINED, WORDS, get_layer, name_word_counts
 from tasktransfer.errors import DataError
 from tasktransfer.present.published import PublishedValues, add_published_columns
 from tasktransfer.present.sentences import is_significantly_negative, is_significantly_positive
@@ -35,7 +35,7 @@ _PUBLISHED_PROBE = {probe.name: probe.published_name for probe in EVERY}
 # --- the paper's tables -------------------------------------------------------------------------
 
 
-def table3(frames: Frames) -> pd.DataFrame:
+def compute_table3(frames: Frames) -> pd.DataFrame:
     """Return BLEU-2 of greedy replies: one row per model and corpus."""
     theirs = PublishedValues(
         published.read_table(3),
@@ -48,17 +48,17 @@ def table3(frames: Frames) -> pd.DataFrame:
     return add_published_columns(frames["replies"], theirs, frames.metadata, value="bleu2")
 
 
-def table4(frames: Frames) -> pd.DataFrame:
-    """Return probes on PersonaChat."""
-    return _make_snapshot_rows(frames, "PersonaChat", 4)
+def compute_table4(frames: Frames) -> pd.DataFrame:
+    """Return the F1 of the probes on PersonaChat, per model and snapshot."""
+    return _compute_snapshot_table(frames, "PersonaChat", 4)
 
 
-def table5(frames: Frames) -> pd.DataFrame:
-    """Return probes on MultiWOZ."""
-    return _make_snapshot_rows(frames, "MultiWOZ", 5)
+def compute_table5(frames: Frames) -> pd.DataFrame:
+    """Return the F1 of the probes on MultiWOZ, per model and snapshot."""
+    return _compute_snapshot_table(frames, "MultiWOZ", 5)
 
 
-def _make_snapshot_rows(frames: Frames, corpus: str, number: int) -> pd.DataFrame:
+def _compute_snapshot_table(frames: Frames, corpus: str, number: int) -> pd.DataFrame:
     """Return scores with intervals: one row per model, snapshot and probe."""
     intervals = frames["intervals"]
     own = intervals.query("corpus == @corpus and compared_with == 'nothing'")
@@ -77,15 +77,15 @@ def _make_snapshot_rows(frames: Frames, corpus: str, number: int) -> pd.DataFram
     )
 
 
-def table6(frames: Frames) -> pd.DataFrame:
+def compute_table6(frames: Frames) -> pd.DataFrame:
     """Return mean F1 by the paper's groups as used, and by the thresholds that it prints.
 
     A published mean is shown only next to a mean over the same probes.
     """
-    return by_difficulty(_select_snapshots(frames), frames.metadata)
+    return average_by_difficulty(_select_snapshots(frames), frames.metadata)
 
 
-def by_difficulty(chosen: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
+def average_by_difficulty(chosen: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
     """Compute Table 6 from the scores of selected snapshots (``select_by_measures``)."""
     rows = []
     by_bleu = chosen[chosen["selected_by"] == "BLEU"]
@@ -96,9 +96,9 @@ def by_difficulty(chosen: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
     ):
         grouped = by_bleu.assign(group=names.map(groups), name=names)
         for (model, group), some in grouped.groupby(["model", "group"], sort=False):
-            asked = sum(of == group for of in groups.values())
+            of_paper = sum(of == group for of in groups.values())
             f1 = some["f1"]
-            rows.append((way, model, group, f1.mean(), f1.std(), len(some), asked))
+            rows.append((way, model, group, f1.mean(), f1.std(), len(some), of_paper))
     columns = ["groups", "model", "group", "f1", "sd_over_probes", "probes", "probes_of_paper"]
     frame = pd.DataFrame(rows, columns=columns)
     theirs = PublishedValues(
@@ -120,7 +120,7 @@ def _describe_other_probes(row: Mapping[str, Any]) -> str:
     return f"{row['group']}: {row['probes']} of the paper's {row['probes_of_paper']} probes"
 
 
-def table7(frames: Frames) -> pd.DataFrame:
+def compute_table7(frames: Frames) -> pd.DataFrame:
     """Return the number of parameters in millions, computed by formula."""
     rows = []
     for model in get_config(frames.study).models:
@@ -131,17 +131,17 @@ def table7(frames: Frames) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["model", "13,000 words", "16,000 words", "17,000 words"])
 
 
-def table8(frames: Frames) -> pd.DataFrame:
+def compute_table8(frames: Frames) -> pd.DataFrame:
     """Return F1 on MultiWOZ by selecting measure, for the first half of the probes."""
-    return _make_choice_rows(frames, 8)
+    return _compute_selection_table(frames, 8)
 
 
-def table9(frames: Frames) -> pd.DataFrame:
+def compute_table9(frames: Frames) -> pd.DataFrame:
     """Return F1 on MultiWOZ by selecting measure, for the second half of the probes."""
-    return _make_choice_rows(frames, 9)
+    return _compute_selection_table(frames, 9)
 
 
-def _make_choice_rows(frames: Frames, number: int) -> pd.DataFrame:
+def _compute_selection_table(frames: Frames, number: int) -> pd.DataFrame:
     theirs = published.read_table(number)
     chosen = _select_snapshots(frames)
     own = chosen[chosen["probe"].map(_PUBLISHED_PROBE).isin(_list_probes(number))]
@@ -159,10 +159,10 @@ def _list_probes(number: int) -> set[str]:
     return {*published.read_table(number)["task"]}
 
 
-def has_half(study: Study, number: int) -> bool:
+def has_probes_of_table(study: Study, number: int) -> bool:
     """Return whether a study has a probe of Table 8 or 9 (``number``)."""
-    asked = {probe.published_name for probe in get_config(study).select_probes("MultiWOZ")}
-    return bool(asked & _list_probes(number))
+    own = {probe.published_name for probe in get_config(study).select_probes("MultiWOZ")}
+    return bool(own & _list_probes(number))
 
 
 def _get_names(model: object) -> published.Names:
@@ -174,6 +174,7 @@ def _get_names(model: object) -> published.Names:
 
 
 def _select_snapshots(frames: Frames) -> pd.DataFrame:
+    """Return the F1 of the snapshots that each measure selects."""
     measure = get_config(frames.study).probes.measure
     return select_by_measures(frames["probed"], frames["rounds"], measure)
 
@@ -205,17 +206,17 @@ def select_by_measures(scores: pd.DataFrame, rounds: pd.DataFrame, bleu: str) ->
     return by.agg(f1="mean", sd="std", seeds="count").reset_index()
 
 
-def claims(frames: Frames) -> pd.DataFrame:
+def list_claims(frames: Frames) -> pd.DataFrame:
     """Return correlations of BLEU with probe F1."""
     return frames["claims"]
 
 
-def agreement(frames: Frames) -> pd.DataFrame:
+def list_agreement(frames: Frames) -> pd.DataFrame:
     """Return correlations between the rankings of models by two probes."""
     return frames["agreement"]
 
 
-def probe_labels(frames: Frames) -> pd.DataFrame:
+def list_probe_labels(frames: Frames) -> pd.DataFrame:
     """Return numbers of turns and classes, and the most frequent label of each probe."""
     return frames["labels"]
 
@@ -228,7 +229,7 @@ def list_differences(frames: Frames) -> pd.DataFrame:
     above_words = frames["above_words"].query("probe != 'all'").assign(compared_with=WORDS)
     intervals = frames["intervals"]
     every = pd.concat([intervals, above_words[[c for c in above_words if c in intervals]]])
-    readings = name_readings(get_config(frames.study))
+    readings = name_word_counts(get_config(frames.study))
     return compute_differences(every, frames["probed"], readings)
 
 
@@ -331,7 +332,7 @@ def find_not_above_prior(intervals: pd.DataFrame) -> pd.DataFrame:
 # --- provenance ---------------------------------------------------------------------------------
 
 
-def is_behind_group(row: Mapping[str, Any], run: Run) -> bool:
+def is_source_of_group_mean(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run contributes to a mean over a group of probes."""
     as_used = row["groups"] == "as used"
     groups = published.get_difficulty() if as_used else published.compute_difficulty()
@@ -341,7 +342,7 @@ def is_behind_group(row: Mapping[str, Any], run: Run) -> bool:
     )
 
 
-def is_behind_words(row: Mapping[str, Any], run: Run) -> bool:
+def is_source_of_words_mean(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run contributes to a mean over probes: an encoder's, or word counts."""
     if run.about["corpus"] != row["corpus"]:
         return False
@@ -349,13 +350,13 @@ def is_behind_words(row: Mapping[str, Any], run: Run) -> bool:
     return same or run.method == WORDS
 
 
-def is_behind_layer(row: Mapping[str, Any], run: Run) -> bool:
+def is_source_of_layer_mean(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run contributes to a layer's mean: one of its probes, or word counts."""
     own = run.model == row["model"] and get_layer(run.method) == row["layer"]
     return run.about["corpus"] == row["corpus"] and (own or run.method == WORDS)
 
 
-def is_behind_ranking(row: Mapping[str, Any], run: Run) -> bool:
+def is_source_of_agreement(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run contributes to the agreement of two probes."""
     probes = (row["first"], row["second"])
     same = (run.method, run.about["corpus"]) == (row["snapshot"], row["corpus"])

@@ -48,9 +48,11 @@ def _has_corpus(corpus: str) -> Callable[[Study], bool]:
     )
 
 
-def _has_half(number: int) -> Callable[[Study], bool]:
+def _has_probes_of_table(number: int) -> Callable[[Study], bool]:
     """Return a test for studies with a MultiWOZ probe of the paper's Table 8 or 9 (``number``)."""
-    return lambda study: _has_corpus("MultiWOZ")(study) and printed.has_half(study, number)
+    return lambda study: (
+        _has_corpus("MultiWOZ")(study) and printed.has_probes_of_table(study, number)
+    )
 
 
 def _has_trainings(study: Study) -> bool:
@@ -66,11 +68,11 @@ def _has_built_models(study: Study) -> bool:
     return any(model.architecture for model in get_config(study).models)
 
 
-def _score_table(number: int, corpus: str) -> Table:
+def _declare_score_table(number: int, corpus: str) -> Table:
     return Table(
         f"table{number}",
         f"Table {number}",
-        getattr(printed, f"table{number}"),
+        getattr(printed, f"compute_table{number}"),
         PivotTable(
             (MODEL, SNAPSHOT),
             "probe",
@@ -84,11 +86,11 @@ def _score_table(number: int, corpus: str) -> Table:
     )
 
 
-def _selection_table(number: int) -> Table:
+def _declare_selection_table(number: int) -> Table:
     return Table(
         f"table{number}",
         f"Table {number}",
-        getattr(printed, f"table{number}"),
+        getattr(printed, f"compute_table{number}"),
         PivotTable(
             (MODEL, make_text_column("selected_by", "Selected by")),
             "probe",
@@ -98,7 +100,7 @@ def _selection_table(number: int) -> Table:
         keys=("model", "selected_by", "probe"),
         paper=f"Table {number} of {PAPER}",
         nothing="trains no model on MultiWOZ with these probes",
-        planned=_has_half(number),
+        planned=_has_probes_of_table(number),
         certain=False,
         folded=True,
     )
@@ -108,7 +110,7 @@ TABLES = (
     Table(
         "table3",
         "Table 3",
-        printed.table3,
+        printed.compute_table3,
         PivotTable(
             (MODEL,),
             "corpus",
@@ -120,12 +122,12 @@ TABLES = (
         nothing="trains no model",
         planned=_has_trainings,
     ),
-    _score_table(4, "PersonaChat"),
-    _score_table(5, "MultiWOZ"),
+    _declare_score_table(4, "PersonaChat"),
+    _declare_score_table(5, "MultiWOZ"),
     Table(
         "table6",
         "Table 6",
-        printed.table6,
+        printed.compute_table6,
         PivotTable(
             (make_text_column("groups", "Groups"), MODEL), "group", F1, make_published_column(".1f")
         ),
@@ -134,12 +136,12 @@ TABLES = (
         nothing="trains no model on MultiWOZ",
         planned=_has_corpus("MultiWOZ"),
         certain=False,
-        runs=printed.is_behind_group,
+        runs=printed.is_source_of_group_mean,
     ),
     Table(
         "table7",
         "Table 7",
-        printed.table7,
+        printed.compute_table7,
         FlatTable(
             (
                 MODEL,
@@ -152,12 +154,12 @@ TABLES = (
         planned=_has_built_models,
         cited=True,
     ),
-    _selection_table(8),
-    _selection_table(9),
+    _declare_selection_table(8),
+    _declare_selection_table(9),
     Table(
         "claims",
         "BLEU and probes",
-        printed.claims,
+        printed.list_claims,
         FlatTable(
             (
                 CORPUS,
@@ -197,7 +199,7 @@ TABLES = (
         keys=("corpus", "model", "layer"),
         nothing="probes no single layers",
         planned=probes_layers,
-        runs=printed.is_behind_layer,
+        runs=printed.is_source_of_layer_mean,
     ),
     Table(
         "above_words",
@@ -221,7 +223,7 @@ TABLES = (
         keys=("corpus", "model", "snapshot"),
         nothing="fits no probe on word counts",
         planned=_counts_words,
-        runs=printed.is_behind_words,
+        runs=printed.is_source_of_words_mean,
     ),
     Table(
         "unsolved",
@@ -272,7 +274,7 @@ TABLES = (
     Table(
         "agreement",
         "Rankings of models",
-        printed.agreement,
+        printed.list_agreement,
         FlatTable(
             (
                 CORPUS,
@@ -288,12 +290,12 @@ TABLES = (
         section="sure",
         folded=True,
         certain=False,
-        runs=printed.is_behind_ranking,
+        runs=printed.is_source_of_agreement,
     ),
     Table(
         "probe_labels",
         "Labels",
-        printed.probe_labels,
+        printed.list_probe_labels,
         FlatTable(
             (
                 CORPUS,
@@ -397,7 +399,7 @@ def build_analysis(study: Study) -> Analysis:
     """Return the tables and figures for any study of this design."""
     return Analysis(
         question=QUESTION,
-        answer=answer.answer,
+        answer=answer.write_answer,
         frames=FRAMES,
         about=ABOUT,
         metadata=collect.build_study_metadata,

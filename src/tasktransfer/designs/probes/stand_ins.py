@@ -1,4 +1,4 @@
-"""Substitutes for inputs of the paper, for records and for the captions of every table."""
+"""Substitutes for the paper's inputs, which records and the captions of tables name."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _FILES = {
 dialogues."""
 
 
-def stand_ins(config: ProbesConfig) -> dict[str, str]:
-    """Return substitutes for inputs of the paper, by the input's name in the paper.
+def list_stand_ins(config: ProbesConfig) -> dict[str, str]:
+    """Return input of the paper → its substitute in this study.
 
     Synthetic dialogues have no entry, because they are marked as synthetic.
     """
@@ -30,13 +30,15 @@ def stand_ins(config: ProbesConfig) -> dict[str, str]:
         for corpus in config.corpora
         if config.data.generated or _is_synthetic(config, corpus)
     )
-    return recorded_stand_ins(config, (), frozenset(made))
+    return list_recorded_stand_ins(config, (), frozenset(made))
 
 
-def recorded_stand_ins(
+def list_recorded_stand_ins(
     config: ProbesConfig, recorded: Iterable[Mapping[str, str]], synthetic: frozenset[str]
 ) -> dict[str, str]:
-    """Return the substitutes from records, so that the dialogues need not be available.
+    """Return input of the paper → its substitute, by the study's records.
+
+    The dialogues need not be available.
 
     Args:
         config: the study's config.
@@ -67,15 +69,17 @@ def _name_training_set(corpus: str) -> str:
 def _is_synthetic(config: ProbesConfig, corpus: str) -> bool:
     """Return whether the release marks a corpus as synthetic."""
     folder, _, mark = _FILES[corpus]
-    return mark is not None and _release(config, folder, mark).is_file()
+    return mark is not None and _locate_in_release(config, folder, mark).is_file()
 
 
 def _has_no_training_set(config: ProbesConfig, corpus: str) -> bool:
     """Return whether the release has a corpus without its training set."""
     folder, file, _ = _FILES[corpus]
-    there = any(_release(config, folder, name).is_file() for name in (file, f"{file}.zip"))
-    return _release(config, folder).is_dir() and not there
+    there = any(
+        _locate_in_release(config, folder, name).is_file() for name in (file, f"{file}.zip")
+    )
+    return _locate_in_release(config, folder).is_dir() and not there
 
 
-def _release(config: ProbesConfig, *parts: str) -> Path:
+def _locate_in_release(config: ProbesConfig, *parts: str) -> Path:
     return Path(expand_path(config.data.release), *parts)

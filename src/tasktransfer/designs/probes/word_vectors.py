@@ -46,9 +46,9 @@ def _read_text_vectors(file: Path) -> Vectors:
         size = size or len(vector)
         if not size or len(vector) != size or not np.isfinite(vector).all():
             raise DataError(
-                f"{format_location(file, number)}: expected a word and {size or 'its'} "
-                f"numbers, found {line[:40]!r}. Fix the line, or name another file in "
-                "probes.word_vectors."
+                f"{format_location(file, number)}: The line must contain a word and "
+                f"{size or 'its'} numbers, but is {line[:40]!r}. Fix the line, or name another "
+                "file in probes.word_vectors."
             )
         vectors[word] = vector
     if not vectors:
@@ -65,13 +65,15 @@ def score_agreement(replies: Iterable[tuple[str, str]], vectors: Vectors) -> flo
     """
     zero = np.zeros_like(next(iter(vectors.values())))
 
-    def total(text: str) -> npt.NDArray[np.float64]:
+    def sum_vectors(text: str) -> npt.NDArray[np.float64]:
         summed: npt.NDArray[np.float64] = sum(
             (vectors.get(w, zero) for w in split_words(text)), zero
         )
         return summed
 
-    squares = [((total(reply) - total(reference)) ** 2).mean() for reply, reference in replies]
+    squares = [
+        ((sum_vectors(reply) - sum_vectors(reference)) ** 2).mean() for reply, reference in replies
+    ]
     return -float(np.mean(squares))
 
 
@@ -87,8 +89,8 @@ def _read_input_embeddings(checkpoint: Path) -> Vectors:
         vectors = [*zip(vocabulary, weights[name].astype(np.float64), strict=True)]
     except (OSError, ValueError, SafetensorError) as error:
         raise DataError(
-            f"{checkpoint}: There is no encoder with word embeddings for its vocab.txt "
-            f"({error}). Set probes.word_vectors to the folder of an encoder, or to a text "
-            "file of word vectors."
+            f"{checkpoint}: The folder contains no encoder with word embeddings for the words of "
+            f"its vocab.txt ({error}). Set probes.word_vectors to the folder of an encoder, or to "
+            "a text file of word vectors."
         ) from None
     return {word: vector for word, vector in vectors if not word.startswith(("##", "["))}

@@ -3,7 +3,7 @@
 Only this module knows what each algorithm does with sources and target. All other code sees steps:
 the tasks to train on, the tasks whose dev score selects the best epoch, and the step to start from.
 To add a method that is a new order of training steps, add a function here and its entry in
-``ALGORITHMS``; it needs no other trainer.
+``ALGORITHMS``. It needs no other trainer.
 """
 
 from __future__ import annotations
@@ -24,17 +24,21 @@ def _build_step(train_tasks: Tasks, selecting: Tasks) -> Step:
     return Step(train_tasks, Selection(selecting))
 
 
-def baseline(sources: Tasks, target: str) -> list[Step]:
-    """Train on the target alone (paper, section 3.3); every transfer is compared with this."""
+def _build_baseline(sources: Tasks, target: str) -> list[Step]:
+    """Return the step that trains on the target alone (paper, section 3.3).
+
+    Every transfer is compared with it.
+    """
     if sources:
         raise ConfigError(
-            f"{target}: The baseline has no sources, got {', '.join(sources)}. Remove them."
+            f"{target}: The baseline cannot have sources, but got {', '.join(sources)}. Remove "
+            "them."
         )
     return [_build_step((target,), (target,))]
 
 
-def pretrain_finetune(sources: Tasks, target: str) -> list[Step]:
-    """Train on the sources, then on the target (paper, section 4, STILTs).
+def _build_pretrain_finetune(sources: Tasks, target: str) -> list[Step]:
+    """Return steps that train on the sources, then on the target (paper, section 4, STILTs).
 
     The first step is selected on the sources' own dev sets; with one source it *is* the source's
     baseline, and the plan trains it once.
@@ -42,64 +46,74 @@ def pretrain_finetune(sources: Tasks, target: str) -> list[Step]:
     return [_build_step(sources, sources), _build_step((target,), (target,))]
 
 
-def multitask(sources: Tasks, target: str) -> list[Step]:
-    """Train on sources and target together; select the best epoch on the target (section 4)."""
+def _build_multitask(sources: Tasks, target: str) -> list[Step]:
+    """Return the step that trains on sources and target together (paper, section 4).
+
+    The best epoch is selected on the target.
+    """
     return [_build_step((*sources, target), (target,))]
 
 
-def multitask_finetune(sources: Tasks, target: str) -> list[Step]:
-    """Train multitask, then from its best epoch on the target alone (section 4)."""
-    return [*multitask(sources, target), _build_step((target,), (target,))]
+def _build_multitask_finetune(sources: Tasks, target: str) -> list[Step]:
+    """Return the step of multitask, and one from its best epoch on the target alone (section 4)."""
+    return [*_build_multitask(sources, target), _build_step((target,), (target,))]
 
 
-def sequential(sources: Tasks, target: str) -> list[Step]:
-    """Train on one source after the other, then on the target; the order of the sources matters.
+def _build_sequential(sources: Tasks, target: str) -> list[Step]:
+    """Return steps that train on one source after the other, in this order, then on the target.
 
     Not in the paper. With one source it equals pretrain_finetune.
     """
     return [_build_step((task,), (task,)) for task in (*sources, target)]
 
 
-def temperature(sources: Tasks, target: str) -> list[Step]:
-    """Train multitask, sampling tasks by the square root of their sizes (``samplers.TEMPERATURE``).
+def _build_temperature(sources: Tasks, target: str) -> list[Step]:
+    """Return the step of multitask, with tasks sampled by the square root of their sizes.
 
     Not in the paper.
     """
-    return [replace(step, sampler="temperature") for step in multitask(sources, target)]
+    return [replace(step, sampler="temperature") for step in _build_multitask(sources, target)]
 
 
-def random_weights(sources: Tasks, target: str) -> list[Step]:
-    """Train multitask with random loss weights, as a control for methods that weight tasks.
+def _build_random_weights(sources: Tasks, target: str) -> list[Step]:
+    """Return the step of multitask with random loss weights, a control for weighting methods.
 
     Not in the paper.
     """
-    return [replace(step, sampler="random_weights") for step in multitask(sources, target)]
+    return [replace(step, sampler="random_weights") for step in _build_multitask(sources, target)]
 
 
-def exp3(sources: Tasks, target: str) -> list[Step]:
-    """Train on the target and one source per update, chosen by an EXP3 bandit (Albalak 2023, FLAD).
+def _build_exp3(sources: Tasks, target: str) -> list[Step]:
+    """Return a step that trains on the target and one source per update (Albalak 2023, FLAD).
 
-    The bandit is rewarded if the gradients of source and target agree. Not in the paper.
+    An EXP3 bandit chooses the source. It is rewarded if the gradients of source and target agree.
+    Not in the paper.
     """
-    return [replace(step, sampler="exp3") for step in multitask(sources, target)]
+    return [replace(step, sampler="exp3") for step in _build_multitask(sources, target)]
 
 
-def ucb1(sources: Tasks, target: str) -> list[Step]:
-    """Train as with ``exp3``, but choose the source by UCB1 (FLAD). Not in the paper."""
-    return [replace(step, sampler="ucb1") for step in multitask(sources, target)]
+def _build_ucb1(sources: Tasks, target: str) -> list[Step]:
+    """Return the step of exp3, but with sources chosen by UCB1 (FLAD). Not in the paper."""
+    return [replace(step, sampler="ucb1") for step in _build_multitask(sources, target)]
 
 
-def average(sources: Tasks, target: str) -> list[Step]:
-    """Average the sources' models without heads, then train on the target. Not in the paper."""
-    return _from_merged(sources, target, "mean")
+def _build_average(sources: Tasks, target: str) -> list[Step]:
+    """Return steps that average the sources' models without heads, then train on the target.
+
+    Not in the paper.
+    """
+    return _build_merged_steps(sources, target, "mean")
 
 
-def ties(sources: Tasks, target: str) -> list[Step]:
-    """Merge the sources' models without heads by TIES, then train on the target (Yadav 2023)."""
-    return _from_merged(sources, target, "ties")
+def _build_ties(sources: Tasks, target: str) -> list[Step]:
+    """Return steps that merge the sources' models without heads by TIES, then train on the target.
+
+    Yadav et al. 2023; not in the paper.
+    """
+    return _build_merged_steps(sources, target, "ties")
 
 
-def _from_merged(sources: Tasks, target: str, merged: Merge) -> list[Step]:
+def _build_merged_steps(sources: Tasks, target: str, merged: Merge) -> list[Step]:
     """Return the sources' baselines, then the target step that starts from their merge."""
     alone = [replace(_build_step((source,), (source,)), start=None) for source in sources]
     starts = tuple(From(step, merged=merged) for step in alone)
@@ -109,17 +123,17 @@ def _from_merged(sources: Tasks, target: str, merged: Merge) -> list[Step]:
 Algorithm = Callable[[Tasks, str], list[Step]]
 
 ALGORITHMS: dict[str, Algorithm] = {
-    "baseline": baseline,
-    "pretrain_finetune": pretrain_finetune,
-    "multitask": multitask,
-    "multitask_finetune": multitask_finetune,
-    "sequential": sequential,
-    "temperature": temperature,
-    "random_weights": random_weights,
-    "exp3": exp3,
-    "ucb1": ucb1,
-    "average": average,
-    "ties": ties,
+    "baseline": _build_baseline,
+    "pretrain_finetune": _build_pretrain_finetune,
+    "multitask": _build_multitask,
+    "multitask_finetune": _build_multitask_finetune,
+    "sequential": _build_sequential,
+    "temperature": _build_temperature,
+    "random_weights": _build_random_weights,
+    "exp3": _build_exp3,
+    "ucb1": _build_ucb1,
+    "average": _build_average,
+    "ties": _build_ties,
 }
 
 BANDITS = ("exp3", "ucb1")
@@ -147,17 +161,17 @@ def order_algorithms(names: Tasks) -> Tasks:
     return tuple(name for name in ALGORITHMS if name in {"baseline", *names})
 
 
-def in_order(algorithm: str, sources: Tasks) -> Tasks:
+def order_sources(algorithm: str, sources: Tasks) -> Tasks:
     """Return the sources in the order of a run's name: sorted if they are a set."""
     return tuple(sources) if algorithm in ORDERED else tuple(sorted(sources))
 
 
-def steps(algorithm: str, sources: Tasks, target: str) -> list[Step]:
+def build_steps(algorithm: str, sources: Tasks, target: str) -> list[Step]:
     """Return the steps of one run; the last step's model is evaluated on the target's test set.
 
     Raises:
-        ConfigError: an unknown algorithm, a transfer without sources, a repeated source, or a
-            target among its own sources.
+        ConfigError: the algorithm is unknown, a transfer has no source, a source is repeated, or
+            the target is among its own sources.
     """
     if algorithm not in ALGORITHMS:
         raise ConfigError(

@@ -58,7 +58,7 @@ def read_checked_targets(results: str | Path) -> list[CheckedTarget] | None:
     if written is None:
         return None
     try:
-        return [_read_row(row) for row in written]
+        return [_parse_row(row) for row in written]
     except (KeyError, TypeError, ValueError) as error:
         path = Path(results, name_choice_file(LEARNED_TARGETS))
         raise RecordError(
@@ -67,7 +67,7 @@ def read_checked_targets(results: str | Path) -> list[CheckedTarget] | None:
         ) from error
 
 
-def _read_row(row: Mapping[str, Any]) -> CheckedTarget:
+def _parse_row(row: Mapping[str, Any]) -> CheckedTarget:
     return {
         "dataset": str(row["dataset"]),
         "model": str(row["model"]),
@@ -79,7 +79,7 @@ def _read_row(row: Mapping[str, Any]) -> CheckedTarget:
     }
 
 
-def list_learned(checked: Iterable[CheckedTarget]) -> frozenset[Target]:
+def list_learned_targets(checked: Iterable[CheckedTarget]) -> frozenset[Target]:
     """Return the targets whose baselines are better than every reference on the dev split."""
     return frozenset(
         (row["dataset"], row["model"], row["target"]) for row in checked if row["learned"]
@@ -89,7 +89,7 @@ def list_learned(checked: Iterable[CheckedTarget]) -> frozenset[Target]:
 def select_run_names(
     names: Sequence[RunName], config: TransferConfig, learned: frozenset[Target]
 ) -> list[RunName]:
-    """Return the runs of a study whose transfers to other targets are left out.
+    """Return the runs of a study without transfers to targets that are not ``learned``.
 
     The baseline of a task that only serves as a source is left out, too, if no transfer uses it.
 
@@ -127,7 +127,10 @@ def list_checked_targets(config: TransferConfig) -> dict[str, list[str]]:
 def list_compared_nodes(
     runs: Iterable[Run], targets: Mapping[str, Sequence[str]]
 ) -> tuple[Stage | Fit, ...]:
-    """Return the nodes whose dev scores are compared: baselines of targets, and references."""
+    """Return the nodes whose dev scores are compared: baselines of ``targets``, and references.
+
+    ``targets`` has the target tasks by dataset.
+    """
     found: dict[str, Stage | Fit] = {}
     for run in runs:
         about = run.about
@@ -140,8 +143,8 @@ def list_compared_nodes(
     return tuple(found.values())
 
 
-def describe_checked_targets(checked: Sequence[CheckedTarget]) -> Iterator[str]:
-    """Yield a sentence for each target whose transfers are left out."""
+def describe_skipped_targets(checked: Sequence[CheckedTarget]) -> Iterator[str]:
+    """Yield a sentence for each target to which no transfer is trained."""
     has_models = len({row["model"] for row in checked}) > 1
     for row in checked:
         if not row["learned"] and row["reference"] is not None:

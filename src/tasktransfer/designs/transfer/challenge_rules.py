@@ -35,17 +35,17 @@ MEANING = {
     SOURCES: "a target has at most as many sources as its dataset has other tasks",
     NOT_ITSELF: "a target is not one of its own sources",
 }
-"""Text of each rule by its name in messages (the challenge's page, section Rules)."""
+"""Rule → its text in messages (the challenge's page, section Rules)."""
 
 OUT_OF_SCOPE = (
-    "not checked, because no file records it: whether a checkpoint has seen the test data; a model "
-    "that is known to be trained on it may not be submitted"
+    "It is not checked whether a checkpoint has seen the test data, because no file records it. A "
+    "model that is known to have been trained on these data may not be submitted."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A broken rule, by its name in ``MEANING``, and what breaks it."""
+    """A broken rule: its name in ``MEANING``, and what breaks it (a sentence without full stop)."""
 
     rule: str
     what: str
@@ -68,9 +68,9 @@ def find_broken_rules(
     """Return every rule that one run breaks; empty if it may be submitted."""
     rules = []
     if not few_sample:
-        rules.append(Broken(FEW_SAMPLE, "data.few_sample is false"))
+        rules.append(Broken(FEW_SAMPLE, "The value of data.few_sample is false"))
     if limit_test is not None:
-        rules.append(Broken(WHOLE_TEST, f"training.limit_test is {limit_test}"))
+        rules.append(Broken(WHOLE_TEST, f"The value of training.limit_test is {limit_test}"))
     rules += [
         _report_foreign_task(dataset, s)
         for s in (*sources, target)
@@ -98,7 +98,7 @@ def refuse_forbidden(config: TransferConfig, wanted: RunName) -> None:
     )
     if problems:
         raise ConfigError(
-            f"study {config.study}, {algorithm} of {target} with {model}: {problems[0]}. Fix "
+            f"study {config.study}, {algorithm} of {target} with {model}: {problems[0]} Fix "
             "the config, or set rules: free (the records of a free study cannot be "
             "submitted)."
         )
@@ -107,44 +107,44 @@ def refuse_forbidden(config: TransferConfig, wanted: RunName) -> None:
 def explain_ineligible(
     dataset: str, sources: Sequence[str], target: str, record: Mapping[str, Any]
 ) -> list[str]:
-    """Return why a run's finished record may not be submitted; empty if it may.
+    """Return sentences that say why a run's record may not be submitted; empty if it may.
 
-    The identity of its stage, secured by the digest, gives the training data. ``provenance.rules``
-    gives the rules of its study. A record of a free study is excluded even if it satisfies every
-    rule. Records from before that key are judged by their content.
+    The training data are read from the identity of the run's stage, which the digest secures, and
+    the rules of its study from ``provenance.rules``. A record of a free study is excluded even if
+    it satisfies every rule. Older records, which lack this key, are judged by their content.
     """
     if record["rows"] is None:
-        return ["it has no predictions of a test set"]
+        return ["It has no predictions for a test set."]
     if dataset not in DATASETS:
-        return [f"{dataset} is not a dataset of the challenge"]
+        return [f"{dataset} is not a dataset of the challenge."]
     stage = record["node"]
     rules = find_broken_rules(
         dataset,
         sources,
         target,
         few_sample=stage["identity"].get("few_sample") is True and record["few_sample"] is True,
-        limit_test=_get(stage["identity"], "training", "limit_test"),
+        limit_test=_get_nested_value(stage["identity"], "training", "limit_test"),
     )
     reasons = [str(rule) for rule in rules]
     if record["provenance"].get("rules") == "free":
         reasons.append(
-            "it comes from a study with `rules: free`; delete it and run the study with "
-            "`rules: challenge`, which repeats the training"
+            "It comes from a study with `rules: free`. Delete the record and run the study with "
+            "`rules: challenge`, which repeats the training."
         )
     foreign = [task for task in stage["train_tasks"] if task not in DATASETS[dataset].tasks]
     if foreign:
-        reasons.append(f"it was trained on {', '.join(foreign)}, not a task of {dataset}")
+        reasons.append(f"It was trained on {', '.join(foreign)}, which {dataset} does not have.")
     return reasons
 
 
 def _report_foreign_task(dataset: str, name: str) -> Broken:
-    home = next((other for other in DATASETS if name in DATASETS[other].tasks), "no dataset")
-    return Broken(SAME_DATASET, f"{name!r} is a task of {home}, not of {dataset}")
+    owner = next((other for other in DATASETS if name in DATASETS[other].tasks), "no dataset")
+    return Broken(SAME_DATASET, f"{name!r} is a task of {owner}, not of {dataset}")
 
 
 def _report_excess_sources(dataset: str, target: Any, count: int) -> Broken:
     most = len(DATASETS[dataset].tasks) - 1
-    return Broken(SOURCES, f"{target} has {count} sources, and {dataset} has {most} other tasks")
+    return Broken(SOURCES, f"{target} has {count} sources, but {dataset} has {most} other tasks")
 
 
 def _report_self_source(target: str) -> Broken:
@@ -155,12 +155,12 @@ def _report_self_source(target: str) -> Broken:
 
 
 def list_forbidden_keys(study: Any) -> dict[str, str]:
-    """Return messages by key path, for every key of a config that the rules forbid.
+    """Return key path → message, for every key of a config that the challenge's rules forbid.
 
-    Empty if the config is not under the rules. ``study`` is the mapping from the file; it may have
-    other errors.
+    Empty for a study without ``rules: challenge``. ``study`` is the mapping from the file, which
+    may have other errors.
     """
-    if _get(study, "rules") != "challenge":
+    if _get_nested_value(study, "rules") != "challenge":
         return {}
     messages: dict[str, str] = {}
     for path, rule, remedy in _find_refusals(study):
@@ -169,48 +169,48 @@ def list_forbidden_keys(study: Any) -> dict[str, str]:
 
 
 Refusal = tuple[str, Broken, str]
-"""Key path, broken rule and remedy."""
+"""Key path, broken rule and remedy (a sentence)."""
 
 
 def _find_refusals(study: Any) -> Iterator[Refusal]:
     free = "rules: free allows it, but its records cannot be submitted"
-    if _get(study, "data", "few_sample") is False:
+    if _get_nested_value(study, "data", "few_sample") is False:
         yield (
             "data.few_sample",
             Broken(FEW_SAMPLE, "The value is false"),
             f"Set it to true ({free})",
         )
-    limit = _get(study, "training", "limit_test")
+    limit = _get_nested_value(study, "training", "limit_test")
     if limit is not None:
         what = Broken(WHOLE_TEST, f"The value is {limit!r}")
         yield "training.limit_test", what, f"Remove it ({free})"
     for dataset in DATASETS:
-        section, path = _get(study, "datasets", dataset), f"datasets.{dataset}"
+        section, path = _get_nested_value(study, "datasets", dataset), f"datasets.{dataset}"
         for role in ("tasks", "sources", "targets"):
-            for index, name in enumerate(_list(section, role)):
+            for index, name in enumerate(_get_nested_list(section, role)):
                 yield from _find_foreign_refusals(dataset, name, f"{path}.{role}[{index}]")
-        for index, pair in enumerate(_list(section, "pairs")):
+        for index, pair in enumerate(_get_nested_list(section, "pairs")):
             for role in ("source", "target"):
                 yield from _find_foreign_refusals(
-                    dataset, _get(pair, role), f"{path}.pairs[{index}].{role}"
+                    dataset, _get_nested_value(pair, role), f"{path}.pairs[{index}].{role}"
                 )
-            source = _get(pair, "source")
-            if source is not None and source == _get(pair, "target"):
+            source = _get_nested_value(pair, "source")
+            if source is not None and source == _get_nested_value(pair, "target"):
                 yield f"{path}.pairs[{index}]", _report_self_source(source), "Name another source"
-    for index, item in enumerate(_list(study, "multi_source", "named")):
+    for index, item in enumerate(_get_nested_list(study, "multi_source", "named")):
         yield from _find_named_refusals(f"multi_source.named[{index}]", item)
-    if _get(study, "multi_source", "mode") == "auto":
-        count = _get(study, "multi_source", "sources_per_target")
+    if _get_nested_value(study, "multi_source", "mode") == "auto":
+        count = _get_nested_value(study, "multi_source", "sources_per_target")
         for dataset in DATASETS:
-            studied = _get(study, "datasets", dataset) is not None
+            studied = _get_nested_value(study, "datasets", dataset) is not None
             if studied and isinstance(count, int) and count >= len(DATASETS[dataset].tasks):
-                what = _report_excess_sources(dataset, "a target", count)
+                what = _report_excess_sources(dataset, "A target", count)
                 yield "multi_source.sources_per_target", what, "Reduce it"
 
 
 def _find_named_refusals(path: str, item: Any) -> Iterator[Refusal]:
-    dataset, target = _get(item, "dataset"), _get(item, "target")
-    sources = _list(item, "sources")
+    dataset, target = _get_nested_value(item, "dataset"), _get_nested_value(item, "target")
+    sources = _get_nested_list(item, "sources")
     if not isinstance(dataset, str) or dataset not in DATASETS:
         return
     if len(sources) >= len(DATASETS[dataset].tasks):
@@ -233,12 +233,12 @@ def _find_foreign_refusals(dataset: str, name: Any, path: str) -> Iterator[Refus
         yield path, _report_foreign_task(dataset, name), f"Use tasks of {dataset}"
 
 
-def _get(value: Any, *keys: str) -> Any:
+def _get_nested_value(value: Any, *keys: str) -> Any:
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
-def _list(value: Any, *keys: str) -> list[Any]:
-    items = _get(value, *keys)
+def _get_nested_list(value: Any, *keys: str) -> list[Any]:
+    items = _get_nested_value(value, *keys)
     return items if isinstance(items, list) else []

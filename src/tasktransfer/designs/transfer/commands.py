@@ -11,15 +11,20 @@ from typing import TYPE_CHECKING
 from tasktransfer.core.plan import Plan
 from tasktransfer.designs.transfer.baseline_check import (
     LEARNED_TARGETS,
-    describe_checked_targets,
+    describe_skipped_targets,
     list_checked_targets,
-    list_learned,
+    list_learned_targets,
     read_checked_targets,
 )
 from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.frames import ABOUT, FRAMES, compares_methods
-from tasktransfer.designs.transfer.plan import build
-from tasktransfer.designs.transfer.runs import BASELINE, is_reference, is_transfer, transfer_runs
+from tasktransfer.designs.transfer.plan import build_plan
+from tasktransfer.designs.transfer.runs import (
+    BASELINE,
+    is_reference,
+    is_transfer,
+    select_transfer_runs,
+)
 from tasktransfer.designs.transfer.selection import SELECTION
 from tasktransfer.results.study import Study
 
@@ -27,18 +32,21 @@ if TYPE_CHECKING:
     from tasktransfer.results.frames import Frames
 
 
-def choose(study: Study, name: str) -> None:
-    """Make the named choice: learned targets, pairs that stay in a race, or multi-source runs."""
+def make_choice(study: Study, name: str) -> None:
+    """Make the named choice: learned targets, pairs that stay in a race, or multi-source runs.
+
+    The choice is written to the study's results, and the plan is extended by it.
+    """
     if name == SELECTION:
         select_sources(study, name)
     elif name == LEARNED_TARGETS:
         check_baselines(study, name)
     else:
-        end_round(study, name)
+        end_racing_round(study, name)
 
 
 def check_baselines(study: Study, name: str) -> None:
-    """Find the targets whose baselines beat the references on the dev split.
+    """Choose the targets whose baselines beat the references on the dev split.
 
     Raises:
         RecordError: a baseline or a reference is missing.
@@ -54,12 +62,12 @@ def check_baselines(study: Study, name: str) -> None:
     collected.require(complete=True)
     checked = check_targets(collected, targets)
     write_choice(study.config.results, name, checked)
-    for line in describe_checked_targets(checked):
+    for line in describe_skipped_targets(checked):
         print(line)
 
 
-def end_round(study: Study, name: str) -> None:
-    """Select the pairs that continue in a race by the dev scores of all its runs so far."""
+def end_racing_round(study: Study, name: str) -> None:
+    """Choose the pairs that continue in a race, by the dev scores of all its runs so far."""
     from tasktransfer.designs.transfer.racing import format_choice_name, read_race
     from tasktransfer.designs.transfer.statistics.race import choose_continuing_pairs
     from tasktransfer.results.choices import write_choice
@@ -68,39 +76,39 @@ def end_round(study: Study, name: str) -> None:
     race = read_race(config.racing, config.seeds, config.results)
     assert config.racing is not None and race is not None
     number = next(n for n in range(1, len(race.seeds)) if format_choice_name(n) == name)
-    so_far = race.before(number - 1)
+    so_far = race.rewind(number - 1)
     checked = read_checked_targets(config.results) if config.check_baselines else None
-    learned = None if checked is None else list_learned(checked)
-    planned = build(config, study.revisions, race=so_far, learned=learned)
+    learned = None if checked is None else list_learned_targets(checked)
+    planned = build_plan(config, study.revisions, race=so_far, learned=learned)
     frames = _compute_frames(study, planned, complete=True)
     share = config.racing.keep[number - 1]
     kept = choose_continuing_pairs(frames["deltas"], frames["transfer_runs"], so_far, share)
     write_choice(study.config.results, name, kept)
-    print(f"{name}: {len(kept)} pairs continue to {config.racing.seeds[number]} seeds")
+    print(f"{name}: {len(kept)} pairs continue, with {config.racing.seeds[number]} seeds in all.")
 
 
 def select_sources(study: Study, name: str) -> None:
-    """Pick the multi-source targets and their sources from the single-source results.
+    """Choose the multi-source targets and their sources from the single-source results.
 
     Raises:
         RecordError: a run that the selection depends on is missing, or the selector has too few
             values.
     """
-    from tasktransfer.designs.transfer.selectors import get_selector_values
+    from tasktransfer.designs.transfer.selectors import compute_chooser_values
     from tasktransfer.results.choices import write_choice
     from tasktransfer.selection.choose import select_from_tables
 
     config = get_transfer_config(study)
-    asked = config.multi_source
-    single_source = build(config, study.revisions)
+    section = config.multi_source
+    single_source = build_plan(config, study.revisions)
     frames, values = _compute_frames(study, single_source, complete=False), None
-    if asked.choose_by in config.selectors:
-        values = get_selector_values(single_source.runs, frames)
+    if section.choose_by in config.selectors:
+        values = compute_chooser_values(single_source.runs, frames)
     chosen = select_from_tables(
         frames,
-        asked.targets_per_dataset,
-        asked.sources_per_target,
-        asked.choose_by,
+        section.targets_per_dataset,
+        section.sources_per_target,
+        section.choose_by,
         values,
     )
     write_choice(study.config.results, name, chosen)
@@ -114,13 +122,16 @@ def _compute_frames(study: Study, planned: Plan, *, complete: bool) -> Frames:
     from tasktransfer.results.collect import gather
     from tasktransfer.results.frame_files import compute_frames
 
-    collected = gather(study, transfer_runs(planned))
+    collected = gather(study, select_transfer_runs(planned))
     collected.require(complete=complete)
     return compute_frames(collected, FRAMES, build_study_metadata(collected), ABOUT)
 
 
-def warn_unlearned(study: Study) -> list[str]:
-    """Return a warning if baselines of a finished study do not beat a simple reference."""
+def list_unlearned_warnings(study: Study) -> list[str]:
+    """Return warnings about baselines of a finished study that do not beat a simple reference.
+
+    Empty if all of them do, or if the study has no references.
+    """
     from tasktransfer.core.references import LEARNED
     from tasktransfer.designs.transfer.report.learned import describe_unlearned
     from tasktransfer.results.frame_files import read_frames
@@ -137,7 +148,10 @@ def warn_unlearned(study: Study) -> list[str]:
 
 
 def recommend_methods(study: Study) -> list[str]:
-    """Return the recommended methods of a finished study of the user's own files."""
+    """Return sentences that recommend methods, for a finished study of the user's own files.
+
+    Empty for a study that compares no methods.
+    """
     from tasktransfer.designs.transfer.report.answer import select_own_targets
     from tasktransfer.designs.transfer.report.method_advice import describe_methods
     from tasktransfer.results.frame_files import read_frames

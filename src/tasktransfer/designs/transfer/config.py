@@ -57,11 +57,11 @@ from tasktransfer.designs.transfer.multi_source_section import (
     MultiSourceConfig,
 )
 from tasktransfer.designs.transfer.pairs import (
-    Asked,
     Leak,
     Pairs,
     Patterns,
-    across,
+    RequestedPairs,
+    add_requested_pairs,
 )
 from tasktransfer.designs.transfer.prompted_section import (
     Prompted,
@@ -243,9 +243,10 @@ class TransferConfig(CommonConfig):
 
     @model_validator(mode="after")
     def _resolve_sections(self) -> Self:
-        datasets, _ = across(Asked(self.pairs, self.sources, self.targets), self.datasets)
+        requested = RequestedPairs(self.pairs, self.sources, self.targets)
+        datasets, _ = add_requested_pairs(requested, self.datasets)
         algorithms = choose_algorithms(self.algorithms, datasets)
-        multi_source = self.multi_source.in_force(algorithms)
+        multi_source = self.multi_source.drop_unused_keys(algorithms)
         return self.model_copy(update={"multi_source": multi_source, "datasets": datasets})
 
     def describe_exclusion(self, dataset: str, task: str) -> str:
@@ -312,7 +313,7 @@ class TransferConfig(CommonConfig):
         reads: Reads = model.reads
         if section.recipe is not None and model.trained and parameters is not None:
             recipe = find_recipe(model.family, parameters, adapted=spec.adapter is not None)
-            section = section.follow(recipe)
+            section = section.apply_recipe(recipe)
             reads = model.reads if "reads" in model.model_fields_set else recipe.reads
         return ModelTraining(
             replace(spec, reads=reads),
@@ -321,7 +322,11 @@ class TransferConfig(CommonConfig):
         )
 
     def build_digest_content(self) -> dict[str, Any]:
-        """Return the content as for any config, with ``training`` by dataset as in the stages."""
+        """Return the content that the config's digest covers, with ``training`` by dataset.
+
+        Keys that did not exist in earlier versions are left out at their defaults, so that digests
+        of older configs stay valid.
+        """
         training = {
             each.name: self.get_training_hyperparameters(each.name).identity
             for each in self.datasets
@@ -350,17 +355,17 @@ class TransferConfig(CommonConfig):
         return content | {"datasets": datasets, "training": training | more}
 
     def as_largest(self) -> Self:
-        """Return the config without the check, which leaves out transfers."""
+        """Return the config without ``check_baselines``, which leaves out transfers."""
         return self.model_copy(update={"check_baselines": False})
 
     @classmethod
     def list_forbidden_keys(cls, document: Any) -> Mapping[str, str]:
-        """Return what the challenge's rules forbid, if the study is under them."""
+        """Return key path → message, for every key that the challenge's rules forbid."""
         return list_forbidden_keys(document)
 
     @classmethod
     def find_contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
-        """Yield conflicts between sections that are valid by themselves."""
+        """Yield problems of sections that are valid by themselves but conflict with each other."""
         return find_contradictions(parts)
 
 

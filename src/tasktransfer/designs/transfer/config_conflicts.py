@@ -1,4 +1,4 @@
-"""Conflicts between sections of a transfer config that are valid by themselves."""
+"""Checks for conflicts between sections of a transfer config that are valid by themselves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from tasktransfer.designs.transfer.multi_source_section import (
     find_chooser_problems,
     find_multi_source_problems,
 )
-from tasktransfer.designs.transfer.pairs import Asked, across, find_cross_dataset_problems
+from tasktransfer.designs.transfer.pairs import (
+    RequestedPairs,
+    add_requested_pairs,
+    find_cross_dataset_problems,
+)
 from tasktransfer.designs.transfer.prompted_section import find_hidden_texts, find_prompted_problems
 from tasktransfer.designs.transfer.runs import BASELINE
 
@@ -25,23 +29,23 @@ _NO_TRANSFERS = "The study trains baselines only. Remove the key, or add an algo
 def find_contradictions(parts: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield all conflicts between sections of a config; ``parts`` has the valid sections."""
     datasets: tuple[DatasetConfig, ...] = parts.get("datasets", ())
-    asked = Asked(*(parts.get(key) for key in ("pairs", "sources", "targets")))
-    if isinstance(asked.pairs, tuple) and (asked.sources or asked.targets):
+    requested = RequestedPairs(*(parts.get(key) for key in ("pairs", "sources", "targets")))
+    if isinstance(requested.pairs, tuple) and (requested.sources or requested.targets):
         yield Problem(
             "pairs", "The key cannot be combined with sources or targets. Remove one of them."
         )
     problems: list[Problem] = []
     if datasets:
-        datasets, problems = across(asked, datasets)
+        datasets, problems = add_requested_pairs(requested, datasets)
         yield from problems
     names = parts.get("algorithms", ())
     algorithms = choose_algorithms(names, datasets) if datasets else names or ()
     if datasets:
         mode = parts["multi_source"].mode if "multi_source" in parts else "off"
-        yield from find_cross_dataset_problems(asked, datasets, algorithms, mode)
+        yield from find_cross_dataset_problems(requested, datasets, algorithms, mode)
     trains = "models" not in parts or any(model.trained for model in parts["models"])
     if len(algorithms) > 1 and trains and not problems:
-        yield from _find_missing_pairs(datasets, asked)
+        yield from _find_missing_pairs(datasets, requested)
     if parts.get("racing"):
         yield from _find_race_problems(parts, algorithms)
     if parts.get("check_baselines"):
@@ -74,7 +78,7 @@ def find_contradictions(parts: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _find_untrained_problems(parts: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield problems of a study that trains no model: it must prompt one, and compares nothing."""
+    """Yield problems of a study that trains no model, which must prompt one instead."""
     if not parts.get("prompted", True):
         message = (
             "The study names no model to train or to prompt. Add a model, or add an endpoint to "
@@ -94,17 +98,19 @@ def _find_untrained_problems(parts: Mapping[str, Any]) -> Iterator[Problem]:
         )
 
 
-def _find_missing_pairs(datasets: tuple[DatasetConfig, ...], asked: Asked) -> Iterator[Problem]:
+def _find_missing_pairs(
+    datasets: tuple[DatasetConfig, ...], requested: RequestedPairs
+) -> Iterator[Problem]:
     """Yield a problem for each reason why transfer algorithms have no pair."""
     for key in ("pairs", "sources"):
-        if getattr(asked, key) == ():
+        if getattr(requested, key) == ():
             yield Problem(
                 key,
                 "The list is empty, but transfer algorithms need a source. Name a source, or set "
                 "algorithms: [baseline].",
             )
             return
-    for dataset in datasets if asked.is_open else ():
+    for dataset in datasets if requested.is_open else ():
         if not dataset.pairs:
             yield Problem(
                 f"datasets.{dataset.name}",
@@ -140,7 +146,7 @@ def _find_race_problems(parts: Mapping[str, Any], algorithms: tuple[str, ...]) -
 def _find_check_problems(
     parts: Mapping[str, Any], algorithms: tuple[str, ...]
 ) -> Iterator[Problem]:
-    """Yield keys without which baselines cannot be checked, and keys that need all transfers."""
+    """Yield problems of ``check_baselines`` with keys that it needs and keys that exclude it."""
     if algorithms == (BASELINE,):
         yield Problem("check_baselines", _NO_TRANSFERS)
     if not parts.get("references", True):

@@ -93,7 +93,7 @@ class TransferTraining(TrainingConfig):
         """True if the file sets the length of training."""
         return bool({"epochs", "updates", "min_updates"} & self.keys_in_file)
 
-    def follow(self, recipe: Recipe) -> TransferTraining:
+    def apply_recipe(self, recipe: Recipe) -> TransferTraining:
         """Return the section with a recipe's values for the keys that are not in the file."""
         budget = ("updates", "round_updates")
         values = {
@@ -108,7 +108,7 @@ class TransferTraining(TrainingConfig):
 
 
 def build_training_hyperparameters(dataset: str, section: TransferTraining) -> Training:
-    """Return the hyperparameters of trainings on a dataset."""
+    """Return the hyperparameters of trainings on a dataset, from the section ``training``."""
     epochs = section.epochs
     if isinstance(epochs, dict):
         epochs = epochs.get(dataset, 1)  # checked to be there unless the budget is in updates
@@ -145,12 +145,12 @@ class TransferModel(ModelConfig):
 
     @field_validator("reads")
     @classmethod
-    def _of_encoders(cls, reads: str, info: ValidationInfo) -> str:
+    def _check_family(cls, reads: str, info: ValidationInfo) -> str:
         family = info.data.get("family", "encoder")
         if family != "encoder" and reads != "pooler":
             raise ValueError(
-                f"The value is {reads!r}, but models of family {family} have no task heads. Remove "
-                "the key."
+                f"The value is {reads!r}, but models of family {family} have no task heads. "
+                "Remove the key."
             )
         return reads
 
@@ -158,7 +158,7 @@ class TransferModel(ModelConfig):
 StageKind = Literal["baseline", "multitask", "finetune", "control"]
 
 
-def _every_kind(value: Any) -> Any:
+def _expand_kinds(value: Any) -> Any:
     return list(STAGE_KINDS) if value == ALL else value
 
 
@@ -169,7 +169,7 @@ class TransferCheckpoints(CheckpointConfig):
         tuple[StageKind, ...],
         LIST,
         DISTINCT,
-        BeforeValidator(_every_kind, json_schema_input_type=Literal["all"] | list[StageKind]),
+        BeforeValidator(_expand_kinds, json_schema_input_type=Literal["all"] | list[StageKind]),
     ] = Field(
         default=("baseline",),
         description="kinds of stages whose checkpoints stay on disk, or all of them",

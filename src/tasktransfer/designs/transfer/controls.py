@@ -42,13 +42,13 @@ BEATS, EXPLAINED, HURTS, CANNOT_TELL, NOT_JUDGED = VERDICTS = (
 )
 """Outcomes of a comparison of a cell with its controls (``statistics.controls``)."""
 
-LONGER = 2
+LENGTH_FACTOR = 2
 """Multiple of the baseline's epochs or updates for ``longer_baseline``."""
 
 
 @dataclass(frozen=True, slots=True)
-class Usual:
-    """Training settings of the study's other runs; ``data`` are the target's instances."""
+class StudySettings:
+    """Data, training settings and seed of the study's other runs on a target."""
 
     data: Data
     training: Training
@@ -59,33 +59,36 @@ def _build_step(task: str) -> Step:
     return Step((task,), Selection((task,)))
 
 
-def self_transfer(sources: Tasks, target: str, usual: Usual) -> list[Step]:
-    """Train on the target twice, without new data."""
+def _build_self_transfer(sources: Tasks, target: str, settings: StudySettings) -> list[Step]:
+    """Return steps that train on the target twice, without new data."""
     return [_build_step(target), _build_step(target)]
 
 
-def longer_baseline(sources: Tasks, target: str, usual: Usual) -> list[Step]:
-    """Train on the target alone with twice the budget; the best round is chosen among all."""
-    training = usual.training.multiply_budget(LONGER)
+def _build_longer_baseline(sources: Tasks, target: str, settings: StudySettings) -> list[Step]:
+    """Return the step that trains on the target alone with twice the budget.
+
+    The best of all rounds is selected.
+    """
+    training = settings.training.multiply_budget(LENGTH_FACTOR)
     return [replace(_build_step(target), training=training)]
 
 
-def shuffled_source(sources: Tasks, target: str, usual: Usual) -> list[Step]:
-    """Train on the source with permuted answers, then on the target.
+def _build_shuffled_source(sources: Tasks, target: str, settings: StudySettings) -> list[Step]:
+    """Return steps that train on the source with permuted answers, then on the target.
 
     Train and dev answers are permuted, so gold answers neither train nor select. Each seed has its
     own permutation, so results do not depend on a single one. Instances that list their candidate
     answers get another candidate from their own list, so that the answer stays possible.
     """
     (source,) = sources
-    settings = {**usual.data.settings, "seed": usual.seed}
-    if lists_answers(get_task(usual.data.name, source)):
-        settings["listed"] = True
-    permuted = replace(usual.data, recipe=PERMUTED, settings=settings)
+    recipe_settings = {**settings.data.settings, "seed": settings.seed}
+    if has_answer_candidates(get_task(settings.data.name, source)):
+        recipe_settings["listed"] = True
+    permuted = replace(settings.data, recipe=PERMUTED, settings=recipe_settings)
     return [replace(_build_step(source), data=permuted), _build_step(target)]
 
 
-Control = Callable[[Tasks, str, Usual], list[Step]]
+Control = Callable[[Tasks, str, StudySettings], list[Step]]
 
 SELF_TRANSFER, LONGER_BASELINE, SHUFFLED_SOURCE = (
     "self_transfer",
@@ -94,41 +97,44 @@ SELF_TRANSFER, LONGER_BASELINE, SHUFFLED_SOURCE = (
 )
 
 CONTROLS: dict[str, Control] = {
-    SELF_TRANSFER: self_transfer,
-    LONGER_BASELINE: longer_baseline,
-    SHUFFLED_SOURCE: shuffled_source,
+    SELF_TRANSFER: _build_self_transfer,
+    LONGER_BASELINE: _build_longer_baseline,
+    SHUFFLED_SOURCE: _build_shuffled_source,
 }
 
-OF_PAIRS = frozenset({SHUFFLED_SOURCE})
+PAIR_CONTROLS = frozenset({SHUFFLED_SOURCE})
 """Controls that have a source; the others use the target alone."""
 
 
-def lists_answers(task: Task) -> bool:
+def has_answer_candidates(task: Task) -> bool:
     """Return whether a span task's instances list candidate answers (reading comprehension)."""
     return task.kind == "span" and bool(task.toolkit and task.toolkit.answer_in)
 
 
-def build_control_steps(control: str, sources: Tasks, target: str, usual: Usual) -> list[Step]:
+def build_control_steps(
+    control: str, sources: Tasks, target: str, settings: StudySettings
+) -> list[Step]:
     """Return the steps of a control's run; the model of the last step is evaluated on the target.
 
     Raises:
-        ConfigError: an unknown control, or the wrong number of sources.
+        ConfigError: the control is unknown, or has the wrong number of sources.
     """
     if control not in CONTROLS:
         raise ConfigError(f"{control!r} is not a control. Choose one of {', '.join(CONTROLS)}.")
-    wanted = int(control in OF_PAIRS)
-    if len(sources) != wanted:
+    expected = int(control in PAIR_CONTROLS)
+    if len(sources) != expected:
+        sources_text = ", ".join(sources) or "none"
         raise ConfigError(
-            f"{control} of {target} has {wanted} sources, but got {', '.join(sources)}. Change "
-            "its sources."
+            f"{control} of {target}: The control has {expected} sources, but got {sources_text}. "
+            "Change its sources."
         )
-    return CONTROLS[control](sources, target, usual)
+    return CONTROLS[control](sources, target, settings)
 
 
-def control_runs(
+def list_control_runs(
     controls: Sequence[str], tasks: Sequence[str], pairs: Sequence[tuple[str, str]]
 ) -> list[tuple[str, Tasks, str]]:
-    """Yield (control, sources, target) for every run of a dataset, model and seed.
+    """Return (control, sources, target) for every run of a dataset, model and seed.
 
     Args:
         controls: names in ``CONTROLS``.
@@ -137,7 +143,7 @@ def control_runs(
     """
     runs: list[tuple[str, Tasks, str]] = []
     for control in controls:
-        if control in OF_PAIRS:
+        if control in PAIR_CONTROLS:
             runs += [(control, (source,), target) for source, target in pairs]
         else:
             runs += [(control, (), target) for target in tasks]

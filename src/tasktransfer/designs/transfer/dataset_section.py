@@ -80,7 +80,10 @@ class DatasetConfig:
 
 
 def validate_datasets(sections: Any) -> tuple[DatasetConfig, ...]:
-    """Validate every section with the names of its own dataset."""
+    """Return the datasets of a config, whose sections are validated with their own task names.
+
+    To be called by pydantic, so an error reports the problems of all sections.
+    """
     if not isinstance(sections, dict):
         raise_problems([("", describe_wrong_value(sections, "a mapping (key: value)"))])
     problems: list[tuple[str, str]] = []
@@ -175,11 +178,10 @@ def _find_pairing_problems(
 def choose_algorithms(
     names: tuple[str, ...] | None, datasets: tuple[DatasetConfig, ...]
 ) -> tuple[str, ...]:
-    """Return the algorithms that run.
+    """Return the algorithms that run: ``names``, which are those of the config file.
 
-    Args:
-        names: algorithms of the file; None for all of the paper, or for the baseline alone if no
-            task has a source.
+    If they are None, they are all algorithms of the paper, or the baseline alone if no task has a
+    source.
     """
     if names is not None:
         return names

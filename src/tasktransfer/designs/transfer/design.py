@@ -15,15 +15,15 @@ from tasktransfer.designs.transfer.algorithms import STAGE_KINDS
 from tasktransfer.designs.transfer.challenge_rules import MEANING, OUT_OF_SCOPE
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.leaks import refuse_leaks
-from tasktransfer.designs.transfer.racing import RacingConfig, runs_with_race
+from tasktransfer.designs.transfer.racing import RacingConfig, count_transfers
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.shown import build_analysis
-from tasktransfer.designs.transfer.study_plan import plan
+from tasktransfer.designs.transfer.study_plan import plan_study
 from tasktransfer.selection.methods import SELECTORS
 
 CHECK_NOTE = (
-    "check_baselines: baselines are trained first. Transfers to targets whose baseline does not "
-    "beat the references on dev are then left out"
+    "The study has check_baselines, so baselines are trained first. Transfers to targets whose "
+    "baseline does not beat the references on dev are then left out."
 )
 
 
@@ -37,18 +37,19 @@ def _list_notes(config: TransferConfig) -> tuple[str, ...]:
         notes = (*notes, CHECK_NOTE)
     if config.rules != "challenge":
         return notes
-    return (*notes, f"rules: challenge: {'; '.join(MEANING.values())}", OUT_OF_SCOPE)
+    meanings = "; ".join(MEANING.values())
+    return (*notes, f"The study has rules: challenge, which require: {meanings}.", OUT_OF_SCOPE)
 
 
 def _describe_race(config: TransferConfig, racing: RacingConfig) -> str:
-    """Return a line with the number of transfers with and without the race."""
+    """Return a sentence about the number of transfers with and without the race."""
     sources = Counter((d.name, target) for d in config.datasets for _, target in d.pairs)
     times = len(config.trained_models) * sum(name != BASELINE for name in config.planned_algorithms)
-    with_race = times * runs_with_race(racing, sources.values())
+    with_race = times * count_transfers(racing, sources.values())
     without = times * racing.seeds[-1] * sum(sources.values())
     return (
-        f"racing: {with_race:,} single-source transfers in place of {without:,} "
-        f"({100 * with_race / without:.0f} %)"
+        f"With racing, the study trains {with_race:,} single-source transfers instead of "
+        f"{without:,} ({100 * with_race / without:.0f} %)."
     )
 
 
@@ -57,14 +58,14 @@ TRANSFER = Design(
     config=TransferConfig,
     kinds=STAGE_KINDS,
     grows_with=("seeds", "baseline_seeds", "models"),
-    plan=plan,
+    plan=plan_study,
     analysis=build_analysis,
-    choose=commands.choose,
+    choose=commands.make_choice,
     # Records of a free study cannot be submitted to the challenge.
     facts=lambda config: {"rules": config.rules},
     notes=_list_notes,
     refuse=refuse_leaks,
-    warnings=commands.warn_unlearned,
+    warnings=commands.list_unlearned_warnings,
     advice=commands.recommend_methods,
     rules=("submission.smk",),
     selectors=SELECTORS,

@@ -36,7 +36,7 @@ def _name_method(name: str) -> str:
 
 
 def _is_source_run(row: Mapping[str, Any], run: Run) -> bool:
-    """Return whether a row is computed from a run: its baseline or its reference."""
+    """Return whether a row is computed from a run, which is its baseline or its reference."""
     if (run.about.get("dataset"), run.model) != (row["dataset"], row["model"]):
         return False
     if is_reference(run):
@@ -63,7 +63,7 @@ def _format_fraction(fraction: str) -> str:
 
 
 def declare_labels(*, folded: bool) -> Table:
-    """Return the table of scores by label; ``folded`` if it is not about the user's own labels."""
+    """Return the table of scores by label; the page shows it folded if ``folded`` is true."""
     return Table(
         "labels",
         "Scores of each label",
@@ -91,7 +91,7 @@ def declare_labels(*, folded: bool) -> Table:
         "that are found. Predicted: number of its predictions, mean over seeds. The 95 % intervals "
         "are over dialogues and seeds. A value without an interval is the same for every left-out "
         "dialogue, for example if no prediction is wrong.",
-        notes=partial(uncertainty.count_omitted_rows, "labels"),
+        notes=partial(uncertainty.describe_omitted_rows, "labels"),
         nothing="has no prediction of a task with one label per input",
         folded=folded,
         certain=False,
@@ -121,10 +121,10 @@ ERRORS_TABLE = Table(
         Column(Head("", "word"), _format_prediction),
     ),
     keys=("dataset", "target", "model", "method", "instance"),
-    caption="Test instances, by file and line, that most methods get wrong, with the label that "
-    "each method predicts (the most frequent one over seeds). If all methods predict the same "
+    caption="Test instances that most methods get wrong, by file and line. Each method's column "
+    "shows the label that it predicts most often over seeds. If all methods predict the same "
     "label, check the gold label.",
-    notes=uncertainty.note_errors,
+    notes=uncertainty.describe_errors,
     nothing="has no error of a task with one label per input",
     certain=False,
     runs=_is_source_run,
@@ -149,9 +149,10 @@ CURVE_TABLE = Table(
     ),
     keys=("dataset", "target", "model", "method", "fraction"),
     caption="Each sample contains the next smaller sample of its seed. Gain: difference from the "
-    "fraction above, paired by sample and test dialogue, with its 95 % interval. Forecast: as many "
-    "dialogues again, by a power law through the last two doublings. Its interval includes a gain "
-    "that stays as it was, and one that falls again by as many points as it last fell.",
+    "fraction above, paired by sample and test dialogue, with its 95 % interval. Forecast: score "
+    "with twice as many dialogues, from a power law through the last two doublings. Its interval "
+    "covers two other assumptions: the gain stays as it was, or it falls by as many points as "
+    "before.",
     nothing="has no learning curve. `tasktransfer learning-curve` computes it",
     certain=False,
     runs=_is_on_curve,

@@ -1,4 +1,4 @@
-"""Frames of the transfer study, and the functions that make them.
+"""Frames of the transfer study, and the functions that compute them.
 
 docs/columns.md lists their columns (``collect.columns``), and docs/analysis.md defines each number.
 """
@@ -143,7 +143,7 @@ def _has_one_label(dataset: str, task: str) -> bool:
 
 
 def list_own_tasks(study: Study) -> Iterator[tuple[str, str]]:
-    """Yield dataset and task of the user's own tasks with one label per input."""
+    """Yield (dataset, task) for the user's own tasks with one label per input."""
     baselines = (run.about for run in study.plan.runs if run.method == BASELINE)
     for dataset, task in dict.fromkeys((about["dataset"], about["target"]) for about in baselines):
         if DATASETS[dataset].has_own_files and get_task(dataset, task).kind in SINGLE_LABEL:
@@ -151,7 +151,7 @@ def list_own_tasks(study: Study) -> Iterator[tuple[str, str]]:
 
 
 def has_own_labels(study: Study) -> bool:
-    """Return whether the study has a task of the user with one label per input."""
+    """Return whether the study has one of the user's own tasks with one label per input."""
     return any(True for _ in list_own_tasks(study))
 
 
@@ -195,13 +195,13 @@ FRAMES = (
     Frame("errors", ERRORS, answers.make_errors, planned=has_own_labels),
     Frame("mixing", columns.MIXING, mixing.make_mixing, planned=_has_mixing),
     Frame("training_curves", CURVES, collect.make_training_curves),
-    # made from the dialogues, by `data stats` and `data reference`
+    # computed from the dialogues by `data stats` and `data reference`
     Frame("lengths", (), None, from_dialogues=True),
     Frame("overlap_data", (), None, from_dialogues=True),
     Frame("reference", REFERENCE, None, from_dialogues=True),
-    # made from the dialogues by `learning-curve`
+    # computed from the dialogues by `learning-curve`
     Frame("learning_curve", LEARNING_CURVE, None, from_dialogues=True, planned=has_labels),
-    # made from other frames
+    # computed from other frames
     Frame(DELTAS, columns.DELTAS, collect.make_deltas, (RUNS,)),
     Frame("sizes", columns.SIZES, collect.make_sizes, (RUNS,)),
     Frame("missing_runs", columns.MISSING, collect.make_missing_runs, ("missing", RUNS, DELTAS)),

@@ -27,17 +27,20 @@ from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance
 
 LONG = 6
-"""Minimum number of words in a compared utterance, as in the panel's filter."""
+"""Minimum number of words in a compared utterance, as in the leak filter of the panel design."""
 HALF = 0.5
 SEVERAL = 2
 VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
-    """Number of test dialogues in the source's training data.
+class SharedDialogues:
+    """Number of the target's test dialogues that are in the source's training data.
 
-    ``count`` of ``of`` test dialogues are shared; ``example`` has the names of one such pair.
+    Attributes:
+        count: number of shared test dialogues.
+        of: number of all test dialogues.
+        example: names of one test dialogue and of the training dialogue with its texts.
     """
 
     count: int
@@ -71,37 +74,38 @@ def refuse_leaks(study: Study) -> None:
     if not pairs:
         return
     allowed = {leak.replace(" ", "") for leak in config.allow_leaks}
-    memo, known = _locate_cache(study), json_text.read_object(_locate_cache(study))
-    refused: list[str] = []
-    for home, source, dataset, target in pairs:
-        shared = _find_shared_dialogues(study, (home, source), (dataset, target), known)
+    cache, cached = _locate_cache(study), json_text.read_object(_locate_cache(study))
+    leaks: list[str] = []
+    for owner, source, dataset, target in pairs:
+        shared = _find_shared_dialogues(study, (owner, source), (dataset, target), cached)
         if shared is None or not shared.count:
             continue
         what = (
             f"{shared.count:,} of {shared.of:,} test dialogues of {dataset}/{target} are among the "
-            f"training dialogues of {home}/{source}"
+            f"training dialogues of {owner}/{source}"
         )
-        print_note(what)
-        if f"{home}>{dataset}" not in allowed:
+        print_note(f"{what}.")
+        if f"{owner}>{dataset}" not in allowed:
             first, second = shared.example or ("", "")
-            refused.append(
-                f"{what} ({first!r} is {second!r} there): leave out the source or these dialogues, "
-                f"{LEAK_REASON}; or allow it: allow_leaks: ['{home} > {dataset}']"
+            leaks.append(
+                f"{what} (for example {first!r}, which is {second!r} there). Leave out the source "
+                f"or these dialogues, {LEAK_REASON}, or set allow_leaks: ['{owner} > {dataset}'] "
+                "to train on them."
             )
-    with replace_file(memo) as part:
-        part.write_text(json.dumps(known, indent=1) + "\n")
-    if refused:
-        raise DataError("\n".join(refused))
+    with replace_file(cache) as part:
+        part.write_text(json.dumps(cached, indent=1) + "\n")
+    if leaks:
+        raise DataError("\n".join(leaks))
 
 
-def counted(study: Study) -> dict[Pair, Shared]:
-    """Return the shared dialogues of the pairs across datasets that have been counted."""
-    known = json_text.read_object(_locate_cache(study))
-    found: dict[Pair, Shared] = {}
+def read_shared_dialogues(study: Study) -> dict[Pair, SharedDialogues]:
+    """Return pair → shared dialogues, for the pairs across datasets that have been counted."""
+    cached = json_text.read_object(_locate_cache(study))
+    shared: dict[Pair, SharedDialogues] = {}
     for pair in list_cross_dataset_pairs(get_transfer_config(study)):
-        if (key := _build_cache_key(study, pair[:2], pair[2:])) in known:
-            found[pair] = _read(known[key])
-    return found
+        if (key := _build_cache_key(study, pair[:2], pair[2:])) in cached:
+            shared[pair] = _parse_cached(cached[key])
+    return shared
 
 
 def _locate_cache(study: Study) -> Path:
@@ -114,16 +118,16 @@ def _build_cache_key(study: Study, source: tuple[str, str], target: tuple[str, s
     return json.dumps([VERSION, source, target, study.config.data.few_sample, *revisions])
 
 
-def _read(value: Any) -> Shared:
-    return Shared(value[0], value[1], tuple(value[2]) if value[2] else None)
+def _parse_cached(value: Any) -> SharedDialogues:
+    return SharedDialogues(value[0], value[1], tuple(value[2]) if value[2] else None)
 
 
 def _find_shared_dialogues(
-    study: Study, source: tuple[str, str], target: tuple[str, str], known: dict[str, object]
-) -> Shared | None:
-    """Return the dialogues that two tasks share, cached by their data.
+    study: Study, source: tuple[str, str], target: tuple[str, str], cached: dict[str, object]
+) -> SharedDialogues | None:
+    """Return the dialogues that two tasks share, from ``cached``, to which new counts are added.
 
-    None if the data is missing, or is generated and therefore shares nothing with other data.
+    None if data are missing, or are generated and therefore share nothing with other data.
     """
     names = {source[0], target[0]}
     if any(
@@ -131,25 +135,25 @@ def _find_shared_dialogues(
     ):
         return None
     key, few = _build_cache_key(study, source, target), study.config.data.few_sample
-    if key not in known:
+    if key not in cached:
         try:
-            train = _instances(study, *source, "train", few)
-            test = _instances(study, *target, "test", few)
-            found = shared_dialogues(train, test)
+            train = _read_instances(study, *source, "train", few)
+            test = _read_instances(study, *target, "test", few)
+            shared = count_shared_dialogues(train, test)
         except DataError:
-            return None  # missing data is reported when it is requested
-        known[key] = [found.count, found.of, found.example]
-    return _read(known[key])
+            return None  # missing data are reported when they are requested
+        cached[key] = [shared.count, shared.of, shared.example]
+    return _parse_cached(cached[key])
 
 
-def _instances(
+def _read_instances(
     study: Study, dataset: str, task: str, split: str, few_sample: bool
 ) -> Iterable[Instance]:
     release = DATASETS[dataset].reader.open(Path(study.get_release(dataset)), few_sample)
     return release.instances(task, split) if task in release.tasks else ()
 
 
-def shared_dialogues(train: Iterable[Instance], test: Iterable[Instance]) -> Shared:
+def count_shared_dialogues(train: Iterable[Instance], test: Iterable[Instance]) -> SharedDialogues:
     """Count the test dialogues that are also training dialogues."""
     there: dict[str, set[str]] = {}
     for name, utterances in _group_long_utterances(train).items():
@@ -167,11 +171,11 @@ def shared_dialogues(train: Iterable[Instance], test: Iterable[Instance]) -> Sha
             if count >= max(MIN_WORDS, HALF * whole):
                 leaks[name] = other
     example = next(iter(leaks.items()), None)
-    return Shared(len(leaks), len(tested), example)
+    return SharedDialogues(len(leaks), len(tested), example)
 
 
 def _group_long_utterances(instances: Iterable[Instance]) -> dict[str, Mapping[str, int]]:
-    """Return each dialogue's long utterances, normalised, with their numbers of words."""
+    """Return dialogue → its long utterances, normalised, each with its number of words."""
     found: dict[str, Mapping[str, int]] = {}
     for instance in instances:
         long = (text for text in _iterate_utterances(instance) if len(text.split()) >= LONG)
@@ -181,7 +185,7 @@ def _group_long_utterances(instances: Iterable[Instance]) -> dict[str, Mapping[s
 
 
 def _iterate_utterances(instance: Instance) -> Iterator[str]:
-    """Yield the turns of a context without speakers, or all of it if it has no turns."""
+    """Yield the turns of a context without speakers, or the whole context if it has no turns."""
     for start, end in pairwise([*(instance.turns or (0,)), len(instance.context)]):
         text = instance.context[start:end]
         speaker, mark, rest = text.partition(": ")

@@ -1,4 +1,4 @@
-"""The frame ``learning_curve``, which the command of this name computes.
+"""Writer of the frame ``learning_curve``, which the command ``learning-curve`` computes.
 
 The references are fitted again on samples of the dialogues. Fine-tuning has the runs that the
 study's key ``learning_curve`` adds, whose records are read.
@@ -17,7 +17,7 @@ from tasktransfer.core.methods import name_training
 from tasktransfer.core.references import TFIDF
 from tasktransfer.core.runs import Run
 from tasktransfer.core.samples import FRACTIONS
-from tasktransfer.designs.transfer.collect.collect import scored as get_stage
+from tasktransfer.designs.transfer.collect.collect import get_scored_stage
 from tasktransfer.designs.transfer.collect.method_columns import LEARNING_CURVE
 from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, SAMPLES
@@ -137,7 +137,7 @@ def _build_curve(
     for fraction in FRACTIONS:
         for seed, runs in seeds.items():
             run = runs[fraction]
-            stage = get_stage(run)
+            stage = get_scored_stage(run)
             rows = collected.rows(stage)
             scored.append(((f"{fraction}",), seed, score_task_rows(collected, run, rows, task)))
             sizes[fraction].append(collected.record(stage)["sizes"][task]["train"])

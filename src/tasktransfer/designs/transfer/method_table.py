@@ -81,9 +81,9 @@ def declare_methods_table() -> Table:
         "The score (0-100) is the mean over seeds with its 95 % interval over dialogues and "
         "seeds. The recommended method is the simplest one that is not significantly worse "
         "than the best (q > 0.05). Δ is the paired difference from the recommended method in "
-        "points; q is adjusted over all pairs of a task's methods. Seconds are for one seed; "
-        "those of a reference include its predictions. The best method is chosen on the test "
-        "split, so its own score is slightly too high.",
+        "points, and q is its p-value, adjusted for all pairs of a task's methods. Seconds are "
+        "for one seed; those of a reference include its predictions. The best method is chosen "
+        "on the test split, so its own score is slightly too high.",
         nothing=NOTHING,
         planned=compares_methods,
         certain=False,

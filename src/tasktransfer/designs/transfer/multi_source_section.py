@@ -79,12 +79,15 @@ class MultiSourceConfig(Section):
         ),
     )
 
-    def in_force(self, algorithms: tuple[str, ...]) -> MultiSourceConfig:
-        """Return the section with only the keys that apply in its mode, for these algorithms."""
+    def drop_unused_keys(self, algorithms: tuple[str, ...]) -> MultiSourceConfig:
+        """Return the section without the keys that have no effect in its mode.
+
+        ``algorithms`` are those of the study, from which the section selects its own.
+        """
         return self.model_copy(
             update={
                 "named": self.named if self.mode == "named" else (),
-                "algorithms": self.transfers(algorithms) if self.mode != "off" else (),
+                "algorithms": self.select_algorithms(algorithms) if self.mode != "off" else (),
             }
         )
 
@@ -93,10 +96,10 @@ class MultiSourceConfig(Section):
         """True if a bandit mixes the sources of any run, provided that ``mode`` is not off."""
         return not {*BANDITS}.isdisjoint(self.algorithms)
 
-    def transfers(self, algorithms: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the transfer algorithms for multi-source runs, in their order."""
-        wanted = algorithms if self.algorithms == ALL else self.algorithms
-        return tuple(name for name in TRANSFER_ALGORITHMS if name in wanted)
+    def select_algorithms(self, algorithms: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the transfer algorithms of multi-source runs, from ``algorithms`` of the study."""
+        selected = algorithms if self.algorithms == ALL else self.algorithms
+        return tuple(name for name in TRANSFER_ALGORITHMS if name in selected)
 
 
 def find_multi_source_problems(
@@ -104,7 +107,7 @@ def find_multi_source_problems(
     datasets: tuple[DatasetConfig, ...],
     algorithms: tuple[str, ...],
 ) -> Iterator[Problem]:
-    """Yield problems with multi-source runs."""
+    """Yield problems of the section ``multi_source`` with itself and with other sections."""
     for index, item in enumerate(section.named):
         yield from _check_named_target(item, datasets, extend_path("multi_source.named", index))
     if section.mode == "named" and not section.named:
@@ -112,7 +115,7 @@ def find_multi_source_problems(
             "multi_source.named",
             "The list is empty, but mode is named. Add a target, or set mode to off.",
         )
-    if section.mode != "off" and algorithms and not section.transfers(algorithms):
+    if section.mode != "off" and algorithms and not section.select_algorithms(algorithms):
         yield Problem(
             "multi_source.algorithms",
             f"The value is {format_value(section.algorithms)}, which leaves no transfer algorithm. "
@@ -132,9 +135,11 @@ def find_multi_source_problems(
 def find_chooser_problems(
     section: MultiSourceConfig, selectors: tuple[str, ...], families: frozenset[Family]
 ) -> Iterator[Problem]:
-    """Yield problems with the selector that chooses sources.
+    """Yield problems of the selector that chooses sources (``choose_by``).
 
     Args:
+        section: the section ``multi_source``.
+        selectors: selectors of the study.
         families: families of the models that the study trains.
     """
     name = section.choose_by
@@ -171,10 +176,10 @@ def _check_named_target(
     ]
     for key_path, task in places:
         if task not in get_tasks(item.dataset):
-            home = next(name for name in DATASETS if task in get_tasks(name))
+            owner = next(name for name in DATASETS if task in get_tasks(name))
             yield Problem(
                 key_path,
-                f"{task!r} is a task of {home}, not of {item.dataset}, but the sources and the "
+                f"{task!r} is a task of {owner}, not of {item.dataset}, but the sources and the "
                 "target of a run belong to one dataset. Choose tasks of one dataset.",
             )
         elif key_path != places[0][0] and task == item.target:

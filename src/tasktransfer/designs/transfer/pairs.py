@@ -1,8 +1,8 @@
 """Config keys for pairs of sources and targets across datasets.
 
-A task is written ``Dataset/task``. The name alone is enough if no other dataset of the study has
-it. ``Dataset/*`` means all tasks of a dataset. In runs and tables, a source has its name alone if
-it is in the target's dataset, else ``Dataset/task``.
+A task is written ``Dataset/task``, or ``task`` if no other dataset of the study has a task with
+this name. ``Dataset/*`` means all tasks of a dataset. In runs and tables, a source is ``task`` if
+it is in the target's dataset, otherwise ``Dataset/task``.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ Pairs = Literal["all"] | Annotated[tuple[AnyPair, ...], LIST, DISTINCT] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """The config's keys for pairs across datasets."""
+class RequestedPairs:
+    """The config's keys ``pairs``, ``sources`` and ``targets``."""
 
     pairs: Any = None
     sources: Sequence[str] | None = None
@@ -58,12 +58,12 @@ class Asked:
         return self.pairs is None and self.sources is None and self.targets is None
 
 
-def across(
-    asked: Asked, datasets: tuple[DatasetConfig, ...]
+def add_requested_pairs(
+    asked: RequestedPairs, datasets: tuple[DatasetConfig, ...]
 ) -> tuple[tuple[DatasetConfig, ...], list[Problem]]:
-    """Return the datasets with the configured pairs, and problems with these.
+    """Return the datasets with the requested pairs, and problems of the request.
 
-    An empty list of pairs or sources leaves the baselines alone.
+    With an empty list of pairs or sources, datasets have no pairs, and only baselines run.
     """
     if asked.is_open:
         return datasets, []
@@ -81,21 +81,21 @@ def across(
         targets = _select_tasks(asked.targets, studied, "targets", problems)
         pairs += product(sources, targets)
     by_target: dict[str, list[tuple[str, str]]] = {}
-    for source, (home, target) in dict.fromkeys(pairs):
-        if source != (home, target):
-            by_target.setdefault(home, []).append((shorten_task_name(home, source), target))
-    found = tuple(
+    for source, (owner, target) in dict.fromkeys(pairs):
+        if source != (owner, target):
+            by_target.setdefault(owner, []).append((shorten_task_name(owner, source), target))
+    paired = tuple(
         replace(section, pairs=tuple(by_target.get(section.name, ()))) for section in datasets
     )
     if not by_target and not problems and () not in (asked.pairs, asked.sources):
         problems.append(
             Problem("targets", "No target has a source other than itself. Name another task.")
         )
-    return found, problems
+    return paired, problems
 
 
-def homes(dataset: str, sources: Sequence[str]) -> tuple[Task, ...]:
-    """Return the sources of a run with their datasets."""
+def resolve_sources(dataset: str, sources: Sequence[str]) -> tuple[Task, ...]:
+    """Return dataset and task of each source of a run, whose target is in ``dataset``."""
     return tuple(resolve_task(dataset, source) for source in sources)
 
 
@@ -105,12 +105,12 @@ def is_foreign(source: str) -> bool:
 
 
 def find_cross_dataset_problems(
-    asked: Asked,
+    asked: RequestedPairs,
     datasets: Sequence[DatasetConfig],
     algorithms: Sequence[str],
     mode: str,
 ) -> Iterator[Problem]:
-    """Yield settings that do not work with sources from other datasets."""
+    """Yield problems of settings that do not work with sources from other datasets."""
     if asked.is_open or not any(is_foreign(s) for dataset in datasets for s, _ in dataset.pairs):
         return
     if joint := [name for name in algorithms if name in JOINT]:
@@ -130,10 +130,10 @@ def find_cross_dataset_problems(
 def _select_tasks(
     patterns: Sequence[str] | None, studied: list[Task], key: str, problems: list[Problem]
 ) -> list[Task]:
-    found: list[Task] = []
+    matches: list[Task] = []
     for index, pattern in enumerate(("*",) if patterns is None else patterns):
-        found += _match_pattern(pattern, studied, extend_path(key, index), problems)
-    return list(dict.fromkeys(found))
+        matches += _match_pattern(pattern, studied, extend_path(key, index), problems)
+    return list(dict.fromkeys(matches))
 
 
 def _match_pattern(
@@ -143,26 +143,26 @@ def _match_pattern(
 
     Case is ignored because releases differ in it (``emory``, ``MELD``).
     """
-    home, _, name = pattern.rpartition("/")
-    found = [
+    owner, _, name = pattern.rpartition("/")
+    matches = [
         (dataset, task)
         for dataset, task in studied
-        if home.casefold() in ("", "*", dataset.casefold())
+        if owner.casefold() in ("", "*", dataset.casefold())
         and name.casefold() in ("*", task.casefold())
     ]
-    if not found:
+    if not matches:
         names = [f"{dataset}/{task}" for dataset, task in studied]
         hint = suggest_name(pattern, names) or f" Its tasks are {', '.join(names[:6])}."
         message = f"{pattern!r} is not a task of the study.{hint} Add it to datasets."
         problems.append(Problem(path, message))
-    elif not home and name != "*" and len(found) > 1:
-        both = " or ".join(f"{dataset}/{task}" for dataset, task in found)
+    elif not owner and name != "*" and len(matches) > 1:
+        both = " or ".join(f"{dataset}/{task}" for dataset, task in matches)
         problems.append(Problem(path, f"{pattern!r} is a task of several datasets. Write {both}."))
-    return found
+    return matches
 
 
 def build_short_names(datasets: Sequence[DatasetConfig]) -> Mapping[str, str]:
-    """Return short names by task.
+    """Return task → its short name in tables and figures.
 
     The dataset's name is added for tasks that several datasets have, and for sources from other
     datasets.

@@ -1,4 +1,4 @@
-"""Planning: builds the runs of a transfer study, and the distinct stages they share, from a config.
+"""Functions that build the plan of a transfer study: its runs, and the stages that they share.
 
 This module is pure and light, because the Snakefile imports it at every start. Inputs from disk
 (revisions of the data, digests of the checkpoints, a selection of sources) are arguments.
@@ -16,7 +16,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import build_data_node, get_recipe_version, resolve_task
-from tasktransfer.designs.transfer.algorithms import in_order, steps
+from tasktransfer.designs.transfer.algorithms import build_steps, order_sources
 from tasktransfer.designs.transfer.baseline_check import (
     COMPARED,
     Target,
@@ -28,12 +28,12 @@ from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.config_sections import ModelTraining
 from tasktransfer.designs.transfer.controls import (
     CONTROLS,
-    Usual,
+    StudySettings,
     build_control_steps,
-    control_runs,
+    list_control_runs,
 )
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
-from tasktransfer.designs.transfer.pairs import build_short_names, homes, is_foreign
+from tasktransfer.designs.transfer.pairs import build_short_names, is_foreign, resolve_sources
 from tasktransfer.designs.transfer.prompted import plan_prompted_runs
 from tasktransfer.designs.transfer.racing import Race
 from tasktransfer.designs.transfer.references import plan_reference_runs
@@ -47,7 +47,7 @@ from tasktransfer.selection.methods import SELECTORS
 from tasktransfer.selection.nodes import StudyPairs, plan_selector_runs
 
 
-def build(
+def build_plan(
     config: TransferConfig,
     revisions: Revisions,
     selected: Iterable[MultiSource] = (),
@@ -61,49 +61,50 @@ def build(
         revisions: content digests of data and models.
         selected: multi-source targets in addition to those that the config names.
         race: seeds of each pair; None if every pair has all seeds.
-        learned: the only targets with transfers; None for all.
+        learned: the targets that have transfers; None for all.
 
     Returns:
-        Every run once, and every distinct stage once. A source's baseline is the stage from which
-        its transfers start, and multitask is the first half of multitask_finetune.
+        The plan, in which every run and every distinct stage occurs once: a source's baseline is
+        the stage from which its transfers start, and multitask is the first half of
+        multitask_finetune.
 
     Raises:
         ConfigError: the study is under the challenge's rules and a run would break one.
     """
-    builder, given = _create_builder(config), _collect_inputs(config, revisions)
+    builder, inputs = _create_builder(config), _collect_inputs(config, revisions)
     if race is not None:
         config = config.model_copy(update={"seeds": race.seeds_now})
     names = [*dict.fromkeys(_list_run_names(config, selected))]
     if learned is not None:
         names = select_run_names(names, config, learned)
-    for wanted in names:
-        if race is not None and not _is_in_race(race, wanted):
+    for run_name in names:
+        if race is not None and not _is_in_race(race, run_name):
             continue
         if config.rules == "challenge":
-            refuse_forbidden(config, wanted)
-        builder.add_run(_run(builder, given, wanted))
+            refuse_forbidden(config, run_name)
+        builder.add_run(_plan_run(builder, inputs, run_name))
     if config.learning_curve:
         models = [model.name for model in config.trained_models]
         for wanted in list_sample_runs(config.datasets, models, config.seeds):
-            builder.add_run(_run(builder, given, wanted))
-    for run in _plan_selector_runs(config, builder, given, learned):
+            builder.add_run(_plan_run(builder, inputs, wanted))
+    for run in _plan_selector_runs(config, builder, inputs, learned):
         builder.add_run(run)
-    for run in plan_prompted_runs(config, given.data, given.models):
+    for run in plan_prompted_runs(config, inputs.data, inputs.models):
         builder.add_run(run)
     simple = config.references
     for run in plan_reference_runs(
-        simple, names, given.data, given.models, given.get_training_hyperparameters
+        simple, names, inputs.data, inputs.models, inputs.get_training_hyperparameters
     ):
         builder.add_run(run)
     if learned is not None:
-        for run in _plan_checks(config, given):
+        for run in _plan_checks(config, inputs):
             builder.add_run(run)
-    for stage in _plan_candidate_stages(config, builder, given):
+    for stage in _plan_candidate_stages(config, builder, inputs):
         builder.register_stage(stage)
     return builder.build_plan()
 
 
-def _plan_checks(config: TransferConfig, given: _Given) -> Iterator[Run]:
+def _plan_checks(config: TransferConfig, inputs: _PlanInputs) -> Iterator[Run]:
     """Yield the references that predict the dev splits of the study's targets."""
     models = [model.name for model in config.trained_models]
     names = [
@@ -113,82 +114,84 @@ def _plan_checks(config: TransferConfig, given: _Given) -> Iterator[Run]:
     ]
     references = [name for name in config.references if name in COMPARED]
     yield from plan_reference_runs(
-        references, names, given.data, given.models, given.get_training_hyperparameters, "dev"
+        references, names, inputs.data, inputs.models, inputs.get_training_hyperparameters, "dev"
     )
 
 
 def _plan_selector_runs(
     config: TransferConfig,
     builder: PlanBuilder,
-    given: _Given,
+    inputs: _PlanInputs,
     learned: frozenset[Target] | None,
 ) -> Iterator[Run]:
     """Yield the runs of the configured selectors, on the pairs that have transfers."""
     selectors = [SELECTORS[name] for name in config.selectors]
     asked = product(config.trained_models, config.seeds, config.datasets) if selectors else ()
     for model, seed, dataset in asked:
-        of = _Of(builder, given, dataset.name, model.name, seed)
+        trainings = _SelectorTrainings(builder, inputs, dataset.name, model.name, seed)
         pairs = [
             pair
             for pair in dataset.pairs
             if learned is None or (dataset.name, model.name, pair[1]) in learned
         ]
         study_pairs = StudyPairs(
-            *(given.data[dataset.name], given.data, given.models[model.name], seed),
+            *(inputs.data[dataset.name], inputs.data, inputs.models[model.name], seed),
             pairs=pairs,
-            baseline=of.plan_baseline,
-            probe=of.plan_probe_stage,
+            baseline=trainings.plan_baseline,
+            probe=trainings.plan_probe_stage,
         )
         yield from plan_selector_runs(study_pairs, selectors)
 
 
-class _Of(NamedTuple):
-    """Trainings of a dataset, model and seed that selectors read."""
+class _SelectorTrainings(NamedTuple):
+    """Planner of the trainings of a dataset, model and seed that selectors read."""
 
     builder: PlanBuilder
-    given: _Given
+    inputs: _PlanInputs
     dataset: str
     model: str
     seed: int
 
     def plan_baseline(self, task: str) -> Stage:
-        home, name = resolve_task(self.dataset, task)
-        wanted = (home, self.model, BASELINE, (), name, self.seed)
-        return _run(self.builder, self.given, wanted).stages[0]
+        """Return the stage of a task's baseline."""
+        owner, name = resolve_task(self.dataset, task)
+        run_name = (owner, self.model, BASELINE, (), name, self.seed)
+        return _plan_run(self.builder, self.inputs, run_name).stages[0]
 
     def plan_probe_stage(self, source: str, target: str) -> Stage:
         """Return the stage that trains one epoch of the transfer, without a test split."""
-        short = self.given.get_training_hyperparameters(self.dataset, self.model).limit_to_epochs(1)
-        start = _start(self.plan_baseline(source), target, self.given.models[self.model])
+        training = self.inputs.get_training_hyperparameters(self.dataset, self.model)
+        short = training.limit_to_epochs(1)
+        start = _build_start(self.plan_baseline(source), target, self.inputs.models[self.model])
         step = Step((target,), Selection((target,)), start=start, training=short, test_on=())
-        stages = self.given.stages(self.builder, [step], self.dataset, self.model, self.seed)
+        stages = self.inputs.build_stages(self.builder, [step], self.dataset, self.model, self.seed)
         return stages[step]
 
 
-def _is_in_race(race: Race, wanted: RunName) -> bool:
+def _is_in_race(race: Race, run_name: RunName) -> bool:
     """Return whether a run is in the plan; baselines and multi-source runs do not race."""
-    dataset, model, algorithm, sources, target, seed = wanted
+    dataset, model, algorithm, sources, target, seed = run_name
     if len(sources) != 1:
         return True
-    return race.runs((dataset, model, algorithm, sources[0], target), seed)
+    return race.includes((dataset, model, algorithm, sources[0], target), seed)
 
 
 def _plan_candidate_stages(
-    config: TransferConfig, builder: PlanBuilder, given: _Given
+    config: TransferConfig, builder: PlanBuilder, inputs: _PlanInputs
 ) -> Iterator[Stage]:
-    """Yield the pre-training stages on pairs of sources that ``auto`` may pick.
+    """Yield the stages that train on pairs of sources which the mode ``auto`` may choose.
 
-    If multitask trains on these pairs too, the stages are identical and finish before the
-    selection. So they keep a round for the selection from the start.
+    Multitask may train on the same pairs, and its stages finish before the choice. The builder
+    expects the additional selection of a round from the start, so that both can share a stage.
     """
-    asked = config.multi_source
-    if (asked.mode, asked.sources_per_target) != ("auto", 2):
+    section = config.multi_source
+    if (section.mode, section.sources_per_target) != ("auto", 2):
         return
     for model, seed, dataset in product(config.trained_models, config.seeds, config.datasets):
         for pair in combinations(dataset.tasks, 2):
             for target in [task for task in dataset.tasks if task not in pair][:1]:
                 name = (dataset.name, model.name, "pretrain_finetune", pair, target, seed)
-                yield _run(builder, given, name).stages[0]
+                yield _plan_run(builder, inputs, name).stages[0]
 
 
 def _create_builder(config: TransferConfig) -> PlanBuilder:
@@ -202,8 +205,14 @@ def _create_builder(config: TransferConfig) -> PlanBuilder:
     )
 
 
-class _Given(NamedTuple):
-    """Objects shared by thousands of runs, built once, by name of the dataset or model."""
+class _PlanInputs(NamedTuple):
+    """Objects that thousands of runs share, built once.
+
+    Attributes:
+        data: dataset → its data.
+        models: model → its weights.
+        trainings: model → its training settings.
+    """
 
     data: Mapping[str, Data]
     models: Mapping[str, ModelSpec]
@@ -213,10 +222,10 @@ class _Given(NamedTuple):
         """Return the hyperparameters of a model's trainings on a dataset."""
         return self.trainings[model].trainings[dataset]
 
-    def stages(
+    def build_stages(
         self, builder: PlanBuilder, steps: Sequence[Step], dataset: str, model: str, seed: int
     ) -> dict[Step, Stage]:
-        """Return the stage of each step of a method, with what a dataset and a model share."""
+        """Return step → stage, for a method's steps with the data, a model and a seed."""
         training, rounds = (
             self.get_training_hyperparameters(dataset, model),
             self.trainings[model].rounds,
@@ -226,70 +235,76 @@ class _Given(NamedTuple):
         )
 
 
-def _collect_inputs(config: TransferConfig, revisions: Revisions) -> _Given:
+def _collect_inputs(config: TransferConfig, revisions: Revisions) -> _PlanInputs:
     names, few = config.dataset_names, {"few_sample": config.data.few_sample}
     trainings = {
         model.name: config.plan_training(model, spec, revisions.parameters.get(model.name))
         for model in config.models
         if (spec := revisions.models.get(model.name)) is not None
     }
-    return _Given(
+    return _PlanInputs(
         {name: build_data_node(name, revisions.data[name], few) for name in names},
         {**revisions.models, **{name: training.model for name, training in trainings.items()}},
         trainings,
     )
 
 
-def plan_run(config: TransferConfig, revisions: Revisions, wanted: RunName) -> Run:
-    """Return one run of a study, whether or not its plan has the run."""
-    return _run(_create_builder(config), _collect_inputs(config, revisions), wanted)
+def plan_run(config: TransferConfig, revisions: Revisions, run_name: RunName) -> Run:
+    """Return one run of a study, even if the study's plan does not contain it."""
+    return _plan_run(_create_builder(config), _collect_inputs(config, revisions), run_name)
 
 
-def _run(builder: PlanBuilder, given: _Given, wanted: RunName) -> Run:
-    dataset, model, algorithm, sources, target, seed = wanted
-    data, training = given.data[dataset], given.get_training_hyperparameters(dataset, model)
+def _plan_run(builder: PlanBuilder, inputs: _PlanInputs, run_name: RunName) -> Run:
+    dataset, model, algorithm, sources, target, seed = run_name
+    data, training = inputs.data[dataset], inputs.get_training_hyperparameters(dataset, model)
     if any(map(is_foreign, sources)):
-        return make_run(wanted, _plan_across_datasets(builder, given, wanted))
+        return make_run(run_name, _plan_across_datasets(builder, inputs, run_name))
     if algorithm in CONTROLS:
-        method = build_control_steps(algorithm, sources, target, Usual(data, training, seed))
+        method = build_control_steps(
+            algorithm, sources, target, StudySettings(data, training, seed)
+        )
     elif algorithm in SAMPLES:
-        method = build_sample_steps(algorithm, target, Usual(data, training, seed))
+        method = build_sample_steps(algorithm, target, StudySettings(data, training, seed))
     else:
-        method = steps(algorithm, sources, target)
-    stages = given.stages(builder, method, dataset, model, seed)
-    return make_run(wanted, [*stages.values()][-1])
+        method = build_steps(algorithm, sources, target)
+    stages = inputs.build_stages(builder, method, dataset, model, seed)
+    return make_run(run_name, [*stages.values()][-1])
 
 
-def _plan_across_datasets(builder: PlanBuilder, given: _Given, wanted: RunName) -> Stage:
+def _plan_across_datasets(builder: PlanBuilder, inputs: _PlanInputs, run_name: RunName) -> Stage:
     """Return the last stage of a run with sources from other datasets.
 
     It trains on one task after the other, each with the data and hyperparameters of its own
     dataset. The first stage is that source's baseline; a control trains it on the control's data.
     """
-    dataset, model, algorithm, sources, target, seed = wanted
-    tasks = [*homes(dataset, sources), (dataset, target)]
+    dataset, model, algorithm, sources, target, seed = run_name
+    tasks = [*resolve_sources(dataset, sources), (dataset, target)]
     if len(sources) > 1 and algorithm != "sequential":
         raise ConfigError(
-            f"{algorithm} of {target}: The sources {', '.join(sources)} are of other "
+            f"{algorithm} of {target}: The sources {', '.join(sources)} are from other "
             "datasets, but a training reads only one dataset. Use one source, or the "
             "algorithm sequential."
         )
     before: Stage | None = None
-    for home, task in tasks:
-        data, training = given.data[home], given.get_training_hyperparameters(home, model)
-        step = Step((task,), Selection((task,)), start=_start(before, task, given.models[model]))
+    for owner, task in tasks:
+        data, training = inputs.data[owner], inputs.get_training_hyperparameters(owner, model)
+        step = Step(
+            (task,), Selection((task,)), start=_build_start(before, task, inputs.models[model])
+        )
         if algorithm in CONTROLS and before is None:
-            step = build_control_steps(algorithm, (task,), target, Usual(data, training, seed))[0]
-        stages = given.stages(builder, [step], home, model, seed)
+            step = build_control_steps(
+                algorithm, (task,), target, StudySettings(data, training, seed)
+            )[0]
+        stages = inputs.build_stages(builder, [step], owner, model, seed)
         before = stages[step]
     assert before is not None
     return before
 
 
-def _start(before: Stage | None, task: str, model: ModelSpec) -> Start | None:
-    """Return the start of a stage: the whole previous stage, if there is one.
+def _build_start(before: Stage | None, task: str, model: ModelSpec) -> Start | None:
+    """Return the start of a stage: the model of the previous stage, or None without one.
 
-    The head of a task with the same name from another dataset is left out.
+    The previous head is left out if it belongs to another dataset's task with the same name.
     """
     if before is None:
         return None
@@ -298,7 +313,7 @@ def _start(before: Stage | None, task: str, model: ModelSpec) -> Start | None:
 
 
 def _list_run_names(config: TransferConfig, selected: Iterable[MultiSource]) -> Iterator[RunName]:
-    """Yield every run, baselines first; a run that is requested twice is yielded twice."""
+    """Yield the name of every run, baselines first; some names occur twice."""
     multi = [*(MultiSource(m.dataset, m.target, m.sources) for m in config.multi_source.named)]
     multi += [m for m in selected if m not in multi]
     for model in config.trained_models:
@@ -315,11 +330,11 @@ def _list_run_names(config: TransferConfig, selected: Iterable[MultiSource]) -> 
                         yield dataset.name, model.name, algorithm, (source,), target, seed
                 for algorithm in config.multi_source.algorithms:
                     for m in targets:
-                        sources = in_order(algorithm, m.sources)
+                        sources = order_sources(algorithm, m.sources)
                         yield dataset.name, model.name, algorithm, sources, m.target, seed
                 of_pairs = {target for _, target in dataset.pairs}
                 studied = [task for task in dataset.tasks if task in of_pairs]
-                for control, sources, target in control_runs(
+                for control, sources, target in list_control_runs(
                     config.planned_controls, studied, dataset.pairs
                 ):
                     yield dataset.name, model.name, control, sources, target, seed

@@ -35,10 +35,12 @@ def plan_prompted_runs(
             for seed, name in product(config.seeds if shots else config.seeds[:1], dataset.tasks):
                 about = {"dataset": dataset.name, "sources": (), "target": name, "shots": shots}
                 card = get_tasks(dataset.name)[name]
-                asked = _build_evaluations(
+                evaluations = _build_evaluations(
                     entry, outcome, data[dataset.name], card, shots, seed, limit
                 )
-                yield Run(PROMPTED, entry.model, seed, about, outcome, asked, f"{shots} shots")
+                yield Run(
+                    PROMPTED, entry.model, seed, about, outcome, evaluations, f"{shots} shots"
+                )
 
 
 def _build_evaluations(
@@ -51,17 +53,19 @@ def _build_evaluations(
     limit: int | None,
 ) -> tuple[Evaluation, ...]:
     measures = (*(metric.key for metric in card.metrics), "score")
-    made = []
+    evaluations = []
     for index, wording in enumerate(get_wordings(card)):
-        asked: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "shots": shots,
             "wording": index,
             "prompt": compute_wording_digest(card, wording),
         }
         if shots:
-            asked["seed"] = seed
-        asked |= entry.get_evaluation_settings()
+            settings["seed"] = seed
+        settings |= entry.get_evaluation_settings()
         if limit is not None:
-            asked["limit_test"] = limit
-        made.append(Evaluation(outcome, data, card.name, measures, settings={"asked": asked}))
-    return tuple(made)
+            settings["limit_test"] = limit
+        evaluations.append(
+            Evaluation(outcome, data, card.name, measures, settings={"asked": settings})
+        )
+    return tuple(evaluations)

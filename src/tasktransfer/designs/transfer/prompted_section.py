@@ -69,7 +69,7 @@ class PromptedConfig(PromptedModelConfig):
     )
 
     def get_test_data_seen(self, dataset: str) -> Seen:
-        """Return the answer for a dataset."""
+        """Return whether the model has seen a dataset's test dialogues, as far as known."""
         if isinstance(self.test_data_seen, dict):
             return self.test_data_seen.get(dataset, "unknown")
         return self.test_data_seen
@@ -79,7 +79,7 @@ Prompted = Annotated[tuple[PromptedConfig, ...], LIST, DISTINCT]
 
 
 def find_hidden_texts(datasets: Sequence[DatasetConfig]) -> Iterator[Problem]:
-    """Yield the datasets with a task whose prompts do not show a text that its answer is about."""
+    """Yield a problem for each dataset with a task whose prompts hide the text to answer about."""
     for dataset in datasets:
         cards = get_tasks(dataset.name)
         for name in dataset.tasks:
@@ -96,9 +96,9 @@ def find_hidden_texts(datasets: Sequence[DatasetConfig]) -> Iterator[Problem]:
 def find_prompted_problems(
     entries: Sequence[PromptedConfig], models: Sequence[ModelConfig]
 ) -> Iterator[Problem]:
-    """Yield problems with the prompted models."""
+    """Yield problems of the section ``prompted`` with itself and with ``models``."""
     named = {model.name: model for model in models}
-    asked: dict[tuple[str, int], int] = {}
+    entry_by_shots: dict[tuple[str, int], int] = {}
     first: dict[str, tuple[int, tuple[Any, ...]]] = {}
     for index, entry in enumerate(entries):
         path = extend_path("prompted", index)
@@ -117,7 +117,7 @@ def find_prompted_problems(
                 "or list the shots in one entry.",
             )
         for shots in entry.shots:
-            earlier = asked.setdefault((entry.model, shots), index)
+            earlier = entry_by_shots.setdefault((entry.model, shots), index)
             if earlier != index:
                 message = f"{entry.model!r} with {shots} shots is also in prompted[{earlier}]"
                 yield Problem(path, f"{message}. Remove one of the two.")

@@ -27,7 +27,7 @@ NAMES = ("dataset", "model", "algorithm", "source", "target")
 
 NO_INTERVAL = "left the race"
 """Reason why a pair that left has no interval."""
-LEFT_LABEL = f"{NO_INTERVAL}: of fewer seeds, which chose; no interval"
+LEFT_LABEL = f"{NO_INTERVAL}: has fewer seeds, which chose the pairs, and no interval"
 """Legend label of the hatching for these cells."""
 
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -68,8 +68,9 @@ class RacingConfig(Section):
 class Race:
     """State of a race.
 
-    ``seeds``: cumulative seeds of each round; ``kept``: pairs that continued after each finished
-    round.
+    Attributes:
+        seeds: seeds up to and including each round.
+        kept: pairs that continued after each finished round.
     """
 
     seeds: tuple[tuple[int, ...], ...]
@@ -86,18 +87,18 @@ class Race:
         before = self.seeds[len(self.kept) - 1] if self.kept else ()
         return tuple(seed for seed in self.seeds_now if seed not in before)
 
-    def runs(self, cell: Cell, seed: int) -> bool:
+    def includes(self, cell: Cell, seed: int) -> bool:
         """Return whether a pair runs with a seed, according to the selections so far."""
         first = next(number for number, seeds in enumerate(self.seeds) if seed in seeds)
         return first == 0 or (first <= len(self.kept) and cell in self.kept[first - 1])
 
-    def before(self, rounds: int) -> Race:
+    def rewind(self, rounds: int) -> Race:
         """Return the race as it was after a number of finished rounds."""
         return Race(self.seeds, self.kept[:rounds])
 
 
 def read_race(racing: RacingConfig | None, seeds: Sequence[int], results: str) -> Race | None:
-    """Read the race with the selections made so far; None for a study without one.
+    """Return the race with the selections that have been made; None for a study without a race.
 
     Raises:
         RecordError: the file of a selection is damaged.
@@ -140,19 +141,24 @@ def select_continuing_pairs(
     groups: dict[tuple[str, ...], list[Cell]] = {}
     for cell in sorted(dev, key=lambda pair: (-round(dev[pair], 9), pair)):
         groups.setdefault((*cell[:3], cell[4]), []).append(cell)
-    return [cell for of in groups.values() for cell in of[: count_kept(sources[of[0]], share)]]
+    return [
+        cell
+        for group in groups.values()
+        for cell in group[: count_continuing_sources(sources[group[0]], share)]
+    ]
 
 
-def count_kept(sources: int, share: float) -> int:
+def count_continuing_sources(sources: int, share: float) -> int:
+    """Return how many of a target's sources continue: a fraction of them, and at least one."""
     return max(1, int(sources * share + 0.5))
 
 
-def runs_with_race(racing: RacingConfig, sources: Iterable[int]) -> int:
+def count_transfers(racing: RacingConfig, sources: Iterable[int]) -> int:
     """Return the number of transfers in a race; ``sources`` has the number per target."""
     total = 0
     for of_target in sources:
         left, before = of_target, 0
         for seeds, share in zip(racing.seeds, (*racing.keep, 1.0), strict=True):
             total += left * (seeds - before)
-            left, before = count_kept(left, share), seeds
+            left, before = count_continuing_sources(left, share), seeds
     return total

@@ -1,4 +1,4 @@
-"""``tasktransfer recommend`` in a transfer study: its target, selectors within hours, evidence.
+"""Inputs of ``tasktransfer recommend`` from a transfer study: question, values and evidence.
 
 ``selection.recommend`` ranks the sources. This module is part of the design because it reads the
 study's config, plan and tables.
@@ -46,37 +46,40 @@ CHEAPEST_FIRST = (
     *("source_mean", "kind", "size", "tfidf", "roe", "embedding", "gradient"),
     *("hscore", "leep", "logme", "nleep", "esm_logme", "taskemb", "warmup_drop"),
 )
-"""Selectors by what they need: nothing, texts, the base model, or baselines."""
+"""Selectors in the order of their cost: those that need no data come before those that read texts,
+the base model, or baselines."""
 REFERENCES, METHODS = "references", "methods"
 SECONDS_OF_FIT = 30.0
 """Approximate time of a selector's job, without trainings."""
 
 
 def parse_question(study: Study, target: str, sources: Sequence[str]) -> Question:
-    """Parse the command line. ``target`` is DATASET/TASK, or a task that only one dataset has.
+    """Return the question of the command line: a target with the sources to rank.
+
+    ``target`` is DATASET/TASK, or a task that only one dataset has. Without ``sources``, all
+    sources of the target in the study are ranked.
 
     Raises:
         ConfigError: the study has no such target or source.
     """
     config = get_transfer_config(study)
     dataset, _, task = target.rpartition("/")
-    found = [
-        (one.name, [s for s, t in one.pairs if t == task])
-        for one in config.datasets
-        if dataset in ("", one.name) and task in one.targets
+    matches = [
+        (section.name, [s for s, t in section.pairs if t == task])
+        for section in config.datasets
+        if dataset in ("", section.name) and task in section.targets
     ]
-    if len(found) != 1:
-        targets = [f"{one.name}/{name}" for one in config.datasets for name in one.targets]
-        raise ConfigError(
-            f"--target: {target!r} is {'in several datasets' if found else 'not a target'}. "
-            f"Choose one of {', '.join(targets)}."
-        )
-    ((name, known),) = found
+    if len(matches) != 1:
+        targets = [f"{each.name}/{name}" for each in config.datasets for name in each.targets]
+        problem = "a target in several datasets" if matches else "not a target of the study"
+        raise ConfigError(f"--target: {target!r} is {problem}. Choose one of {', '.join(targets)}.")
+    ((name, known),) = matches
     sources = [shorten_task_name(name, resolve_task(name, source)) for source in sources]
     unknown = [source for source in sources if source not in known]
     if unknown:
         raise ConfigError(
-            f"--sources: {unknown[0]!r} is not a source. Choose from {', '.join(known)}."
+            f"--sources: {unknown[0]!r} is not a source of this target. Choose from "
+            f"{', '.join(known)}."
         )
     return Question(name, task, tuple(sources) or tuple(known))
 
@@ -85,10 +88,12 @@ def _is_about(question: Question, run: Run) -> bool:
     return bool(run.about["dataset"] == question.dataset)
 
 
-def select_affordable(
+def select_affordable_nodes(
     study: Study, question: Question, hours: float, evidence: pd.DataFrame
 ) -> list[Node]:
-    """Return the missing nodes of useful selectors that fit into the hours, cheapest first.
+    """Return the missing nodes of useful selectors that can be computed in ``hours``.
+
+    Cheap selectors come first.
 
     A selector is useful if its values can change the ranking.
     """
@@ -117,7 +122,7 @@ def select_affordable(
 
 
 def collect_values(study: Study, question: Question) -> dict[str, dict[str, float]]:
-    """Return values by selector and source, for selectors that have any.
+    """Return selector → source → value, for selectors that have values.
 
     Selectors that read transfers to other targets are left to ``selection.recommend``, and
     ``probe`` has no values before its own training runs.
@@ -152,58 +157,58 @@ def _read_values(study: Study, question: Question, fit: Fit | None) -> dict[str,
 
 def _read_sizes(study: Study, question: Question) -> dict[str, int]:
     counted = {}
-    for home in {home for home, _ in question.homes.values()}:
-        cache = Path(study.instances(home))
+    for owner in {owner for owner, _ in question.homes.values()}:
+        cache = Path(study.instances(owner))
         if not (cache / "manifest.json").exists():
             return {}
-        counted[home] = read_manifest(cache).tasks
+        counted[owner] = read_manifest(cache).tasks
     return {
-        source: counted[home][name]["train"].samples
-        for source, (home, name) in question.homes.items()
-        if name in counted[home]
+        source: counted[owner][name]["train"].samples
+        for source, (owner, name) in question.homes.items()
+        if name in counted[owner]
     }
 
 
 def read_evidence(study: Study, folder: Path | None) -> tuple[pd.DataFrame, str]:
-    """Return finished transfers with the study's first model, and their origin.
+    """Return the results of transfers with the study's first model, and a text on their origin.
 
-    They are read from a folder of tables. Without one, they are the study's own if it has enough
-    other targets, and the shipped matrix otherwise.
+    They are read from ``folder``, a folder of tables. If it is None, they are the study's own
+    results if these cover enough targets, and otherwise the shipped matrix.
 
     Raises:
         RecordError: the folder has no tables, or tables of another model.
     """
     weights = study.revisions.models[study.config.models[0].name].weights
     if folder is not None:
-        found = read_tables_evidence(folder)
-        if found is None:
+        evidence = read_tables_evidence(folder)
+        if evidence is None:
             raise RecordError(
                 f"{folder}: The table deltas.parquet is missing. Name a folder of collected tables."
             )
-        own = found if study.unknown else found[found["weights"] == weights]
+        own = evidence if study.unknown else evidence[evidence["weights"] == weights]
         if own.empty:
-            theirs = ", ".join(sorted(set(found["weights"])))
+            theirs = ", ".join(sorted(set(evidence["weights"])))
             raise RecordError(
                 f"{folder}: The results were computed with other weights ({theirs}) than "
                 f"{weights}. Name the tables of the same model."
             )
         return own, str(folder)
-    found = read_tables_evidence(Path(study.tables))
-    if found is not None:
-        own = found[found["weights"] == weights]
+    evidence = read_tables_evidence(Path(study.tables))
+    if evidence is not None:
+        own = evidence[evidence["weights"] == weights]
         if len(list_targets(own)) > FEWEST_TARGETS:
             return own, study.tables
     shipped = read_shipped_evidence()
     if weights in set(shipped["weights"]):
         return shipped, "the shipped matrix (FETA's tasks, the same model, two seeds)"
     return shipped[:0], (
-        "none. The shipped matrix is of another model, and rankings do not carry over between "
-        "models; give tables of the same model with --matrix"
+        "none. The shipped matrix was computed with another model, and rankings do not carry over "
+        "between models. Name tables of the same model with --matrix"
     )
 
 
 def read_tables_evidence(folder: Path) -> pd.DataFrame | None:
-    """Return the evidence in a folder of tables; None if it has no tables."""
+    """Return the results of transfers in a folder of tables; None if the folder has no tables."""
     if not (folder / "deltas.parquet").exists():
         return None
     frames = {
@@ -220,17 +225,18 @@ def _read_optional(folder: Path, name: str) -> pd.DataFrame | None:
     return read_statistic_frame(path) if path.exists() else None
 
 
-def recommend(
+def rank_sources(
     study: Study, question: Question, evidence: pd.DataFrame, origin: str
 ) -> Recommendation:
     """Rank the sources of a target for each of the study's algorithms.
 
     Args:
-        evidence: evidence as ``read_evidence`` returns it, with its origin.
+        evidence: results of other transfers, from ``read_evidence``.
+        origin: text on the origin of the evidence, from ``read_evidence``.
     """
     values = collect_values(study, question)
     references = _read_optional(Path(study.tables), REFERENCES)
-    notes = [] if references is None else warn_unlearned(question, references)
+    notes = [] if references is None else list_unlearned_warnings(question, references)
     methods = _read_optional(Path(study.tables), METHODS)
     if methods is not None:
         is_target = (methods["dataset"] == question.dataset) & (
@@ -246,8 +252,8 @@ def _list_algorithms(study: Study) -> list[str]:
     return [name for name in algorithms if name != BASELINE]
 
 
-def warn_unlearned(question: Question, references: pd.DataFrame) -> list[str]:
-    """Return a warning if the target's baseline does not beat a simple reference.
+def list_unlearned_warnings(question: Question, references: pd.DataFrame) -> list[str]:
+    """Return a list with a warning if the target's baseline does not beat a simple reference.
 
     Args:
         references: the table ``references``.
@@ -257,6 +263,6 @@ def warn_unlearned(question: Question, references: pd.DataFrame) -> list[str]:
     return [f"warning: {line}" for line in describe_unlearned(best)][:1]
 
 
-def format_recommendation(found: Recommendation) -> str:
-    """Format a recommendation as text, with the labels of algorithms."""
-    return as_text(found, get_algorithm_label)
+def format_recommendation(recommendation: Recommendation) -> str:
+    """Return a recommendation as text, with the labels of algorithms."""
+    return as_text(recommendation, get_algorithm_label)

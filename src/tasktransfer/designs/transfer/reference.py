@@ -1,4 +1,4 @@
-"""Scores of simple predictors on each task: the rows of the table ``reference``."""
+"""Scores of simple predictors on each task, for the table ``reference``."""
 
 from __future__ import annotations
 
@@ -72,7 +72,9 @@ def compute_reference_rows(
 def _list_available_references(progress: Callable[[str], None]) -> list[str]:
     """Return the references that the installed packages can compute."""
     if find_spec("sklearn") is None:
-        progress(f"{TFIDF}: skipped, scikit-learn is missing; install tasktransfer[reference]")
+        progress(
+            f"{TFIDF} is skipped, because scikit-learn is missing. Install tasktransfer[reference]."
+        )
         return [name for name in MODEL_FREE_REFERENCES if name != TFIDF]
     return list(MODEL_FREE_REFERENCES)
 
@@ -89,8 +91,8 @@ def _score_reference(
     scores: list[float] = []
     distinct: set[tuple[str, ...]] = set()
     for seed in range(DRAWS if reference == BY_FREQUENCY else 1):
-        given = MODEL_FREE_REFERENCES[reference](task, train, test, seed)
-        distinct = set(given)
-        values = metrics.evaluate_predictions(task, given, golds, fidelity=scoring)
+        predictions = MODEL_FREE_REFERENCES[reference](task, train, test, seed)
+        distinct = set(predictions)
+        values = metrics.evaluate_predictions(task, predictions, golds, fidelity=scoring)
         scores.append(metrics.compute_task_score(task, values))
     return scores, ", ".join(next(iter(distinct))) if reference == MOST_FREQUENT else ""

@@ -96,7 +96,7 @@ def can_predict(reference: str, kind: str) -> bool:
 
 
 def has_fit(reference: str, model: ModelSpec | None, split: str) -> bool:
-    """Return whether a reference has a fit for a model and a split.
+    """Return whether a reference can be fitted for a model and a split.
 
     Contrastive fine-tuning is for encoders. It does not check baselines on dev, because a baseline
     that it exceeds may have learned its task.

@@ -47,7 +47,7 @@ def make_run(name: RunName, stage: Stage) -> Run:
     return Run(method, model, seed, about, Outcome((Start(stage),)), variant=variant)
 
 
-def name_of(run: Run) -> RunName:
+def get_run_name(run: Run) -> RunName:
     """Return the tuple that identifies a run in messages and tables."""
     about = run.about
     return (
@@ -87,7 +87,7 @@ def is_transfer(run: Run) -> bool:
     return not any(is_other(run) for is_other in others)
 
 
-def transfer_runs(plan: Plan) -> tuple[Run, ...]:
+def select_transfer_runs(plan: Plan) -> tuple[Run, ...]:
     """Return the plan's baselines and transfer runs.
 
     Controls, selectors, prompted models, references and samples are left out.
@@ -95,8 +95,8 @@ def transfer_runs(plan: Plan) -> tuple[Run, ...]:
     return tuple(run for run in plan.runs if is_transfer(run))
 
 
-def name_cell(run: Run) -> dict[str, str] | None:
-    """Return the names of the cell that a run belongs to; None for baselines and other runs."""
+def get_cell_names(run: Run) -> dict[str, str] | None:
+    """Return the names that identify a run's cell; None for runs without one, as baselines."""
     if not is_transfer(run) or run.method == BASELINE:
         return None
     about = run.about
@@ -110,6 +110,6 @@ def name_cell(run: Run) -> dict[str, str] | None:
 
 
 def is_baseline(cell: Mapping[str, Any], run: Run) -> bool:
-    """Return whether a run is a baseline of a cell, of any seed."""
+    """Return whether a run is the baseline of a cell, with any seed."""
     names = (run.method, run.model, run.about.get("dataset"), run.about.get("target"))
     return names == (BASELINE, cell["model"], cell["dataset"], cell["target"])

@@ -12,7 +12,7 @@ from itertools import product
 from tasktransfer.core.samples import FRACTION, SAMPLED
 from tasktransfer.core.specs import Selection
 from tasktransfer.core.steps import Step
-from tasktransfer.designs.transfer.controls import Usual
+from tasktransfer.designs.transfer.controls import StudySettings
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 from tasktransfer.designs.transfer.runs import SAMPLES, RunName
 
@@ -35,7 +35,7 @@ def list_sample_runs(
                     yield dataset.name, model, method, (), target, seed
 
 
-def build_sample_steps(method: str, target: str, usual: Usual) -> list[Step]:
+def build_sample_steps(method: str, target: str, usual: StudySettings) -> list[Step]:
     """Return the step of a baseline on a sample of the training dialogues.
 
     Samples with one seed are nested, and the training has the same seed as its sample. A limit of

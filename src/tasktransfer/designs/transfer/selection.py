@@ -1,4 +1,4 @@
-"""Selection file of ``multi_source.mode: auto``: targets with their sources, written once."""
+"""Reader of the selection of ``multi_source.mode: auto``: targets with their sources."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SELECTION = "selection"
 class MultiSource:
     """A target with all sources on which one run trains (paper, section 6.2).
 
-    ``chosen_by``: the split whose scores chose it, or a selector. None if the config names it, or
-    if it was chosen by a version that only supported test.
+    ``chosen_by`` is the split whose scores chose it, or a selector. None if the config names it, or
+    if an earlier version chose it, which only supported the test split.
     """
 
     dataset: str
@@ -47,7 +47,7 @@ def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
                 item["dataset"],
                 item["target"],
                 tuple(item["sources"]),
-                _choose_by(item.get("chosen_by")),
+                _parse_chooser(item.get("chosen_by")),
             )
             for item in written
         )
@@ -64,33 +64,34 @@ def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
     return picked
 
 
-def _choose_by(value: object) -> ChooseBy | None:
+def _parse_chooser(value: object) -> ChooseBy | None:
     if value is None or isinstance(value, str):
         return value
     raise ValueError(f"chosen_by is {value!r}, expected dev, test or a selector")
 
 
 def _find_contradiction(config: TransferConfig, picked: Sequence[MultiSource]) -> str | None:
-    asked = config.multi_source
+    """Return a sentence (without full stop) on a difference from the config, or None."""
+    section = config.multi_source
     for dataset in config.datasets:
         targets = [item for item in picked if item.dataset == dataset.name]
-        if len(targets) != asked.targets_per_dataset:
+        if len(targets) != section.targets_per_dataset:
             return (
-                f"holds {len(targets)} targets of {dataset.name}, "
-                f"multi_source.targets_per_dataset is {asked.targets_per_dataset}"
+                f"The file has {len(targets)} targets of {dataset.name}, but "
+                f"multi_source.targets_per_dataset is {section.targets_per_dataset}"
             )
         for item in targets:
-            if item.chosen_by not in (None, asked.choose_by):
+            if item.chosen_by not in (None, section.choose_by):
                 return (
-                    f"{item.target} was chosen by {item.chosen_by}, "
-                    f"multi_source.choose_by is {asked.choose_by}"
+                    f"The target {item.target} was chosen by {item.chosen_by}, but "
+                    f"multi_source.choose_by is {section.choose_by}"
                 )
-            if len(item.sources) != asked.sources_per_target:
+            if len(item.sources) != section.sources_per_target:
                 return (
-                    f"{item.target} has {len(item.sources)} sources, "
-                    f"multi_source.sources_per_target is {asked.sources_per_target}"
+                    f"The target {item.target} has {len(item.sources)} sources, but "
+                    f"multi_source.sources_per_target is {section.sources_per_target}"
                 )
             others = {item.target, *item.sources} - set(DATASETS[dataset.name].tasks)
             if others:
-                return f"{', '.join(sorted(others))} is not a task of {dataset.name}"
+                return f"The task {', '.join(sorted(others))} is not in {dataset.name}"
     return None

@@ -42,15 +42,15 @@ def make_regret(frames: Frames) -> pd.DataFrame:
 
 
 def _select_common_seeds(frames: Frames) -> Frames:
-    """Return the frames with the deltas of the seeds that every pair has, also in a race."""
+    """Return the frames; in a race, with the deltas of only the seeds that every pair has."""
     race, deltas = read_study_race(frames.study), frames["deltas"]
     if race is None:
         return frames
     return frames.replace({"deltas": deltas[deltas["seed"].isin(race.seeds[0])]})
 
 
-def get_selector_values(runs: Iterable[Run], frames: Frames) -> pd.DataFrame:
-    """Return the values of the selector that ``multi_source.choose_by`` names.
+def compute_chooser_values(runs: Iterable[Run], frames: Frames) -> pd.DataFrame:
+    """Compute the values of the selector that ``multi_source.choose_by`` names.
 
     Args:
         runs: runs of the plan before the selection.
@@ -67,10 +67,10 @@ def get_selector_values(runs: Iterable[Run], frames: Frames) -> pd.DataFrame:
     if len(absent):
         first = absent.iloc[0]
         raise RecordError(
-            f"{len(absent)} values of {first['selector']} are missing, first "
+            f"{len(absent)} values of {first['selector']} are missing, for example "
             f"{first['dataset']} {first['model']} {first['source']} -> {first['target']} seed "
-            f"{first['seed']}. Compute them, because sources must not be selected from an "
-            "incomplete table."
+            f"{first['seed']}. Run snakemake to compute them, because sources must not be chosen "
+            "from an incomplete table."
         )
     return values
 
@@ -80,7 +80,7 @@ def compute_study_values(
     frames: Mapping[str, pd.DataFrame],
     collected: Collected | None = None,
 ) -> pd.DataFrame:
-    """Compute the values of the config's selectors, see ``selection.values.compute_values``."""
+    """Return the values of the config's selectors (frame of ``selection.values``)."""
     selectors = [SELECTORS[name] for name in config.selectors]
     families = {model.name: model.family for model in config.models}
     return compute_values(selectors, families, frames, collected)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasktransfer.core.lazy import LazyPackage
+from tasktransfer.core.quantities import format_quantity
 from tasktransfer.datasets import DATASETS, PACKAGE_DATASETS
 from tasktransfer.designs.transfer import pairs
 from tasktransfer.designs.transfer.collect import columns
@@ -37,10 +38,10 @@ from tasktransfer.designs.transfer.method_table import (
 )
 from tasktransfer.designs.transfer.runs import (
     BASELINE,
+    get_cell_names,
     is_baseline,
     is_reference,
-    name_cell,
-    transfer_runs,
+    select_transfer_runs,
 )
 from tasktransfer.designs.transfer.study_tables import (
     SHARED_TABLE,
@@ -126,7 +127,7 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
     CURVES: ("Loss and dev score by round", (CURVES,), "made"),
     LENGTHS: ("Lengths of utterances and dialogues", (LENGTHS,), "made"),
 }
-"""Title, input frames and section by kind of figure; each kind is drawn once per dataset."""
+"""Kind of figure → title, input frames and section; each kind is drawn once per dataset."""
 
 
 OPEN = ("effects", MULTI_SOURCE)
@@ -152,7 +153,7 @@ def list_figures(dataset: str, kinds: Iterable[str]) -> Iterator[Figure]:
 
 def _list_kinds(study: Study, dataset: str) -> list[str]:
     """Return the kinds of figures that a dataset has."""
-    runs = [run for run in transfer_runs(study.plan) if run.about["dataset"] == dataset]
+    runs = [run for run in select_transfer_runs(study.plan) if run.about["dataset"] == dataset]
     counts = {len(run.about["sources"]) for run in runs}
     if not counts:  # the study only prompts models
         return []
@@ -166,11 +167,10 @@ def _list_kinds(study: Study, dataset: str) -> list[str]:
 
 
 def counts_dialogues(study: Study, tables: Collection[str]) -> bool:
-    """Return whether figures or report may use counts from the dialogues themselves.
+    """Return whether figures and report use counts from the dialogues.
 
-    They may if the ``tables`` exist, if the prepared dialogues exist, or if training still has to
-    prepare dialogues anyway. If every record is finished but there are no dialogues, figures come
-    from records alone.
+    They do if the ``tables`` exist, if the prepared dialogues exist, or if a training still has to
+    prepare them. If every record is finished but there are no dialogues, they use records alone.
     """
     caches = [study.instances(dataset) for dataset in study.config.dataset_names]
     if all(Path(cache, "manifest.json").exists() for cache in caches):
@@ -190,7 +190,7 @@ FOREST_FIGURE = Figure(
     planned=has_single_transfer,
     certain=False,
 )
-"""The answer as a picture."""
+"""Figure of the answer."""
 METHODS_TABLE, METHODS_FIGURE = declare_methods_table(), declare_methods_figure()
 REGRET_TABLE = declare_regret_table(names.get_algorithm_label, BASELINE)
 REGRET_FIGURE = declare_regret_figure(names.get_algorithm_label)
@@ -215,15 +215,16 @@ CURVE_FIGURE = Figure(
 
 
 def _list_shorts(study: Study) -> dict[str, str]:
-    """Return short names by task, for all tasks of the study's datasets."""
+    """Return task → short name, for all tasks of the study's datasets."""
     return dict(pairs.build_short_names(get_transfer_config(study).datasets))
 
 
 def _describe_family(cells: Sequence[Row], cell: Row) -> list[str]:
-    """Return the family of tests in which the q of a cell is adjusted."""
+    """Return a sentence on the family of tests for which the q of a cell is adjusted."""
     if cell["n_seeds"] == 1:
         return [
-            "one training: the interval is over test dialogues alone, so there is no p and no q"
+            "The cell has one seed, so its interval is over test dialogues alone, and it has no p "
+            "and no q."
         ]
     several = cell["n_sources"] > 1
     family = [
@@ -232,22 +233,23 @@ def _describe_family(cells: Sequence[Row], cell: Row) -> list[str]:
         if each["dataset"] == cell["dataset"] and (each["n_sources"] > 1) == several
     ]
     tests = sum(not is_missing(each["q"]) for each in family)
+    kind = f"{'multi' if several else 'single'}-source cell"
     return [
-        f"q: Benjamini-Hochberg over {tests} {'multi' if several else 'single'}-source cells of "
-        f"{cell['dataset']}, all models and algorithms; "
-        f"{sum(each['significant'] for each in family)} of them are significant"
+        f"q is p adjusted by Benjamini-Hochberg for {format_quantity(tests, kind)} of "
+        f"{cell['dataset']}, with all models and algorithms, of which "
+        f"{sum(each['significant'] for each in family)} are significant."
     ]
 
 
 def _list_omitted_columns(cell: Row) -> Sequence[str]:
-    """Return the columns of tests for a cell of one training: other seeds are unknown."""
+    """Return the columns of tests that are not shown for a cell with one seed."""
     return ("p", "q", "significant") if cell.get("n_seeds") == 1 else ()
 
 
 CELLS = Cells(
     "cells",
     ("dataset", "model", "algorithm", "source", "target"),
-    name_cell,
+    get_cell_names,
     is_baseline,
     "seeds",
     ("score", "baseline_score"),
@@ -287,7 +289,7 @@ def build_analysis(study: Study) -> Analysis:
 
 
 def _select_section(study: Study) -> Section:
-    """Return the section of the figure of methods: for the user's own dialogues, the answer."""
+    """Return the section of the figure of methods: ``answer`` for the user's own dialogues."""
     own = any(DATASETS[name].has_own_files for name in study.config.dataset_names)
     return "answer" if own else "figures"
 
@@ -331,7 +333,7 @@ def declare_analysis(
     """
     return Analysis(
         question=question,
-        answer=answer.answer,
+        answer=answer.write_answer,
         frames=FRAMES,
         about=ABOUT,
         metadata=collect.build_study_metadata,
@@ -359,9 +361,9 @@ def declare_analysis(
             *((CURVE_FIGURE,) if own else ()),
         ),
         captions="transfer",
-        blocks=blocks.blocks,
-        missing=blocks.list_missing,
-        facts=facts.facts,
+        blocks=blocks.build_blocks,
+        missing=blocks.list_missing_results,
+        facts=facts.list_facts,
         styles=("designs/transfer/report/heatmap.css",),
         scripts=tuple(f"designs/transfer/report/{name}" for name in SCRIPTS),
         cells=CELLS,

@@ -1,4 +1,4 @@
-"""The plan of a transfer study, with the choices that have been made so far (ADR 0028).
+"""Function that plans a transfer study with the choices that have been made so far (ADR 0028).
 
 This module is pure and light, like ``plan``: choices are read from small files.
 """
@@ -9,25 +9,25 @@ from dataclasses import replace
 
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.plan import Choice, Plan
-from tasktransfer.designs.transfer.algorithms import in_order
+from tasktransfer.designs.transfer.algorithms import order_sources
 from tasktransfer.designs.transfer.baseline_check import (
     LEARNED_TARGETS,
     Target,
     list_checked_targets,
     list_compared_nodes,
-    list_learned,
+    list_learned_targets,
     read_checked_targets,
 )
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.multi_source_section import SPLITS_THAT_CHOOSE
-from tasktransfer.designs.transfer.plan import build, plan_run
+from tasktransfer.designs.transfer.plan import build_plan, plan_run
 from tasktransfer.designs.transfer.racing import format_choice_name, read_race
 from tasktransfer.designs.transfer.selection import SELECTION, read_selection
 from tasktransfer.results.revisions import Revisions
 
 
-def plan(config: TransferConfig, revisions: Revisions) -> Plan:
-    """Return the plan of a study, including everything that follows from its choices so far.
+def plan_study(config: TransferConfig, revisions: Revisions) -> Plan:
+    """Return the plan of a study, including all runs that follow from its choices so far.
 
     Raises:
         ConfigError: the study is under the challenge's rules and a run would break one.
@@ -38,9 +38,9 @@ def plan(config: TransferConfig, revisions: Revisions) -> Plan:
     if config.racing is not None:
         return _plan_race(config, revisions)
     if config.multi_source.mode != "auto" or not config.trained_models:
-        return build(config, revisions)
-    single_source = build(config, revisions)
-    read = build(
+        return build_plan(config, revisions)
+    single_source = build_plan(config, revisions)
+    read = build_plan(
         config.model_copy(update={"controls": (), "prompted": (), "learning_curve": False}),
         revisions,
     )
@@ -49,7 +49,7 @@ def plan(config: TransferConfig, revisions: Revisions) -> Plan:
     chosen_by_split = config.multi_source.choose_by in SPLITS_THAT_CHOOSE
     after = read.stages if chosen_by_split else read.nodes
     choice = Choice(SELECTION, after, made=picked is not None, like=like)
-    grown = single_source if picked is None else build(config, revisions, picked)
+    grown = single_source if picked is None else build_plan(config, revisions, picked)
     return replace(grown, choices=(choice,))
 
 
@@ -61,7 +61,9 @@ def _plan_race(
     Later rounds only add stages of kinds that the plan already has.
 
     Args:
-        learned: the only targets with transfers; None for all.
+        config: a study with racing.
+        revisions: content digests of data and models.
+        learned: targets that have transfers; None for all.
     """
     race = read_race(config.racing, config.seeds, config.results)
     assert race is not None
@@ -70,12 +72,12 @@ def _plan_race(
     choices = [
         Choice(
             format_choice_name(number),
-            build(racing, revisions, race=race.before(number - 1), learned=learned).stages,
+            build_plan(racing, revisions, race=race.rewind(number - 1), learned=learned).stages,
             made=number <= len(race.kept),
         )
         for number in rounds
     ]
-    planned = build(config, revisions, race=race, learned=learned)
+    planned = build_plan(config, revisions, race=race, learned=learned)
     return replace(planned, choices=tuple(choices))
 
 
@@ -86,11 +88,11 @@ def _plan_checked(config: TransferConfig, revisions: Revisions) -> Plan:
     of its first round.
     """
     checked = read_checked_targets(config.results)
-    like = () if checked is not None else build(config, revisions).stages
-    learned = list_learned(checked or ())
+    like = () if checked is not None else build_plan(config, revisions).stages
+    learned = list_learned_targets(checked or ())
     race = read_race(config.racing, config.seeds, config.results)
-    first = None if race is None else race.before(0)
-    planned = build(config, revisions, race=first, learned=learned)
+    first = None if race is None else race.rewind(0)
+    planned = build_plan(config, revisions, race=first, learned=learned)
     after = list_compared_nodes(planned.runs, list_checked_targets(config))
     choice = Choice(LEARNED_TARGETS, after, made=checked is not None, like=like)
     if race is not None and learned:
@@ -105,7 +107,7 @@ def _plan_multi_source_examples(config: TransferConfig, revisions: Revisions) ->
     sources = tuple(others[: config.multi_source.sources_per_target])
     stages: list[Stage] = []
     for algorithm in config.multi_source.algorithms:
-        ordered = in_order(algorithm, sources)
+        ordered = order_sources(algorithm, sources)
         run = plan_run(config, revisions, (dataset.name, model, algorithm, ordered, target, 0))
         stages += run.stages
     return tuple(stages)

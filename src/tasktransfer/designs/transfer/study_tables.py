@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tasktransfer.core.lazy import LazyPackage
-from tasktransfer.designs.transfer.runs import is_prompted, transfer_runs
+from tasktransfer.designs.transfer.runs import is_prompted, select_transfer_runs
 from tasktransfer.present.columns import make_number_column, make_text_column
 from tasktransfer.present.declared import FlatTable, Table
 from tasktransfer.results.frames import always
@@ -25,8 +25,8 @@ else:
 
 
 def has_sources(study: Study, least: int) -> bool:
-    """Return whether a run transfers from at least this number of sources."""
-    return any(len(run.about["sources"]) >= least for run in transfer_runs(study.plan))
+    """Return whether any run transfers from ``least`` or more sources."""
+    return any(len(run.about["sources"]) >= least for run in select_transfer_runs(study.plan))
 
 
 def has_single_transfer(study: Study) -> bool:
@@ -91,26 +91,26 @@ def build_tables(*, published: bool) -> Iterator[Table]:
         yield Table(
             name,
             own[0] or title,
-            _build_table_function(name, "make"),
-            _build_table_function(name, "make_layout"),
+            _build_table_function(name, "compute_table"),
+            _build_table_function(name, "lay_out_table"),
             keys=keys,
             caption=own[1],
-            notes=_build_table_function(name, "make_notes"),
+            notes=_build_table_function(name, "describe_table"),
             nothing=nothing,
             section="made" if name in ("table1", "published_check") else "results",
             folded=name == "published_check",
             planned=planned,
             cited=name == "published_check",
             described=_build_table_function(name, "describe_columns"),
-            runs=paper_tables.is_behind,
-            among=None if name == "table1" else partial(uncertainty.keep_used_baselines, name),
+            runs=paper_tables.is_source_run,
+            among=None if name == "table1" else partial(uncertainty.drop_unused_baselines, name),
         )
 
 
 SHARED_TABLE = Table(
     "shared_dialogues",
     "Test dialogues shared between datasets",
-    shared_dialogues.make,
+    shared_dialogues.list_shared_dialogues,
     FlatTable(
         (
             make_text_column("dataset", "Dataset"),
@@ -125,10 +125,10 @@ SHARED_TABLE = Table(
         blocks="target",
     ),
     keys=("dataset", "target", "source"),
-    notes=shared_dialogues.make_notes,
+    notes=shared_dialogues.describe_allowed_leaks,
     nothing="has no pair of two datasets whose dialogues were counted",
     section="made",
     certain=False,
-    runs=shared_dialogues.is_behind,
+    runs=shared_dialogues.is_source_run,
 )
 """Table of shared dialogues. They are counted when a study starts; imported records have none."""

@@ -62,13 +62,13 @@ def _declare_table(
         section="sure",
         certain=False,
         runs=partial(uncertainty.is_source_run, name),
-        among=partial(uncertainty.keep_used_baselines, name),
+        among=partial(uncertainty.drop_unused_baselines, name),
         **more,
     )
 
 
-def _note_omitted_rows(frame: str) -> Callable[..., Any]:
-    return partial(uncertainty.count_omitted_rows, frame)
+def _describe_omitted_rows(frame: str) -> Callable[..., Any]:
+    return partial(uncertainty.describe_omitted_rows, frame)
 
 
 def _has_controls(study: Study) -> bool:
@@ -87,13 +87,13 @@ TABLES = (
     _declare_table(
         "summary",
         "Comparison of the algorithms",
-        "Over all single-source cells of a dataset. A cell is a source, target, model and "
-        "algorithm with the runs of all its seeds. Δ is the score minus that of the baseline with "
-        "the same model, target and seed, in points. IQM: interquartile mean of the deltas. "
+        "Statistics over all single-source cells of a dataset. A cell is a source, target, model "
+        "and algorithm with the runs of all its seeds. Δ is the score minus that of the baseline "
+        "with the same model, target and seed, in points. IQM: interquartile mean of the deltas. "
         "Above 0: fraction of the deltas. Rank: mean rank among the algorithms of the model, 1 is "
-        "best. Pairing: correlation over seeds of a run and the baseline of its seed. Intervals "
-        "are 95 %, over seeds on the same test dialogues unless the column says otherwise. A dash "
-        "marks a number that cannot be computed, for example from one seed.",
+        "best. Pairing: correlation over seeds between a run and the baseline of its seed. "
+        "Intervals are 95 %, over seeds on the same test dialogues unless the column says "
+        "otherwise. A dash marks a number that cannot be computed, for example from one seed.",
         partial(uncertainty.select_frame, "summary"),
         (
             *_GROUP,
@@ -121,7 +121,7 @@ TABLES = (
         "Fractions of the variance of the delta: between sources, between targets, between pairs "
         "beyond both (interaction), and between seeds (noise). A dash marks a component that this "
         "study cannot estimate.",
-        uncertainty.list_components,
+        uncertainty.list_variance_components,
         (
             *_GROUP,
             *(make_number_column(name, name.replace(" x ", " × "), ".0%") for name in COMPONENTS),
@@ -136,8 +136,8 @@ TABLES = (
         "Mean over the comparisons of Spearman's rank correlation of two transfer matrices: 1 "
         "means that the same pairs of tasks transfer well, 0 that the matrices are unrelated. "
         "Disjoint seeds: the correlation between disjoint halves of the seeds, which share no "
-        "noise. Attainable: the value of that correlation if both had the same trends, given the "
-        "noise of the seeds. Agreeing: comparisons above 0 with p ≤ 0.05.",
+        "noise. Attainable: the expected value of that correlation if both had the same trends, "
+        "given the noise of the seeds. Agreeing: number of comparisons above 0 with p ≤ 0.05.",
         uncertainty.list_overall_agreement,
         (
             make_text_column("dataset", "Dataset"),
@@ -179,7 +179,7 @@ TABLES = (
     _declare_table(
         "asymmetry",
         "Asymmetric pairs of tasks",
-        "Pairs of tasks whose two directions differ most, in points. q: p adjusted for all pairs "
+        "Pairs of tasks whose two directions differ most, in points. q is p adjusted for all pairs "
         "of the dataset.",
         uncertainty.list_asymmetric_pairs,
         (
@@ -194,7 +194,7 @@ TABLES = (
             make_p_value_column("q", "q"),
         ),
         ("dataset", "model", "algorithm", "task_a", "task_b"),
-        notes=_note_omitted_rows("asymmetry"),
+        notes=_describe_omitted_rows("asymmetry"),
         nothing="has no pair of tasks in both directions",
     ),
     _declare_table(
@@ -219,7 +219,7 @@ TABLES = (
     _declare_table(
         "overlap",
         "Data shared by tasks",
-        ("Amount of the target's data that the source also contains."),
+        "Amount of the target's data that the source also contains.",
         uncertainty.list_shared_data,
         (
             make_text_column("dataset", "Dataset"),
@@ -232,7 +232,7 @@ TABLES = (
         ),
         ("dataset", "source", "target", "basis"),
         folded=True,
-        notes=_note_omitted_rows("overlap"),
+        notes=_describe_omitted_rows("overlap"),
         nothing="has no counted shared data",
     ),
     _declare_table(
@@ -242,7 +242,8 @@ TABLES = (
         "baseline's mean score over seeds minus the reference's, in points, with its 95 % interval "
         "over dialogues and seeds; q is adjusted over all rows of a dataset. Learned: the mean is "
         "above every reference. Not better: it is at most that of the best reference. Collapsed: "
-        "at least half of the runs give one answer to 99 % of the test split. Nothing is tuned.",
+        "at least half of the runs give one answer to 99 % of the test split. The references are "
+        "not tuned.",
         uncertainty.list_references,
         (
             make_text_column("dataset", "Dataset"),
@@ -267,7 +268,7 @@ TABLES = (
         "Reference scores",
         "Scores of simple predictors, 0-100: the most frequent training answer; answers sampled "
         "with their training frequencies (mean of 20 samples); TF-IDF with logistic regression, "
-        "not tuned. Next to them is the mean score of each model's baselines.",
+        "not tuned. The column Baseline has the mean score of each model's baselines.",
         uncertainty.list_reference_scores,
         (
             make_text_column("dataset", "Dataset"),
@@ -283,7 +284,7 @@ TABLES = (
     _declare_table(
         "top1",
         "The best source of each target",
-        "Mean over targets, points. Top-1 follows the paper: the largest mean Δ of a target's "
+        "Means over targets, in points. Top-1 follows the paper: the largest mean Δ of a target's "
         "sources, at least 0. It is above 0 even if no source has any effect. Chosen on dev: the "
         "Δ of the source with the best dev scores; its 95 % interval covers other seeds on the "
         "same test sets. Held out: for each seed and half of the dialogues, the Δ of the source "
@@ -334,8 +335,8 @@ TABLES = (
         "baseline with q ≤ 0.05, and a control, which has no information from the source, gives "
         "at least half of that gain (the 95 % interval of Δ over the control ends below half of "
         "the cell's Δ). Hurts: below the baseline with q ≤ 0.05. Cannot tell: the gain is not "
-        "significant, neither of the first two holds, or a control is missing. Not judged: one "
-        "seed, or no test.",
+        "significant, neither of the first two verdicts applies, or a control is missing. Not "
+        "judged: the cell has one seed or no test.",
         uncertainty.count_verdicts,
         (
             *_GROUP,
@@ -348,8 +349,8 @@ TABLES = (
     _declare_table(
         "controls",
         "Cells and their controls",
-        "Δ over each control in points, with q: p adjusted for all single-source cells of the "
-        "dataset over the same control.",
+        "Δ over each control in points, with q, which is p adjusted for all single-source cells of "
+        "the dataset with the same control.",
         uncertainty.list_controlled_cells,
         (
             *_CELL,
@@ -365,7 +366,7 @@ TABLES = (
         ),
         ("dataset", "model", "algorithm", "source", "target"),
         folded=True,
-        notes=_note_omitted_rows("controls"),
+        notes=_describe_omitted_rows("controls"),
         planned=_has_controls,
         nothing="has no controls",
     ),

@@ -65,7 +65,7 @@ class Item:
 
 
 def list_questions(kind: Kind) -> tuple[dict[str, str], dict[str, str]]:
-    """Return name → question, and answer → its label."""
+    """Return the questions of a sheet (name → text) and their answers (name → label)."""
     return (SCALES, POINTS) if kind == "ratings" else (CHOICE, OPTIONS)
 
 
@@ -107,19 +107,19 @@ def _make_pair(
 def make_checks(
     contexts: Sequence[AnsweredContext], kind: Kind, chance: random.Random
 ) -> Iterator[Item]:
-    """Yield attention checks: a reply says which answers to give."""
+    """Yield attention checks, in which a reply tells the rater which answers to give."""
     for _ in range(CHECKS):
         context = chance.choice(contexts)
         if kind == "ratings":
             answers = {scale: chance.choice([*POINTS]) for scale in SCALES}
-            told = ", ".join(f"{scale} {answer}" for scale, answer in answers.items())
-            replies: tuple[str, ...] = (f"This is an attention check. Please answer: {told}.",)
+            listed = ", ".join(f"{scale} {answer}" for scale, answer in answers.items())
+            replies: tuple[str, ...] = (f"This is an attention check. Please answer: {listed}.",)
         else:
             answer = chance.choice(("first", "second"))
             answers = {"choice": answer}
             real = chance.choice([*context.replies.values()])
-            told = f'This is an attention check. Please choose "{OPTIONS[answer]}".'
-            replies = (real, told) if chance.random() < 0.5 else (told, real)
+            check = f'This is an attention check. Please choose "{OPTIONS[answer]}".'
+            replies = (real, check) if chance.random() < 0.5 else (check, real)
         yield Item(_make_id(chance), context.utterances, replies, {"check": answers})
 
 

@@ -1,4 +1,4 @@
-"""Answers of raters, read with the key of their sheets and checked."""
+"""Reader of raters' answers, which are checked with the key of their sheets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tasktransfer.files.data_files import read_json_lines
 from tasktransfer.files.fields import Location, Table, get_member, get_text
 
 Row = tuple[str, ...]
-WHERE = "Give the key.json that was written with the sheets"
+KEY_REMEDY = "Name the key.json that was written with the sheets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,12 @@ class RaterAnswers:
     @property
     def summary(self) -> str:
         """The rater's counts in one line."""
-        told = f"{self.rater}: {self.answered:,} of {format_quantity(self.items, 'item')} answered"
+        items = format_quantity(self.items, "item")
+        line = f"{self.rater}: {self.answered:,} of {items} answered"
         if not self.failed:
-            return told
+            return line
         checks = format_quantity(self.failed, "attention check")
-        return f"{told}; dropped, because {checks} failed"
+        return f"{line}; left out, because {checks} failed"
 
 
 def read_key(file: Path) -> SheetKey:
@@ -58,12 +59,14 @@ def read_key(file: Path) -> SheetKey:
     try:
         key = json_text.read(file)
     except (OSError, ValueError) as error:
-        raise DataError(f"{file}: The file cannot be read as a key ({error}). {WHERE}.") from error
+        raise DataError(
+            f"{file}: The file cannot be read as a key ({error}). {KEY_REMEDY}."
+        ) from error
     parts = ("key", "kind", "sheets", "items")
     if not isinstance(key, dict) or key.get("schema") != SCHEMA or not key.keys() >= {*parts}:
-        raise DataError(f"{file}: The file is not a key of rating sheets. {WHERE}.")
+        raise DataError(f"{file}: The file is not a key of rating sheets. {KEY_REMEDY}.")
     if key["kind"] not in KINDS:
-        raise DataError(f"{file}, kind: {key['kind']!r} is not a kind of sheets. {WHERE}.")
+        raise DataError(f"{file}, kind: {key['kind']!r} is not a kind of sheets. {KEY_REMEDY}.")
     return cast(SheetKey, key)
 
 
@@ -88,7 +91,7 @@ def read_answers(files: Sequence[Path], key: SheetKey) -> list[RaterAnswers]:
                 raise location.at("item").error(problem, "remove one of the two lines")
             places[sheet, item] = f"{file}:{line}"
             answers.setdefault(sheet, {})[item] = _read_answer(row, key, location)
-    return [_sum_up(name, answers[name], key) for name in key["sheets"] if name in answers]
+    return [_check_answers(name, answers[name], key) for name in key["sheets"] if name in answers]
 
 
 def _read_place(row: Table, key: SheetKey, location: Location) -> tuple[str, str]:
@@ -96,7 +99,7 @@ def _read_place(row: Table, key: SheetKey, location: Location) -> tuple[str, str
     found = get_text(row, "key", location)
     if found != key["key"]:
         problem = f"{found!r:.60} is not {key['key']!r}, so the sheet belongs to another key"
-        raise location.at("key").error(problem, "give the key.json of this sheet")
+        raise location.at("key").error(problem, "name the key.json of this sheet")
     sheet, item = get_text(row, "sheet", location), get_text(row, "item", location)
     if sheet not in key["sheets"]:
         raise location.at("sheet").error(f"{sheet!r:.60} is not a sheet of the key", "correct it")
@@ -111,12 +114,12 @@ def _read_answer(row: Table, key: SheetKey, location: Location) -> dict[str, str
     answer = {name: str(get_member(row, name, location)) for name in questions}
     for name, value in answer.items():
         if value not in allowed:
-            expected = f"expected one of {', '.join(allowed)}"
-            raise location.at(name).error(f"found {value!r:.60}, {expected}", "correct it")
+            problem = f"{value!r:.60} is not an answer to this question"
+            raise location.at(name).error(problem, f"write one of {', '.join(allowed)}")
     return answer
 
 
-def _sum_up(sheet: str, answers: dict[str, dict[str, str]], key: SheetKey) -> RaterAnswers:
+def _check_answers(sheet: str, answers: dict[str, dict[str, str]], key: SheetKey) -> RaterAnswers:
     items, names = key["items"], key["sheets"][sheet]
     checks = {name: items[name]["check"] for name in names if "check" in items[name]}
     failed = sum(answers.get(name) != right for name, right in checks.items())

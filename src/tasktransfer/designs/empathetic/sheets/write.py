@@ -73,7 +73,7 @@ def plan_sheets(
     overlap: int,
     seed: int,
 ) -> Sheets:
-    """Return the items of each rater's sheet. Equal arguments return equal sheets.
+    """Return the items of each rater's sheet; equal arguments give equal sheets.
 
     Args:
         contexts: contexts with replies, of which some are sampled.
@@ -88,7 +88,7 @@ def plan_sheets(
     """
     if overlap > raters:
         raise ConfigError(
-            f"--overlap {overlap}: The number is larger than --raters {raters}. Lower it."
+            f"--overlap {overlap}: The number is larger than --raters {raters}. Reduce it."
         )
     kept = sample_contexts(contexts, instances, f"{kind} {seed}")
     if kind == "pairs" and len(contexts[0].replies) < 2:

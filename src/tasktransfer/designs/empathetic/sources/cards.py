@@ -58,7 +58,7 @@ def make_reply_task(
     )  # fmt: skip
 
 
-def label_task(
+def make_label_task(
     name: str,
     short: str,
     dataset: str,
@@ -83,12 +83,14 @@ NEXT = make_reply_task(
 REPLY = make_reply_task(
     "listener_reply", "REPLY", ED, "The listener's next reply.", _PAPER, _LICENCE
 )
-EMOTION_OF_CONTEXT = label_task(
+EMOTION_OF_CONTEXT = make_label_task(
     "emotion_of_context", "CEMO", ED, LABELS, "The emotion of a dialogue from its context.",
     _PAPER, _LICENCE, by_head=True,
 )  # fmt: skip
-EMOTION = label_task("emotion", "EMO", ED, LABELS, "The emotion of a situation.", _PAPER, _LICENCE)
-EMOTION_CUT = label_task(
+EMOTION = make_label_task(
+    "emotion", "EMO", ED, LABELS, "The emotion of a situation.", _PAPER, _LICENCE
+)
+EMOTION_CUT = make_label_task(
     "emotion_cut", "ECUT", ED, LABELS, "The emotion of a situation that does not name it.",
     _PAPER, _LICENCE,
 )  # fmt: skip
@@ -102,11 +104,11 @@ PAIR = make_reply_task(
     "reply_pair", "PAIR", PAIRS, "The reply of a pair from a user's folder.",
     "the user's own, read since 2024", "as the user's files",
 )  # fmt: skip
-TAG = label_task(
+TAG = make_label_task(
     "emotion_tag", "TAG", TAGS, TAG_LABELS, "The emotion tag of a comment.",
     "Demszky et al. 2020, GoEmotions", "Apache-2.0",
 )  # fmt: skip
-NEWSGROUP = label_task(
+NEWSGROUP = make_label_task(
     "newsgroup", "NEWS", NEWSGROUPS, NEWSGROUP_LABELS, "The newsgroup of a posting.",
     "Lang 1995, NewsWeeder", "none stated",
 )  # fmt: skip

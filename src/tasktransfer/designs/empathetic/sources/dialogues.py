@@ -1,4 +1,4 @@
-"""EmpatheticDialogues from ``by_emotion/<emotion>.csv`` and ``split.csv`` (section 3, A.1).
+"""Reader of EmpatheticDialogues from ``by_emotion/<emotion>.csv`` and ``split.csv`` (3, A.1).
 
 A dialogue has a situation with its label, and utterances that alternate and begin with the speaker.
 Every dialogue is in one split. A situation that occurs in two splits, ignoring case, is left out of
@@ -59,7 +59,7 @@ class EmpatheticDialogue:
         return self.emotion in _split_words(self.situation)
 
 
-def find(folder: Path) -> str:
+def find_release(folder: Path) -> str:
     """Return the release's folder: ``folder`` itself, or its ``empathetic_dialogues``.
 
     Raises:
@@ -76,7 +76,7 @@ def find(folder: Path) -> str:
 
 
 def find_files(path: Path) -> dict[str, Path]:
-    """Return the path of every file of a release, by its name.
+    """Return name → path, for every file of a release.
 
     Raises:
         DataError: a file is missing.
@@ -90,9 +90,9 @@ def find_files(path: Path) -> dict[str, Path]:
     return {name: path / name for name in [*names, *own]}
 
 
-def revision(folder: Path, memo: Path | None) -> str:
-    """Return the digest of all files of the release."""
-    return compute_files_digest(find_files(Path(find(folder))), memo)
+def compute_revision(folder: Path, memo: Path | None) -> str:
+    """Return the digest of all files of the release; ``memo`` caches it."""
+    return compute_files_digest(find_files(Path(find_release(folder))), memo)
 
 
 def read_dialogues(folder: Path) -> list[EmpatheticDialogue]:
@@ -181,43 +181,45 @@ def _read_dialogues(
     name, situation = "", ""
     utterances: list[str] = []
 
-    def whole() -> Iterator[EmpatheticDialogue]:
+    def end_dialogue() -> Iterator[EmpatheticDialogue]:
         if name:
             yield EmpatheticDialogue(name, splits[name], emotion, situation, tuple(utterances))
 
     for line, (dialogue, kind, actor, text) in read_csv_rows(file, COLUMNS):
         where = format_location(file, line)
         if not text.strip():
-            raise DataError(f"{where}: Text is empty. Write the utterance, or remove the dialogue.")
+            raise DataError(
+                f"{where}: The text is empty. Write the utterance, or remove the dialogue."
+            )
         if dialogue not in splits:
             raise DataError(
                 f"{where}: Dialogue {dialogue!r} is missing in {SPLIT_FILE}. Add its split there."
             )
         if kind == "situation":
-            yield from whole()
+            yield from end_dialogue()
             name, situation, utterances = dialogue, text, []
             continue
-        wanted = ("speaker", "listener")[len(utterances) % 2]
+        expected = ("speaker", "listener")[len(utterances) % 2]
         if kind != "utterance" or dialogue != name:
             raise DataError(
-                f"{where}: Type {kind!r} is not expected here, because a dialogue is a situation "
-                "followed by utterances. Fix the dialogue."
+                f"{where}: A line of type {kind!r} is not expected here, because a dialogue is a "
+                "situation followed by utterances. Correct the dialogue."
             )
-        if actor != wanted:
+        if actor != expected:
             raise DataError(
-                f"{where}: The actor is {actor!r}, expected {wanted!r}, because the speaker "
-                "begins and turns alternate. Fix the dialogue."
+                f"{where}: The actor is {actor!r}, but expected {expected!r}, because the speaker "
+                "begins and turns alternate. Correct the dialogue."
             )
         utterances.append(text)
-    yield from whole()
+    yield from end_dialogue()
 
 
 # --- instances ----------------------------------------------------------------------------------
 
 
 def open_release(folder: Path, few_sample: bool) -> Release:
-    """Read a release; ``few_sample`` has no effect, because there is no few-sample setting."""
-    path = Path(find(folder))
+    """Return a release; ``few_sample`` has no effect, because the data have no such split."""
+    path = Path(find_release(folder))
     dialogues = read_dialogues(path)
     shared = find_shared_situations(dialogues)
     synthetic = path / SYNTHETIC
@@ -225,11 +227,11 @@ def open_release(folder: Path, few_sample: bool) -> Release:
     def instances(task: str, split: str) -> Iterator[Instance]:
         for dialogue in dialogues:
             if dialogue.split == split:
-                yield from _instances(dialogue, task, shared)
+                yield from _build_instances(dialogue, task, shared)
 
     return Release(
         location=str(path),
-        revision=revision(folder, None),
+        revision=compute_revision(folder, None),
         tasks=tuple(card.name for card in ED_CARDS),
         dialogues={split: sum(d.split == split for d in dialogues) for split in SPLITS},
         instances=instances,
@@ -238,7 +240,7 @@ def open_release(folder: Path, few_sample: bool) -> Release:
     )
 
 
-def _instances(
+def _build_instances(
     dialogue: EmpatheticDialogue, task: str, shared: Mapping[str, tuple[str, ...]]
 ) -> Iterator[Instance]:
     if task in (EMOTION.name, EMOTION_CUT.name):
@@ -253,7 +255,7 @@ def _instances(
             continue
         before = dialogue.utterances[max(0, index - WINDOW) : index]
         target = dialogue.emotion if task == EMOTION_OF_CONTEXT.name else dialogue.utterances[index]
-        # No template contains these, so no model reads them: they serve tables and Prepend-k.
+        # No template contains these, so no model reads them. Tables and Prepend-k use them.
         query = {"emotion": dialogue.emotion, "side": "listener" if listener else "speaker"}
         identity = f"{dialogue.name}#{index}"
         yield Instance(identity, dialogue.name, task, TURN.join(before), 0, query, (), (target,))
@@ -278,30 +280,30 @@ def _split_words(text: str) -> list[str]:
 
 
 def find_shared_situations(dialogues: list[EmpatheticDialogue]) -> dict[str, tuple[str, ...]]:
-    """Return situations that occur in several splits, in lower case → their sorted splits."""
+    """Return situation in lower case → its sorted splits, for those that occur in several."""
     splits: dict[str, set[str]] = {}
     for dialogue in dialogues:
         splits.setdefault(_fold_case(dialogue.situation), set()).add(dialogue.split)
-    return {text: tuple(sorted(of)) for text, of in splits.items() if len(of) > 1}
+    return {text: tuple(sorted(names)) for text, names in splits.items() if len(names) > 1}
 
 
 def count_shared_utterances(
     dialogues: list[EmpatheticDialogue], fewest_words: int = 4
 ) -> tuple[int, int]:
-    """Count the distinct test utterances that also occur in training, and all of them.
+    """Count the distinct test utterances that also occur in training.
 
-    Ignores case, punctuation, and utterances of fewer than ``fewest_words`` words.
+    Case and punctuation are ignored, and so are utterances of fewer than ``fewest_words`` words.
 
     Returns:
         The number of shared utterances, and the number of all distinct test utterances.
     """
 
-    def texts(split: str) -> set[str]:
+    def collect_texts(split: str) -> set[str]:
         plain = [_split_words(t) for d in dialogues if d.split == split for t in d.utterances]
         return {" ".join(words) for words in plain if len(words) >= fewest_words}
 
-    test = texts("test")
-    return len(test & texts("train")), len(test)
+    test = collect_texts("test")
+    return len(test & collect_texts("train")), len(test)
 
 
 EMPATHETIC_DIALOGUES = Dataset(
@@ -309,8 +311,8 @@ EMPATHETIC_DIALOGUES = Dataset(
     cards=ED_CARDS,
     reader=Reader(
         version=1,
-        find=find,
-        revision=revision,
+        find=find_release,
+        revision=compute_revision,
         open=open_release,
         splits={card.name: SPLITS for card in ED_CARDS},
     ),

@@ -1,4 +1,4 @@
-"""EmpatheticDialogues as its authors publish it, and its conversion to the files by emotion.
+"""Download of EmpatheticDialogues as its authors publish it, and conversion to files by emotion.
 
 The address is that of the authors' repository (facebookresearch/EmpatheticDialogues), and the
 checksum is ParlAI's (``parlai/tasks/empathetic_dialogues/build.py``). A line of the archive's
@@ -67,7 +67,7 @@ def write_by_emotion(archive: Path, folder: Path) -> tuple[str, ...]:
 
 
 def _read_dialogues(file: str, split: str, lines: Iterable[bytes]) -> Iterator[EmpatheticDialogue]:
-    """Yield the dialogues of a file. A dialogue ends where the id changes or the index restarts."""
+    """Yield the dialogues of a file; one ends if the id changes or the index restarts."""
     name, last, emotion, situation = "", 0, "", ""
     utterances: list[str] = []
     for number, cells in _read_lines(file, lines):
@@ -107,7 +107,7 @@ def _read_lines(file: str, lines: Iterable[bytes]) -> Iterator[tuple[int, list[s
             raise DataError(f"{file}: The columns are not {expected}. Fetch the data again.")
         if len(cells) not in WIDTHS:
             raise DataError(
-                f"{where}: The line has {len(cells)} cells, expected {WIDTHS[0]} or "
+                f"{where}: The line has {len(cells)} cells, but must have {WIDTHS[0]} or "
                 f"{WIDTHS[1]}. Fetch the data again."
             )
         if number > 1:
@@ -121,7 +121,7 @@ def _restore_text(cell: str) -> str:
 def _rename_repeated(
     archive: Path, dialogues: Sequence[EmpatheticDialogue]
 ) -> Iterator[EmpatheticDialogue]:
-    """Yield the dialogues; a second one with the same name in a split has " (1)" after its name."""
+    """Yield the dialogues; those whose name occurs again get " (1)" and so on after the name."""
     splits: dict[str, str] = {}
     for dialogue in dialogues:
         name, count = dialogue.name, 0

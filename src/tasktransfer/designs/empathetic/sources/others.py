@@ -1,4 +1,4 @@
-"""The other datasets: DailyDialog's replies, a user's reply pairs, emotion tags, newsgroups."""
+"""Readers of DailyDialog's replies, a user's reply pairs, emotion tags, and newsgroups."""
 
 from __future__ import annotations
 
@@ -85,8 +85,7 @@ def _build_utterance_instances(
 
 
 def _find_daily_files(folder: Path) -> dict[str, Path]:
-    homes = (folder, folder / "feta" / "full")
-    dialogues = [home / f"{RELEASE}.zip" for home in homes]
+    dialogues = [place / f"{RELEASE}.zip" for place in (folder, folder / "feta" / "full")]
     dialogues.append(folder / RELEASE / f"{RELEASE}.json")
     places = (folder, folder / "dailydialog", folder / "dialogue" / "dailydialog")
     splits = [path / "split.csv" for path in places]
@@ -155,9 +154,9 @@ def _find_pair_files(folder: Path) -> dict[str, Path]:
     for file in files.values():
         if not file.is_file():
             raise DataError(
-                f"{file}: The file is missing. A folder of reply pairs "
-                f"(data.releases.{PAIRS}) needs {', '.join(SPLITS)}.tsv, with a context, a "
-                "tab and a reply on each line."
+                f"{file}: The file is missing. Add {', '.join(f'{name}.tsv' for name in SPLITS)} "
+                f"to the folder of reply pairs (data.releases.{PAIRS}), with a context, a tab and "
+                "a reply on each line."
             )
     return files
 
@@ -173,15 +172,15 @@ def _read_reply_pairs(file: Path, split: str) -> Iterator[Instance]:
         parts = line.split("\t")
         if len(parts) != 2 or not all(part.strip() for part in parts):
             raise DataError(
-                f"{format_location(file, number)}: expected a context, a tab and a reply, "
-                f"found {line!r:.60}. Fix the line, or remove it."
+                f"{format_location(file, number)}: The line {line!r:.60} is not a context, a tab "
+                "and a reply. Correct or remove it."
             )
         name = f"{split}-{number}"
         yield Instance(name, name, PAIR.name, parts[0], 0, {}, (), (parts[1],))
 
 
 def _refuse_shared(rows: Rows, places: Mapping[str, Path]) -> None:
-    """Raise if more than ``SHARED`` of the texts occur in several splits.
+    """Raise DataError if more than ``SHARED`` of the texts occur in several splits.
 
     Every pair or text counts as a separate dialogue.
     """

@@ -51,7 +51,7 @@ _SYLLABLES = ("ba", "do", "fi", "gu", "ke", "lo", "mi", "nu", "pa", "re", "si", 
 
 
 def list_feelings(seed: int) -> dict[str, list[str]]:
-    """Return invented words for each emotion; no word belongs to two emotions."""
+    """Return emotion → invented words; no word belongs to two emotions."""
     words = [a + b + c for a in _SYLLABLES for b in _SYLLABLES for c in _SYLLABLES]
     chance = create_generator(seed, "empathetic", "feelings")
     words.sort(key=lambda _: chance.random())
@@ -66,8 +66,8 @@ def list_things(topic: str) -> tuple[str, ...]:
     return (*MOOD_WORDS[topic].common, *MOOD_WORDS[topic].rare)
 
 
-def write(folder: Path, seed: int, dialogues: int) -> None:
-    """Write a release under ``folder``."""
+def write_release(folder: Path, seed: int, dialogues: int) -> None:
+    """Write a synthetic release to ``folder``, with a number of dialogues."""
     path = folder / "empathetic_dialogues"
     (path / "by_emotion").mkdir(parents=True)
     words = list_feelings(seed)
@@ -97,20 +97,20 @@ def _make_dialogue(
     thing, feeling = sample_value(chance, list_things(topic)), sample_value(chance, feelings_of)
     first, second = ANSWERS[emotion]
 
-    def filled(frames: tuple[str, ...]) -> str:
+    def fill_frame(frames: tuple[str, ...]) -> str:
         frame = sample_value(chance, frames)
         return frame.format(feeling=feeling, thing=thing, first=first, second=second)
 
     rows = [
-        (name, "situation", "none", filled(STORIES)),
-        (name, "utterance", "speaker", filled(STORIES)),
+        (name, "situation", "none", fill_frame(STORIES)),
+        (name, "utterance", "speaker", fill_frame(STORIES)),
     ]
     if split == "train" and chance.random() > TALKS:
         return rows
-    rows.append((name, "utterance", "listener", filled(REPLIES)))
+    rows.append((name, "utterance", "listener", fill_frame(REPLIES)))
     if chance.random() < 0.5:
-        rows.append((name, "utterance", "speaker", filled(MORE)))
-        rows.append((name, "utterance", "listener", filled(REPLIES)))
+        rows.append((name, "utterance", "speaker", fill_frame(MORE)))
+        rows.append((name, "utterance", "listener", fill_frame(REPLIES)))
     return rows
 
 
@@ -132,7 +132,7 @@ def _write_csv(file: Path, head: tuple[str, ...], rows: Sequence[tuple[str, ...]
 _SHARES = {"train": 0.7, "dev": 0.12, "test": 0.18}
 
 TINY = TinyPart(
-    write=write,
+    write=write_release,
     sizes={
         # In training one dialogue in four has replies.
         "next_utterance": TinySize(0.5, 30),

@@ -21,20 +21,20 @@ AVERAGES = {
     "out-of-domain": "Average (Other)",
     "all": "Average (All)",
 }
-"""Domain → the average of its sets. Table IV has one average and calls it ``Average``."""
+"""Domain → name of the average of its sets. Table IV has one average, named ``Average``."""
 ROUNDING = 0.0101
 """Maximum difference between the mean of rounded rows and the rounded mean of the rows."""
 
 
 @cache
-def _read(name: str) -> pd.DataFrame:
+def _read_csv(name: str) -> pd.DataFrame:
     with files(__package__).joinpath(f"{name}.csv").open(encoding="utf-8") as lines:
         return pd.read_csv(lines, comment="#")
 
 
 def read_table(name: str) -> pd.DataFrame:
     """Return a table of the paper: ``table1`` to ``table8``, or ``resources``."""
-    return _read(name).copy()
+    return _read_csv(name).copy()
 
 
 def read_correlations(table: int) -> pd.DataFrame:

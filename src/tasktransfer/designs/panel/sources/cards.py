@@ -47,7 +47,9 @@ class RatedSet:
     high: float
 
 
-def _set(published: str, domain: str, criterion: str, low: float, high: float) -> RatedSet:
+def _build_rated_set(
+    published: str, domain: str, criterion: str, low: float, high: float
+) -> RatedSet:
     name = published.replace("-", "_")
     return RatedSet(name, published, domain, criterion, low, high)
 
@@ -55,22 +57,22 @@ def _set(published: str, domain: str, criterion: str, low: float, high: float) -
 RATED: dict[str, RatedSet] = {
     one.name: one
     for one in (
-        _set("Persona-USR", "ConvAI2", "Maintains Context", 1, 3),
-        _set("Persona-Zhao", "ConvAI2", "Appropriateness", 1, 5),
-        _set("Persona-DSTC10", "ConvAI2", "Appropriateness", 1, 5),
-        _set("ConvAI2-GRADE", "ConvAI2", "Relevance", 1, 5),
-        _set("DailyDialog-GRADE", "DailyDialog", "Relevance", 1, 5),
-        _set("DailyDialog-Zhao", "DailyDialog", "Appropriateness", 1, 5),
-        _set("DailyDialog-Gupta", "DailyDialog", "Overall", 1, 5),
-        _set("Topical-USR", "TopicalChat", "Maintains Context", 1, 3),
-        _set("Topical-DSTC10", "TopicalChat", "Appropriateness", 1, 5),
-        _set("Empathetic-GRADE", "Empathetic", "Relevance", 1, 5),
-        _set("Reddit-DSTC7", "Reddit", "Relevance", 1, 5),
-        _set("FED-Turn", "", "Relevant", 0, 2),
-        _set("HUMOD", "", "Relevance", 1, 5),
-        _set("ESL", "", "Overall", 1, 5),
-        _set("NCME", "", "Overall", 1, 5),
-        _set("ConTurE", "", "Overall", 0, 2),
+        _build_rated_set("Persona-USR", "ConvAI2", "Maintains Context", 1, 3),
+        _build_rated_set("Persona-Zhao", "ConvAI2", "Appropriateness", 1, 5),
+        _build_rated_set("Persona-DSTC10", "ConvAI2", "Appropriateness", 1, 5),
+        _build_rated_set("ConvAI2-GRADE", "ConvAI2", "Relevance", 1, 5),
+        _build_rated_set("DailyDialog-GRADE", "DailyDialog", "Relevance", 1, 5),
+        _build_rated_set("DailyDialog-Zhao", "DailyDialog", "Appropriateness", 1, 5),
+        _build_rated_set("DailyDialog-Gupta", "DailyDialog", "Overall", 1, 5),
+        _build_rated_set("Topical-USR", "TopicalChat", "Maintains Context", 1, 3),
+        _build_rated_set("Topical-DSTC10", "TopicalChat", "Appropriateness", 1, 5),
+        _build_rated_set("Empathetic-GRADE", "Empathetic", "Relevance", 1, 5),
+        _build_rated_set("Reddit-DSTC7", "Reddit", "Relevance", 1, 5),
+        _build_rated_set("FED-Turn", "", "Relevant", 0, 2),
+        _build_rated_set("HUMOD", "", "Relevance", 1, 5),
+        _build_rated_set("ESL", "", "Overall", 1, 5),
+        _build_rated_set("NCME", "", "Overall", 1, 5),
+        _build_rated_set("ConTurE", "", "Overall", 0, 2),
     )
 }
 AT_HAND = tuple(
@@ -86,9 +88,9 @@ TINY_DOMAINS = ("Harbour", "Orchard", "Workshop")
 TINY_RATED: dict[str, RatedSet] = {
     one.name: one
     for one in (
-        _set("Harbour-Tiny", "Harbour", "planted quality", 1, 5),
-        _set("Orchard-Tiny", "Orchard", "planted quality", 1, 5),
-        _set("Market-Tiny", "", "planted quality", 1, 5),
+        _build_rated_set("Harbour-Tiny", "Harbour", "planted quality", 1, 5),
+        _build_rated_set("Orchard-Tiny", "Orchard", "planted quality", 1, 5),
+        _build_rated_set("Market-Tiny", "", "planted quality", 1, 5),
     )
 }
 
@@ -113,47 +115,47 @@ def make_pair_task(
     )
 
 
-def make_rated_task(of: RatedSet, dataset: str) -> Task:
+def make_rated_task(rated: RatedSet, dataset: str) -> Task:
     """Return a card of human ratings, which few-shot transfer fits by squared error (IV-E)."""
     return Task(
-        name=of.name,
-        short=of.name,
+        name=rated.name,
+        short=rated.name,
         dataset=dataset,
         kind="rating",
-        labels=(f"{of.low:g}", f"{of.high:g}"),
+        labels=(f"{rated.low:g}", f"{rated.high:g}"),
         metrics=(MetricSpec("closeness"),),
         query="{response}",
         prompt=Prompt("rating:", max_answer_tokens=4),
-        description=f"{of.criterion} of a response, as the mean over annotators.",
+        description=f"{rated.criterion} of a response, as the mean over annotators.",
         citation=_PAPER,
         licence="as the set states",
         first="context",
         loss="squared_error",
-        wordings=make_wordings(of),
+        wordings=make_wordings(rated),
     )
 
 
-def make_wordings(of: RatedSet) -> tuple[Wording, ...]:
+def make_wordings(rated: RatedSet) -> tuple[Wording, ...]:
     """Return the two prompt templates for a rated set, with its criterion and scale."""
-    scale = f"from {of.low:g} (worst) to {of.high:g} (best)"
+    scale = f"from {rated.low:g} (worst) to {rated.high:g} (best)"
     return (
         Wording(
             "Rate how well the response continues the dialogue. The criterion is "
-            f'"{of.criterion}". The rating is a whole number {scale}.',
+            f'"{rated.criterion}". The rating is a whole number {scale}.',
             "Response: {response}",
             "Rating:",
         ),
         Wording(
             "You judge the replies of dialogue systems.",
-            f'Reply: {{response}}\nHow good is this reply by the criterion "{of.criterion}", on a '
-            f"scale {scale}?",
+            "Reply: {response}\nHow good is this reply by the criterion "
+            f'"{rated.criterion}", on a scale {scale}?',
             "Score:",
         ),
     )
 
 
 def name_shared_task(name: str, dataset: str) -> str:
-    """Return the name of a task that both datasets have, because task names are unique."""
+    """Return a dataset's name for a task of both datasets; task names must be unique."""
     return f"tiny_{name}" if dataset == TINY else name
 
 

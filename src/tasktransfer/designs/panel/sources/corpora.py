@@ -67,7 +67,7 @@ class Corpus:
 # --- DailyDialog --------------------------------------------------------------------------------
 
 
-def daily_dialog(files: Files) -> Iterator[CorpusDialogue]:
+def read_daily_dialog(files: Files) -> Iterator[CorpusDialogue]:
     """Yield the training dialogues of ``split.csv``, and the official validation dialogues.
 
     Raises:
@@ -85,7 +85,7 @@ def daily_dialog(files: Files) -> Iterator[CorpusDialogue]:
         replace(dialogue, split="dev or test") for some in held_out.values() for dialogue in some
     ]
     check_disjoint_splits(
-        as_said([*official, *train]),
+        convert_for_split_check([*official, *train]),
         "New random splits, such as those of FETA, put dialogues of rated sets into training. Use "
         "the split.csv that follows the official files",
         least_words=1,
@@ -100,8 +100,8 @@ def _read_official(file: Path, split: str) -> Iterator[CorpusDialogue]:
         yield CorpusDialogue(named, split, turns, location=format_location(file, line))
 
 
-def as_said(dialogues: Iterable[CorpusDialogue]) -> Iterator[SplitDialogue]:
-    """Convert dialogues for the check between splits (``refuse_shared``)."""
+def convert_for_split_check(dialogues: Iterable[CorpusDialogue]) -> Iterator[SplitDialogue]:
+    """Return dialogues in the form that the check between splits reads (``check_disjoint_splits``)."""
     return (
         SplitDialogue(
             dialogue.name, dialogue.split, " ".join(dialogue.utterances), dialogue.location
@@ -113,8 +113,8 @@ def as_said(dialogues: Iterable[CorpusDialogue]) -> Iterator[SplitDialogue]:
 # --- other corpora ------------------------------------------------------------------------------
 
 
-def empathetic_dialogues(files: Files) -> Iterator[CorpusDialogue]:
-    """Yield the dialogues as in the empathetic study, without test, which a rated set uses."""
+def read_empathetic_dialogues(files: Files) -> Iterator[CorpusDialogue]:
+    """Yield the train and dev dialogues of EmpatheticDialogues; a rated set uses the test split."""
     path = files["empathetic_dialogues/split.csv"].parent
     for dialogue in empathetic.read_dialogues(path):
         if dialogue.split != "test":
@@ -122,16 +122,16 @@ def empathetic_dialogues(files: Files) -> Iterator[CorpusDialogue]:
             yield CorpusDialogue(f"ed-{dialogue.name}", dialogue.split, turns, location=str(path))
 
 
-def convai2(files: Files) -> Iterator[CorpusDialogue]:
+def read_convai2(files: Files) -> Iterator[CorpusDialogue]:
     """Yield the dialogues of the validation set, split, with the answering speaker's persona.
 
     Raises:
         DataError: a line does not have two utterances, or the file of revised personas has other
             dialogues.
     """
-    dialogues = _read_convai2(files[CONVAI2])
+    dialogues = _read_convai2_file(files[CONVAI2])
     if CONVAI2_REVISED in files:
-        revised = _read_convai2(files[CONVAI2_REVISED])
+        revised = _read_convai2_file(files[CONVAI2_REVISED])
         if [dialogue.utterances for dialogue in revised] != [
             dialogue.utterances for dialogue in dialogues
         ]:
@@ -146,7 +146,7 @@ def convai2(files: Files) -> Iterator[CorpusDialogue]:
     yield from split_dialogues(dialogues)
 
 
-def _read_convai2(file: Path) -> list[CorpusDialogue]:
+def _read_convai2_file(file: Path) -> list[CorpusDialogue]:
     dialogues = []
     for number, one in enumerate(personachat.read_dialogues(file), start=1):
         turns = tuple(text.strip() for text in one.turns)
@@ -157,7 +157,7 @@ def _read_convai2(file: Path) -> list[CorpusDialogue]:
     return dialogues
 
 
-def topical_chat(files: Files) -> Iterator[CorpusDialogue]:
+def read_topical_chat(files: Files) -> Iterator[CorpusDialogue]:
     """Yield the dialogues of both validation sets, split."""
     dialogues = []
     for name in TOPICAL:
@@ -171,14 +171,14 @@ def topical_chat(files: Files) -> Iterator[CorpusDialogue]:
     yield from split_dialogues([dialogue for dialogue in dialogues if len(dialogue.utterances) > 1])
 
 
-def reddit(files: Files) -> Iterator[CorpusDialogue]:
+def read_reddit(files: Files) -> Iterator[CorpusDialogue]:
     """Yield (paragraph, reply) pairs as a substitute for conversations, split by paragraph.
 
     It uses half of the paragraphs, and the rated set uses the others.
     """
     file = files[DSTC7]
     facts = read_dstc7_contexts(file)
-    mine = {text: _split_of(text) for text in {*facts.values()} if is_for_training(text)}
+    mine = {text: _choose_split(text) for text in {*facts.values()} if is_for_training(text)}
     for instance, *fields in read_dstc7_lines(file, "gold_responses")[1:]:
         text = facts.get(instance, "")
         replies = [reply.strip() for reply in fields if reply.strip()]
@@ -195,7 +195,7 @@ def is_for_training(paragraph: str) -> bool:
     return random.Random(f"reddit {paragraph.strip()}").random() < 0.5
 
 
-def _split_of(name: str) -> str:
+def _choose_split(name: str) -> str:
     drawn = random.Random(f"divided {name}").random()
     for split, share in DIVIDED.items():
         if drawn < share:
@@ -231,30 +231,30 @@ def make_folder_corpus(folder: str) -> Corpus:
     names = {split: f"{folder}/{split}.jsonl" for split in ("train", "dev", "test")}
 
     def read(files: Files) -> Iterator[CorpusDialogue]:
-        for split, name in names.items():
-            for line, row, location in read_json_lines(files[name]) if name in files else ():
+        for split, file in names.items():
+            for line, row, location in read_json_lines(files[file]) if file in files else ():
                 turns = tuple(text.strip() for text in get_texts(row, "utterances", location))
                 if len(turns) < 2 or not all(turns):
-                    told = f"found {turns!r:.80}, expected two texts or more"
-                    raise location.at("utterances").error(told)
-                named = row.get("id")
-                name_of = f"{split}-{line}" if named is None else str(named)
+                    problem = f"The dialogue {turns!r:.80} does not have two texts or more"
+                    raise location.at("utterances").error(problem, "Add the missing texts")
+                own_id = row.get("id")
+                name = f"{split}-{line}" if own_id is None else str(own_id)
                 persona = str(row.get("persona") or "").strip()
                 yield CorpusDialogue(
-                    f"{folder}-{name_of}", split, turns, persona, location=location.place
+                    f"{folder}-{name}", split, turns, persona, location=location.place
                 )
 
     return Corpus((names["train"], names["dev"]), read, (names["test"],))
 
 
 CORPORA: dict[str, Corpus] = {
-    "DailyDialog": Corpus((DAILY_ZIP, DAILY_SPLIT, *OFFICIAL.values()), daily_dialog),
+    "DailyDialog": Corpus((DAILY_ZIP, DAILY_SPLIT, *OFFICIAL.values()), read_daily_dialog),
     "Empathetic": Corpus(
         ("empathetic_dialogues/split.csv", "empathetic_dialogues/by_emotion/"),
-        empathetic_dialogues,
+        read_empathetic_dialogues,
     ),
-    "ConvAI2": Corpus((CONVAI2,), convai2, (CONVAI2_REVISED,)),
-    "TopicalChat": Corpus(TOPICAL, topical_chat),
-    "Reddit": Corpus((DSTC7,), reddit),
+    "ConvAI2": Corpus((CONVAI2,), read_convai2, (CONVAI2_REVISED,)),
+    "TopicalChat": Corpus(TOPICAL, read_topical_chat),
+    "Reddit": Corpus((DSTC7,), read_reddit),
     "Own": make_folder_corpus("own"),
 }

@@ -40,7 +40,7 @@ from tasktransfer.designs.panel.sources.corpora import (
     Corpus,
     CorpusDialogue,
     Files,
-    as_said,
+    convert_for_split_check,
     make_folder_corpus,
 )
 from tasktransfer.designs.panel.sources.labeller_pairs import (
@@ -75,22 +75,22 @@ def find_files(folder: Path, names: Sequence[str]) -> Files:
 
     A name that ends in a slash stands for all CSV files below it.
     """
-    found: Files = {}
-    for home in (folder, folder / "dialogue", folder / "feta" / "full"):
+    files: Files = {}
+    for place in (folder, folder / "dialogue", folder / "feta" / "full"):
         for name in names:
             if name.endswith("/"):
-                below = sorted((home / name).glob("*.csv")) if (home / name).is_dir() else []
-                found |= {f"{name}{f.name}": f for f in below if f"{name}{f.name}" not in found}
-            elif name not in found and (home / name).is_file():
-                found[name] = home / name
-    return found
+                below = sorted((place / name).glob("*.csv")) if (place / name).is_dir() else []
+                files |= {f"{name}{f.name}": f for f in below if f"{name}{f.name}" not in files}
+            elif name not in files and (place / name).is_file():
+                files[name] = place / name
+    return files
 
 
-def _has(files: Files, names: Sequence[str]) -> bool:
+def _has_files(files: Files, names: Sequence[str]) -> bool:
     return all(any(f.startswith(name) for f in files) for name in names)
 
 
-class _World:
+class _DatasetReader:
     """One of the two datasets, with its possible corpora and rated sets and their files."""
 
     def __init__(
@@ -125,19 +125,19 @@ class _World:
         return found
 
     def find(self, folder: Path) -> str:
-        """Return the folder as text, if it has files of the dataset."""
+        """Return the folder as text. Raises DataError if it has no files of the dataset."""
         self.files(folder)
         return str(folder)
 
     def tasks(self, files: Files) -> tuple[str, ...]:
         """Return the tasks that a release annotates, without derived tasks."""
-        domains = [name for name, corpus in self.corpora.items() if _has(files, corpus.files)]
-        labels = [self.labeller] if _has(files, self.labels) else []
+        domains = [name for name, corpus in self.corpora.items() if _has_files(files, corpus.files)]
+        labels = [self.labeller] if _has_files(files, self.labels) else []
         rated = [name for name, file in self.rated_files.items() if file in files]
         given = [self.given] if any(f.startswith(f"{PROBABILITIES}/") for f in files) else []
         return (*domains, *labels, *given, *rated)
 
-    def missing(self, task: str, splits: tuple[str, ...] | None, few_sample: bool) -> str:
+    def describe_missing(self, task: str, splits: tuple[str, ...] | None, few_sample: bool) -> str:
         """Return the message of ``describe_missing_splits``, with the files of the task."""
         files = (
             self.corpora[task].files
@@ -150,17 +150,18 @@ class _World:
         return f"{absent}, which is read from {', '.join(files)}"
 
     def revision(self, folder: Path, memo: Path | None) -> str:
+        """Return a digest of the dataset's files; ``memo`` caches it."""
         return compute_files_digest(self.files(folder), memo)
 
     def open(self, folder: Path, few_sample: bool) -> Release:
-        """Read a release; ``few_sample`` has no effect, because there is no few-sample setting."""
+        """Return a release; ``few_sample`` has no effect, because the data have no such split."""
         files = self.files(folder)
         notes: list[str] = []
 
         @lru_cache(1)  # splits of a task are read one after the other, and corpora are large
         def instances(task: str) -> dict[str, list[Instance]]:
             by_split: dict[str, list[Instance]] = {split: [] for split in SPLITS}
-            for split, instance in self._instances(task, files, notes):
+            for split, instance in self._read_instances(task, files, notes):
                 by_split[split].append(instance)
             return by_split
 
@@ -174,7 +175,7 @@ class _World:
             told=notes,
         )
 
-    def _instances(
+    def _read_instances(
         self, task: str, files: Files, notes: list[str]
     ) -> Iterator[tuple[str, Instance]]:
         if task in self.rated:
@@ -201,9 +202,9 @@ class _World:
     def _refuse_unusable(
         self, task: str, dialogues: Sequence[CorpusDialogue], files: Files
     ) -> None:
-        """Raise if a dialogue is in two splits, or if a corpus has too few dialogues."""
+        """Raise DataError if a dialogue is in two splits, or if a corpus has too few dialogues."""
         check_disjoint_splits(
-            as_said(dialogues),
+            convert_for_split_check(dialogues),
             "Keep it in one of them, and give each dialogue its own ID",
             generated=SYNTHETIC in files,
         )
@@ -266,18 +267,18 @@ def _read_probabilities(task: str, domain: str, files: Files) -> Iterator[Instan
         probability = row.get("probability")
         number = isinstance(probability, int | float) and not isinstance(probability, bool)
         if not number or not 0 <= float(str(probability)) <= 1:
-            told = f"probability is {probability!r:.60}"
-            raise location.error(told, "give a number from 0 to 1")
+            problem = f"the probability is {probability!r:.60}"
+            raise location.error(problem, "write a number from 0 to 1")
         target = f"{float(str(probability)):.12g}"
         yield make_instance(task, f"{domain}-{line}", domain, context, response, target)
 
 
 # --- the two datasets ---------------------------------------------------------------------------
 
-REAL = _World(
+REAL = _DatasetReader(
     DIALOGUES, CORPORA, RATED, {name: source.file for name, source in SOURCES.items()}, PLUS
 )
-TINY_WORLD = _World(
+TINY_WORLD = _DatasetReader(
     TINY,
     {name: make_folder_corpus(name) for name in TINY_DOMAINS},
     TINY_RATED,
@@ -286,18 +287,18 @@ TINY_WORLD = _World(
 )
 
 
-def _build_reader(world: _World) -> Reader:
+def _build_reader(dataset: _DatasetReader) -> Reader:
     return Reader(
         version=1,
-        find=world.find,
-        revision=world.revision,
-        open=world.open,
-        missing=world.missing,
+        find=dataset.find,
+        revision=dataset.revision,
+        open=dataset.open,
+        missing=dataset.describe_missing,
         splits={
-            **dict.fromkeys(world.corpora, ("train", "dev")),
-            world.labeller: SPLITS,
-            world.given: ("train",),
-            **dict.fromkeys(world.rated, ("test",)),
+            **dict.fromkeys(dataset.corpora, ("train", "dev")),
+            dataset.labeller: SPLITS,
+            dataset.given: ("train",),
+            **dict.fromkeys(dataset.rated, ("test",)),
         },
     )
 

@@ -13,7 +13,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer import pairs
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.config import get_transfer_config
-from tasktransfer.designs.transfer.runs import BASELINE, is_control, is_transfer, name_of
+from tasktransfer.designs.transfer.runs import BASELINE, get_run_name, is_control, is_transfer
 from tasktransfer.results.collect import NO_RECORD, Collected
 from tasktransfer.results.common_frames import build_metadata
 from tasktransfer.results.frames import Frames, list_names
@@ -28,12 +28,13 @@ from tasktransfer.results.tallies import get_fidelity
 Values = tuple[Any, ...]
 
 NO_BASELINE = "its baseline is missing"
-ALONE = "baseline missing"
+BASELINE_MISSING = "baseline missing"
 """Reason and state of a finished run without a baseline for comparison."""
 
 SOURCES_CHOSEN_BY = "sources_chosen_by"
-"""Key in the tables' facts for what chose the targets and sources of multi-source runs: the scores
-of ``dev`` or ``test``, a selector (sources only), or ``config``. Absent without such runs."""
+"""Key in the tables' facts that says how targets and sources of multi-source runs were chosen: by
+the scores on ``dev`` or ``test``, by a selector (sources only), or in the ``config``. Absent
+without multi-source runs."""
 MORE_BASELINE_SEEDS = "more_baseline_seeds"
 """Key in the tables' facts for additional baseline seeds, beyond those of the runs."""
 
@@ -41,13 +42,13 @@ MORE_BASELINE_SEEDS = "more_baseline_seeds"
 def make_transfer_runs(frames: Frames) -> Iterator[Values]:
     """Yield one row per finished baseline and transfer run, in the order of the plan."""
     collected = frames.collected
-    return (run_row(collected, run) for run in collected.runs if is_transfer(run))
+    return (build_run_row(collected, run) for run in collected.runs if is_transfer(run))
 
 
 def make_control_runs(frames: Frames) -> Iterator[Values]:
     """Yield one row per finished run of a control, in the order of the plan."""
     collected = frames.collected
-    return (run_row(collected, run) for run in collected.runs if is_control(run))
+    return (build_run_row(collected, run) for run in collected.runs if is_control(run))
 
 
 def make_training_curves(frames: Frames) -> Iterator[Values]:
@@ -56,9 +57,9 @@ def make_training_curves(frames: Frames) -> Iterator[Values]:
     for run in collected.runs:
         if not is_transfer(run):
             continue
-        dataset, model, algorithm, sources, target, seed = name_of(run)
+        dataset, model, algorithm, sources, target, seed = get_run_name(run)
         names = (dataset, model, algorithm, "+".join(sources), target, seed)
-        stage = scored(run)
+        stage = get_scored_stage(run)
         course = collected.record(stage)["training"]
         (scores,) = (
             selection["scores"]
@@ -91,7 +92,7 @@ def make_missing_runs(frames: Frames) -> list[Values]:
     wanted = ["dataset", "model", "method", "sources", "target", "seed"]
     state = ["path", "reason", "state", "node", "error"]
     rows = [
-        (*identity(dataset, model, method, split_sources(sources)), *others)
+        (*build_source_key(dataset, model, method, split_sources(sources)), *others)
         for dataset, model, method, sources, *others in missing[[*wanted, *state]].itertuples(
             index=False, name=None
         )
@@ -120,7 +121,7 @@ def _list_unmatched_runs(
         dataset, model, *_, target, seed = key
         reason, folder = baselines.get((dataset, model, target, seed), (NO_RECORD, None))
         error = None if reason == NO_RECORD else f"the baseline: {reason}"
-        rows.append((*key, paths[digest], NO_BASELINE, ALONE, folder, error))
+        rows.append((*key, paths[digest], NO_BASELINE, BASELINE_MISSING, folder, error))
     return rows
 
 
@@ -157,21 +158,21 @@ def build_short_names(study: Study) -> dict[str, str]:
 def build_study_metadata(collected: Collected) -> Metadata:
     """Return the study's metadata for all tables."""
     config = get_transfer_config(collected.study)
-    asked = config.multi_source
+    section = config.multi_source
     facts = {
-        SOURCES_CHOSEN_BY: {"off": "", "named": "config", "auto": asked.choose_by}[asked.mode],
+        SOURCES_CHOSEN_BY: {"off": "", "named": "config", "auto": section.choose_by}[section.mode],
         MORE_BASELINE_SEEDS: " ".join(map(str, config.more_baseline_seeds)),
     }
     return build_metadata(
         collected,
-        order=_order(collected.planned),
+        order=_order_names(collected.planned),
         facts={key: value for key, value in facts.items() if value},
         shorts=build_short_names(collected.study),
     )
 
 
-def _order(runs: Iterable[Run]) -> dict[str, list[str]]:
-    """Return names in order of first appearance in the plan; targets come before sources."""
+def _order_names(runs: Iterable[Run]) -> dict[str, list[str]]:
+    """Return kind → names, in order of first appearance in the plan; targets before sources."""
     listed = [run for run in runs if is_transfer(run) or is_control(run)]
     sources = [source for run in listed for source in run.about["sources"]]
     names = {
@@ -183,7 +184,7 @@ def _order(runs: Iterable[Run]) -> dict[str, list[str]]:
     return {kind: list(dict.fromkeys(values)) for kind, values in names.items()}
 
 
-def more_baseline_seeds(metadata: Metadata) -> tuple[int, ...]:
+def parse_more_baseline_seeds(metadata: Metadata) -> tuple[int, ...]:
     """Return the study's additional baseline seeds, beyond those of its runs."""
     return tuple(map(int, metadata.facts.get(MORE_BASELINE_SEEDS, "").split()))
 
@@ -191,8 +192,8 @@ def more_baseline_seeds(metadata: Metadata) -> tuple[int, ...]:
 # --- rows of runs ---
 
 
-def identity(dataset: str, model: str, algorithm: str, sources: Iterable[str]) -> Values:
-    """Return the first six columns of every table of runs."""
+def build_source_key(dataset: str, model: str, algorithm: str, sources: Iterable[str]) -> Values:
+    """Return the values of the first six columns of every table of runs."""
     listed = list(sources)
     return dataset, model, algorithm, listed, "+".join(listed), len(listed)
 
@@ -202,28 +203,28 @@ def split_sources(source: str | None) -> list[str]:
     return source.split("+") if source else []
 
 
-def names(run: Run) -> Values:
-    """Return the columns that identify a run in tables: ``identity``, target and seed."""
-    dataset, model, method, sources, target, seed = name_of(run)
-    return *identity(dataset, model, method, sources), target, seed
+def build_run_key(run: Run) -> Values:
+    """Return the values that identify a run in tables, ``build_source_key``, target and seed."""
+    dataset, model, method, sources, target, seed = get_run_name(run)
+    return *build_source_key(dataset, model, method, sources), target, seed
 
 
-def scored(run: Run) -> Stage:
-    """Return the stage of a run's test score, with the selection that chose its round."""
+def get_scored_stage(run: Run) -> Stage:
+    """Return the stage whose model has the run's test score."""
     (stage,) = run.result_nodes
     assert isinstance(stage, Stage)
     return stage
 
 
-def run_row(collected: Collected, run: Run) -> Values:
+def build_run_row(collected: Collected, run: Run) -> Values:
     """Return the row of a run in ``runs``."""
-    stage, target = scored(run), run.about["target"]
+    stage, target = get_scored_stage(run), run.about["target"]
     record = collected.record(stage)
     provenance = record["provenance"]
     cost, size = provenance["training"], record["sizes"][target]
     chosen = get_selected_round(record, stage.selection.tasks)
     return (
-        *names(run),
+        *build_run_key(run),
         stage.model.family,
         record["results"][target]["score"],
         chosen.dev_score,
@@ -254,7 +255,7 @@ def run_row(collected: Collected, run: Run) -> Values:
 
 
 def _summarise_predictions(stage: Stage, record: Record) -> Values:
-    """Return path, number of rows and SHA-256 of the predictions."""
+    """Return path, number of rows and SHA-256 of the predictions file; None each if none exists."""
     file = record["rows"]
     if file is None:
         return None, None, None
@@ -262,5 +263,8 @@ def _summarise_predictions(stage: Stage, record: Record) -> Values:
 
 
 def _sum_seconds(seconds: dict[str, float]) -> float:
-    """Return the trainer's total, which includes time between phases, or the sum of the phases."""
+    """Return the total seconds, which include time between phases, or the sum of the phases.
+
+    The trainer of an older record did not measure the total.
+    """
     return seconds["total"] if "total" in seconds else sum(seconds.values())

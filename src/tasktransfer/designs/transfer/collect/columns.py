@@ -141,7 +141,7 @@ SUMMARY: Columns = (
     (
         "pairing",
         NUMBER,
-        "correlation over seeds of a run and its seed's baseline; NaN: 1 seed",
+        "correlation over seeds between a run and the baseline of its seed; NaN: 1 seed",
     ),
     ("joint_p", NUMBER, "two-sided p of mean delta = 0, over seeds and dialogues"),
     ("joint_q", NUMBER, "joint_p adjusted for all rows (false-discovery control)"),
@@ -151,7 +151,7 @@ COMPONENTS = ("source", "target", "source x target", "seed")
 
 VARIANCE: Columns = (
     *_GROUP,
-    ("component", TEXT, "source, target, source x target, or seed"),
+    ("component", TEXT, "cause of the variance: source, target, source x target, or seed"),
     ("variance", NUMBER, "component of delta's variance, squared points; NaN: unknown"),
     ("share", NUMBER, "fraction of the sum of the components, 0-1; NaN: unknown"),
 )
@@ -170,8 +170,8 @@ ASYMMETRY: Columns = (
 )
 AGREEMENT: Columns = (
     ("dataset", TEXT, "dataset"),
-    ("between", TEXT, "type of the compared items: model or algorithm"),
-    ("held", TEXT, "the algorithm (or model) that both share"),
+    ("between", TEXT, "what is compared: two models or two algorithms"),
+    ("held", TEXT, "the algorithm (or model) that both matrices share"),
     ("a", TEXT, "first model (or algorithm)"),
     ("b", TEXT, "second model (or algorithm)"),
     ("n_pairs", WHOLE, "source-target pairs that both have"),
@@ -190,9 +190,9 @@ OVERLAP: Columns = (
     ("dataset", TEXT, "dataset"),
     ("source", TEXT, "source task"),
     ("target", TEXT, "target task"),
-    ("basis", TEXT, "type of the shared data: `test instances` or `training dialogues`"),
-    ("shared", WHOLE, "number of the target's items that the source also contains"),
-    ("of", WHOLE, "number of the target's items"),
+    ("basis", TEXT, "what is counted: `test instances` or `training dialogues`"),
+    ("shared", WHOLE, "number of these of the target that the source also contains"),
+    ("of", WHOLE, "number of these of the target"),
     ("share", NUMBER, "shared / of, 0-1"),
 )
 OVERLAP_EFFECT: Columns = (
@@ -277,11 +277,23 @@ RACE: Columns = (
     ("algorithm", TEXT, "transfer algorithm"),
     ("source", TEXT, "source task"),
     ("target", TEXT, "target task"),
-    ("left_after", WHOLE, "round after which it left the race; null: it is in the last one"),
-    ("chosen_by", WHOLES, "seeds whose dev scores decided whether it continues"),
-    ("fresh", WHOLES, "seeds after the last selection; empty: none"),
-    ("delta_chosen", NUMBER, "mean test delta over chosen_by; biased upwards for kept pairs"),
-    ("delta_fresh", NUMBER, "mean test delta over fresh; NaN: no such seeds"),
+    (
+        "left_after",
+        WHOLE,
+        "round after which the pair left the race; null if it reached the last round",
+    ),
+    ("chosen_by", WHOLES, "seeds whose dev scores decided whether the pair continues"),
+    ("fresh", WHOLES, "seeds that were trained after the last selection; empty if there are none"),
+    (
+        "delta_chosen",
+        NUMBER,
+        "mean test delta over the seeds in chosen_by; biased upwards for pairs that continue",
+    ),
+    (
+        "delta_fresh",
+        NUMBER,
+        "mean test delta over the seeds in fresh, which is unbiased; NaN if there are none",
+    ),
 )
 """Columns of the frame for studies whose pairs race."""
 

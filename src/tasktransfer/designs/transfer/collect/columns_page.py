@@ -1,4 +1,7 @@
-"""Generator of docs/columns.md from ``columns``; ``python -m`` this module prints the page."""
+"""Generator of docs/columns.md from the declared columns.
+
+``python -m tasktransfer.designs.transfer.collect.columns_page`` prints the page.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ Generated from `src/tasktransfer/designs/transfer/collect/` by `make schemas`;
 """
 
 
-def columns_page() -> str:
-    """Return the whole page: one section per frame, one row per column."""
+def format_columns_page() -> str:
+    """Return the whole page in Markdown, with one section per frame and one row per column."""
     from_records = [frame for frame in FRAMES if frame.make is not None and not frame.needs]
     titles = {
         "Tables of every design": build_common_columns(ABOUT),
@@ -33,7 +36,7 @@ def columns_page() -> str:
     }
     parts = [_HEAD]
     for title, tables in titles.items():
-        parts += [f"\n## {title}\n", *sections(tables)]
+        parts += [f"\n## {title}\n", *format_sections(tables)]
     return "".join(parts)
 
 
@@ -41,8 +44,8 @@ def _list_columns(frames: Iterable[Frame]) -> dict[str, Columns]:
     return {frame.name: frame.columns for frame in frames}
 
 
-def sections(tables: Mapping[str, Columns]) -> Iterator[str]:
-    """Yield one section per table, for any design."""
+def format_sections(tables: Mapping[str, Columns]) -> Iterator[str]:
+    """Yield the lines of one section per table, for any design."""
     for name, described in tables.items():
         yield f"\n### {name}\n\n"
         yield "| column | type | meaning |\n|---|---|---|\n"
@@ -61,4 +64,4 @@ def _describe_kind(kind: str) -> str:
 
 
 if __name__ == "__main__":
-    print(columns_page(), end="")
+    print(format_columns_page(), end="")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tasktransfer.results.frames import FLAG, NUMBER, TEXT, TEXTS, WHOLE, WHOLES, Columns
 
 SCORED, WRITTEN = "log-likelihood", "written"
-"""Answer methods of a prompted model: its choices are scored, or it generates text."""
+"""Ways of answering of a prompted model: log-likelihoods of the choices, or generated text."""
 MEAN = ""
 """Value of ``target`` in the row of a dataset's mean."""
 

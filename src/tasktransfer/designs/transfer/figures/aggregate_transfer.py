@@ -86,11 +86,11 @@ def plot_aggregate_transfer(frames: Frames, dataset: str) -> Figure | None:
     axes = figure.subplots()
     expected = int(pairs["n"].max())
     scale = min(1.5, side / (len(tasks) + 1 + _GAP) / _CELL)
-    far = _draw(axes, pairs, tasks, limit, expected, scale)
+    far = _draw_panel(axes, pairs, tasks, limit, expected, scale)
     lost, unplanned = _list_empty_cells(pairs, absent, tasks)
     cell_grid.hatch_missing_cells(axes, lost)
     cell_grid.hatch_unplanned_cells(axes, unplanned)
-    _label(axes, [short[task] for task in tasks])
+    _label_axes(axes, [short[task] for task in tasks])
     bar = figure.colorbar(
         ScalarMappable(TwoSlopeNorm(0, -limit, limit), mpl.colormaps[DIVERGING]),
         ax=axes,
@@ -120,7 +120,7 @@ def plot_aggregate_transfer(frames: Frames, dataset: str) -> Figure | None:
     return figure
 
 
-def _draw(
+def _draw_panel(
     axes: Axes,
     pairs: pd.DataFrame,
     tasks: list[str],
@@ -176,7 +176,7 @@ def _list_empty_cells(
     return missing, not_planned
 
 
-def _label(axes: Axes, names: list[str]) -> None:
+def _label_axes(axes: Axes, names: list[str]) -> None:
     count = len(names)
     far = count + 1 + _GAP
     places = [*(np.arange(count) + 0.5), count + _GAP + 0.5]

@@ -25,14 +25,14 @@ MarginRow = tuple[str, list[float]]
 def list_margin_rows(
     prompted: pd.DataFrame | None, dataset: str, tasks: Sequence[str]
 ) -> list[MarginRow]:
-    """Return the rows below a dataset's matrix, in the order of the table."""
+    """Return the rows below a dataset's heatmap, one per prompted model and number of shots."""
     if prompted is None:
         return []
     own = prompted[(prompted["dataset"] == dataset) & prompted["target"].isin(list(tasks))]
     rows: list[MarginRow] = []
-    for (model, shots), some in own.groupby(["model", "shots"], sort=False):
-        scores = some.set_index("target")["score"].reindex(list(tasks))
-        seeds, planned = int(some["n_seeds"].min()), int(some["n_seeds_planned"].max())
+    for (model, shots), group in own.groupby(["model", "shots"], sort=False):
+        scores = group.set_index("target")["score"].reindex(list(tasks))
+        seeds, planned = int(group["n_seeds"].min()), int(group["n_seeds_planned"].max())
         few = f" ({seeds} of {planned} seeds)" if seeds < planned else ""
         rows.append((f"{model}, {shots} shots{few}", scores.tolist()))
     return rows

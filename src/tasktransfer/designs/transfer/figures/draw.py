@@ -32,7 +32,7 @@ DRAW: dict[str, Callable[[Frames, str], Figure | None]] = {
     "training_curves": plot_training_curves,
     "lengths": plot_lengths,
 }
-"""Drawing function of a dataset's figure, by kind of figure."""
+"""Kind of figure → function that draws it for a dataset."""
 
 
 def plot_figure(kind: str, dataset: str, frames: Frames) -> Figure | None:
@@ -41,5 +41,5 @@ def plot_figure(kind: str, dataset: str, frames: Frames) -> Figure | None:
 
 
 def select_part(dataset: str, frames: Frames) -> Frames:
-    """Return the rows of one dataset."""
+    """Return the frames with the rows of one dataset, for its figures."""
     return select_dataset(frames, dataset)

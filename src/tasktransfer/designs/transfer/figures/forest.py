@@ -60,26 +60,29 @@ def _plot_averages(frames: Frames) -> Figure | None:
         for row in to_records(controls[controls["algorithm"] == algorithm]):
             grey = replace(looks[row["model"]], colour=GREY)
             line = f"{label}, over {row['control'].replace('_', ' ')}"
-            estimate = _estimate(row, "mean", grey, is_significant=row["q"] <= MOST_Q)
+            estimate = _build_estimate(row, "mean", grey, is_significant=row["q"] <= MOST_Q)
             panels[row["dataset"]].setdefault(line, []).append(estimate)
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     notes = [FILLED if summary["joint_q"].notna().any() else UNTESTED]
     if summary["joint_low"].isna().any():
-        notes.append("Marks without a line or hollow ones may have intervals over seeds alone.")
+        notes.append(
+            "A mark without a line has no interval. Some intervals are over seeds alone, without "
+            "the variation between dialogues."
+        )
     if len(controls):
         notes.append("Grey: the effect over a control instead of the baseline.")
     title = "Mean change in score due to transfer, all pairs of tasks"
-    return _finish(frames, title, names, panels, looks, int(summary["n_seeds"].max()), notes)
+    return _draw_panels(frames, title, names, panels, looks, int(summary["n_seeds"].max()), notes)
 
 
 def _estimate_mean(row: Row, look: Look) -> Estimate:
-    """Return a mean with its interval over seeds and dialogues, else that over seeds alone."""
+    """Return a mean with its interval over seeds and dialogues, or over seeds alone if missing."""
     alone = is_missing(row["joint_low"])
     ends = ("mean_low", "mean_high") if alone else ("joint_low", "joint_high")
-    return _estimate(row, "mean", look, *ends, is_significant=row["joint_q"] <= MOST_Q)
+    return _build_estimate(row, "mean", look, *ends, is_significant=row["joint_q"] <= MOST_Q)
 
 
-def _estimate(
+def _build_estimate(
     row: Row, value: str, look: Look, low: str = "low", high: str = "high", *, is_significant: bool
 ) -> Estimate:
     q = row["joint_q"] if "joint_q" in row else row["q"]
@@ -106,16 +109,18 @@ def _plot_sources(frames: Frames, cells: pd.DataFrame) -> Figure:
         lines = panels.setdefault(f"{dataset}/{target}", {})
         for row in to_records(rows):
             is_significant = bool(row["significant"]) and row["n_seeds"] > 1
-            estimate = _estimate(row, "delta", looks[row["model"]], is_significant=is_significant)
+            estimate = _build_estimate(
+                row, "delta", looks[row["model"]], is_significant=is_significant
+            )
             lines.setdefault(label[row["source"], row["algorithm"]], []).append(estimate)
     notes = [FILLED if cells["q"].notna().any() else UNTESTED]
     if len(best) > MOST_SOURCES:
         notes.append(f"The best {MOST_SOURCES} of {len(best)} lines.")
     title = "Change of the score by training on a source first"
-    return _finish(frames, title, names, panels, looks, int(cells["n_seeds"].max()), notes)
+    return _draw_panels(frames, title, names, panels, looks, int(cells["n_seeds"].max()), notes)
 
 
-def _finish(
+def _draw_panels(
     frames: Frames,
     title: str,
     names: Sequence[str],

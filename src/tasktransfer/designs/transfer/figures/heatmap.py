@@ -77,15 +77,15 @@ def plot_heatmap(
     A cell's improvement is 100 · mean delta / mean baseline over the seeds that have both. If that
     baseline is 0, the cell shows points. ``compared_with`` names the cells' baseline in the title.
     """
-    return _plot(frames, dataset, f"improvement over {compared_with} by transfer, %", "%")
+    return _draw_heatmap(frames, dataset, f"improvement over {compared_with} by transfer, %", "%")
 
 
 def plot_effects(frames: Frames, dataset: str) -> Figure | None:
-    """Draw the cells of ``plot_heatmap`` in points, with cells faded that may have no effect."""
-    return _plot(frames, dataset, "change of the score by transfer, points", "points")
+    """Draw the cells of ``plot_heatmap`` in points; cells that may have no effect are faded."""
+    return _draw_heatmap(frames, dataset, "change of the score by transfer, points", "points")
 
 
-def _plot(frames: Frames, dataset: str, what: str, unit: str) -> Figure | None:
+def _draw_heatmap(frames: Frames, dataset: str, what: str, unit: str) -> Figure | None:
     tasks, grid = build_panels(frames, dataset)
     if not grid or not grid[0]:
         return None
@@ -104,7 +104,7 @@ def _plot(frames: Frames, dataset: str, what: str, unit: str) -> Figure | None:
     figure, axes, below = _create_canvas(len(tasks), grid, len(margin))
     scale = min(1.5, side / len(tasks) / CELL)
     for place, panel in zip(axes.flat, (one for row in grid for one in row), strict=True):
-        _draw(place, panel, names, unit, limit, scale)
+        _draw_panel(place, panel, names, unit, limit, scale)
         place.set_xlim(0, targets)
         for number in _list_first_rows(tasks, foreign):
             place.axhline(number, color=INK, linewidth=1.2, clip_on=False)
@@ -141,10 +141,12 @@ def _add_colour_bar(figure: Figure, axes: Any, values: Floats, limit: float, uni
 
 
 def _list_first_rows(tasks: Sequence[str], foreign: Sequence[int]) -> list[int]:
-    """Return the first row of each other dataset's sources."""
-    homes = [tasks[number].partition("/")[0] for number in foreign]
+    """Return the number of the first row of each other dataset's sources."""
+    owners = [tasks[number].partition("/")[0] for number in foreign]
     return [
-        n for n, home in zip(foreign, homes, strict=True) if homes.index(home) == n - foreign[0]
+        number
+        for number, owner in zip(foreign, owners, strict=True)
+        if owners.index(owner) == number - foreign[0]
     ]
 
 
@@ -180,7 +182,7 @@ def _create_canvas(
     return figure, np.array(axes, dtype=object), below
 
 
-def _draw(
+def _draw_panel(
     axes: Axes,
     panel: Panel,
     names: list[str],
@@ -239,11 +241,11 @@ def _choose_cell_look(
         return text, colour, choose_text_colour(colour), {}
     if panel.certain[cell]:
         return text, colour, choose_text_colour(colour), {"weight": "bold"}
-    return text, fade(colour), FADED_INK, {}
+    return text, fade_colour(colour), FADED_INK, {}
 
 
-def fade(colour: Any) -> Any:
-    """Return a colour mixed with white."""
+def fade_colour(colour: Any) -> Any:
+    """Return a colour mixed with white, as RGB fractions."""
     return tuple(FADED * part + 1 - FADED for part in to_rgba(colour)[:3])
 
 
@@ -300,7 +302,11 @@ def _build_frame_entries(every: list[Panel], off: Flags) -> list[Artist]:
     if entries:
         return entries
     tested = any(one.tested[off].any() for one in every)
-    none = "no cell survives false-discovery control (q ≤ 0.05)" if tested else "no cell was tested"
+    none = (
+        "no cell is significant after false-discovery control (q ≤ 0.05)"
+        if tested
+        else "no cell was tested"
+    )
     return [Patch(facecolor="none", edgecolor="none", label=none)]
 
 

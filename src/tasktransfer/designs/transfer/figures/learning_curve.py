@@ -38,7 +38,7 @@ def plot_learning_curve(frames: Frames) -> Figure | None:
         set_panel_title(panel, f"{dataset}, {target}")
         for rank, (method, model) in enumerate(methods):
             curve = of_task[(of_task["method"] == method) & (of_task["model"] == model)]
-            _draw(panel, curve, get_series_look(rank), 1 + 0.02 * rank)
+            _draw_panel(panel, curve, get_series_look(rank), 1 + 0.02 * rank)
         set_log_x_axis(panel, of_task["dialogues"].tolist())
         panel.set_xlabel("training dialogues", fontsize=9)
         panel.set_ylabel("score", fontsize=9)
@@ -55,7 +55,7 @@ def plot_learning_curve(frames: Frames) -> Figure | None:
     return figure
 
 
-def _draw(axes: Axes, curve: pd.DataFrame, look: Look, shift: float) -> None:
+def _draw_panel(axes: Axes, curve: pd.DataFrame, look: Look, shift: float) -> None:
     """Draw the measured points with a line, and the forecast with a dotted line."""
     measured = curve[curve["fraction"] <= 1]
     for rows, style in ((measured, look.line), (curve[curve["fraction"] >= 1], ":")):

@@ -47,7 +47,7 @@ def plot_lengths(frames: Frames, dataset: str) -> Figure | None:
         return _draw_turnless_figure(frames, dataset)
     figure, panels = create_panels(len(units), 2.5, 2.5, shared="none")
     for axes, unit in zip(panels, units, strict=True):
-        _draw(axes, counted[counted["unit"] == unit], *_UNITS[unit])
+        _draw_panel(axes, counted[counted["unit"] == unit], *_UNITS[unit])
     add_legend_below(
         figure,
         [
@@ -67,7 +67,7 @@ def _draw_turnless_figure(frames: Frames, dataset: str) -> Figure:
     return figure
 
 
-def _draw(axes: Axes, histogram: pd.DataFrame, label: str, noun: str) -> None:
+def _draw_panel(axes: Axes, histogram: pd.DataFrame, label: str, noun: str) -> None:
     ordered = histogram.sort_values("length")
     length = ordered["length"].to_numpy(np.int64)
     count = ordered["count"].to_numpy(np.int64)

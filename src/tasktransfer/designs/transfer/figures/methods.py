@@ -1,4 +1,4 @@
-"""Forest plot of the methods on each target: score, interval, and the recommended method."""
+"""Forest plot of methods by target, with scores, intervals and the recommended method."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def plot_methods(frames: Frames) -> Figure | None:
     shorts = fit_short_names(targets, frames.metadata.shorts)
     several = rows["dataset"].nunique() > 1
     for panel, methods in zip(axes, panels, strict=True):
-        _draw(panel, methods, names, has_models, frames.metadata.shorts)
+        _draw_panel(panel, methods, names, has_models, frames.metadata.shorts)
         dataset, target = methods[0]["dataset"], shorts[methods[0]["target"]]
         set_panel_title(panel, f"{dataset}: {target}" if several else target)
     filled = make_line_entry("recommended", LOOK)
@@ -75,10 +75,10 @@ def _list_names(rows: pd.DataFrame, has_models: bool) -> list[str]:
     ordered = rows.assign(order=rows["method"].map(_ORDER.index)).sort_values(
         "order", kind="stable"
     )
-    return list(dict.fromkeys(_name(row, has_models) for row in to_records(ordered)))
+    return list(dict.fromkeys(_format_method_name(row, has_models) for row in to_records(ordered)))
 
 
-def _draw(
+def _draw_panel(
     axes: Axes,
     methods: Sequence[Row],
     names: Sequence[str],
@@ -87,7 +87,7 @@ def _draw(
 ) -> None:
     lines: list[list[Estimate]] = [[] for _ in names]
     for row in methods:
-        place = names.index(_name(row, has_models))
+        place = names.index(_format_method_name(row, has_models))
         ends = row["score"], row["low"], row["high"]
         lines[place].append(Estimate("", *ends, LOOK, hollow=not row["recommended"]))
         if row["method"] == TRANSFER:
@@ -100,7 +100,7 @@ def _draw(
     axes.set_xlabel("score", fontsize=LABEL_POINTS)
 
 
-def _name(row: Row, has_models: bool) -> str:
+def _format_method_name(row: Row, has_models: bool) -> str:
     """Return the label of a method, with its shots, and its model if several exist."""
     words = [
         "transfer, best source on dev" if row["method"] == TRANSFER else METHODS[row["method"]]

@@ -42,7 +42,7 @@ def plot_mixing(frames: Frames) -> Figure | None:
     figure, grid = create_panels(len(panels), 2.9, 2.2, columns=COLUMNS, shared="y")
     for axes, (key, panel) in zip(grid, panels, strict=True):
         model, algorithm, _, target = map(str, key)
-        _draw(axes, panel, sources)
+        _draw_panel(axes, panel, sources)
         title = f"{get_algorithm_label(algorithm)}: {names[target]}, {model}"
         axes.set_title(fold_name(title, 2.6, 8.5), fontsize=8.5)
         if is_in_first_column(axes):
@@ -61,7 +61,7 @@ def plot_mixing(frames: Frames) -> Figure | None:
     return figure
 
 
-def _draw(axes: Axes, panel: pd.DataFrame, sources: list[str]) -> None:
+def _draw_panel(axes: Axes, panel: pd.DataFrame, sources: list[str]) -> None:
     strip_axes(axes, zero=None)
     of_panel = panel.groupby(["source", "round"])["weight"].agg(["mean", "min", "max"])
     here = [source for source in sources if source in of_panel.index]

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
-from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
+from tasktransfer.designs.transfer.tables.multi_source import compute_multi_source_gains
 from tasktransfer.designs.transfer.tables.names import (
     explain_short_names,
     fit_short_names,
@@ -42,7 +42,7 @@ def plot_multi_source_bars(frames: Frames, dataset: str) -> Figure | None:
     sources or seeds than the run has. A hatched bar marks a missing value.
     """
     deltas, missing = frames["deltas"], frames["missing_runs"]
-    gains = multi_source_gain(deltas[deltas["dataset"] == dataset])
+    gains = compute_multi_source_gains(deltas[deltas["dataset"] == dataset])
     absent = missing[(missing["dataset"] == dataset) & (missing["n_sources"] > 1)]
     shown = pd.concat([frame[_NAMES] for frame in (gains, absent) if len(frame)] or [gains[_NAMES]])
     if shown.empty:
@@ -56,7 +56,7 @@ def plot_multi_source_bars(frames: Frames, dataset: str) -> Figure | None:
     figure = Figure(figsize=(width, 2.4 * len(models) + 1.8), layout="constrained")
     panels = figure.subplots(len(models), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
     for axes, model in zip(panels, models, strict=True):
-        _draw(axes, gains[gains["model"] == model], groups, algorithms)
+        _draw_panel(axes, gains[gains["model"] == model], groups, algorithms)
         axes.set_ylabel(f"{fold_name(model, 2.0, 10)}\nΔ score, points", fontsize=10)
     panels[0].set_ylim(_compute_axis_limits(gains))
     labels = [
@@ -87,7 +87,7 @@ def _compute_axis_limits(gains: pd.DataFrame) -> tuple[float, float]:
     return low - room, high + room
 
 
-def _draw(
+def _draw_panel(
     axes: Axes, gains: pd.DataFrame, groups: list[tuple[str, str]], algorithms: list[str]
 ) -> None:
     rows = {(row.target, row.source, row.algorithm): row for row in gains.itertuples()}

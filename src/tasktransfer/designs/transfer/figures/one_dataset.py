@@ -95,9 +95,9 @@ def _select_sizes(frames: Frames, dataset: str) -> pd.DataFrame:
     """Return the sizes of a dataset's tasks and of its sources, which may be in other datasets."""
     cells, sizes = frames["cells"], frames["sizes"]
     sources = set(cells.loc[cells["dataset"] == dataset, "source"])
-    homes = zip(sizes["dataset"], sizes["task"], strict=True)
-    kept = [home[0] == dataset or shorten_task_name(dataset, home) in sources for home in homes]
-    return sizes[pd.Series(kept, dtype=bool, index=sizes.index)].reset_index(drop=True)
+    tasks = zip(sizes["dataset"], sizes["task"], strict=True)
+    is_used = [task[0] == dataset or shorten_task_name(dataset, task) in sources for task in tasks]
+    return sizes[pd.Series(is_used, dtype=bool, index=sizes.index)].reset_index(drop=True)
 
 
 def _split_source(source: str) -> list[str]:

@@ -55,7 +55,7 @@ def plot_sample_count(frames: Frames, dataset: str) -> Figure | None:
         counted = counted.assign(count=counted[role].map(sizes).astype(float))
         for row, model in enumerate(models):
             of_model = counted[counted["model"] == model]
-            lines |= _draw(panels[row, column], of_model, get_series_look(row))
+            lines |= _draw_panel(panels[row, column], of_model, get_series_look(row))
         if len(counted):
             set_log_x_axis(panels[0, column], [counted["count"].min(), counted["count"].max()])
         label = f"Training samples of the {role}"
@@ -70,7 +70,7 @@ def plot_sample_count(frames: Frames, dataset: str) -> Figure | None:
     return figure
 
 
-def _draw(axes: Axes, cells: pd.DataFrame, look: Look) -> bool:
+def _draw_panel(axes: Axes, cells: pd.DataFrame, look: Look) -> bool:
     """Draw points and line of one panel; return whether there is a line."""
     strip_axes(axes)
     if cells.empty:

@@ -60,20 +60,20 @@ def plot_sample_ratio(frames: Frames, dataset: str) -> Figure | None:
     figure, panels = create_panels(len(models), 2.7, 2.9, columns=len(models))
     lines = False
     for axes, model in zip(panels, models, strict=True):
-        lines |= _draw(axes, cells[cells["model"] == model], types)
+        lines |= _draw_panel(axes, cells[cells["model"] == model], types)
         axes.set_title(fold_name(model, 2.6, 10), fontsize=10)
         if is_in_first_column(axes):
             axes.set_ylabel("Score delta, points", fontsize=LABEL_POINTS + 0.5)
         axes.set_xlabel("Training samples, source / target", fontsize=LABEL_POINTS)
     set_log_x_axis(panels[0], [float(cells["ratio"].min()), float(cells["ratio"].max())])
     add_legend_below(figure, _build_legend_entries(types, lines), "Target task types")
-    add_caption_notes(figure, [_note(frames, dataset, cells, lines)])
+    add_caption_notes(figure, [_format_note(frames, dataset, cells, lines)])
     what = f"{dataset}: score delta by target task type and sample ratio"
     add_title(figure, what, count_seeds(cells), frames.metadata)
     return figure
 
 
-def _draw(axes: Axes, cells: pd.DataFrame, types: list[str]) -> bool:
+def _draw_panel(axes: Axes, cells: pd.DataFrame, types: list[str]) -> bool:
     """Draw points and lines of one model; return whether there is a line."""
     strip_axes(axes)
     lines = False
@@ -109,7 +109,7 @@ def _build_legend_entries(types: list[str], lines: bool) -> list[Line2D]:
     ]
 
 
-def _note(frames: Frames, dataset: str, cells: pd.DataFrame, lines: bool) -> str:
+def _format_note(frames: Frames, dataset: str, cells: pd.DataFrame, lines: bool) -> str:
     note = format_best_fit_note(lines)
     left_out = int(select_single_source_cells(frames, dataset)["delta"].notna().sum()) - len(cells)
     return note + (f"; {left_out} cells of tasks of unknown size left out." if left_out else ".")

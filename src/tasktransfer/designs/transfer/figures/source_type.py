@@ -51,7 +51,7 @@ def plot_source_type(frames: Frames, dataset: str) -> Figure | None:
     figure = Figure(figsize=(7.0, 1.9 * len(models) + 1.9), layout="constrained")
     panels = figure.subplots(len(models), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
     for axes, model in zip(panels, models, strict=True):
-        _draw(axes, cells[cells["model"] == model], types, looks)
+        _draw_panel(axes, cells[cells["model"] == model], types, looks)
         name = fold_name(model, 1.6, LABEL_POINTS)
         axes.set_ylabel(f"{name}\nΔ score, points", fontsize=LABEL_POINTS)
     sources = cells.drop_duplicates("source")["type"].value_counts()
@@ -72,7 +72,7 @@ def plot_source_type(frames: Frames, dataset: str) -> Figure | None:
     return figure
 
 
-def _draw(axes: Axes, cells: pd.DataFrame, types: list[str], looks: dict[str, Look]) -> None:
+def _draw_panel(axes: Axes, cells: pd.DataFrame, types: list[str], looks: dict[str, Look]) -> None:
     strip_axes(axes)
     for index in range(len(types) - 1):
         axes.axvline(index + 0.5, color="#d0d0d0", linewidth=0.6, zorder=0)

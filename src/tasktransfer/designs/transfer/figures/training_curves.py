@@ -1,4 +1,4 @@
-"""Loss and dev score by round: small multiples, two panels per target."""
+"""Figure of loss and dev score by round, with two panels per target."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def compute_mean_curves(curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def select_means(dataset: str, frames: Frames) -> pd.DataFrame:
-    """Return the numbers of a dataset's figure."""
+    """Return the mean curves of a dataset, which its figure shows."""
     curves = frames["training_curves"]
     return compute_mean_curves(curves[curves["dataset"] == dataset])
 
@@ -68,7 +68,7 @@ def plot_training_curves(frames: Frames, dataset: str) -> Figure | None:
         rows = means[means["target"] == target]
         for measure, label in MEASURES.items():
             axes = next(places)
-            _draw(axes, rows, measure, looks)
+            _draw_panel(axes, rows, measure, looks)
             set_panel_title(axes, f"{short[target]}: {label}")
     several = means["model"].nunique() > 1
     entries = [
@@ -83,7 +83,9 @@ def plot_training_curves(frames: Frames, dataset: str) -> Figure | None:
     return figure
 
 
-def _draw(axes: Axes, rows: pd.DataFrame, measure: str, looks: dict[tuple[str, str], Look]) -> None:
+def _draw_panel(
+    axes: Axes, rows: pd.DataFrame, measure: str, looks: dict[tuple[str, str], Look]
+) -> None:
     for (model, algorithm), look in looks.items():
         some = rows[(rows["model"] == model) & (rows["algorithm"] == algorithm)].sort_values(
             "round"

@@ -83,12 +83,14 @@ def plot_transfer_graph(frames: Frames, dataset: str) -> Figure | None:
     for axes, model in zip(panels.flat, models, strict=False):
         of_model = arrows[arrows["model"] == model]
         drawn = of_model[of_model["delta"].abs() >= threshold]
-        _draw(axes, drawn, tasks, limit)
+        _draw_panel(axes, drawn, tasks, limit)
         _draw_nodes(axes, dataset, tasks, short)
         name = fold_name(model, _PANEL - 0.2, 10)
         axes.set_title(f"{name}\n{len(drawn)} of {len(of_model)} pairs drawn", fontsize=10)
     add_legend_below(
-        figure, _build_legend_entries(dataset, tasks, arrows, threshold, limit), _note(threshold)
+        figure,
+        _build_legend_entries(dataset, tasks, arrows, threshold, limit),
+        _format_note(threshold),
     )
     algorithms = frames.metadata.order_names("algorithm", measured["algorithm"])
     label = get_algorithm_label(algorithms[0])
@@ -102,11 +104,11 @@ def plot_transfer_graph(frames: Frames, dataset: str) -> Figure | None:
 
 
 def compute_arrow_threshold(arrows: pd.DataFrame, most: int) -> float:
-    """Return the smallest absolute delta that is drawn: a model gets at most ``most`` arrows.
+    """Return the smallest absolute delta that has an arrow, if a model has at most ``most`` arrows.
 
-    It is rounded up to two digits, so that the caption can state it exactly, and 0 if no panel has
-    more than ``most``. If that left no arrow at all, because all are nearly equal, it is rounded
-    down instead and the panel is crowded.
+    It is 0 if no panel has more arrows. Otherwise it is rounded up to two digits, so that the
+    caption can state it exactly. If that would leave no arrow, because all are nearly equal, it is
+    rounded down instead, and the panel has more arrows.
     """
     beyond = [
         sizes.iloc[most]
@@ -136,8 +138,8 @@ def _compute_axis_limits(count: int) -> tuple[float, float]:
     return min(heights) - 0.3, max(heights) + 0.3
 
 
-def _draw(axes: Axes, arrows: pd.DataFrame, tasks: list[str], limit: float) -> None:
-    """Draw arrows, weak ones first, so that strong ones lie above."""
+def _draw_panel(axes: Axes, arrows: pd.DataFrame, tasks: list[str], limit: float) -> None:
+    """Draw the arrows of one panel, weak ones first, so that strong ones lie above them."""
     position = dict(zip(tasks, _place_nodes(len(tasks)), strict=True))
     by_strength = arrows.sort_values("delta", key=lambda delta: delta.abs(), kind="stable")
     columns = ["source", "target", "delta", "significant"]
@@ -215,8 +217,6 @@ def _build_legend_entries(
     return entries
 
 
-def _note(threshold: float) -> str:
-    shown = (
-        f"Arrows of at least {threshold:g} points are drawn" if threshold else "All pairs are drawn"
-    )
-    return f"{shown}; dashed: negative transfer."
+def _format_note(threshold: float) -> str:
+    shown = f"Arrows show effects of at least {threshold:g} points."
+    return f"{shown if threshold else 'Arrows show all pairs.'} Dashed arrows: negative transfer."

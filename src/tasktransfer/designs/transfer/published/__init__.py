@@ -32,12 +32,12 @@ CONSISTENCY = {
     "spread": "largest - smallest of the six baselines of the dataset and model, points",
     "consistent": "spread is within ROUNDING",
 }
-"""Meanings of the columns of ``consistency``."""
+"""Meanings of the columns of ``check_consistency``."""
 
 _GROUP = ["dataset", "model"]
 
 
-def table1() -> pd.DataFrame:
+def read_table1() -> pd.DataFrame:
     """Read tasks and samples (Table 1): one row for each of the 17 tasks.
 
     Columns: dataset, task, short; task_type; metrics (those whose mean is the score, joined by
@@ -46,7 +46,7 @@ def table1() -> pd.DataFrame:
     return _read("table1")
 
 
-def table2() -> pd.DataFrame:
+def read_table2() -> pd.DataFrame:
     """Read aggregate single-source transfer (Table 2): 18 rows by dataset, model and algorithm.
 
     Columns: dataset, model, algorithm; average_score, top1_score (0-100); average_sigma (of
@@ -56,7 +56,7 @@ def table2() -> pd.DataFrame:
     return _read("table2")
 
 
-def table3() -> pd.DataFrame:
+def read_table3() -> pd.DataFrame:
     """Read Table 3, three sources together or alone: one row per target, model and algorithm.
 
     Columns: dataset, target, short, model, algorithm; gain: delta of transfer from the top-3
@@ -65,7 +65,7 @@ def table3() -> pd.DataFrame:
     return _read("table3")
 
 
-def table6() -> pd.DataFrame:
+def read_table6() -> pd.DataFrame:
     """Read Table 6, the deltas of Table 3: one row per target, model and algorithm.
 
     Columns: dataset, target, short, model, algorithm; single_source_delta: mean delta of the
@@ -79,7 +79,7 @@ Agreement = Literal["same", "as far as legible", "other"]
 """Agreement of a run's sources with the paper's."""
 
 
-def sources() -> pd.DataFrame:
+def read_sources() -> pd.DataFrame:
     """Read the sources of the multi-source targets (Table 6): one row per target.
 
     Columns: dataset, target, short; sources: three joined by ``+``. ``|`` separates alternatives,
@@ -88,7 +88,7 @@ def sources() -> pd.DataFrame:
     return _read("sources")
 
 
-def same_sources(target: str, ours: Collection[str]) -> Agreement:
+def compare_sources(target: str, ours: Collection[str]) -> Agreement:
     """Return whether a target's sources are those of Table 6; "other" if it lacks the target."""
     slots = _read_source_slots().get(target, [])
     if len(ours) != len(slots) or not any(
@@ -103,11 +103,11 @@ def same_sources(target: str, ours: Collection[str]) -> Agreement:
 @cache
 def _read_source_slots() -> dict[str, list[set[str]]]:
     """Return, by target, the candidate tasks for each of its three sources."""
-    rows = sources()[["target", "sources"]].itertuples(index=False, name=None)
+    rows = read_sources()[["target", "sources"]].itertuples(index=False, name=None)
     return {target: [set(slot.split("|")) for slot in joined.split("+")] for target, joined in rows}
 
 
-def consistency() -> pd.DataFrame:
+def check_consistency() -> pd.DataFrame:
     """Check that Table 2 is consistent with itself and with our reading of its equations.
 
     Score minus delta is the mean baseline, which no algorithm changes. If top-1 score is the mean
@@ -117,7 +117,7 @@ def consistency() -> pd.DataFrame:
     Returns:
         One row per row of Table 2, columns as in ``CONSISTENCY``.
     """
-    table = table2()
+    table = read_table2()
     check = table[[*_GROUP, "algorithm"]].assign(
         average_baseline=(table["average_score"] - table["average_delta"]).round(2),
         top1_baseline=(table["top1_score"] - table["top1_delta"]).round(2),

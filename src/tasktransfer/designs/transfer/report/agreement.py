@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from tasktransfer.core.quantities import format_quantity
-from tasktransfer.designs.transfer.statistics.agreement import agreement_overall
+from tasktransfer.designs.transfer.statistics.agreement import summarise_agreement
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import to_records
 from tasktransfer.present.numbers import format_score
@@ -16,14 +16,14 @@ def describe_agreement(agreement: pd.DataFrame) -> list[str]:
 
     There is one sentence per dataset for models, and one for algorithms.
     """
-    return [_describe_row(row) for row in to_records(agreement_overall(agreement))]
+    return [_describe_row(row) for row in to_records(summarise_agreement(agreement))]
 
 
 def _describe_row(row: Row) -> str:
     mean, low, high = (format_score(row[key]) for key in ("correlation", "lowest", "highest"))
     count, agreeing = row["comparisons"], row["agreeing"]
     return (
-        f"{row['dataset']}: the transfer matrices of two {row['between']}s have a mean rank "
-        f"correlation of {mean} ({format_quantity(count, 'comparison')}, {low} to "
-        f"{high}; {agreeing} above 0 with p ≤ 0.05)."
+        f"{row['dataset']}: The transfer matrices of two {row['between']}s have a mean rank "
+        f"correlation of {mean} ({format_quantity(count, 'comparison')} between {low} and "
+        f"{high}; {agreeing} significantly above 0, p ≤ 0.05)."
     )

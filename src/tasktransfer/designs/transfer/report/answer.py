@@ -10,17 +10,17 @@ import pandas as pd
 from tasktransfer.core.references import LEARNED
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.baseline_check import (
-    describe_checked_targets,
+    describe_skipped_targets,
     read_checked_targets,
 )
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.frames import METHODS
 from tasktransfer.designs.transfer.report.collapsed_runs import CollapsedRuns
-from tasktransfer.designs.transfer.report.first_source import first_sources
+from tasktransfer.designs.transfer.report.first_source import ONE_RUN, describe_first_sources
 from tasktransfer.designs.transfer.report.learned import (
     compare_with_best_reference,
     describe_unlearned,
-    keep_learned,
+    select_learned_cells,
 )
 from tasktransfer.designs.transfer.report.longer_training import describe_longer_training
 from tasktransfer.designs.transfer.report.method_advice import describe_methods
@@ -41,11 +41,11 @@ from tasktransfer.results.store import build_frame
 NOTHING = "No conclusion about transfer is possible: no pair of tasks has a confidence interval."
 
 
-def answer(frames: Frames) -> list[str]:
-    """Return sentences computed from ``cells`` (single sources) and ``summary``.
+def write_answer(frames: Frames) -> list[str]:
+    """Return the sentences of the answer, which the report prints at its top.
 
-    The first ones recommend methods for the user's own dialogues. The next one is about the effects
-    of the figure ``forest``.
+    The first ones recommend methods for the user's own dialogues. The others are about transfer:
+    the best source, the mean effects, the significant cells, and baselines that did not learn.
     """
     cells = frames["cells"]
     advice = [*describe_methods(select_own_targets(frames))]
@@ -55,19 +55,18 @@ def answer(frames: Frames) -> list[str]:
     has_sources = has_transfer(frames["transfer_runs"], frames["missing_runs"])
     unlearned = [
         *describe_unlearned(compared, has_sources=has_sources),
-        *describe_checked_targets(checked),
+        *describe_skipped_targets(checked),
     ]
     # No source is recommended for a target that no baseline has learned.
-    first = first_sources(
-        keep_learned(cells, compared), frames["transfer_runs"], frames["collapsed"]
+    first = describe_first_sources(
+        select_learned_cells(cells, compared), frames["transfer_runs"], frames["collapsed"]
     )
     if not has_sources:
         return [*advice, *describe_scores(frames), *unlearned]
     singles = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
     tested = singles[singles["q"].notna()]
     if tested.empty:
-        once = " (with one run each, the variation between runs is unknown)"
-        nothing = [f"{NOTHING[:-1]}{once if len(singles) else ''}."]
+        nothing = [f"{NOTHING} {ONE_RUN}" if len(singles) else NOTHING]
         return [*advice, *_add_caution([*(first or nothing), *unlearned], compared)]
     averages = [*_describe_averages(frames["summary"], tested, one_label)]
     controlled = frames.get("control_summary", build_frame([], columns.CONTROL_SUMMARY))
@@ -79,7 +78,7 @@ def answer(frames: Frames) -> list[str]:
 
 
 def _add_caution(sentences: list[str], compared: pd.DataFrame) -> list[str]:
-    """Add the number of baselines that have not learned to the first sentence."""
+    """Append the number of baselines that have not learned to the first sentence."""
     count = 0 if compared.empty else int((compared["state"] != LEARNED).sum())
     if not count:
         return sentences
@@ -110,8 +109,8 @@ def _describe_significant_cells(
     collapsed = sum(one_label.count(row) > 0 for row in found.to_dict("records"))
     yield (
         f"{format_fraction(len(better), len(tested), 'cells').capitalize()} (a source, target, "
-        "model "
-        f"and algorithm) are significantly better than their baseline, {len(worse) or 'none'} "
+        f"model and algorithm) {'is' if len(better) == 1 else 'are'} significantly better than "
+        f"the baseline, and {len(worse) or 'none'} {'is' if len(worse) == 1 else 'are'} "
         f"significantly worse (q ≤ 0.05){_describe_collapsed_share(collapsed, 'cells')}."
     )
     names = fit_short_names(
@@ -131,7 +130,7 @@ def _describe_significant_cells(
 
 
 def _describe_collapsed_share(count: int, what: str) -> str:
-    """Return how many of a statement's cells have runs that predict one label only."""
+    """Return a clause on how many cells have runs that predict one label only; empty for 0."""
     if not count:
         return ""
     return f"; {count} of these {what} have runs or baselines that predict one label only"
@@ -145,7 +144,7 @@ def _format_mean(row: Mapping[Any, Any]) -> str:
 def _describe_averages(
     summary: pd.DataFrame, tested: pd.DataFrame, one_label: CollapsedRuns
 ) -> Iterator[str]:
-    """Yield the means over all pairs that differ from 0, corrected for multiple comparisons."""
+    """Yield a sentence on the means over all pairs that differ significantly from 0."""
     rows = summary[summary["joint_q"].notna()]
     significant = rows[rows["joint_q"] <= MOST_Q]
     if len(significant):
@@ -155,22 +154,24 @@ def _describe_averages(
             for row in significant.to_dict("records")
         ]
         group = ["dataset", "model", "algorithm"]
-        behind = tested.merge(significant[group], on=group)
-        collapsed = sum(one_label.count(row) > 0 for row in behind.to_dict("records"))
-        over = f"{collapsed} of the {len(behind)} cells behind them"
-        resting = (
-            f"; {over} have runs or baselines that predict one label only" if collapsed else ""
+        averaged = tested.merge(significant[group], on=group)
+        collapsed = sum(one_label.count(row) > 0 for row in averaged.to_dict("records"))
+        caution = (
+            f"; {collapsed} of the {len(averaged)} averaged cells have runs or baselines that "
+            "predict one label only"
+            if collapsed
+            else ""
         )
         yield (
             f"Averaged over all pairs, {format_fraction(len(significant), len(rows), 'means')} "
             f"{'differs' if len(significant) == 1 else 'differ'} significantly from 0 (q ≤ 0.05): "
-            f"{join_names(named)} points{resting}."
+            f"{join_names(named)} points{caution}."
         )
     elif rows.empty:
         yield (
             "For scores averaged over all pairs, no interval over seeds and dialogues together can "
-            "be computed: that needs every pair to have the same two or more seeds. The table of "
-            "algorithms below has means with intervals over seeds alone."
+            "be computed, because this needs every pair to have the same two or more seeds. The "
+            "table of algorithms below has means with intervals over seeds alone."
         )
     else:
         yield (

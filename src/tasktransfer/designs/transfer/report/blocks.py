@@ -11,10 +11,10 @@ from pathlib import Path
 import pandas as pd
 from markupsafe import Markup
 
-from tasktransfer.designs.transfer.collect.collect import ALONE
+from tasktransfer.designs.transfer.collect.collect import BASELINE_MISSING
 from tasktransfer.designs.transfer.racing import LEFT_LABEL, NO_INTERVAL
 from tasktransfer.designs.transfer.report.agreement import describe_agreement
-from tasktransfer.designs.transfer.report.grid import payload
+from tasktransfer.designs.transfer.report.grid import build_payload
 from tasktransfer.designs.transfer.report.seed_limit import describe_seed_limit
 from tasktransfer.designs.transfer.report.targets import build_targets
 from tasktransfer.designs.transfer.report.without_transfer import has_transfer
@@ -36,8 +36,8 @@ LABELS = {
 """Labels of the marks, identical in the printed and the interactive heatmap."""
 
 
-def blocks(frames: Frames) -> Mapping[str, Sequence[Block]]:
-    """Return the heatmap, the blocks by target, and sentences on regret and agreement."""
+def build_blocks(frames: Frames) -> Mapping[str, Sequence[Block]]:
+    """Return section → blocks: the heatmap, the targets, and sentences on regret and agreement."""
     regret = describe_groups(frames["regret"]) if "regret" in frames else []
     lines = [*_join_equal_sentences(regret)]
     lines += describe_agreement(frames["agreement"])
@@ -50,7 +50,7 @@ def blocks(frames: Frames) -> Mapping[str, Sequence[Block]]:
 
 
 def _join_equal_sentences(sentences: Sequence[str]) -> Iterator[str]:
-    """Yield each statement on groups once, with the number of groups if all share it."""
+    """Yield sentences ``group: statement``; a single one if all groups have the same statement."""
     statements = {sentence.partition(": ")[2] for sentence in sentences}
     if len(sentences) > 1 and len(statements) == 1:
         yield f"All {len(sentences)} groups of dataset, model and algorithm: {statements.pop()}"
@@ -69,15 +69,15 @@ def _build_heatmap(frames: Frames) -> Block | None:
         labels=LABELS,
         raced=raced,
         limit=describe_seed_limit(frames["cells"]),
-        data=escape_json(payload(frames, explain)),
+        data=escape_json(build_payload(frames, explain)),
     )
     return Block(html=Markup(html))
 
 
-def list_missing(frames: Frames) -> pd.DataFrame:
+def list_missing_results(frames: Frames) -> pd.DataFrame:
     """Return all missing results, and transfer runs whose baseline is missing."""
     missing_runs = frames["missing_runs"]
-    alone = missing_runs[missing_runs["state"] == ALONE]
+    alone = missing_runs[missing_runs["state"] == BASELINE_MISSING]
     named = alone.rename(columns={"algorithm": "method", "stage": "node"})
     named = named.assign(sources=alone["source"])
     missing = frames["missing"]

@@ -1,4 +1,4 @@
-"""Phrases on collapsed runs (which predict one label only) for statements that depend on them."""
+"""Phrases about collapsed runs, which predict one label only, for statements that use them."""
 
 from __future__ import annotations
 

@@ -23,28 +23,28 @@ _MOST_LABELS = 12
 """Maximum number of labels that a card names."""
 
 
-def name_run(row: Mapping[str, Any]) -> RunKey:
+def get_run_key(row: Mapping[str, Any]) -> RunKey:
     """Return the key of the run in a row of ``transfer_runs`` or ``training_curves``."""
     return tuple(row[key] for key in _KEYS)
 
 
 def group_curves(curves: pd.DataFrame) -> dict[RunKey, list[Curve]]:
-    """Return the losses and the dev scores by round of each run; None for rounds without a loss."""
+    """Return run → [losses, dev scores], each by round; None for rounds without a loss."""
     ordered = curves.sort_values("round", kind="stable")
     return {
-        key: [[_round(value) for value in rows[measure]] for measure in _MEASURES]
+        key: [[_round_number(value) for value in rows[measure]] for measure in _MEASURES]
         for key, rows in ordered.groupby(list(_KEYS), sort=False)
     }
 
 
-def _round(value: float) -> float | None:
+def _round_number(value: float) -> float | None:
     return None if pd.isna(value) else float(f"{value:.{_DIGITS}g}")
 
 
 def describe_tasks(dataset: str, tasks: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return ``description`` and ``facts`` ([name, value]) by task.
+    """Return task → its ``description`` and ``facts`` (a list of [name, value]).
 
-    Tasks that this version does not know, for example those of a plugin, are left out.
+    Tasks without a card, for example those of a plugin that is not loaded, are left out.
     """
     return {name: card for name in tasks if (card := _describe_task(dataset, name))}
 

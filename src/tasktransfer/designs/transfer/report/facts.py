@@ -1,4 +1,4 @@
-"""Facts of a study as name and value pairs."""
+"""Facts about a study for its report."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata, format_synthetic_mark
 
 
-def facts(frames: Frames) -> list[tuple[str, str]]:
-    """Return name, config, data, models, versions and counts of a study."""
+def list_facts(frames: Frames) -> list[tuple[str, str]]:
+    """Return (name, value) of facts about a study: config, data, models, versions and counts."""
     runs, metadata = frames["transfer_runs"], frames.metadata
     models = runs.drop_duplicates("model")[["model", "family"]].itertuples(index=False, name=None)
     return [
@@ -85,7 +85,7 @@ def _describe_seeds(numbers: list[int]) -> str:
 
 
 def _describe_datasets(runs: pd.DataFrame) -> list[tuple[str, str]]:
-    """Return one line per dataset: its data revision, sample and tasks."""
+    """Return (dataset, text) per dataset, with its data revision, split and number of tasks."""
     lines = []
     for dataset, rows in runs.groupby("dataset", sort=False):
         sample = " and ".join(

@@ -1,6 +1,6 @@
-"""The best source to train on before a target.
+"""Sentences on the best source to train on before a target.
 
-The sentences give its gain, the uncertainty of that gain, and the seeds or test dialogues that a
+They state its gain, the uncertainty of that gain, and the seeds or test dialogues that a
 significant result would need.
 """
 
@@ -29,17 +29,15 @@ MOST = 1000
 """Largest number of seeds, or factor of test dialogues, that is recommended. A difference that
 needs more is called too small."""
 ONE_RUN = (
-    "With one run, the variation between runs is unknown, so no gain is tested: train two or more "
-    "seeds (seeds: 3)."
+    "With one run each, the variation between runs is unknown, so no gain is tested. Train two or "
+    "more seeds (seeds: 3)."
 )
 
 
-def first_sources(
+def describe_first_sources(
     cells: pd.DataFrame, runs: pd.DataFrame, collapsed: pd.DataFrame | None = None
 ) -> list[str]:
-    """Return one or two sentences per target and model.
-
-    The list is empty for a study of many targets, which asks another question.
+    """Return one or two sentences per target and model; none for a study of many targets.
 
     Args:
         cells: columns of ``columns.CELLS``; only cells with one source are used.
@@ -68,7 +66,7 @@ def first_sources(
 def _describe_best_source(
     best: Mapping[str, Any], group: pd.DataFrame, one_label: CollapsedRuns
 ) -> str:
-    """Describe the largest gain of a target and its significance."""
+    """Return a sentence on the largest gain of a target and its significance."""
     source = str(best["source"])
     named = source if is_foreign(source) else f"{best['dataset']}/{source}"
     how = get_algorithm_label(str(best["algorithm"]))
@@ -76,17 +74,17 @@ def _describe_best_source(
     facts = [f"{format_number(best['delta'], '+.1f')} points{_format_interval(best)}"]
     if best["n_seeds"] > 1 and not is_collapsed:
         facts += filter(None, [_describe_chance(best)])
-    told = ", ".join(facts)
+    effect = ", ".join(facts)
     if is_collapsed:
-        told += f"; {is_collapsed}"
+        effect += f"; {is_collapsed}"
     if best["delta"] > 0 and _is_significant(best):
-        return f"train on {named} first ({how}): {told}, {format_named_p('q', best['q'])}."
+        return f"train on {named} first ({how}): {effect}, {format_named_p('q', best['q'])}."
     count = group["source"].nunique()
     if best["n_seeds"] < 2:
-        of = f"best of {count} sources" if count > 1 else "only source"
-        return f"the {of} is {named} ({how}): {told}; one run each, not tested."
-    which = f"none of the {count} sources helps" if count > 1 else "its one source does not help"
-    return f"{which} significantly. Best is {named} ({how}): {told}."
+        which = f"best of {count} sources" if count > 1 else "only source"
+        return f"the {which} is {named} ({how}): {effect}; one run each, not tested."
+    which = f"none of the {count} sources helps" if count > 1 else "its only source does not help"
+    return f"{which} significantly. The best is {named} ({how}): {effect}."
 
 
 def _is_significant(cell: Mapping[str, Any]) -> bool:
@@ -101,11 +99,11 @@ def _format_interval(cell: Mapping[str, Any]) -> str:
 
 
 def _describe_chance(cell: Mapping[str, Any]) -> str:
-    """Return the chance that a cell's true difference is above 0, in whole percent.
+    """Return a phrase on the probability that a cell's true difference is above 0, in percent.
 
-    It comes from the t distribution of the cell's interval, under a flat prior. It is not corrected
-    for the other sources. A few runs justify neither decimals nor more than 99 %. Empty if the cell
-    has no error or degrees of freedom.
+    It comes from the t distribution of the cell's interval, under a flat prior, and is not
+    corrected for the other sources. It is rounded to whole percent, because a few runs justify no
+    decimals. Empty if the cell has no error or degrees of freedom.
     """
     error, degrees = cell["standard_error"], cell["degrees"]
     if not (error > 0 and degrees > 0):
@@ -120,7 +118,7 @@ def _describe_chance(cell: Mapping[str, Any]) -> str:
 def _describe_sufficient_runs(
     cell: Mapping[str, Any], sources: int, seconds: float
 ) -> Iterator[str]:
-    """Yield how many more seeds, or test dialogues, would make the best source's gain significant.
+    """Yield a sentence on how many more seeds or test dialogues would make a gain significant.
 
     The gain is assumed to keep its present size. One part of its error falls with seeds, the other
     with dialogues.
@@ -149,8 +147,8 @@ def _describe_sufficient_runs(
         yield f"If that gain is real, {' or '.join(ways)} would make it significant."
     else:
         yield (
-            "To make that gain significant, you need both more seeds and more test dialogues: "
-            "several times as many of each as now."
+            "To make that gain significant, you would need several times as many seeds and several "
+            "times as many test dialogues as now."
         )
 
 

@@ -20,8 +20,8 @@ from tasktransfer.designs.transfer.figures.one_dataset import list_datasets
 from tasktransfer.designs.transfer.racing import NO_INTERVAL
 from tasktransfer.designs.transfer.report.details import (
     describe_tasks,
+    get_run_key,
     group_curves,
-    name_run,
 )
 from tasktransfer.designs.transfer.report.learned import list_unlearned_targets
 from tasktransfer.designs.transfer.runs import BASELINE
@@ -50,11 +50,11 @@ Key = tuple[str, str, str, str]
 """Model, algorithm, source (joined by +; empty for a baseline) and target of a cell."""
 
 
-def payload(frames: Frames, explain: str) -> dict[str, Any]:
+def build_payload(frames: Frames, explain: str) -> dict[str, Any]:
     """Return the data that ``heatmap.js`` reads, as JSON values (no NaN).
 
     Args:
-        results: the study's results.
+        frames: the study's frames.
         explain: the command that explains a cell, up to the dataset.
 
     Returns:
@@ -82,7 +82,7 @@ def payload(frames: Frames, explain: str) -> dict[str, Any]:
         "runs": [
             [
                 *(int(row["seed"]), _round_number(row["score"]), row["digest"], row["path"]),
-                curves.get(name_run(row), []),
+                curves.get(get_run_key(row), []),
             ]
             for row in to_records(runs)
         ],
@@ -198,22 +198,17 @@ def _build_key(row: Mapping[str, Any]) -> Key:
 
 
 def _group_gaps(missing: pd.DataFrame) -> dict[Key, list[str]]:
-    """Return, for each cell, one line per missing planned run."""
+    """Return cell → one line per planned run that is missing."""
     gaps: dict[Key, list[str]] = {}
     for row in to_records(missing):
-        gaps.setdefault(_build_key(row), []).append(f"seed {row['seed']}: {reason(row)}")
+        gaps.setdefault(_build_key(row), []).append(f"seed {row['seed']}: {row['reason']}")
     return gaps
-
-
-def reason(row: Mapping[str, Any]) -> str:
-    """Return why a planned run is missing."""
-    return str(row["reason"])
 
 
 def _index_pairs(
     deltas: pd.DataFrame, places: Mapping[RunName, int]
 ) -> dict[Key, list[list[int | None]]]:
-    """Return, for each cell, its runs and their baselines as indices in ``runs``, by seed."""
+    """Return cell → [run, its baseline] as indices in ``runs``, by seed."""
     pairs: dict[Key, list[list[int | None]]] = {}
     for row in to_records(deltas.sort_values("seed", kind="stable")):
         run, baseline = ((row[key], row["target"]) for key in ("digest", "baseline_digest"))
@@ -251,7 +246,7 @@ def _build_transfer_cell(
         "significant": bool(row["significant"]),
         "low": _round_number(low),
         "high": _round_number(high),
-        "mark": _mark(row),
+        "mark": _choose_mark(row),
         "faded": faded,
         "looks": _build_looks(row, limits, faded=faded, mark="*" if why else ""),
         "seeds": [int(seed) for seed in row["seeds"]],
@@ -263,7 +258,7 @@ def _build_transfer_cell(
     }
 
 
-def _mark(row: Mapping[str, Any]) -> str:
+def _choose_mark(row: Mapping[str, Any]) -> str:
     """Return the name of the frame, ring or hatching that the printed heatmap gives a cell."""
     if row["no_interval"] == NO_INTERVAL:
         return "left-race"
@@ -275,27 +270,27 @@ def _mark(row: Mapping[str, Any]) -> str:
 def _build_looks(
     row: Mapping[str, Any], limits: Mapping[str, float], *, faded: bool, mark: str
 ) -> dict[str, Any]:
-    """Return text, fill, text colour and excess of a cell by unit."""
-    points = _look(row["delta"], limits[POINTS], faded=faded)
-    percent = _look(row["improvement"], limits[PERCENT], faded=faded)
+    """Return unit → text, fill, text colour, and whether the value is beyond the colour scale."""
+    points = _build_look(row["delta"], limits[POINTS], faded=faded)
+    percent = _build_look(row["improvement"], limits[PERCENT], faded=faded)
     if math.isnan(row["improvement"]):
-        percent = {**points, **_fill(WITHOUT_PERCENTAGE), "text": f"Δ{points['text']}"}
+        percent = {**points, **_format_colours(WITHOUT_PERCENTAGE), "text": f"Δ{points['text']}"}
     looks = {POINTS: points, PERCENT: percent, Q: {**points, "text": format_p_value(row["q"])}}
     return {unit: {**look, "text": look["text"] + mark} for unit, look in looks.items()}
 
 
-def _look(value: float, limit: float, *, faded: bool) -> dict[str, Any]:
+def _build_look(value: float, limit: float, *, faded: bool) -> dict[str, Any]:
     if math.isnan(value):
         return {"text": "", "beyond": False}
     colour = np.array(mpl.colormaps[DIVERGING](float(TwoSlopeNorm(0, -limit, limit)(value))))
     if faded:
         colour = FADED * colour + (1 - FADED)  # towards white
     beyond = bool(abs(value) > limit)
-    return {"text": format_signed(value), **_fill(colour), "beyond": beyond}
+    return {"text": format_signed(value), **_format_colours(colour), "beyond": beyond}
 
 
-def _fill(colour: Any) -> dict[str, str]:
-    """Return a fill as the page names it, and its text colour."""
+def _format_colours(colour: Any) -> dict[str, str]:
+    """Return a cell's fill and text colour as hexadecimal codes."""
     return {"fill": to_hex(colour), "ink": _choose_ink(to_rgb(to_hex(colour)))}
 
 
@@ -311,7 +306,7 @@ def _choose_ink(colour: Any) -> str:
 def _build_baseline_cells(
     runs: pd.DataFrame, places: Mapping[RunName, int], gaps: Mapping[Key, list[str]]
 ) -> list[dict[str, Any]]:
-    """Return the diagonal: the baseline scores of each model and task."""
+    """Return the cells of the diagonal, which have the baseline scores of each model and task."""
     own = runs[runs["algorithm"] == BASELINE].sort_values("seed", kind="stable")
     baselines = []
     for (model, target), rows in own.groupby(["model", "target"], sort=False):

@@ -1,4 +1,4 @@
-"""Baselines that have not learned their task: they do not beat a simple reference."""
+"""Sentences and tables on baselines that did not learn, so do not beat a simple reference."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _TARGET = ["dataset", "target"]
 
 
 def compare_with_best_reference(frames: Frames) -> pd.DataFrame:
-    """Return each target's baselines next to the best reference.
+    """Return each target's baselines with the best reference.
 
     Returns:
         Columns dataset, model, target, score, reference, reference_score and state. If references
-        are part of the study, also delta, low, high and q. No rows if no reference is known.
+        are part of the study, also delta, low, high and q. Empty if no reference was computed.
     """
     if "references" in frames and len(frames["references"]):
         table = frames["references"]
@@ -75,7 +75,7 @@ def compare_scores(runs: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
     return compared.assign(state=is_better.map({True: LEARNED, False: NOT_BETTER}))
 
 
-def keep_learned(cells: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
+def select_learned_cells(cells: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
     """Return the cells of targets whose baselines have learned.
 
     All cells are returned if the study has no references with intervals.
@@ -109,7 +109,7 @@ def describe_unlearned(compared: pd.DataFrame, *, has_sources: bool = True) -> I
         remedy = "Use a reference, or train for more updates (training.updates)."
         if has_sources:
             remedy = (
-                "This study cannot say what transfers to these tasks; train for more updates first "
+                "This study cannot say what transfers to these tasks. Train for more updates first "
                 "(training.updates)."
             )
         yield f"{_describe_rows(unlearned, compared)}. {remedy}"

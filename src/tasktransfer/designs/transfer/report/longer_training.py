@@ -1,4 +1,4 @@
-"""Sentences on multitask → fine-tune next to a baseline that trains as long on the target."""
+"""Sentences that compare multitask → fine-tune with a baseline that trains as long."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ Row = Mapping[Any, Any]
 
 
 def describe_methods(methods: pd.DataFrame) -> Iterator[str]:
-    """Yield one sentence per target.
+    """Yield one sentence per target on the recommended method.
 
     Args:
         methods: columns of ``frames.METHODS``.
@@ -37,27 +37,27 @@ def _describe_target(rows: list[dict[Any, Any]]) -> str:
     has_models = len({row["model"] for row in rows if not is_missing(row["model"])}) > 1
     if chosen is None:
         return (
-            f"no method is recommended, because {_name(best, has_models)} has the highest score "
-            f"({_format_score(best)}) and could not be tested. Train two or more seeds (seeds: 3), "
-            "and evaluate all methods on the same test instances."
+            f"no method is recommended, because {_format_method(best, has_models)} has the highest "
+            f"score ({_format_score(best)}) and could not be tested. Train two or more seeds "
+            "(seeds: 3), and evaluate all methods on the same test instances."
         )
     if chosen["method"] == MOST_FREQUENT:
         return (
             "no method is significantly better than the most frequent answer "
-            f"({_format_score(chosen)}). Best is {_name(best, has_models)} "
+            f"({_format_score(chosen)}). The best is {_format_method(best, has_models)} "
             f"({_format_delta(best)}). Label more dialogues, or train for longer."
         )
-    advice = f"use {_name(chosen, has_models)} ({_format_score(chosen)}); "
+    advice = f"use {_format_method(chosen, has_models)} ({_format_score(chosen)}); "
     if chosen is not best:
         size = format_quantity(max(int(row["train_size"]) for row in rows), "training instance")
         cost = _compare_cost(best, chosen)
         return (
-            f"{advice}{_name(best, has_models)} is not significantly better with {size} "
+            f"{advice}{_format_method(best, has_models)} is not significantly better with {size} "
             f"({_format_delta(best)}){cost}."
         )
     others = [row for row in rows if row is not chosen]
     next_best = max(others, key=lambda row: row["score"])
-    next_name = _name(next_best, has_models)
+    next_name = _format_method(next_best, has_models)
     verdict = (
         "is significantly worse"
         if next_best["q"] <= MOST_Q
@@ -65,11 +65,11 @@ def _describe_target(rows: list[dict[Any, Any]]) -> str:
         if not is_missing(next_best["q"])
         else "could not be tested"
     )
-    return f"{advice}next is {next_name}, which {verdict} ({_format_delta(next_best)})."
+    return f"{advice}the next best is {next_name}, which {verdict} ({_format_delta(next_best)})."
 
 
-def _name(row: Row, has_models: bool) -> str:
-    """Return a method in words; its model is named if the study has several."""
+def _format_method(row: Row, has_models: bool) -> str:
+    """Return a method in words, with its model if the study has several."""
     method = str(row["method"])
     if method == MOST_FREQUENT:
         return f"the {METHODS[method]}"
@@ -95,7 +95,7 @@ def _format_delta(row: Row) -> str:
 
 
 def _compare_cost(row: Row, chosen: Row) -> str:
-    """Return how many times as long a method trains; empty if that is unknown or about equal."""
+    """Return a clause on the ratio of training times; empty if it is unknown or about 1."""
     spent, least = float(row["seconds"]), float(chosen["seconds"])
     if not (math.isfinite(spent) and least > 0) or spent < LEAST_RATIO * least:
         return ""

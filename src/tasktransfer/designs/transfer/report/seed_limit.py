@@ -1,4 +1,4 @@
-"""The sentence on matrices whose number of seeds is too small to mark a cell."""
+"""Sentence on matrices with too few seeds for any significant cell."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from scipy import stats
 from tasktransfer.present.sentences import MOST_Q
 
 MOST = 0.5
-"""Fraction of cells that cannot be marked, from which the sentence is printed."""
+"""Minimum fraction of cells that cannot become significant for the sentence to be printed."""
 
 
 def describe_seed_limit(cells: pd.DataFrame) -> str:
-    """Return how many cells could not be significant even if they changed by 100 points.
+    """Return a sentence on cells that could not be significant even with a change of 100 points.
 
     A single cell has q ≤ 0.05 if its p is at most 0.05 divided by the number of tests. At the
     cell's standard error, this may need more than 100 points. Empty if that holds for fewer than
@@ -39,7 +39,7 @@ def describe_seed_limit(cells: pd.DataFrame) -> str:
         else f"{seeds[0]} to {seeds[-1]} seeds"
     )
     return (
-        f"{which.capitalize()} cannot mark a cell here: {count} of {len(tested)} cells would need "
-        f"a change of more than 100 points to be significant on their own (q ≤ {MOST_Q}). Averages "
-        "over all pairs need less; see the answer."
+        f"{which.capitalize()} are too few to mark a cell as significant: {count} of {len(tested)} "
+        f"cells would need a change of more than 100 points (q ≤ {MOST_Q}). Averages over all "
+        "pairs need smaller changes; see the answer."
     )

@@ -29,7 +29,7 @@ WIDTH, HEIGHT = 240.0, 14.0
 
 @dataclass(frozen=True, slots=True)
 class IntervalBar:
-    """An interval drawn as a line with a mark, as x coordinates; no line without an interval."""
+    """An effect with its interval as x coordinates, in pixels; ``low`` is None without one."""
 
     value: float
     low: float | None
@@ -39,7 +39,7 @@ class IntervalBar:
 
 @dataclass(frozen=True, slots=True)
 class EffectRow:
-    """A source's effect: texts of the cells, drawing, and the fragment that links to its cell."""
+    """A source's effect: texts, interval bar, and the URL fragment that links to its cell."""
 
     source: str
     name: str
@@ -54,7 +54,7 @@ class EffectRow:
 
 @dataclass(frozen=True, slots=True)
 class TargetBlock:
-    """A target with its sources, best first; ``facts`` are on its baseline and references."""
+    """A target with its sources, best first; ``facts`` is on its baseline and references."""
 
     short: str
     name: str
@@ -67,7 +67,7 @@ class TargetBlock:
 
     @property
     def is_significant(self) -> bool:
-        """Return whether any source has a significant effect."""
+        """True if any source has a significant effect."""
         return any(row.is_significant for row in self.rows)
 
 
@@ -142,12 +142,12 @@ def _build_row(row: Row, shorts: dict[str, str], limit: float) -> EffectRow:
         int(row["n_seeds"]),
         bool(row["significant"]) and row["n_seeds"] > 1,
         "cell/" + "/".join(quote(str(part), safe="") for part in parts),
-        _draw(row, limit),
+        _build_bar(row, limit),
     )
 
 
-def _draw(row: Row, limit: float) -> IntervalBar:
-    """Return a row's drawing on a scale from ``-limit`` to ``limit``, cut off at its ends."""
+def _build_bar(row: Row, limit: float) -> IntervalBar:
+    """Return a row's interval on a scale from ``-limit`` to ``limit``, truncated at its ends."""
 
     def place(value: float) -> float:
         within = min(max(value, -limit), limit)
@@ -165,17 +165,17 @@ def _describe_baseline(
 ) -> tuple[str, str]:
     """Return the state of a target's baseline, and a sentence on it and its references."""
     text = f"Baseline {format_number(score, '.1f')}"
-    every = frames.get("references")
-    if every is None or every.empty:
-        every = compared
-    if every.empty:
+    table = frames.get("references")
+    if table is None or table.empty:
+        table = compared
+    if table.empty:
         return "", f"{text}."
     dataset, model, target = place
-    own = (every["dataset"] == dataset) & (every["model"] == model) & (every["target"] == target)
+    own = (table["dataset"] == dataset) & (table["model"] == model) & (table["target"] == target)
     if not own.any():
         return "", f"{text}."
     labels = {**LABELS, **REFERENCES}
-    listed = every[own].sort_values("reference_score", ascending=False, kind="stable")
+    listed = table[own].sort_values("reference_score", ascending=False, kind="stable")
     named = [
         f"{labels[row['reference']]} {format_number(row['reference_score'], '.1f')}"
         for row in to_records(listed)

@@ -1,4 +1,4 @@
-"""The answer of a study without transfer: the scores of its baselines and prompted models."""
+"""Answer of a study without transfer: the scores of its baselines and prompted models."""
 
 from __future__ import annotations
 

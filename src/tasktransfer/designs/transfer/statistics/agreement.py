@@ -20,8 +20,8 @@ from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.statistics.race import select_fresh_deltas
 from tasktransfer.designs.transfer.statistics.single_source import (
     average_over_seeds,
-    by_dataset,
-    cube,
+    build_cube,
+    group_by_dataset,
 )
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Order
@@ -34,10 +34,10 @@ MOST_SPLITS = 40
 
 def make_agreement(frames: Frames) -> pd.DataFrame:
     """Return the frame ``agreement``."""
-    return agreement(frames.share(select_fresh_deltas), frames.metadata.order)
+    return compute_agreement(frames.share(select_fresh_deltas), frames.metadata.order)
 
 
-def agreement(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
+def compute_agreement(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
     """Compare transfer matrices of mean deltas between models and between algorithms.
 
     Args:
@@ -55,17 +55,17 @@ def agreement(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
         if ``disjoint`` is well below it.
     """
     rows: list[tuple[Any, ...]] = []
-    for dataset, tasks, groups in by_dataset(deltas, order):
+    for dataset, tasks, groups in group_by_dataset(deltas, order):
         seeds = sorted({int(seed) for group in groups.values() for seed in group["seed"].unique()})
-        cubes = {key: cube(group, tasks, seeds) for key, group in groups.items()}
+        cubes = {key: build_cube(group, tasks, seeds) for key, group in groups.items()}
         rows += [
-            (dataset, *names, *_compare(cubes[a], cubes[b], dataset, *names))
+            (dataset, *names, *_compare_matrices(cubes[a], cubes[b], dataset, *names))
             for names, a, b in _list_comparisons(list(groups))
         ]
     return build_frame(rows, columns.AGREEMENT)
 
 
-def agreement_overall(agreement: pd.DataFrame) -> pd.DataFrame:
+def summarise_agreement(agreement: pd.DataFrame) -> pd.DataFrame:
     """Summarise the agreement of models and of algorithms, in one row per dataset and type.
 
     Args:
@@ -101,14 +101,14 @@ _Key = tuple[str, str]
 def _list_comparisons(
     keys: Sequence[_Key],
 ) -> Iterator[tuple[tuple[str, str, str, str], _Key, _Key]]:
-    """Yield (between, held, a, b) and the two matrices, models first."""
+    """Yield (between, held, a, b) and the keys of the two matrices, models first."""
     for between, compared in (("model", 0), ("algorithm", 1)):
         for a, b in itertools.combinations(keys, 2):
             if a[1 - compared] == b[1 - compared]:
                 yield (between, a[1 - compared], a[compared], b[compared]), a, b
 
 
-def _compare(a: Floats, b: Floats, *names: str) -> tuple[Any, ...]:
+def _compare_matrices(a: Floats, b: Floats, *names: str) -> tuple[Any, ...]:
     """Compute the numbers of a row, from deltas of sources × targets × seeds."""
     correlation = compute_matrix_correlation(average_over_seeds(a), average_over_seeds(b), *names)
     return *astuple(correlation), *_compare_halves(a, b, *names)
@@ -136,7 +136,10 @@ def _compare_halves(a: Floats, b: Floats, *names: str) -> tuple[float, float]:
 def _split_seeds(
     seeds: np.ndarray[Any, np.dtype[np.int64]], random: np.random.Generator
 ) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield splits of the seeds into halves: all up to 40, else 40 random ones; none for 1 seed."""
+    """Yield splits of the seeds into halves: all splits, or 40 random ones if there are more.
+
+    Nothing is yielded for one seed.
+    """
     half = len(seeds) // 2
     if half == 0:
         return

@@ -58,10 +58,13 @@ class _Run(NamedTuple):
 def make_collapsed(frames: Frames) -> pd.DataFrame:
     """Return the frame ``collapsed``; unchanged rows of the earlier frame are reused."""
     runs = pd.concat([frames["transfer_runs"], frames["control_runs"]], ignore_index=True)
-    return collapsed(runs, Path(frames.study.config.results), frames.earlier.get("collapsed"))
+    root, earlier = Path(frames.study.config.results), frames.earlier.get("collapsed")
+    return compute_collapsed_table(runs, root, earlier)
 
 
-def collapsed(runs: pd.DataFrame, root: Path, previous: pd.DataFrame | None = None) -> pd.DataFrame:
+def compute_collapsed_table(
+    runs: pd.DataFrame, root: Path, previous: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """Compute the table ``collapsed``: one row per baseline, cell and control with predictions.
 
     Args:
@@ -81,7 +84,7 @@ def collapsed(runs: pd.DataFrame, root: Path, previous: pd.DataFrame | None = No
     for *names, seed, file, rows, sha256 in runs[[*_CELL, *_RUN]].itertuples(
         index=False, name=None
     ):
-        names[3] = tuple(names[3])  # of the sources
+        names[3] = tuple(names[3])  # the sources, which must be hashable
         cells[tuple(names)].append(_Run(int(seed), file, int(rows), sha256))
     table: list[tuple[Any, ...]] = []
     for cell, members in cells.items():
@@ -154,9 +157,9 @@ def make_confusions(frames: Frames) -> Iterator[tuple[Any, ...]]:
 
 
 def _read_answers(frames: Frames) -> dict[_Key, list[LabelAnswers]]:
-    """Return the answers of all seeds, by dataset, model, target and method."""
+    """Return (dataset, model, target, method) → answers, one entry per seed in ascending order."""
     collected = frames.collected
-    found: dict[_Key, dict[int, LabelAnswers]] = {}
+    answers_by_seed: dict[_Key, dict[int, LabelAnswers]] = {}
     for run in collected.runs:
         for node, method, seed, tasks in _list_nodes(run):
             rows = collected.rows(node)
@@ -166,12 +169,12 @@ def _read_answers(frames: Frames) -> dict[_Key, list[LabelAnswers]]:
                 if card.kind in SINGLE_LABEL and len(of_task):
                     key = (run.about["dataset"], run.model, task, method)
                     answers = read_label_answers(of_task, card, seed)
-                    found.setdefault(key, {}).setdefault(seed, answers)
-    return {key: [runs[seed] for seed in sorted(runs)] for key, runs in found.items()}
+                    answers_by_seed.setdefault(key, {}).setdefault(seed, answers)
+    return {key: [runs[seed] for seed in sorted(runs)] for key, runs in answers_by_seed.items()}
 
 
 def _list_nodes(run: Run) -> Iterator[tuple[Fit | Stage, str, int, tuple[str, ...]]]:
-    """Yield a run's node with predictions, method, seed and predicted tasks, if it is included."""
+    """Yield (node, method, seed, predicted tasks) for a baseline or reference; else nothing."""
     if is_reference(run):
         assert isinstance(run.outcome, Fit)
         yield run.outcome, run.about["reference"], get_reference_seed(run), run.outcome.tasks
@@ -206,16 +209,19 @@ def make_errors(frames: Frames) -> Iterator[tuple[Any, ...]]:
 
 
 def _count_errors(gold: str, methods: Mapping[_Method, Mapping[int, str]]) -> float:
-    """Return the number of methods with a wrong prediction; seeds count in equal parts."""
+    """Return the number of methods with a wrong prediction; each seed of a method counts a part."""
     return sum(
         sum(label != gold for label in seeds.values()) / len(seeds) for seeds in methods.values()
     )
 
 
 def _read_predictions(frames: Frames) -> dict[_Task, _Predictions]:
-    """Return the predictions of all baselines and references, except the most frequent label."""
+    """Return (dataset, target) → predictions of baselines and references for the user's own tasks.
+
+    The reference that predicts the most frequent label is left out.
+    """
     collected = frames.collected
-    found: dict[_Task, _Predictions] = {}
+    predictions: dict[_Task, _Predictions] = {}
     for run in collected.runs:
         dataset = run.about.get("dataset", "")
         if dataset not in DATASETS or not DATASETS[dataset].has_own_files:
@@ -229,11 +235,11 @@ def _read_predictions(frames: Frames) -> dict[_Task, _Predictions]:
                 if card.kind not in SINGLE_LABEL or not len(of_task):
                     continue
                 answers = read_label_answers(of_task, card, seed)
-                instances = found.setdefault((dataset, task), {})
+                instances = predictions.setdefault((dataset, task), {})
                 numbers = zip(answers.gold, answers.predicted, strict=True)
                 names = of_task["instance_id"].to_pylist()
                 for name, (gold, predicted) in zip(names, numbers, strict=True):
                     methods = instances.setdefault((name, card.labels[gold]), defaultdict(dict))
                     label = card.labels[predicted] if predicted >= 0 else ""
                     methods[run.model, method].setdefault(seed, label)
-    return found
+    return predictions

@@ -12,7 +12,10 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.statistics.race import select_fresh_deltas
-from tasktransfer.designs.transfer.statistics.single_source import by_dataset, single_source
+from tasktransfer.designs.transfer.statistics.single_source import (
+    group_by_dataset,
+    select_single_source,
+)
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Order
 from tasktransfer.results.store import build_frame
@@ -26,18 +29,18 @@ _CELL = ["dataset", "model", "algorithm", "source", "target"]
 def make_asymmetry(frames: Frames) -> pd.DataFrame:
     """Return the frame ``asymmetry``."""
     deltas = frames.share(select_fresh_deltas)
-    return asymmetry(frames["cells"], deltas, frames.metadata.order)
+    return compute_asymmetry(frames["cells"], deltas, frames.metadata.order)
 
 
-def asymmetry(
+def compute_asymmetry(
     cells: pd.DataFrame, deltas: pd.DataFrame, order: Order | None = None
 ) -> pd.DataFrame:
     """Compare the delta of a → b with the delta of b → a, for each pair of tasks that has both.
 
     The two are not independent: with pretrain_finetune, a → b starts from the baseline of b → a. So
     they are paired by seed, each run with the baseline of its seed. The variance has three parts:
-    that of the mean difference over seeds, with n - 1 degrees of freedom, and for each cell what
-    resampling the dialogues adds (the two have different test sets). Interval and p are computed
+    that of the mean difference over seeds, with n - 1 degrees of freedom, and for each of the two
+    cells that of resampled dialogues, because their test sets differ. Interval and p are computed
     from the three parts, as ``bootstrap`` does for a cell.
 
     Args:
@@ -78,9 +81,9 @@ _BySeed = Mapping[int, float]
 
 
 def _group_by_seed(deltas: pd.DataFrame) -> dict[tuple[str, ...], dict[int, float]]:
-    """Return deltas by group, source and target, then by seed."""
+    """Return (dataset, model, algorithm, source, target) → seed → delta."""
     series: dict[tuple[str, ...], dict[int, float]] = {}
-    columns = single_source(deltas)[[*_CELL, "seed", "delta"]]
+    columns = select_single_source(deltas)[[*_CELL, "seed", "delta"]]
     for *key, seed, delta in columns.itertuples(index=False, name=None):
         series.setdefault(tuple(key), {})[seed] = delta
     return series
@@ -90,7 +93,7 @@ def _compare_directions(
     cells: pd.DataFrame, series: Mapping[tuple[str, ...], _BySeed], order: Order | None
 ) -> list[_Pair]:
     result = []
-    for dataset, tasks, groups in by_dataset(cells, order):
+    for dataset, tasks, groups in group_by_dataset(cells, order):
         for (model, algorithm), group in groups.items():
             key = (dataset, model, algorithm)
             by_pair = {(str(row.source), str(row.target)): row for row in group.itertuples()}
@@ -121,7 +124,7 @@ def _estimate_difference(
 
 
 def _read_degrees(cell: Any) -> float:
-    """Return the degrees of freedom of a cell's test set; irrelevant without one (error 0)."""
+    """Return the degrees of freedom of a cell's test set; 1 without one, when its error is 0."""
     return 1.0 if math.isnan(cell.test_degrees) else float(cell.test_degrees)
 
 

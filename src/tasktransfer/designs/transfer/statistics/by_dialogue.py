@@ -1,4 +1,4 @@
-"""Scores of single-source runs and baselines by the dialogues of their test set.
+"""Scores of single-source runs and baselines on the dialogues of their test set.
 
 Statistics over several targets, or over parts of a test set, cannot be computed from the cells: the
 best source of each target (``top1``) and the mean over pairs (``joint``). They read every run's
@@ -36,13 +36,16 @@ RunName = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class ByDialogue:
-    """A target's runs on the dialogues of its test set.
+class DialogueScores:
+    """Scores of a target's runs on parts of its test set.
 
-    ``names``: dialogue names; ``degrees``: degrees of freedom (``Units.degrees``); ``firsts``: mask
-    of the dialogues in the first half, (splits, dialogues); ``halves``: each run's score on the
-    first and the second half, (2, splits); ``pulls``: influence of each dialogue on a run's score,
-    (dialogues,), whose sum of squares is the score's variance over test sets.
+    Attributes:
+        names: names of the dialogues.
+        degrees: degrees of freedom (``Units.degrees``).
+        firsts: mask of the dialogues in the first half of each random split, (splits, dialogues).
+        halves: run → its scores on the first and the second half, (2, splits).
+        pulls: run → influence of each dialogue on its score, (dialogues,). The sum of squares is
+            the score's variance over test sets.
     """
 
     names: tuple[str, ...]
@@ -52,13 +55,15 @@ class ByDialogue:
     pulls: Mapping[RunName, Floats]
 
 
-def make_by_dialogue(frames: Frames) -> dict[tuple[str, str], ByDialogue]:
-    """Return ``by_dialogue`` of a study's transfer runs."""
-    return by_dialogue(frames["transfer_runs"], Path(frames.study.config.results))
+def make_dialogue_scores(frames: Frames) -> dict[tuple[str, str], DialogueScores]:
+    """Return the scores by dialogue of a study's transfer runs."""
+    return compute_dialogue_scores(frames["transfer_runs"], Path(frames.study.config.results))
 
 
-def by_dialogue(runs: pd.DataFrame, root: Path) -> dict[tuple[str, str], ByDialogue]:
-    """Return, by dataset and target, the scores by dialogue of all runs with predictions.
+def compute_dialogue_scores(
+    runs: pd.DataFrame, root: Path
+) -> dict[tuple[str, str], DialogueScores]:
+    """Return (dataset, target) → scores by dialogue of all runs with predictions.
 
     Targets whose runs have several test sets, or fewer than four test dialogues, are left out.
 
@@ -70,24 +75,24 @@ def by_dialogue(runs: pd.DataFrame, root: Path) -> dict[tuple[str, str], ByDialo
         RecordError: a predictions file is not the one that was collected; names it.
     """
     single = runs[(runs["n_sources"] <= 1) & runs["predictions"].notna()]
-    every = map_runs(single)
+    all_runs = map_runs(single)
     members: dict[tuple[str, str], dict[RunName, Run]] = defaultdict(dict)
     for dataset, target, *name in single[["dataset", "target", "model", "digest"]].itertuples(
         index=False, name=None
     ):
-        members[dataset, target][tuple(name)] = every[*name, target]
-    found = {key: _resample_target(*key, tested, root) for key, tested in members.items()}
-    return {key: by_target for key, by_target in found.items() if by_target is not None}
+        members[dataset, target][tuple(name)] = all_runs[*name, target]
+    scores = {key: _resample_target(*key, tested, root) for key, tested in members.items()}
+    return {key: of_target for key, of_target in scores.items() if of_target is not None}
 
 
 def _resample_target(
     dataset: str, target: str, runs: Mapping[RunName, Run], root: Path
-) -> ByDialogue | None:
+) -> DialogueScores | None:
     tested_on = {(run.test_set, run.instances, run.fidelity) for run in runs.values()}
     if len(tested_on) > 1:
         return None
     ((_, instances, fidelity),) = tested_on
-    tested = [run.tested for run in runs.values()]
+    tested = [run.predictions for run in runs.values()]
     units = build_resampling_units(root, target, instances, tested)
     if units.count < 4:
         return None
@@ -103,4 +108,4 @@ def _resample_target(
         without = draws.compute_jackknife_scores(tally, score)
         pulls[name] = (without.mean() - without) / (units.count - 1) ** 0.5
     alone = tuple(f"{target} {number}" for number in range(units.count))
-    return ByDialogue(units.names or alone, units.degrees, firsts, halves, pulls)
+    return DialogueScores(units.names or alone, units.degrees, firsts, halves, pulls)

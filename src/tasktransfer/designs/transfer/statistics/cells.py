@@ -20,7 +20,7 @@ from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.collect import Values, more_baseline_seeds
+from tasktransfer.designs.transfer.collect.collect import Values, parse_more_baseline_seeds
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.race import (
     drop_intervals,
@@ -28,8 +28,8 @@ from tasktransfer.designs.transfer.statistics.race import (
     select_fresh_deltas,
 )
 from tasktransfer.designs.transfer.statistics.tested_runs import (
+    PredictionsFile,
     Run,
-    Tested,
     build_resampling_units,
     map_runs,
     read_tally,
@@ -44,8 +44,8 @@ from tasktransfer.stats.draws import Floats, Units
 from tasktransfer.stats.false_discovery import compute_q_values
 
 MARKED = 0.05
-"""Largest q of a marked cell: at most this fraction of the marked cells is expected to be false
-discoveries."""
+"""Largest q of a significant cell, which is the expected fraction of false discoveries among the
+significant cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +87,18 @@ class _Cell:
 
 def make_cells(frames: Frames) -> pd.DataFrame:
     """Return the frame ``cells``; unchanged rows of the earlier frame are reused."""
-    table = cells(
+    table = compute_cells(
         frames["transfer_runs"],
         frames.share(select_fresh_deltas),
         Path(frames.study.config.results),
         frames.earlier.get("cells"),
-        more_baseline_seeds(frames.metadata),
+        parse_more_baseline_seeds(frames.metadata),
     )
     race = read_study_race(frames.study)
     return table if race is None else drop_intervals(table, race)
 
 
-def cells(
+def compute_cells(
     runs: pd.DataFrame,
     deltas: pd.DataFrame,
     root: Path,
@@ -132,14 +132,17 @@ def cells(
     Raises:
         RecordError: a predictions file is not the one that was collected; names it.
     """
-    run_sets = _run_sets(runs, deltas, more_baseline_seeds)
-    drawn = _Drawn(root, run_sets)
-    digests = [_hash_inputs(cell, drawn) for cell in show_progress(run_sets, "looking at cells")]
-    kept = _index_rows(previous)
-    changed = [cell for cell, digest in zip(run_sets, digests, strict=True) if digest not in kept]
-    fresh = _compute_rows(changed, root, drawn)
+    run_sets = _group_runs(runs, deltas, more_baseline_seeds)
+    resampling = _ResamplingUnits(root, run_sets)
+    progress = show_progress(run_sets, "checking cells for changes")
+    digests = [_hash_inputs(cell, resampling) for cell in progress]
+    earlier = _index_rows(previous)
+    changed = [
+        cell for cell, digest in zip(run_sets, digests, strict=True) if digest not in earlier
+    ]
+    fresh = _compute_rows(changed, root, resampling)
     rows = [
-        (*cell.names, *(kept.get(digest) or fresh[cell.names]), np.nan, False, digest)
+        (*cell.names, *(earlier.get(digest) or fresh[cell.names]), np.nan, False, digest)
         for cell, digest in zip(run_sets, digests, strict=True)
     ]
     return _add_q(build_frame(rows, columns.CELLS))
@@ -160,7 +163,7 @@ _NAMES = list_names(columns.CELLS)[:7]
 _NUMBERS = list_names(columns.CELLS)[7:-3]
 
 
-def _run_sets(
+def _group_runs(
     table: pd.DataFrame, deltas: pd.DataFrame, more_baseline_seeds: Collection[int]
 ) -> list[_Cell]:
     runs = map_runs(table)
@@ -190,36 +193,36 @@ def _list_scores(runs: Sequence[Run]) -> Floats:
     return np.asarray([run.score for run in runs], np.float64)
 
 
-class _Drawn:
-    """Resampling units of each test set, looked up once."""
+class _ResamplingUnits:
+    """Resampling units of the cells' test sets, each read once."""
 
     def __init__(self, root: Path, cells: Iterable[_Cell]) -> None:
         self.root = root
-        self.tested: dict[Values, list[Tested]] = defaultdict(list)
+        self.predictions: dict[Values, list[PredictionsFile]] = defaultdict(list)
         self.units: dict[Values, Units] = {}
         on_test_sets = {
-            (self._key(cell), run.digest): run
+            (self._build_key(cell), run.digest): run
             for cell in cells
             if cell.tested_on
             for run in cell.runs
         }
         for (key, _), run in on_test_sets.items():
-            self.tested[key].append(run.tested)
+            self.predictions[key].append(run.predictions)
 
     def find_units(self, cell: _Cell) -> Units | None:
-        """Return a cell's units; None if a run lacks predictions or the test sets differ."""
+        """Return a cell's units; None if a run has no predictions or the test sets differ."""
         if cell.tested_on is None:
             return None
-        key = self._key(cell)
+        key = self._build_key(cell)
         if key not in self.units:
             instances = cell.tested_on[1]
             self.units[key] = build_resampling_units(
-                self.root, cell.target, instances, self.tested[key]
+                self.root, cell.target, instances, self.predictions[key]
             )
         return self.units[key]
 
     @staticmethod
-    def _key(cell: _Cell) -> Values:
+    def _build_key(cell: _Cell) -> Values:
         assert cell.tested_on is not None
         return cell.dataset, cell.target, *cell.tested_on[:2]
 
@@ -227,12 +230,12 @@ class _Drawn:
 # --- change detection -----------------------------------------------------------------------------
 
 
-def _hash_inputs(cell: _Cell, drawn: _Drawn) -> str:
+def _hash_inputs(cell: _Cell, resampling: _ResamplingUnits) -> str:
     """Return the digest of everything that a row depends on, including the code's version."""
     card = get_task(cell.dataset, cell.target) if cell.tested_on else None
     scored_by = repr((card.labels, card.metrics, card.paper_metrics)) if card else ""
     members = [[_list_run_inputs(run) for run in runs] for runs in (cell.transfers, cell.baselines)]
-    units = drawn.find_units(cell)
+    units = resampling.find_units(cell)
     settings = [draws.VERSION, bootstrap.VERSION, bootstrap.LEVEL]
     of_test_set = [cell.tested_on, units.digest if units else None]
     return compute_digest([settings, scored_by, of_test_set, cell.names, members])
@@ -250,36 +253,38 @@ def digest_inputs(
     Raises:
         RecordError: a predictions file is not the one that was collected; names it.
     """
-    run_sets = _run_sets(runs, deltas, more_baseline_seeds)
-    drawn = _Drawn(root, run_sets)
-    return [_hash_inputs(cell, drawn) for cell in run_sets]
+    run_sets = _group_runs(runs, deltas, more_baseline_seeds)
+    resampling = _ResamplingUnits(root, run_sets)
+    return [_hash_inputs(cell, resampling) for cell in run_sets]
 
 
 def _index_rows(previous: pd.DataFrame | None) -> dict[str, Values]:
-    """Return the numbers of earlier rows by inputs, without columns that depend on other rows."""
+    """Return digest of the inputs → numbers of an earlier row that do not depend on other rows."""
     if previous is None or list(previous.columns) != list_names(columns.CELLS):
         return {}
     reasons = previous["no_interval"].astype(object).where(previous["no_interval"].notna(), None)
-    wanted = previous.assign(no_interval=reasons)[["inputs", *_NUMBERS]]
-    rows = wanted.itertuples(index=False, name=None)
+    table = previous.assign(no_interval=reasons)[["inputs", *_NUMBERS]]
+    rows = table.itertuples(index=False, name=None)
     return {digest: tuple(row) for digest, *row in rows}
 
 
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def _compute_rows(cells: Iterable[_Cell], root: Path, drawn: _Drawn) -> dict[Values, Values]:
-    """Return, by a cell's names, its row's columns except names and those from other rows."""
-    estimated = list(_estimate_cells(cells, root, drawn))
+def _compute_rows(
+    cells: Iterable[_Cell], root: Path, resampling: _ResamplingUnits
+) -> dict[Values, Values]:
+    """Return names of a cell → the numbers of its row that do not depend on other rows."""
+    estimated = list(_estimate_cells(cells, root, resampling))
     sure = bootstrap.compute_confidences([estimate for _, estimate in estimated])
     return {
-        cell.names: _build_row(cell, drawn.find_units(cell), estimate, confidence)
+        cell.names: _build_row(cell, resampling.find_units(cell), estimate, confidence)
         for (cell, estimate), confidence in zip(estimated, sure, strict=True)
     }
 
 
 def _estimate_cells(
-    cells: Iterable[_Cell], root: Path, drawn: _Drawn
+    cells: Iterable[_Cell], root: Path, resampling: _ResamplingUnits
 ) -> Iterator[tuple[_Cell, Estimate]]:
     """Yield each cell with its estimate, grouped by test set.
 
@@ -289,7 +294,7 @@ def _estimate_cells(
     for cell in cells:
         groups[cell.dataset, cell.target, cell.tested_on].append(cell)
     for members in show_progress(groups.values(), "intervals of test sets"):
-        units = drawn.find_units(members[0])
+        units = resampling.find_units(members[0])
         if units is None:
             for cell in members:
                 runs = (_build_trainings(cell.transfers), _build_trainings(cell.baselines))
@@ -310,17 +315,17 @@ def _estimate_resampled_cells(
 
     score_of = functools.partial(metrics.compute_score_from_sums, task, fidelity=fidelity)
 
-    def scores(*runs: Run) -> Floats:
+    def resample_runs(*runs: Run) -> Floats:
         read = [units.sum_tally(read_tally(run, root, tallies)) for run in runs]
         return draws.compute_jackknife_scores(np.stack(read), score_of)
 
-    baseline = functools.cache(scores)
+    resample_baseline = functools.cache(resample_runs)
     for cell in cells:
-        without = np.concatenate([baseline(run) for run in cell.baselines])
+        without = np.concatenate([resample_baseline(run) for run in cell.baselines])
         yield (
             cell,
             bootstrap.estimate_delta(
-                _build_trainings(cell.transfers, scores(*cell.transfers)),
+                _build_trainings(cell.transfers, resample_runs(*cell.transfers)),
                 _build_trainings(cell.baselines, without),
                 units,
                 more_baselines=True,
@@ -363,7 +368,7 @@ def _explain_missing_interval(
     if not np.isnan(sure.low):
         return None
     if units is not None and units.count < 2:
-        return f"all {units.instances} test instances are of one dialogue"
+        return f"all {units.instances} test instances are from one dialogue"
     if estimate.seeds < 2:
-        return "one seed and no predictions"
-    return "every seed has the same delta, on every draw"
+        return "there is one seed and no predictions"
+    return "every seed has the same delta, in every resample"

@@ -16,6 +16,10 @@ def check_targets(
 ) -> list[CheckedTarget]:
     """Compare the baselines of targets with the references on the dev split.
 
+    Args:
+        collected: records of the baselines and the references.
+        targets: dataset → targets.
+
     Raises:
         RecordError: a record does not have a dev score.
     """
@@ -35,7 +39,7 @@ def check_targets(
             score = get_selected_round(collected.record(stage), stage.selection.tasks).dev_score
             baselines.setdefault((dataset, model, target), []).append(score)
     return [
-        _compare(
+        _compare_with_references(
             key,
             scores,
             {**references.get((key[0], NO_MODEL, key[2]), {}), **references.get(key, {})},
@@ -44,7 +48,7 @@ def check_targets(
     ]
 
 
-def _compare(
+def _compare_with_references(
     key: Target, scores: Sequence[float], references: Mapping[str, float]
 ) -> CheckedTarget:
     mean = sum(scores) / len(scores)

@@ -1,4 +1,4 @@
-"""Mean differences of each algorithm from each control: the table ``control_summary``.
+"""Mean differences of each algorithm from each control, for the table ``control_summary``.
 
 Multitask → fine-tune trains on its target twice, so its mean gain over the baseline contains the
 effect of longer training. Its mean gain over ``longer_baseline``, which trains on the target alone
@@ -16,7 +16,7 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.controls import CONTROLS
-from tasktransfer.designs.transfer.statistics.by_dialogue import by_dialogue
+from tasktransfer.designs.transfer.statistics.by_dialogue import compute_dialogue_scores
 from tasktransfer.designs.transfer.statistics.controls import replace_baselines
 from tasktransfer.designs.transfer.statistics.joint import compute_joint_interval
 from tasktransfer.results.frames import Frames
@@ -59,7 +59,9 @@ def _summarise_control(
     deltas = deltas[deltas["delta"].notna()]
     if deltas.empty:
         return
-    dialogues = by_dialogue(pd.concat([runs for runs, _ in parts], ignore_index=True), root)
+    dialogues = compute_dialogue_scores(
+        pd.concat([runs for runs, _ in parts], ignore_index=True), root
+    )
     for key, group in deltas.groupby(_GROUP, sort=False):
         pairs = group.groupby(["source", "target"]).ngroups
         found = compute_joint_interval(group, dialogues)

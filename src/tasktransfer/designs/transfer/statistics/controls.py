@@ -24,10 +24,10 @@ from tasktransfer.designs.transfer.controls import (
     EXPLAINED,
     HURTS,
     NOT_JUDGED,
-    OF_PAIRS,
+    PAIR_CONTROLS,
 )
 from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.designs.transfer.statistics.cells import MARKED, cells
+from tasktransfer.designs.transfer.statistics.cells import MARKED, compute_cells
 from tasktransfer.results.frames import Frames, list_names
 from tasktransfer.results.store import build_frame
 from tasktransfer.stats.false_discovery import compute_q_values
@@ -43,17 +43,17 @@ _PLAIN = [name for name in _CELL if name != "sources"]
 def make_control_cells(frames: Frames) -> pd.DataFrame:
     """Return the frame ``control_cells``; unchanged rows of the earlier frame are reused."""
     root, earlier = Path(frames.study.config.results), frames.earlier.get("control_cells")
-    return control_cells(frames["transfer_runs"], frames["control_runs"], root, earlier)
+    return compute_control_cells(frames["transfer_runs"], frames["control_runs"], root, earlier)
 
 
 def make_controls(frames: Frames) -> pd.DataFrame:
     """Return the frame ``controls``, for all planned controls."""
     planned = {run.method for run in frames.study.plan.runs}
     names = [name for name in CONTROLS if name in planned]
-    return controls(frames["control_cells"], frames["cells"], names)
+    return compute_controls(frames["control_cells"], frames["cells"], names)
 
 
-def control_cells(
+def compute_control_cells(
     runs: pd.DataFrame,
     control_runs: pd.DataFrame,
     root: Path,
@@ -76,7 +76,7 @@ def control_cells(
     """
     earlier = None if previous is None else previous.drop(columns="control", errors="ignore")
     parts = [
-        cells(*part, root, earlier).assign(control=control)
+        compute_cells(*part, root, earlier).assign(control=control)
         for control in CONTROLS
         for part in replace_baselines(control, runs, control_runs)
     ]
@@ -90,7 +90,9 @@ def control_cells(
     return over[list_names(columns.CONTROL_CELLS)]
 
 
-def controls(over: pd.DataFrame, heatmap_cells: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+def compute_controls(
+    over: pd.DataFrame, heatmap_cells: pd.DataFrame, names: Sequence[str]
+) -> pd.DataFrame:
     """Compute the table ``controls``: one row per single-source cell and control of the study.
 
     Args:
@@ -103,12 +105,12 @@ def controls(over: pd.DataFrame, heatmap_cells: pd.DataFrame, names: Sequence[st
         any of a cell's seeds has a row with NaN. ``verdict`` is the cell's and is equal in all its
         rows.
     """
-    wanted = heatmap_cells[heatmap_cells["n_sources"] == 1]
-    if wanted.empty or not names:
+    single_source = heatmap_cells[heatmap_cells["n_sources"] == 1]
+    if single_source.empty or not names:
         return build_frame([], columns.CONTROLS)
     own = ["n_seeds", "baseline_score", "delta", "low", "high", "p", "q"]
     over = over[[*_PLAIN, "control", *own]].rename(columns={"baseline_score": "control_score"})
-    baseline = wanted[[*_CELL, "baseline_score", "delta", "q"]].rename(
+    baseline = single_source[[*_CELL, "baseline_score", "delta", "q"]].rename(
         columns={"delta": "delta_of_cell", "q": "q_of_cell"}
     )
     rows = baseline.merge(pd.DataFrame({"control": [*names]}), how="cross")
@@ -118,25 +120,31 @@ def controls(over: pd.DataFrame, heatmap_cells: pd.DataFrame, names: Sequence[st
     verdict_columns = rows.groupby(_PLAIN, sort=False)[
         ["delta", "high", "q", "delta_of_cell", "q_of_cell"]
     ]
-    verdicts = verdict_columns.apply(_judge_cell).rename("verdict").reset_index()
+    verdicts = verdict_columns.apply(_judge_rows).rename("verdict").reset_index()
     rows = rows.merge(verdicts, on=_PLAIN, how="left")
-    wanted_columns = rows[list_names(columns.CONTROLS)]
-    return build_frame(wanted_columns.itertuples(index=False, name=None), columns.CONTROLS)
+    ordered_rows = rows[list_names(columns.CONTROLS)]
+    return build_frame(ordered_rows.itertuples(index=False, name=None), columns.CONTROLS)
 
 
 def replace_baselines(
     control: str, runs: pd.DataFrame, control_runs: pd.DataFrame
 ) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
-    """Yield runs and deltas whose baselines are a control's runs.
+    """Yield (runs, deltas) in which a control's runs replace the baselines.
 
     A target has one baseline, so a control with one run per source yields one pair of frames per
     source.
     """
     transfers = runs[runs["n_sources"] == 1]
-    stand_ins = control_runs[control_runs["algorithm"] == control]
-    groups = stand_ins.groupby("source", sort=False) if control in OF_PAIRS else [("", stand_ins)]
+    replacements = control_runs[control_runs["algorithm"] == control]
+    groups = (
+        replacements.groupby("source", sort=False)
+        if control in PAIR_CONTROLS
+        else [("", replacements)]
+    )
     for source, baselines in groups:
-        compared = transfers[transfers["source"] == source] if control in OF_PAIRS else transfers
+        compared = (
+            transfers[transfers["source"] == source] if control in PAIR_CONTROLS else transfers
+        )
         as_baselines = baselines.assign(
             algorithm=BASELINE,
             source="",
@@ -147,23 +155,23 @@ def replace_baselines(
         yield both, compute_deltas(both)
 
 
-def _judge_cell(cell: pd.DataFrame) -> str:
+def _judge_rows(cell: pd.DataFrame) -> str:
     first = cell.iloc[0]
-    return verdict(
+    return judge_cell(
         float(first["delta_of_cell"]),
         float(first["q_of_cell"]),
         [
-            Over(*map(float, row))
+            ControlEffect(*map(float, row))
             for row in zip(cell["delta"], cell["high"], cell["q"], strict=True)
         ],
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Over:
+class ControlEffect:
     """A cell's delta over a control, the upper end of its 95 % interval, and its q.
 
-    NaN if the control has no run or no test.
+    Values are NaN if the control has no run or no test.
     """
 
     delta: float
@@ -171,8 +179,8 @@ class Over:
     q: float
 
 
-def verdict(delta: float, q: float, over: Sequence[Over]) -> str:
-    """Return the verdict on a cell's source.
+def judge_cell(delta: float, q: float, over: Sequence[ControlEffect]) -> str:
+    """Return the verdict on a cell, which says whether its source explains its gain.
 
     Args:
         delta, q: the cell relative to the baseline; q is NaN without a test.

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue
+from tasktransfer.designs.transfer.statistics.by_dialogue import DialogueScores
 from tasktransfer.stats.bootstrap import Confidence, Estimate, compute_confidence
 from tasktransfer.stats.resampling import Floats
 
@@ -22,14 +22,15 @@ UNKNOWN = Confidence(np.nan, np.nan, np.nan, np.nan)
 
 
 def compute_joint_interval(
-    group: pd.DataFrame, dialogues: Mapping[tuple[str, str], ByDialogue]
+    group: pd.DataFrame, dialogues: Mapping[tuple[str, str], DialogueScores]
 ) -> Confidence:
-    """Return the 95 % interval of the mean delta over pairs, and the p of no mean delta.
+    """Return the 95 % interval of the mean delta over pairs, and the p of a mean delta of 0.
 
-    NaN with one seed, if a pair lacks a seed, or if a run has no predictions.
+    NaN with one seed, if a pair has fewer seeds than others, or if a run has no predictions.
 
     Args:
         group: the single-source deltas of one dataset, model and algorithm.
+        dialogues: (dataset, target) → scores by dialogue.
     """
     seeds = sorted(group["seed"].unique())
     pairs = group.groupby(["source", "target"]).ngroups
@@ -61,7 +62,7 @@ def compute_joint_interval(
     return compute_confidence(Estimate(float(group["delta"].mean()), parts, len(seeds)))
 
 
-def _sum_pulls(rows: pd.DataFrame, tested: ByDialogue, seeds: list[int]) -> Floats | None:
+def _sum_pulls(rows: pd.DataFrame, tested: DialogueScores, seeds: list[int]) -> Floats | None:
     """Sum each dialogue's influence on the deltas over sources, (seeds, dialogues)."""
     total = np.zeros((len(seeds), len(tested.names)))
     names = rows[["model", "seed", "digest", "baseline_digest"]]

@@ -20,7 +20,7 @@ from tasktransfer.core.methods import METHODS, PROMPTED, TRANSFER, name_training
 from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.references import FROZEN, NEAREST, STRENGTH
 from tasktransfer.core.runs import Run
-from tasktransfer.designs.transfer.collect.collect import scored as get_stage
+from tasktransfer.designs.transfer.collect.collect import get_scored_stage
 from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.frames import METHODS as METHOD_COLUMNS
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, is_reference, is_transfer
@@ -102,13 +102,16 @@ def make_methods(frames: Frames) -> pd.DataFrame:
     ):
         listed.setdefault(method.target, []).append(method)
     rows = [
-        row for methods in listed.values() if len(methods) > 1 for row in build_rows(sort(methods))
+        row
+        for methods in listed.values()
+        if len(methods) > 1
+        for row in build_method_rows(sort_methods(methods))
     ]
     return build_frame(rows, METHOD_COLUMNS)
 
 
-def sort(methods: Iterable[Method]) -> list[Method]:
-    """Return methods from the simplest to the most complex, otherwise in their order."""
+def sort_methods(methods: Iterable[Method]) -> list[Method]:
+    """Return methods from the simplest to the most complex; ties keep their order."""
     order = list(METHODS)
     return sorted(methods, key=lambda method: order.index(method.name))
 
@@ -116,11 +119,11 @@ def sort(methods: Iterable[Method]) -> list[Method]:
 # --- comparison -----------------------------------------------------------------------------------
 
 
-def build_rows(methods: Sequence[Method]) -> Iterator[tuple[object, ...]]:
-    """Yield the rows of a target, whose methods are sorted."""
+def build_method_rows(methods: Sequence[Method]) -> Iterator[tuple[object, ...]]:
+    """Yield one row per method of a target; the methods must be sorted by ``sort_methods``."""
     pairs = compare_pairs([method.cell for method in methods])
     best = max(range(len(methods)), key=lambda index: methods[index].score)
-    chosen = recommend(methods, best, pairs)
+    chosen = choose_recommended(methods, best, pairs)
     for index, method in enumerate(methods):
         cell, cost = method.cell, method.cost
         sure = compute_mean_confidence(cell.trainings, cell.units)
@@ -162,7 +165,7 @@ def compare_pairs(cells: Sequence[Cell]) -> dict[tuple[int, int], Comparison]:
     return found
 
 
-def recommend(
+def choose_recommended(
     methods: Sequence[Method], best: int, pairs: Mapping[tuple[int, int], Comparison]
 ) -> int | None:
     """Return the index of the recommended method; None if the best one could not be tested.
@@ -184,7 +187,7 @@ def recommend(
 
 
 def _list_references(frames: Frames) -> Iterator[Method]:
-    """Yield the references; one that reads embeddings has a model."""
+    """Yield the references, with a model if they read embeddings."""
     collected = frames.collected
     seconds = _compute_fit_seconds(collected)
     fits: dict[tuple[str, str, str], list[Fit]] = {}
@@ -223,7 +226,7 @@ def _compute_fit_seconds(collected: Collected) -> dict[str, float]:
 
 
 def _list_baselines(frames: Frames) -> Iterator[Method]:
-    """Yield the fine-tuned models, of all weights or of an adapter."""
+    """Yield the fine-tuned models, of which all weights or an adapter were trained."""
     collected = frames.collected
     runs: dict[tuple[str, str, str], list[Run]] = {}
     for run in collected.runs:
@@ -232,7 +235,7 @@ def _list_baselines(frames: Frames) -> Iterator[Method]:
             runs.setdefault((about["dataset"], run.model, about["target"]), []).append(run)
     for (dataset, model, task), baseline in frames.share(score_baselines).items():
         of_target = runs[dataset, model, task]
-        name = name_training(get_stage(of_target[0]).model)
+        name = name_training(get_scored_stage(of_target[0]).model)
         cost = _compute_training_cost(collected, of_target)
         yield Method((dataset, task), name, model, None, baseline.cell, cost)
 
@@ -255,7 +258,7 @@ def _list_transfers(collected: Collected) -> Iterator[Method]:
         whole = {name: runs for name, runs in variants.items() if len(runs) == most}
         variant = max(whole, key=lambda name: _compute_dev_score(collected, whole[name]))
         runs = whole[variant]
-        rows = [(run, collected.rows(get_stage(run))) for run in runs]
+        rows = [(run, collected.rows(get_scored_stage(run))) for run in runs]
         if not all(len(table) for _, table in rows):
             continue
         scored = [
@@ -267,7 +270,7 @@ def _list_transfers(collected: Collected) -> Iterator[Method]:
 
 def _compute_dev_score(collected: Collected, runs: Sequence[Run]) -> float:
     """Return the mean selection score of runs on dev."""
-    stages = [get_stage(run) for run in runs]
+    stages = [get_scored_stage(run) for run in runs]
     records = [(collected.record(stage), stage.selection.tasks) for stage in stages]
     return float(np.mean([get_selected_round(*chosen).dev_score for chosen in records]))
 
@@ -277,11 +280,11 @@ def _list_prompted(frames: Frames) -> Iterator[Method]:
     config = get_transfer_config(frames.collected.study)
     if not config.prompted:
         return
-    for (dataset, model, shots, task), asked in frames.share(score_prompted).items():
+    for (dataset, model, shots, task), scored in frames.share(score_prompted).items():
         if config.get_training_hyperparameters(dataset).fidelity.scoring != "default":
             continue
-        cost = Cost(0, 0.0, 1000 * asked.seconds / max(1, asked.instances))
-        yield Method((dataset, task), PROMPTED, model, f"{shots} shots", asked.cell, cost)
+        cost = Cost(0, 0.0, 1000 * scored.seconds / max(1, scored.instances))
+        yield Method((dataset, task), PROMPTED, model, f"{shots} shots", scored.cell, cost)
 
 
 # --- cost -----------------------------------------------------------------------------------------
@@ -292,10 +295,10 @@ def _compute_training_cost(collected: Collected, runs: Sequence[Run]) -> Cost:
 
     The seconds are NaN if an earlier stage of a run has no record.
     """
-    last = [collected.record(get_stage(run)) for run in runs]
+    last = [collected.record(get_scored_stage(run)) for run in runs]
     spent = []
     for run in runs:
-        stages = [n for n in add_ancestors((get_stage(run),)) if isinstance(n, Stage)]
+        stages = [n for n in add_ancestors((get_scored_stage(run),)) if isinstance(n, Stage)]
         recorded = [collected.record(stage) for stage in stages if collected.has(stage)]
         whole = len(recorded) == len(stages)
         spent.append(sum(map(_compute_training_seconds, recorded)) if whole else float("nan"))

@@ -10,8 +10,8 @@ from tasktransfer.designs.transfer.algorithms import BANDITS
 from tasktransfer.results.frames import Frames
 
 
-def mixes(run: Run) -> bool:
-    """Return whether the run has a bandit with several sources to choose from."""
+def uses_bandit(run: Run) -> bool:
+    """Return whether a bandit mixes several sources in the run."""
     return run.method in BANDITS and len(run.about["sources"]) > 1
 
 
@@ -19,7 +19,7 @@ def make_mixing(frames: Frames) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of the frame ``mixing``: the weights in each round of a training."""
     collected = frames.collected
     for run in collected.runs:
-        if not mixes(run):
+        if not uses_bandit(run):
             continue
         record = collected.record(run.stages[-1])
         names = (run.about["dataset"], run.model, run.method, run.about["target"], run.seed)

@@ -21,10 +21,10 @@ from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.race import select_fresh_deltas
 from tasktransfer.designs.transfer.statistics.single_source import (
     average_over_seeds,
-    by_dataset,
-    cube,
-    distinct,
-    matrix,
+    build_cube,
+    build_matrix,
+    group_by_dataset,
+    list_distinct,
 )
 from tasktransfer.errors import RecordError
 from tasktransfer.files.locations import format_missing_columns
@@ -46,13 +46,13 @@ def make_overlap(frames: Frames) -> pd.DataFrame:
     """Return the frame ``overlap``, from test instances and from counted training dialogues."""
     root = Path(frames.study.config.results)
     instances = collect_test_instances(frames["transfer_runs"], root)
-    return overlap(instances, _select_training_counts(frames), frames.metadata.order)
+    return compute_overlap(instances, _select_training_counts(frames), frames.metadata.order)
 
 
 def make_overlap_effect(frames: Frames) -> pd.DataFrame:
     """Return the frame ``overlap_effect``."""
     deltas = frames.share(select_fresh_deltas)
-    return overlap_effect(frames["overlap"], deltas, frames.metadata.order)
+    return compute_overlap_effect(frames["overlap"], deltas, frames.metadata.order)
 
 
 def collect_test_instances(runs: pd.DataFrame, root: Path) -> pd.DataFrame:
@@ -83,15 +83,15 @@ def _read_instance_ids(path: Path, target: str) -> list[str]:
     expected = read_record(path)["rows"]
     if expected is None:
         raise RecordError(
-            f"{path}: The table lists no predictions, but other tables do. Run `tasktransfer "
-            "collect` again."
+            f"{path}: The record lists no predictions, but the collected tables do. Run "
+            "`tasktransfer collect` again."
         )
     table = read_rows(path.with_name(expected["file"]), expected)
     pairs = zip(table["task"].to_pylist(), table["instance_id"].to_pylist(), strict=True)
     return [name for task, name in pairs if task == target]
 
 
-def overlap(
+def compute_overlap(
     instances: pd.DataFrame, training: pd.DataFrame | None = None, order: Order | None = None
 ) -> pd.DataFrame:
     """Compute how much of each target's data each source also contains.
@@ -112,7 +112,7 @@ def overlap(
     datasets = pd.concat([counts["dataset"] for counts in counted.values()])
     rows = [
         (dataset, source, target, basis, shared, of, shared / of)
-        for dataset in distinct(datasets, "dataset", order)
+        for dataset in list_distinct(datasets, "dataset", order)
         for basis, counts in counted.items()
         for source, target, shared, of in _order_counts(counts[counts["dataset"] == dataset], order)
     ]
@@ -131,8 +131,8 @@ def _count_shared_instances(instances: pd.DataFrame) -> pd.DataFrame:
 
 
 def _order_counts(counts: pd.DataFrame, order: Order | None) -> list[tuple[str, str, int, int]]:
-    """Return rows of source, target, shared and of; targets without any items are left out."""
-    tasks = distinct(pd.concat([counts["source"], counts["target"]]), "task", order)
+    """Return (source, target, shared, of) in the study's order; empty targets are left out."""
+    tasks = list_distinct(pd.concat([counts["source"], counts["target"]]), "task", order)
     shared_of = {
         (source, target): (int(shared), int(of))
         for source, target, shared, of in counts[["source", "target", "shared", "of"]].itertuples(
@@ -146,7 +146,7 @@ def _order_counts(counts: pd.DataFrame, order: Order | None) -> list[tuple[str, 
     ]
 
 
-def overlap_effect(
+def compute_overlap_effect(
     overlap: pd.DataFrame, deltas: pd.DataFrame, order: Order | None = None
 ) -> pd.DataFrame:
     """Correlate the amount of shared data with the delta, over pairs of tasks.
@@ -161,11 +161,11 @@ def overlap_effect(
         pairs, or if all pairs share the same fraction (such as none).
     """
     rows: list[tuple[Any, ...]] = []
-    for dataset, tasks, groups in by_dataset(deltas, order):
+    for dataset, tasks, groups in group_by_dataset(deltas, order):
         shares = _build_share_matrices(overlap[overlap["dataset"] == dataset], tasks)
         for key, group in groups.items():
             seeds = sorted(group["seed"].unique())
-            means = average_over_seeds(cube(group, tasks, seeds))
+            means = average_over_seeds(build_cube(group, tasks, seeds))
             for basis, share in shares.items():
                 effect = compute_matrix_correlation(share, means, dataset, *key, basis)
                 rows.append((dataset, *key, basis, *astuple(effect)))
@@ -173,18 +173,18 @@ def overlap_effect(
 
 
 def _build_share_matrices(overlap: pd.DataFrame, tasks: list[str]) -> dict[str, Floats]:
-    """Return, by basis, the shared fraction as a matrix, sources × targets."""
+    """Return basis → shared fractions as a matrix, sources × targets."""
     return {
-        str(basis): matrix(rows, tasks, "share")
+        str(basis): build_matrix(rows, tasks, "share")
         for basis, rows in overlap.groupby("basis", sort=False)
     }
 
 
 def _select_training_counts(frames: Frames) -> pd.DataFrame | None:
-    """Return the training dialogues that the study's tasks share; None if they were not counted.
+    """Return the counts of training dialogues that the study's tasks share; None without counts.
 
     Raises:
-        RecordError: they were counted in other data than the runs used.
+        RecordError: the dialogues were counted in other data than the runs used.
     """
     shared, runs = frames["overlap_data"], frames["transfer_runs"]
     if not len(shared.columns):
@@ -216,6 +216,6 @@ def _check_same_data(
         }
         if counted != trained:
             raise RecordError(
-                f"{path}: Shared dialogues of {row.dataset} were counted with {counted}, but "
-                f"the runs were trained with {trained}. {remedy}."
+                f"{path}: The shared dialogues of {row.dataset} were counted in data with "
+                f"{counted}, but the runs were trained on data with {trained}. {remedy}."
             )

@@ -1,4 +1,4 @@
-"""Scores of prompted models: the table ``prompted``, from the records.
+"""Scores of prompted models, for the table ``prompted``.
 
 A score is the mean over the prompt wordings on a task's card and over the seeds that sample the
 shots. Its interval is over dialogues, and over seeds if there are several. Wordings are not a
@@ -65,15 +65,15 @@ def make_prompted(frames: Frames) -> pd.DataFrame:
 
 
 def compute_prompted_table(
-    collected: Collected, asked: Mapping[Key, PromptedScore]
+    collected: Collected, scores: Mapping[Key, PromptedScore]
 ) -> pd.DataFrame:
-    """Compute the columns of ``PROMPTED`` for each target and each dataset's mean.
+    """Compute the columns of ``PROMPTED``, with a row per target and per mean of a dataset.
 
     A target without a complete run has a row without a score. ``n_seeds`` counts complete runs.
 
     Args:
         collected: the study's records.
-        asked: result of ``score_prompted``.
+        scores: result of ``score_prompted``.
     """
     seen = {entry.model: entry for entry in get_transfer_config(collected.study).prompted}
     planned = _group_runs(collected)
@@ -86,8 +86,8 @@ def compute_prompted_table(
         seen_before = seen[model].get_test_data_seen(dataset)
         seeds_planned = len({run.seed for key in keys for run in planned[key]})
         end = (seen_before, seeds_planned)
-        rows += [(*key, *_build_row(asked.get(key), 1, 1), *end) for key in keys]
-        there = [asked[key] for key in keys if key in asked]
+        rows += [(*key, *_build_row(scores.get(key), 1, 1), *end) for key in keys]
+        there = [scores[key] for key in keys if key in scores]
         seeds = [set(target.cell.trainings.seeds) for target in there]
         mean = _average_targets(there) if there and set.intersection(*seeds) else None
         rows.append((*group, MEAN, *_build_row(mean, len(there), len(keys)), *end))
@@ -147,10 +147,9 @@ def _combine_runs(collected: Collected, runs: Sequence[Run]) -> PromptedScore:
 
 
 def _describe_answer_mode(collected: Collected, node: Evaluation) -> Iterator[str]:
-    """Yield whether choices were scored or answers generated.
+    """Yield ``SCORED`` if choices were scored, or ``WRITTEN`` if answers were generated.
 
-    If choices were scored, the gold choice has a likelihood, or there is no single gold choice, and
-    the notes say nothing else.
+    The notes of a record say if a model could not score choices and generated answers instead.
     """
     fell_back = any("log-likelihoods" in n for n in collected.record(node)["provenance"]["notes"])
     scored = has_choices(get_task(node.data.name, node.task)) and not fell_back
@@ -158,7 +157,7 @@ def _describe_answer_mode(collected: Collected, node: Evaluation) -> Iterator[st
 
 
 def _average_targets(several: Sequence[PromptedScore]) -> PromptedScore:
-    """Return the mean over targets; its n-th wording combines the n-th wording of each target."""
+    """Return the mean over targets; its n-th wording averages the n-th wording of each target."""
     fewest = min(len(target.by_wording) for target in several)
     columns = zip(*(target.by_wording[:fewest] for target in several), strict=True)
     return PromptedScore(
@@ -173,19 +172,19 @@ def _average_targets(several: Sequence[PromptedScore]) -> PromptedScore:
     )
 
 
-def _build_row(asked: PromptedScore | None, targets: int, expected: int) -> Iterable[object]:
-    if asked is None:
+def _build_row(score: PromptedScore | None, targets: int, expected: int) -> Iterable[object]:
+    if score is None:
         return (*[np.nan] * 3, 0, np.nan, 0, 0, expected, 0, 0, "", np.nan, 0)
-    cell = asked.cell
+    cell = score.cell
     sure = compute_mean_confidence(cell.trainings, cell.units)
     return (
         float(cell.trainings.scores.mean()),
         *(sure.low, sure.high),
-        *(len(asked.by_wording), asked.spread),
+        *(len(score.by_wording), score.spread),
         *(len(cell.trainings.seeds), targets, expected),
-        asked.instances,
+        score.instances,
         0 if cell.units is None else cell.units.count,
-        ", ".join(sorted(asked.answers)),
-        100 * asked.unreadable / max(1.0, asked.questions),
-        int(asked.tokens),
+        ", ".join(sorted(score.answers)),
+        100 * score.unreadable / max(1.0, score.questions),
+        int(score.tokens),
     )

@@ -79,14 +79,14 @@ def compute_race_table(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
     """Compute the columns of ``RACE``, one row per pair, from columns of ``columns.DELTAS``."""
     single = deltas[deltas["n_sources"] == 1]
     rows: list[tuple[Any, ...]] = []
-    for names, of in single.groupby(list(NAMES), sort=False):
+    for names, group in single.groupby(list(NAMES), sort=False):
         cell = _build_cell(names)
-        left = left_after(race, cell)
+        left = find_last_round(race, cell)
         chosen = race.seeds[(left or len(race.kept)) - 1] if race.kept else ()
         fresh = race.fresh if left is None else ()
         means = [
-            float(of.loc[of["seed"].isin(some), "delta"].mean()) if some else np.nan
-            for some in (chosen, fresh)
+            float(group.loc[group["seed"].isin(seeds), "delta"].mean()) if seeds else np.nan
+            for seeds in (chosen, fresh)
         ]
         rows.append((*cell, left, list(chosen), list(fresh), *means))
     return build_frame(rows, columns.RACE)
@@ -100,7 +100,7 @@ def drop_selection_seeds(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
     if not race.kept:
         return deltas
     names = deltas[list(NAMES)].itertuples(index=False, name=None)
-    kept = [left_after(race, _build_cell(cell)) is None for cell in names]
+    kept = [find_last_round(race, _build_cell(cell)) is None for cell in names]
     stale = ~deltas["seed"].isin(race.fresh).to_numpy() & (deltas["n_sources"] == 1).to_numpy()
     fresh: pd.DataFrame = deltas[~(stale & np.array(kept, bool))]
     return fresh
@@ -109,7 +109,7 @@ def drop_selection_seeds(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
 def drop_intervals(cells: pd.DataFrame, race: Race) -> pd.DataFrame:
     """Return cells in which pairs that left the race have neither interval nor test."""
     names = cells[list(NAMES)].itertuples(index=False, name=None)
-    left = np.array([left_after(race, _build_cell(cell)) is not None for cell in names], bool)
+    left = np.array([find_last_round(race, _build_cell(cell)) is not None for cell in names], bool)
     left &= (cells["n_sources"] == 1).to_numpy()
     numbers = ["low", "high", "p", "q"]
     changed = cells.copy()
@@ -119,8 +119,8 @@ def drop_intervals(cells: pd.DataFrame, race: Race) -> pd.DataFrame:
     return changed
 
 
-def left_after(race: Race, cell: Cell) -> int | None:
-    """Return the round after which a pair left; None if it is still in the race."""
+def find_last_round(race: Race, cell: Cell) -> int | None:
+    """Return the round after which a pair left the race; None if it has not left."""
     rounds = enumerate(race.kept, start=1)
     return next((number for number, kept in rounds if cell not in kept), None)
 

@@ -1,4 +1,4 @@
-"""Baselines next to references on the same test instances: the table ``references``.
+"""Comparison of baselines with references on the same instances, for the table ``references``.
 
 A reference is a simple predictor (``core.references``). Each baseline has a paired difference from
 each reference, over dialogues and seeds, and a state. The state compares the baseline's mean score
@@ -52,7 +52,7 @@ def build_reference_table(
 ) -> pd.DataFrame:
     """Compute the columns of ``REFERENCES``.
 
-    A row is a target's baselines next to one reference. ``q`` is adjusted over all rows of a
+    A row compares a target's baselines with one reference. ``q`` is adjusted over all rows of a
     dataset; baselines with one seed have no q, because the variation between seeds is unknown.
 
     Args:
@@ -70,7 +70,7 @@ def build_reference_table(
         if not scored:
             continue
         best = max(scored, key=lambda name: _get_score(scored[name]))
-        state, states = _judge(baseline, _get_score(scored[best]))
+        state, states = _judge_baseline(baseline, _get_score(scored[best]))
         for name, cell in scored.items():
             estimate = baseline.cell.subtract(cell)
             pairs.append(estimate)
@@ -107,7 +107,7 @@ def _get_score(cell: Cell) -> float:
     return float(cell.trainings.scores.mean())
 
 
-def _judge(baseline: Baseline, reference: float) -> tuple[str, list[str]]:
+def _judge_baseline(baseline: Baseline, reference: float) -> tuple[str, list[str]]:
     """Return the state of a cell and of each of its runs."""
     scores = baseline.cell.trainings.scores
     runs = zip(scores, baseline.collapsed, strict=True)

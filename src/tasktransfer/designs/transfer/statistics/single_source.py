@@ -19,32 +19,32 @@ from tasktransfer.stats.resampling import Floats
 GROUP = ["dataset", "model", "algorithm"]
 
 
-def single_source(frame: pd.DataFrame) -> pd.DataFrame:
+def select_single_source(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of deltas or cells that have one source and a delta."""
     return frame[(frame["n_sources"] == 1) & frame["delta"].notna()]
 
 
-def distinct(values: pd.Series, key: str, order: Order | None) -> list[str]:
-    """Return the distinct names of a column in the study's order, then others alphabetically."""
+def list_distinct(values: pd.Series, key: str, order: Order | None) -> list[str]:
+    """Return the distinct names in a column: in the study's order, then others alphabetically."""
     return order_names(sorted(values.unique()), (order or {}).get(key, ()))
 
 
-def by_dataset(
+def group_by_dataset(
     frame: pd.DataFrame, order: Order | None
 ) -> Iterator[tuple[str, list[str], dict[tuple[str, str], pd.DataFrame]]]:
     """Yield each dataset's name, its tasks in order, and its rows by (model, algorithm)."""
-    kept = single_source(frame)
-    for dataset in distinct(kept["dataset"], "dataset", order):
-        rows = kept[kept["dataset"] == dataset]
-        tasks = distinct(pd.concat([rows["target"], rows["source"]]), "task", order)
+    singles = select_single_source(frame)
+    for dataset in list_distinct(singles["dataset"], "dataset", order):
+        rows = singles[singles["dataset"] == dataset]
+        tasks = list_distinct(pd.concat([rows["target"], rows["source"]]), "task", order)
         groups = dict(iter(rows.groupby(["model", "algorithm"], sort=False)))
-        models = distinct(rows["model"], "model", order)
-        algorithms = distinct(rows["algorithm"], "algorithm", order)
+        models = list_distinct(rows["model"], "model", order)
+        algorithms = list_distinct(rows["algorithm"], "algorithm", order)
         keys = [(model, name) for model in models for name in algorithms if (model, name) in groups]
         yield dataset, tasks, {key: groups[key] for key in keys}
 
 
-def cube(rows: pd.DataFrame, tasks: Sequence[str], seeds: Sequence[int]) -> Floats:
+def build_cube(rows: pd.DataFrame, tasks: Sequence[str], seeds: Sequence[int]) -> Floats:
     """Return the deltas of one group as an array, sources × targets × seeds, NaN if missing."""
     result = np.full((len(tasks), len(tasks), len(seeds)), np.nan)
     positions = (
@@ -56,7 +56,7 @@ def cube(rows: pd.DataFrame, tasks: Sequence[str], seeds: Sequence[int]) -> Floa
     return result
 
 
-def matrix(rows: pd.DataFrame, tasks: Sequence[str], column: str) -> Floats:
+def build_matrix(rows: pd.DataFrame, tasks: Sequence[str], column: str) -> Floats:
     """Return a column of distinct pairs as an array, sources × targets, NaN if missing.
 
     Pairs with other tasks are left out.
@@ -68,9 +68,9 @@ def matrix(rows: pd.DataFrame, tasks: Sequence[str], column: str) -> Floats:
     return result
 
 
-def _locate_values(values: pd.Series, of: Sequence[Any]) -> NDArray[np.intp]:
-    """Return the index of each value in ``of``; -1 if it is absent."""
-    positions: NDArray[np.intp] = pd.Index(of).get_indexer(pd.Index(values))
+def _locate_values(values: pd.Series, names: Sequence[Any]) -> NDArray[np.intp]:
+    """Return the index of each value in ``names``; -1 if it is absent."""
+    positions: NDArray[np.intp] = pd.Index(names).get_indexer(pd.Index(values))
     return positions
 
 

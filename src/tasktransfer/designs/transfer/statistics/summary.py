@@ -34,10 +34,13 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue, make_by_dialogue
+from tasktransfer.designs.transfer.statistics.by_dialogue import (
+    DialogueScores,
+    make_dialogue_scores,
+)
 from tasktransfer.designs.transfer.statistics.joint import compute_joint_interval
 from tasktransfer.designs.transfer.statistics.race import select_fresh_deltas
-from tasktransfer.designs.transfer.statistics.single_source import by_dataset, cube
+from tasktransfer.designs.transfer.statistics.single_source import build_cube, group_by_dataset
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Order
 from tasktransfer.results.store import build_frame
@@ -47,7 +50,7 @@ from tasktransfer.stats.resampling import Floats, create_generator
 RESAMPLES = 2000
 MOST_VALUES = 2_000_000
 """Maximum number of values in memory while resampling: 16 MB."""
-_NOTHING = 1e-9
+_ROUNDING_ERROR = 1e-9
 """Sum of squares, in squared points, below which a difference is rounding error."""
 
 
@@ -75,20 +78,20 @@ class _Draws:
 def make_summary(frames: Frames) -> pd.DataFrame:
     """Return the frame ``summary``."""
     deltas = frames.share(select_fresh_deltas)
-    return summary(deltas, frames.metadata.order, frames.share(make_by_dialogue))
+    return compute_summary(deltas, frames.metadata.order, frames.share(make_dialogue_scores))
 
 
-def summary(
+def compute_summary(
     deltas: pd.DataFrame,
     order: Order | None = None,
-    dialogues: Mapping[tuple[str, str], ByDialogue] = MappingProxyType({}),
+    dialogues: Mapping[tuple[str, str], DialogueScores] = MappingProxyType({}),
 ) -> pd.DataFrame:
     """Compute the summary: one row per dataset, model and algorithm.
 
     Args:
         deltas: columns of ``columns.DELTAS``; multi-source runs are ignored.
         order: order of the rows (``Metadata.order``).
-        dialogues: the result of ``by_dialogue``; without it there is no joint interval.
+        dialogues: result of ``compute_dialogue_scores``; without it there is no joint interval.
 
     Returns:
         Columns of ``columns.SUMMARY``. ``mean`` weights every pair of tasks equally, as in Table 2;
@@ -96,7 +99,7 @@ def summary(
         among the model's algorithms, over the pairs that all of them have.
     """
     rows: list[tuple[Any, ...]] = []
-    for dataset, tasks, groups in by_dataset(deltas, order):
+    for dataset, tasks, groups in group_by_dataset(deltas, order):
         for model in dict.fromkeys(model for model, _ in groups):
             own = {name: group for (other, name), group in groups.items() if other == model}
             rows += _summarise_model(dataset, model, tasks, own, dialogues)
@@ -110,7 +113,7 @@ def _summarise_model(
     model: str,
     tasks: Sequence[str],
     groups: Mapping[str, pd.DataFrame],
-    dialogues: Mapping[tuple[str, str], ByDialogue],
+    dialogues: Mapping[tuple[str, str], DialogueScores],
 ) -> list[tuple[Any, ...]]:
     packed = {name: _pack_deltas(group, tasks) for name, group in groups.items()}
     most = max(method.values.shape[1] for method in packed.values())
@@ -150,7 +153,7 @@ def _summarise_model(
 
 def _pack_deltas(group: pd.DataFrame, tasks: Sequence[str]) -> _Deltas:
     seeds = sorted(group["seed"].unique())
-    square = cube(group, tasks, seeds)
+    square = build_cube(group, tasks, seeds)
     pairs = np.argwhere(~np.isnan(square).all(axis=2))
     values = square[pairs[:, 0], pairs[:, 1]]
     # A stable sort by "is missing" moves gaps to the end and keeps the order of the seeds.
@@ -160,7 +163,10 @@ def _pack_deltas(group: pd.DataFrame, tasks: Sequence[str]) -> _Deltas:
 
 
 def _resample(one: _Deltas, drawn: Floats) -> _Draws:
-    """Resample seeds; ``drawn`` selects a target's seeds (resamples × targets × seeds, [0, 1))."""
+    """Return the statistics of resampled seeds, which uniform numbers in [0, 1) select.
+
+    ``drawn`` has these numbers, (resamples, targets, seeds), so that algorithms share resamples.
+    """
     size = max(1, MOST_VALUES // one.values.size)
     parts = [_compute_statistics(one, drawn[at : at + size]) for at in range(0, len(drawn), size)]
     return _Draws(
@@ -187,9 +193,9 @@ def _compute_statistics(one: _Deltas, drawn: Floats) -> _Draws:
 
 
 def _compute_iqm(values: Floats) -> Floats:
-    """Return the mean of the middle half along the last axis.
+    """Return the interquartile mean along the last axis.
 
-    A quarter of the values, rounded down, is cut off at each end.
+    A quarter of the values, rounded down, is left out at each end.
     """
     result: Floats = stats.trim_mean(values, 0.25, axis=-1)
     return result
@@ -215,13 +221,13 @@ def _compute_pairing(group: pd.DataFrame) -> float:
         group[name] - cells[name].transform("mean") for name in ("score", "baseline_score")
     )
     spread = math.sqrt(float((run**2).sum() * (baseline**2).sum()))
-    return float((run * baseline).sum()) / spread if spread > _NOTHING else math.nan
+    return float((run * baseline).sum()) / spread if spread > _ROUNDING_ERROR else math.nan
 
 
 def _rank_algorithms(
     packed: Mapping[str, _Deltas], draws: Mapping[str, _Draws]
 ) -> dict[str, tuple[float, Floats, int]]:
-    """Return, by algorithm, mean rank, mean ranks of the resamples, and number of ranked cells."""
+    """Return algorithm → mean rank, mean ranks of the resamples, and number of ranked cells."""
     listed = [
         {(int(s), int(t)): i for i, (s, t) in enumerate(method.pairs)} for method in packed.values()
     ]

@@ -1,6 +1,6 @@
-"""Runs of the table ``runs``, with their predictions on the test sets and the resampled units.
+"""Runs of the table ``transfer_runs``, with their predictions and the units to resample.
 
-These are dialogues if the prediction rows name them, and instances otherwise.
+Units are dialogues if the prediction rows name them, and instances otherwise.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from tasktransfer.stats.draws import Units, build_dialogue_units, build_instance
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
-    """A run's rows on a test set; ``file`` is relative to the results folder."""
+class PredictionsFile:
+    """File with a run's predictions on a test set, relative to the results folder."""
 
     file: str
     rows: int
     sha256: str
 
     @property
-    def expected(self) -> RowsFile:
-        """Expected file according to the record."""
+    def recorded(self) -> RowsFile:
+        """The file as records describe it."""
         return {"file": Path(self.file).name, "rows": self.rows, "sha256": self.sha256}
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run as statistics need it; ``file`` is None if it has no predictions."""
+    """A run of the table, for statistics; ``file`` is None if it has no predictions."""
 
     model: str
     digest: str
@@ -50,23 +50,23 @@ class Run:
     instances: int
 
     @property
-    def tested(self) -> Tested:
-        """Predictions of the run."""
+    def predictions(self) -> PredictionsFile:
+        """File with the predictions of the run, which must have one."""
         assert self.file is not None
         assert self.rows is not None
         assert self.sha256 is not None
-        return Tested(self.file, int(self.rows), self.sha256)
+        return PredictionsFile(self.file, int(self.rows), self.sha256)
 
 
 def map_runs(table: pd.DataFrame) -> dict[tuple[str, str, str], Run]:
-    """Return runs by (model, digest of the stage, target).
+    """Return (model, digest of the stage, target) → run.
 
     Two models of a study may have the same weights and therefore the same stages. A stage may be
     tested on several targets.
     """
-    wanted = ["model", "digest", "seed", "score", "fidelity", "predictions", "predictions_rows"]
-    wanted += ["predictions_sha256", "test_set", "test_size"]
-    plain = table[wanted].astype(object).where(table[wanted].notna(), None)
+    names = ["model", "digest", "seed", "score", "fidelity", "predictions", "predictions_rows"]
+    names += ["predictions_sha256", "test_set", "test_size"]
+    plain = table[names].astype(object).where(table[names].notna(), None)
     targets = table["target"]
     rows = zip(plain.itertuples(index=False, name=None), targets, strict=True)
     return {(row[0], row[1], target): Run(*row) for row, target in rows}
@@ -78,9 +78,9 @@ def read_tally(run: Run, root: Path, tallies: Tallies) -> metrics.Sums:
     Raises:
         RecordError: the predictions are not those that were collected; names the file.
     """
-    tested = run.tested
+    tested = run.predictions
     try:
-        return tallies.read(root / tested.file, tested.expected)
+        return tallies.read(root / tested.file, tested.recorded)
     except TaskTransferError as error:
         raise RecordError(
             f"{error} (the file changed after it was collected). Run `tasktransfer collect` again."
@@ -88,7 +88,7 @@ def read_tally(run: Run, root: Path, tallies: Tallies) -> metrics.Sums:
 
 
 def build_resampling_units(
-    root: Path, target: str, instances: int, tested: Sequence[Tested]
+    root: Path, target: str, instances: int, tested: Sequence[PredictionsFile]
 ) -> Units:
     """Return the resampling units of one test set.
 
@@ -106,7 +106,7 @@ def build_resampling_units(
     """
     first = tested[0]
     try:
-        rows = read_columns(root / first.file, first.expected, ["task", "cluster"])
+        rows = read_columns(root / first.file, first.recorded, ["task", "cluster"])
     except RecordError as error:
         raise RecordError(
             f"{error} (the file changed after it was collected). Run `tasktransfer collect` again."

@@ -21,9 +21,16 @@ import numpy.typing as npt
 import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.statistics.by_dialogue import ByDialogue, make_by_dialogue
+from tasktransfer.designs.transfer.statistics.by_dialogue import (
+    DialogueScores,
+    make_dialogue_scores,
+)
 from tasktransfer.designs.transfer.statistics.race import select_fresh_deltas
-from tasktransfer.designs.transfer.statistics.single_source import by_dataset, cube, single_source
+from tasktransfer.designs.transfer.statistics.single_source import (
+    build_cube,
+    group_by_dataset,
+    select_single_source,
+)
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Order
 from tasktransfer.results.store import build_frame
@@ -41,13 +48,13 @@ from tasktransfer.stats.resampling import Floats, create_generator
 def make_top1(frames: Frames) -> pd.DataFrame:
     """Return the frame ``top1``."""
     deltas, runs = frames.share(select_fresh_deltas), frames["transfer_runs"]
-    return top1(deltas, runs, frames.share(make_by_dialogue), frames.metadata.order)
+    return compute_top1(deltas, runs, frames.share(make_dialogue_scores), frames.metadata.order)
 
 
-def top1(
+def compute_top1(
     deltas: pd.DataFrame,
     runs: pd.DataFrame,
-    dialogues: Mapping[tuple[str, str], ByDialogue],
+    dialogues: Mapping[tuple[str, str], DialogueScores],
     order: Order | None = None,
 ) -> pd.DataFrame:
     """Compute the three top-1 values: one row per dataset, model and algorithm.
@@ -55,28 +62,28 @@ def top1(
     Args:
         deltas: columns of ``columns.DELTAS``; multi-source runs are ignored.
         runs: columns of ``columns.RUNS``, which have the dev scores.
-        dialogues: the result of ``by_dialogue``; a group with a target missing from it has no
-            held-out values.
+        dialogues: result of ``compute_dialogue_scores``; a group with a target that is missing
+            from it has no held-out values.
         order: order of the rows (``Metadata.order``).
 
     Returns:
         Columns of ``columns.TOP1``. Pairs without all seeds of the group are not candidates;
         ``n_pairs`` counts the candidates.
     """
-    if single_source(deltas).empty:
+    if select_single_source(deltas).empty:
         return build_frame([], columns.TOP1)
     on_dev = select_dev_deltas(deltas, runs)
     dev_groups = {
         (dataset, *key): rows
-        for dataset, _, groups in by_dataset(on_dev, order)
+        for dataset, _, groups in group_by_dataset(on_dev, order)
         for key, rows in groups.items()
     }
     rows: list[tuple[Any, ...]] = []
-    for dataset, tasks, groups in by_dataset(deltas, order):
+    for dataset, tasks, groups in group_by_dataset(deltas, order):
         for (model, algorithm), group in groups.items():
             seeds = sorted(group["seed"].unique())
             key = (dataset, model, algorithm)
-            test, dev = (cube(one, tasks, seeds) for one in (group, dev_groups[key]))
+            test, dev = (build_cube(one, tasks, seeds) for one in (group, dev_groups[key]))
             whole = np.asarray(~np.isnan(test).any(axis=2, keepdims=True), np.bool_)
             targets = whole.any(axis=(0, 2))
             test, dev = (np.where(whole, values, np.nan)[:, targets] for values in (test, dev))
@@ -89,7 +96,7 @@ def top1(
 
 
 def _compute_top1_columns(test: Floats, dev: Floats) -> tuple[Any, ...]:
-    """Return the columns before the held-out ones."""
+    """Return the values of ``n_targets`` to ``top1_dev_high``, from (sources, targets, seeds)."""
     _, targets, seeds = test.shape
     pairs = int((~np.isnan(test[:, :, 0])).sum())
     if targets == 0:
@@ -110,9 +117,9 @@ def _build_targets(
     sources: Sequence[str],
     targets: Sequence[str],
     seeds: Sequence[int],
-    dialogues: Mapping[tuple[str, str], ByDialogue],
+    dialogues: Mapping[tuple[str, str], DialogueScores],
 ) -> list[Target] | None:
-    """Return the deltas of each target by halves and dialogues; None if a run lacks predictions.
+    """Return the deltas of each target by halves and dialogues; None without a run's predictions.
 
     ``whole`` is a mask of the candidate pairs, (sources, targets).
     """

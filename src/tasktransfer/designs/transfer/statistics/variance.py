@@ -30,7 +30,7 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.statistics.race import select_fresh_deltas
-from tasktransfer.designs.transfer.statistics.single_source import by_dataset
+from tasktransfer.designs.transfer.statistics.single_source import group_by_dataset
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Order
 from tasktransfer.results.store import build_frame
@@ -38,10 +38,10 @@ from tasktransfer.results.store import build_frame
 
 def make_variance(frames: Frames) -> pd.DataFrame:
     """Return the frame ``variance``."""
-    return variance(frames.share(select_fresh_deltas), frames.metadata.order)
+    return compute_variance(frames.share(select_fresh_deltas), frames.metadata.order)
 
 
-def variance(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
+def compute_variance(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
     """Estimate four components, one row each, for each dataset, model and algorithm.
 
     Args:
@@ -56,7 +56,7 @@ def variance(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
     """
     rows = [
         (dataset, *key, *line)
-        for dataset, _, groups in by_dataset(deltas, order)
+        for dataset, _, groups in group_by_dataset(deltas, order)
         for key, group in groups.items()
         for line in _compute_components(group)
     ]
@@ -72,7 +72,7 @@ def _compute_components(group: pd.DataFrame) -> list[tuple[str, float, float]]:
 
 
 def _estimate_moments(group: pd.DataFrame) -> tuple[float, float, float, float]:
-    """Estimate source, target, both and seed before they are cut at 0; NaN if unknown."""
+    """Estimate source, target, both and seed, which may be below 0; NaN if unknown."""
     several = group["seed"].nunique() > 1
     same_cell = _sum_differences(group, ["source", "target"])
     same_source, same_target, any_two = (
@@ -94,7 +94,7 @@ def _estimate_moments(group: pd.DataFrame) -> tuple[float, float, float, float]:
 
 @dataclass(frozen=True, slots=True)
 class _Differences:
-    """Number of pairs of deltas, and the sum of their squared differences."""
+    """Sum of squared differences over pairs of deltas, and the number of these pairs."""
 
     pairs: int
     squares: float
@@ -114,7 +114,7 @@ _NONE = _Differences(0, 0.0)
 
 
 def _sum_differences(group: pd.DataFrame, same: Sequence[str]) -> _Differences:
-    """Sum over all pairs of deltas that have equal values in the given columns."""
+    """Sum the squared differences of all pairs of deltas with equal values in some columns."""
     # Centre the values, so that the difference of the two sums below keeps its precision.
     deltas = group["delta"] - group["delta"].mean()
     places = group.groupby(list(same)).ngroup() if same else np.zeros(len(group), dtype=np.int64)

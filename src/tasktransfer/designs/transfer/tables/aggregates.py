@@ -28,7 +28,7 @@ AGGREGATES = (
 )
 
 
-def aggregate(
+def compute_aggregates(
     deltas: pd.DataFrame, missing: pd.DataFrame, order: Order | None = None
 ) -> pd.DataFrame:
     """Compute the aggregates: one row per dataset, model and algorithm.
@@ -80,7 +80,7 @@ def _select_finished_pairs(deltas: pd.DataFrame) -> pd.DataFrame:
 
 
 def _compute_extremes(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return best and worst source per target, indexed by GROUP and target."""
+    """Return scores and deltas of the best and worst source per target, indexed by both."""
     with_baseline = pairs.assign(or_baseline=pairs[["score", "baseline_score"]].max(axis=1))
     targets = with_baseline.groupby([*GROUP, "target"], sort=False)
     return pd.DataFrame(

@@ -25,7 +25,7 @@ from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 
 NOT_COMPARED = "Not compared with the paper"
-"""Beginning of the note that says why there are no published values."""
+"""Beginning of the note on the reason why there are no published values."""
 _BY_HUB_NAME = {
     "bert-base-uncased": "BERT",
     "google-bert/bert-base-uncased": "BERT",
@@ -51,7 +51,7 @@ class Correspondence:
 
     datasets: frozenset[str]
     models: Mapping[str, str]
-    """The paper's model ("BERT", "GPT-2" or "T5") by the study's model."""
+    """Model of the study → the paper's model ("BERT", "GPT-2" or "T5")."""
     reason: str
     """Reason why nothing can be compared; empty if something can."""
     metadata: Metadata
@@ -76,7 +76,7 @@ def find_published_model(name: str, weights: str | None) -> str | None:
 
 
 def find_correspondence(frames: Frames) -> Correspondence:
-    """Return what can be compared in a study: nothing with synthetic data or full data."""
+    """Return the parts of a study that can be compared; none with synthetic or full data."""
     runs, missing, metadata = frames["transfer_runs"], frames["missing_runs"], frames.metadata
     if metadata.synthetic and not metadata.real:
         return Correspondence(frozenset(), {}, "the dialogues are synthetic", metadata)
@@ -87,7 +87,7 @@ def find_correspondence(frames: Frames) -> Correspondence:
         return Correspondence(frozenset(), {}, "the study trains no model", metadata)
     real = {
         name
-        for name in studied.intersection(published.table1()["dataset"])
+        for name in studied.intersection(published.read_table1()["dataset"])
         if not metadata.is_synthetic(name)
     }
     datasets = frozenset(name for name in real if few_sample.get(name, by_default))
@@ -95,7 +95,7 @@ def find_correspondence(frames: Frames) -> Correspondence:
         reason = "the paper's numbers are for few-sample data"
         return Correspondence(frozenset(), {}, reason, metadata)
     models = _match_models(runs, missing)
-    nothing = "" if datasets else "no dataset of the study is the paper's"
+    nothing = "" if datasets else "the study has no dataset of the paper"
     return Correspondence(datasets, models if datasets else {}, nothing, metadata)
 
 
@@ -140,7 +140,7 @@ def add_published_values(
         absent if the setting differs) and ``differs_<measure>`` for each measure, and
         ``published_<column>`` for ``also``. ``frame`` unchanged if no row has a published value.
     """
-    names = {key: partial(_name_of, comparable, key) for key in keys}
+    names = {key: partial(_get_published_name, comparable, key) for key in keys}
     joined = frame
     for measure in measures:
         theirs = PublishedValues(values, measure, names, differs)
@@ -157,14 +157,14 @@ def add_published_values(
     return joined[[*frame, *(name for name in added if name in joined)]]
 
 
-def _name_of(comparable: Correspondence, key: str, row: Mapping[str, Any]) -> Any:
+def _get_published_name(comparable: Correspondence, key: str, row: Mapping[str, Any]) -> Any:
     """Return the paper's name for a row's value of a key; None if it cannot be compared."""
     if key == "dataset":
         return row[key] if row[key] in comparable.datasets else None
     return comparable.models.get(str(row[key])) if key == "model" else row[key]
 
 
-def list_reasons(frame: pd.DataFrame, comparable: Correspondence) -> list[str]:
+def list_difference_notes(frame: pd.DataFrame, comparable: Correspondence) -> list[str]:
     """Return notes on the settings or members in which published values differ from ours."""
     notes = list_published_notes(frame, comparable.metadata, "")
     return [note.removeprefix("Published: . ") for note in notes if note != "Published: ."]
@@ -177,7 +177,7 @@ def has_published_values(frame: pd.DataFrame) -> bool:
 
 
 def explain_no_comparison(frame: pd.DataFrame, comparable: Correspondence) -> str:
-    """Return why a table has no published values.
+    """Return a sentence on why a table has no published values.
 
     Empty if it has any, or if its rows state the reasons.
     """
@@ -185,7 +185,7 @@ def explain_no_comparison(frame: pd.DataFrame, comparable: Correspondence) -> st
         str(name).startswith("differs_") for name in frame.columns
     ):
         return ""
-    reason = comparable.reason or "no dataset, model and algorithm of it is the paper's"
+    reason = comparable.reason or "it has no dataset, model and algorithm of the paper"
     return f"{NOT_COMPARED}: {reason}."
 
 

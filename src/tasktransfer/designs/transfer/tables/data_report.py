@@ -29,7 +29,7 @@ from tasktransfer.results.metadata import format_synthetic_mark
 
 
 def as_text(folders: Sequence[Path]) -> str:
-    """Format Table 1 and a summary of the lengths as text.
+    """Return Table 1 and a summary of the lengths as text.
 
     Raises:
         DataError: a folder does not contain prepared instances.
@@ -44,7 +44,7 @@ def as_text(folders: Sequence[Path]) -> str:
 
 
 def as_json(folders: Sequence[Path]) -> dict[str, Any]:
-    """Return the same as plain data: one row per task and split, and a summary of the lengths."""
+    """Return numbers of samples per task and split, and a summary of the lengths, as plain data."""
     return {
         "synthetic": _read_synthetic_flags(folders),
         "samples": list(count_instances_by_split(folders)),
@@ -52,7 +52,7 @@ def as_json(folders: Sequence[Path]) -> dict[str, Any]:
     }
 
 
-def write(folders: Sequence[Path], out: Path) -> list[Path]:
+def write_data_tables(folders: Sequence[Path], out: Path) -> list[Path]:
     """Write ``table1``, ``lengths`` and ``overlap_data`` as CSV and Parquet, each atomically.
 
     A column ``synthetic`` records whether the dialogues are generated.
@@ -79,7 +79,7 @@ def write(folders: Sequence[Path], out: Path) -> list[Path]:
 
 
 def _read_synthetic_flags(folders: Sequence[Path]) -> dict[str, bool]:
-    """Return, by dataset, whether the release's metadata marks its dialogues as generated."""
+    """Return dataset → whether the release's metadata marks its dialogues as generated."""
     manifests = map(read_manifest, folders)
     return {manifest.dataset: manifest.synthetic for manifest in manifests}
 

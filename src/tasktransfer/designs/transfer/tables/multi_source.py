@@ -18,7 +18,9 @@ COLUMNS = [
 ]
 
 
-def multi_source_gain(deltas: pd.DataFrame, missing: pd.DataFrame | None = None) -> pd.DataFrame:
+def compute_multi_source_gains(
+    deltas: pd.DataFrame, missing: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """Compare the delta of every multi-source run with the mean delta of its single sources.
 
     Args:

@@ -18,9 +18,9 @@ from tasktransfer.designs.transfer.tables.correspondence import (
     explain_no_comparison,
     find_correspondence,
     has_published_values,
-    list_reasons,
+    list_difference_notes,
 )
-from tasktransfer.designs.transfer.tables.multi_source import multi_source_gain
+from tasktransfer.designs.transfer.tables.multi_source import compute_multi_source_gains
 from tasktransfer.designs.transfer.tables.names import (
     fit_short_names,
     get_algorithm_label,
@@ -75,24 +75,24 @@ COLUMNS6 = {
 """Meanings of Table 6's columns; ``published_`` and ``difference_`` exist if comparable."""
 
 
-def table3(frames: Frames) -> pd.DataFrame | None:
-    """Return the gain of several sources together over each alone, with the paper's values.
+def compute_table3(frames: Frames) -> pd.DataFrame | None:
+    """Compute the gain of several sources together over each alone, with the paper's values.
 
     Returns:
         One row per dataset, target, sources, model and algorithm, columns as in ``COLUMNS3``;
         None if no multi-source run is finished or planned.
     """
-    return _attach_published(frames, MEASURES3, published.table3())
+    return _attach_published(frames, MEASURES3, published.read_table3())
 
 
-def table6(frames: Frames) -> pd.DataFrame | None:
-    """Return the two deltas whose difference is Table 3, with the paper's values.
+def compute_table6(frames: Frames) -> pd.DataFrame | None:
+    """Compute the two deltas whose difference is Table 3, with the paper's values.
 
     Returns:
         One row per dataset, target, sources, model and algorithm, columns as in ``COLUMNS6``;
         None if no multi-source run is finished or planned.
     """
-    return _attach_published(frames, MEASURES6, published.table6(), also=list(ALSO6))
+    return _attach_published(frames, MEASURES6, published.read_table6(), also=list(ALSO6))
 
 
 def _attach_published(
@@ -116,17 +116,17 @@ def _attach_published(
 
 
 def _compare_sources(rows: pd.DataFrame) -> pd.Series:
-    """Return for each row whether its sources are the paper's; see ``published.same_sources``."""
+    """Return the agreement of each row's sources with the paper's (``published.Agreement``)."""
     agreement = [
-        published.same_sources(str(target), str(source).split("+"))
+        published.compare_sources(str(target), str(source).split("+"))
         for target, source in zip(rows["target"], rows["source"], strict=True)
     ]
     return pd.Series(agreement, rows.index, dtype=object)
 
 
 def _compute_gains(frames: Frames) -> pd.DataFrame | None:
-    """Return ``multi_source_gain`` in the study's order, with these tables' column names."""
-    gains = multi_source_gain(frames["deltas"], frames["missing_runs"])
+    """Return the gains in the study's order, with the column names of the tables; None if empty."""
+    gains = compute_multi_source_gains(frames["deltas"], frames["missing_runs"])
     if gains.empty:
         return None
     gains = sort_rows(gains, _SORTED_BY, frames.metadata.order)
@@ -145,12 +145,16 @@ def _map_short_names(frame: pd.DataFrame, metadata: Metadata) -> dict[str, str]:
     return fit_short_names(dict.fromkeys([*frame["target"], *sources]), get_short_names(metadata))
 
 
-def notes3(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> list[str]:
+def describe_table3(
+    frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence
+) -> list[str]:
     """Return the notes of Table 3."""
     return [_describe_source_choice(metadata), *_list_remarks(frame, comparable, "Table 3")]
 
 
-def notes6(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> list[str]:
+def describe_table6(
+    frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence
+) -> list[str]:
     """Return the notes of Table 6, including those on the paper's numbers."""
     notes = [_describe_source_choice(metadata), *_list_remarks(frame, comparable, "Table 6")]
     if has_published_values(frame):
@@ -179,42 +183,43 @@ def _describe_source_choice(metadata: Metadata) -> str:
 
 
 def _list_remarks(frame: pd.DataFrame, comparable: Correspondence, which: str) -> list[str]:
-    told = []
+    remarks = []
     if not frame["complete"].all():
-        told.append(
+        remarks.append(
             f"{INCOMPLETE}: computed from fewer seeds or single sources than planned "
             "(present/expected)."
         )
     agreement = _compare_sources(frame)
     if has_published_values(frame):
-        told.append(f"Published: the paper's {which}, for rows with the paper's sources.")
+        remarks.append(f"Published: the paper's {which}, for rows with the paper's sources.")
         if (agreement == "as far as legible").any():
-            told.append(
-                f"{OTHERWISE} after a number: the paper's sources are not all legible; the legible "
-                "ones agree."
+            remarks.append(
+                f"{OTHERWISE} after a number: not all of the paper's sources are legible, but "
+                "those that are legible agree."
             )
         others = int((agreement == "other").sum())
         if others:
             rows = format_quantity(others, "row")
-            told.append(
-                f"{OTHERWISE} alone: {rows} with sources other than the paper's; not compared."
+            remarks.append(
+                f"{OTHERWISE} alone: {rows} with other sources than the paper, not compared."
             )
     elif comparable.models and (agreement == "other").all():
-        return [*told, "Not compared with the paper: no row has its sources."]
-    return [*told, explain_no_comparison(frame, comparable), *list_reasons(frame, comparable)]
+        return [*remarks, "Not compared with the paper: no row has its sources."]
+    reasons = list_difference_notes(frame, comparable)
+    return [*remarks, explain_no_comparison(frame, comparable), *reasons]
 
 
 _HEAD = ("Dataset", "Target", "Sources", "Model", "Algorithm")
 _TAIL = ("Seeds", "Singles")
 
 
-def layout3(frame: pd.DataFrame, metadata: Metadata) -> Layout:
+def lay_out_table3(frame: pd.DataFrame, metadata: Metadata) -> Layout:
     """Lay out one line per row; the published value and the difference have their own columns."""
     head = ("Gain", *_list_published_titles(frame, "gain"))
     return _build_layout(frame, metadata, {"gain": head})
 
 
-def layout6(frame: pd.DataFrame, metadata: Metadata) -> Layout:
+def lay_out_table6(frame: pd.DataFrame, metadata: Metadata) -> Layout:
     """Lay out one line per row; published values and differences have their own columns."""
     titles = {
         "single_source_delta": (
@@ -271,7 +276,7 @@ def _format_line(
 def _format_published(row: Mapping[Hashable, Any], measure: str) -> list[str]:
     """Return the paper's value, and the difference if there is one."""
     sources = str(row["source"]).split("+")
-    agreement = published.same_sources(str(row["target"]), sources)
+    agreement = published.compare_sources(str(row["target"]), sources)
     if agreement == "other":
         return [OTHERWISE, *([DASH] if f"difference_{measure}" in row else [])]
     partly = agreement == "as far as legible"

@@ -16,29 +16,29 @@ _ALGORITHMS = {
 
 
 def get_algorithm_label(algorithm: str) -> str:
-    """Return the readable name of an algorithm; unknown names are unchanged."""
+    """Return the readable name of an algorithm, or the name itself if it has none."""
     return _ALGORITHMS.get(algorithm, algorithm)
 
 
 def get_short_names(metadata: Metadata) -> dict[str, str]:
-    """Return short names by task: the study's, else the one on the task's card."""
+    """Return task → short name, from the study or otherwise from the task's card."""
     return {task.name: task.short for task in ALL_TASKS} | dict(metadata.shorts)
 
 
 def fit_short_names(tasks: Iterable[str], shorts: Mapping[str, str]) -> dict[str, str]:
-    """Return, by task, a name that fits on an axis.
+    """Return task → a name that fits on an axis.
 
-    It is the plan's short name, else the words' initials, else (if two tasks would share these) the
-    whole name.
+    It is the short name in ``shorts``, or otherwise the initials of its words. Tasks that would
+    share such a name keep their whole names.
     """
     listed = list(tasks)
-    names = {task: shorts.get(task) or _take_initials(task) for task in listed}
-    taken = list(names.values())
-    return {task: name if taken.count(name) == 1 else task for task, name in names.items()}
+    names = {task: shorts.get(task) or _abbreviate(task) for task in listed}
+    used = list(names.values())
+    return {task: name if used.count(name) == 1 else task for task, name in names.items()}
 
 
 def explain_short_names(names: Mapping[str, str]) -> list[str]:
-    """Return a sentence that explains the abbreviations of a figure; empty without abbreviations.
+    """Return a note that explains the abbreviations of a figure, in a list; empty without any.
 
     Args:
         names: names in the figure, by task.
@@ -49,6 +49,7 @@ def explain_short_names(names: Mapping[str, str]) -> list[str]:
     return ["; ".join(f"{name}: {task.replace('_', ' ')}" for name, task in known) + "."]
 
 
-def _take_initials(task: str) -> str:
+def _abbreviate(task: str) -> str:
+    """Return the initials of a task's words; a single word is unchanged."""
     words = [word for word in task.split("_") if word]
     return "".join(word[0].upper() for word in words) if len(words) > 1 else task

@@ -7,9 +7,9 @@ From a notebook::
     from tasktransfer.designs.commands import read_frames
 
     study = open_study("workflow/presets/demo.yaml")
-    table2(read_frames(study, get_design(study.config).analysis(study)))
+    compute_table2(read_frames(study, get_design(study.config).analysis(study)))
 
-Tables 4 and 5 of the paper are prompts: the cards of ``tasktransfer.tasks`` hold them.
+Tables 4 and 5 of the paper contain prompts, which are on the cards of ``tasktransfer.tasks``.
 """
 
 from __future__ import annotations
@@ -32,33 +32,33 @@ from tasktransfer.designs.transfer.tables.correspondence import (
     Correspondence,
     find_correspondence,
 )
-from tasktransfer.designs.transfer.tables.multi_source_tables import table3, table6
-from tasktransfer.designs.transfer.tables.table1 import table1
-from tasktransfer.designs.transfer.tables.table2 import table2
+from tasktransfer.designs.transfer.tables.multi_source_tables import compute_table3, compute_table6
+from tasktransfer.designs.transfer.tables.table1 import compute_table1
+from tasktransfer.designs.transfer.tables.table2 import compute_table2
 from tasktransfer.present.printed import Layout, build_plain_layout
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 
-__all__ = ["table1", "table2", "table3", "table6"]
+__all__ = ["compute_table1", "compute_table2", "compute_table3", "compute_table6"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
     """Functions that compute, annotate and lay out a table, and the meanings of its columns."""
 
-    make: Callable[[Frames], pd.DataFrame | None]
+    compute: Callable[[Frames], pd.DataFrame | None]
     notes: Callable[[pd.DataFrame, Metadata, Correspondence], Sequence[str]]
     layout: Callable[[pd.DataFrame, Metadata], Layout]
     columns: Mapping[str, str]
 
 
 _TABLES = {
-    "table1": _Table(table1, first.notes, first.layout, first.COLUMNS),
-    "table2": _Table(table2, second.notes, second.layout, second.COLUMNS),
-    "table3": _Table(table3, multi.notes3, multi.layout3, multi.COLUMNS3),
-    "table6": _Table(table6, multi.notes6, multi.layout6, multi.COLUMNS6),
+    "table1": _Table(compute_table1, first.describe_table, first.lay_out_table, first.COLUMNS),
+    "table2": _Table(compute_table2, second.describe_table, second.lay_out_table, second.COLUMNS),
+    "table3": _Table(compute_table3, multi.describe_table3, multi.lay_out_table3, multi.COLUMNS3),
+    "table6": _Table(compute_table6, multi.describe_table6, multi.lay_out_table6, multi.COLUMNS6),
     "published_check": _Table(
-        lambda frames: published.consistency(),
+        lambda frames: published.check_consistency(),
         lambda frame, metadata, comparable: (),
         lambda frame, metadata: build_plain_layout(frame),
         published.CONSISTENCY,
@@ -66,17 +66,17 @@ _TABLES = {
 }
 
 
-def make(name: str, frames: Frames) -> pd.DataFrame | None:
-    """Compute the rows of a table."""
-    return _TABLES[name].make(frames)
+def compute_table(name: str, frames: Frames) -> pd.DataFrame | None:
+    """Compute the rows of a table; None if it has none."""
+    return _TABLES[name].compute(frames)
 
 
-def make_layout(name: str, frames: Frames, frame: pd.DataFrame) -> Layout:
+def lay_out_table(name: str, frames: Frames, frame: pd.DataFrame) -> Layout:
     """Return the printed layout of a table."""
     return _TABLES[name].layout(frame, frames.metadata)
 
 
-def make_notes(name: str, frames: Frames, frame: pd.DataFrame) -> list[str]:
+def describe_table(name: str, frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return notes on incomplete rows, comparability and terms."""
     comparable = find_correspondence(frames)
     notes = [note for note in _TABLES[name].notes(frame, frames.metadata, comparable) if note]
@@ -91,7 +91,7 @@ def describe_columns(name: str) -> Mapping[str, str]:
     return {**_TABLES[name].columns, **(second.ASKED_COLUMNS if name == "table2" else {})}
 
 
-def is_behind(row: Mapping[str, Any], run: Run) -> bool:
+def is_source_run(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a row is computed from a run.
 
     Table 1 uses the task's own runs. Table 2 uses all runs of an algorithm and the baselines.
@@ -101,8 +101,8 @@ def is_behind(row: Mapping[str, Any], run: Run) -> bool:
     if about.get("dataset") != row["dataset"]:
         return False
     if is_prompted(run):
-        asked = f"{second.ASKED}, {about['shots']} shots"
-        return (run.model, asked) == (row.get("model"), row.get("algorithm"))
+        algorithm = f"{second.ASKED}, {about['shots']} shots"
+        return (run.model, algorithm) == (row.get("model"), row.get("algorithm"))
     if not is_transfer(run):
         return False
     if "task" in row:

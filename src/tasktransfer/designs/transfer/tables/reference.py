@@ -1,4 +1,4 @@
-"""The table ``reference``: scores of simple predictors on each task, from its prepared instances.
+"""Writer of the table ``reference``, the scores of simple predictors on each task.
 
 It is written next to the tables of ``data stats`` and, like them, needs the dialogues. It is
 computed once, because the path of the prepared instances contains their revision.
@@ -13,8 +13,8 @@ import pandas as pd
 from tasktransfer.files import replace_file
 
 
-def write(frame: pd.DataFrame, path: Path) -> None:
-    """Write the table atomically."""
+def write_reference_table(frame: pd.DataFrame, path: Path) -> None:
+    """Write the table as Parquet, atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replace_file(path) as part:
         frame.to_parquet(part, index=False)

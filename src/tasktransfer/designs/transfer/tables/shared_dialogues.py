@@ -10,32 +10,32 @@ import pandas as pd
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import resolve_task
 from tasktransfer.designs.transfer.config import get_transfer_config
-from tasktransfer.designs.transfer.leaks import counted
+from tasktransfer.designs.transfer.leaks import read_shared_dialogues
 from tasktransfer.results.frames import Frames
 
 
-def make(frames: Frames) -> pd.DataFrame:
-    """Return one row per counted pair of tasks from two datasets."""
+def list_shared_dialogues(frames: Frames) -> pd.DataFrame:
+    """Return one row per pair of tasks from two datasets whose shared dialogues were counted."""
     return pd.DataFrame(
         {
             "dataset": dataset,
             "target": target,
-            "source": f"{home}/{source}",
+            "source": f"{owner}/{source}",
             "shared": shared.count,
             "of": shared.of,
             "example": " is ".join(shared.example or ()),
         }
-        for (home, source, dataset, target), shared in counted(frames.study).items()
+        for (owner, source, dataset, target), shared in read_shared_dialogues(frames.study).items()
     )
 
 
-def make_notes(frames: Frames, frame: pd.DataFrame) -> Sequence[str]:
-    """Return a note on the leaks that the config allows."""
+def describe_allowed_leaks(frames: Frames, frame: pd.DataFrame) -> Sequence[str]:
+    """Return a note on the leaks that the config allows, if there are any."""
     allowed = get_transfer_config(frames.study).allow_leaks
-    return [f"Allowed by the study: {', '.join(allowed)}."] if allowed else []
+    return [f"The study allows these leaks: {', '.join(allowed)}."] if allowed else []
 
 
-def is_behind(row: Mapping[str, Any], run: Run) -> bool:
+def is_source_run(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run trains on the source of a row and is tested on its target."""
     about = run.about
     if (about.get("dataset"), about.get("target")) != (row["dataset"], row["target"]):

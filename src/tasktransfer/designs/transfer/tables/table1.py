@@ -15,7 +15,7 @@ from tasktransfer.designs.transfer.tables.correspondence import (
     explain_no_comparison,
     find_correspondence,
     has_published_values,
-    list_reasons,
+    list_difference_notes,
 )
 from tasktransfer.designs.transfer.tables.names import fit_short_names, get_short_names
 from tasktransfer.present.numbers import DASH, format_count
@@ -28,9 +28,9 @@ COLUMNS = {
     "dataset": "dataset",
     "task": "task",
     "short": "its short name",
-    "task_type": "kind of task; null: a task without a card",
+    "task_type": "kind of task; null if the task has no card",
     "metrics": "metrics whose mean is the task's score, joined by ;",
-    "train": "training instances in this study; NaN: no run of the task yet",
+    "train": "training instances in this study; NaN if no run of the task is finished",
     "dev": "dev instances in this study",
     "test": "test instances in this study",
     "published_train": "the paper's few-sample training samples",
@@ -57,8 +57,8 @@ _KINDS = {
 _HEAD = ("Dataset", "Task", "Short", "Type", "Metrics", "", "Original", "Train", "Dev", "Test")
 
 
-def table1(frames: Frames) -> pd.DataFrame | None:
-    """Return tasks and samples, with the values of the paper's few-sample setting.
+def compute_table1(frames: Frames) -> pd.DataFrame | None:
+    """Compute tasks and samples, with the values of the paper's few-sample setting.
 
     Returns:
         One row per dataset and task of the study, columns as in ``COLUMNS``; None without tasks.
@@ -83,7 +83,7 @@ def table1(frames: Frames) -> pd.DataFrame | None:
     )
     return add_published_values(
         frame,
-        published.table1(),
+        published.read_table1(),
         SPLITS,
         ["dataset", "task"],
         find_correspondence(frames),
@@ -92,7 +92,7 @@ def table1(frames: Frames) -> pd.DataFrame | None:
 
 
 def _add_absent_tasks(frames: Frames) -> pd.DataFrame:
-    """Return the sizes, and the planned tasks without a record yet, in the study's order."""
+    """Return the sizes of tasks, including planned tasks without a record, in the study's order."""
     planned = frames["missing_runs"][["dataset", "target"]].rename(columns={"target": "task"})
     tasks = pd.concat([frames["sizes"], planned], ignore_index=True)
     tasks = tasks.drop_duplicates(["dataset", "task"])
@@ -108,18 +108,20 @@ def _format_metric(key: str) -> str:
     return key.replace("_", " ")
 
 
-def notes(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> list[str]:
+def describe_table(
+    frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence
+) -> list[str]:
     """Return notes on the published values, or on the reason why there are none."""
     if not has_published_values(frame):
         return [explain_no_comparison(frame, comparable)]
     return [
-        "Published: the paper's Table 1, its few-sample train and dev and its test split. "
-        "Original: samples of the original dataset.",
-        *list_reasons(frame, comparable),
+        "Published: the paper's Table 1, with its few-sample train and dev splits and its test "
+        "split. Original: samples of the original dataset.",
+        *list_difference_notes(frame, comparable),
     ]
 
 
-def layout(frame: pd.DataFrame, metadata: Metadata) -> Layout:
+def lay_out_table(frame: pd.DataFrame, metadata: Metadata) -> Layout:
     """Lay out one line per task; below it, if available, the paper's line and the difference."""
     entries = [(str(row["dataset"]), _build_entry(row)) for row in frame.to_dict("records")]
     whole = Layout(_HEAD, 6, group_blocks(entries))
@@ -156,5 +158,5 @@ def _build_entry(row: Mapping[Hashable, Any]) -> Entry:
 
 
 def _format_metrics(metrics: object) -> str:
-    # pandas replaces None by NaN if other rows have text
+    # pandas replaces None by NaN if other rows have text.
     return metrics.replace(";", ", ") if isinstance(metrics, str) else DASH

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.method_columns import MEAN
-from tasktransfer.designs.transfer.tables.aggregates import AGGREGATES, GROUP, aggregate
+from tasktransfer.designs.transfer.tables.aggregates import AGGREGATES, GROUP, compute_aggregates
 from tasktransfer.designs.transfer.tables.correspondence import (
     Correspondence,
     add_published_values,
@@ -18,7 +18,7 @@ from tasktransfer.designs.transfer.tables.correspondence import (
     explain_no_comparison,
     find_correspondence,
     has_published_values,
-    list_reasons,
+    list_difference_notes,
 )
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.present.numbers import (
@@ -86,28 +86,29 @@ _HEAD = (
 )
 
 
-def table2(frames: Frames) -> pd.DataFrame | None:
-    """Aggregate single-source transfer, with the paper's values.
+def compute_table2(frames: Frames) -> pd.DataFrame | None:
+    """Compute aggregate single-source transfer, with the paper's values.
 
     Returns:
-        One row per dataset, model and algorithm, columns as in ``COLUMNS`` (``aggregate`` defines
-        the numbers); None if no single-source transfer is finished or planned.
+        One row per dataset, model and algorithm, columns as in ``COLUMNS``
+        (``compute_aggregates`` defines the numbers); None if no single-source transfer is finished
+        or planned.
     """
     order = frames.metadata.order
-    frame = aggregate(frames["deltas"], frames["missing_runs"], order)
-    asked = _build_prompted_rows(frames.get("prompted"))
+    frame = compute_aggregates(frames["deltas"], frames["missing_runs"], order)
+    prompted = _build_prompted_rows(frames.get("prompted"))
     if frame.empty:
-        return asked
+        return prompted
     trained = add_published_values(
         frame,
-        published.table2(),
+        published.read_table2(),
         MEASURES,
         GROUP,
         find_correspondence(frames),
         also=list(ALSO),
         differs=_describe_pair_difference,
     )
-    return trained if asked is None else pd.concat([trained, asked], ignore_index=True)
+    return trained if prompted is None else pd.concat([trained, prompted], ignore_index=True)
 
 
 def _build_prompted_rows(prompted: pd.DataFrame | None) -> pd.DataFrame | None:
@@ -135,21 +136,23 @@ def _build_prompted_rows(prompted: pd.DataFrame | None) -> pd.DataFrame | None:
 
 def _describe_pair_difference(row: Mapping[str, Any]) -> str:
     """Return how the averaged pairs differ from the paper's; empty if they do not."""
-    tasks = int((published.table1()["dataset"] == row["dataset"]).sum())
+    tasks = int((published.read_table1()["dataset"] == row["dataset"]).sum())
     pairs = tasks * (tasks - 1)
     if row["n_pairs"] == pairs:
         return ""
     return f"{row['dataset']}: {row['n_pairs']} of the paper's {pairs} ordered pairs of tasks"
 
 
-def notes(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -> list[str]:
+def describe_table(
+    frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence
+) -> list[str]:
     """Return notes on definitions, incomplete rows and comparability."""
     return [
-        "Average: over all ordered (source, target) pairs. Top-1 (at least the baseline) and "
-        "bottom-1: mean over targets of the best and the worst source, chosen after averaging over "
-        "seeds. Δ is relative to the baseline of the same model, target and seed. σ: sample "
-        f"standard deviation over seeds (up to {max(frame['n_seeds'], default=0)}) of the average "
-        "within one seed. Runs: present/planned, one per source, target and seed.",
+        "Average: mean over all ordered (source, target) pairs. Top-1 and bottom-1: mean over "
+        "targets of the best source (at least the baseline) and of the worst source, chosen after "
+        "averaging over seeds. Δ is the difference from the baseline of the same model, target and "
+        f"seed. σ: sample standard deviation over seeds (up to {max(frame['n_seeds'], default=0)}) "
+        "of the average within one seed. Runs: finished/planned, one per source, target and seed.",
         "" if frame["complete"].all() else f"{INCOMPLETE}: computed from fewer runs than planned.",
         f"{ASKED[0].upper()}{ASKED[1:]}: a language model that is prompted, not fine-tuned. Its "
         "score is the mean over tasks, prompt wordings and few-shot seeds, with [95 % interval "
@@ -162,11 +165,11 @@ def notes(frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence) -
         "Published: the paper's Table 2, which does not define its σ and has no bottom-1."
         if has_published_values(frame)
         else explain_no_comparison(frame, comparable),
-        *list_reasons(frame, comparable),
+        *list_difference_notes(frame, comparable),
     ]
 
 
-def layout(frame: pd.DataFrame, metadata: Metadata) -> Layout:
+def lay_out_table(frame: pd.DataFrame, metadata: Metadata) -> Layout:
     """Lay out one line per row; below it, if available, the paper's line and the difference."""
     entries = [(str(row["dataset"]), _build_entry(row)) for row in frame.to_dict("records")]
     whole = Layout(_HEAD, 4, group_blocks(entries))
@@ -180,12 +183,13 @@ def _build_entry(row: Mapping[Hashable, Any]) -> Entry:
         unread = f", {row['unreadable']:.0f} % unreadable" if row["unreadable"] > NOTED else ""
         how = f"{row['algorithm']} (seen: {row['seen']}{unread}){mark}"
         interval = f"[{format_score(row['average_low'])}, {format_score(row['average_high'])}]"
-        told = f"{format_score(row['average_score'])} {interval} ±{format_score(row['spread'] / 2)}"
+        half = format_score(row["spread"] / 2)
+        score = f"{format_score(row['average_score'])} {interval} ±{half}"
         if pd.isna(row["average_score"]):
-            told = format_score(row["average_score"])
+            score = format_score(row["average_score"])
         cells = f"{row['n_cells']}/{row['n_expected']}{mark}"
         named = (str(row["dataset"]), str(row["model"]), how, "ours")
-        return ((*named, told, *[""] * 5, cells),)
+        return ((*named, score, *[""] * 5, cells),)
     ours = (
         str(row["dataset"]),
         str(row["model"]),

@@ -14,7 +14,7 @@ from tasktransfer.designs.transfer.collect.columns import COMPONENTS
 from tasktransfer.designs.transfer.controls import CONTROLS, VERDICTS
 from tasktransfer.designs.transfer.references import LABELS
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, is_reference, is_transfer
-from tasktransfer.designs.transfer.statistics.agreement import agreement_overall
+from tasktransfer.designs.transfer.statistics.agreement import summarise_agreement
 from tasktransfer.designs.transfer.statistics.overlap import TEST_INSTANCES
 from tasktransfer.results.frames import Frames
 
@@ -33,7 +33,7 @@ _GROUP = ["dataset", "model", "algorithm"]
 _PLACE = [*_GROUP, "source", "target"]
 
 
-def list_components(frames: Frames) -> pd.DataFrame | None:
+def list_variance_components(frames: Frames) -> pd.DataFrame | None:
     """Return the variance components: one row per group, one column per component."""
     frame = frames["variance"]
     if frame.empty:
@@ -47,7 +47,7 @@ def list_components(frames: Frames) -> pd.DataFrame | None:
 
 def list_overall_agreement(frames: Frames) -> pd.DataFrame:
     """Return the mean agreement of models, and of algorithms, by dataset."""
-    return agreement_overall(frames["agreement"])
+    return summarise_agreement(frames["agreement"])
 
 
 def list_asymmetric_pairs(frames: Frames) -> pd.DataFrame:
@@ -85,7 +85,7 @@ def list_reference_scores(frames: Frames) -> pd.DataFrame | None:
 
 
 def list_references(frames: Frames) -> pd.DataFrame | None:
-    """Return each baseline next to each reference; None if the study has no references."""
+    """Return the comparison of baselines with references; None if the study has no references."""
     if "references" not in frames:
         return None
     frame = frames["references"]
@@ -125,11 +125,12 @@ def list_errors(frames: Frames) -> pd.DataFrame | None:
     return rows.assign(predicted_by=names + models if several else names)
 
 
-def note_errors(frames: Frames, frame: pd.DataFrame) -> Sequence[str]:
-    """Return the number of instances that are not printed, and the command that shows texts."""
-    shown, of = (len(rows[_INSTANCE].drop_duplicates()) for rows in (frame, frames["errors"]))
-    every = f"{shown} of {of:,} instances; tables/errors.parquet has all. " if shown < of else ""
-    return (f"{every}`tasktransfer errors --texts` shows the texts of wrong predictions.",)
+def describe_errors(frames: Frames, frame: pd.DataFrame) -> Sequence[str]:
+    """Return a note on instances that are not printed, and on the command that shows texts."""
+    shown, total = (len(rows[_INSTANCE].drop_duplicates()) for rows in (frame, frames["errors"]))
+    part = f"The table has {shown} of {total:,} instances; tables/errors.parquet has all. "
+    command = "`tasktransfer errors --texts` shows the texts of wrong predictions."
+    return (f"{part if shown < total else ''}{command}",)
 
 
 def list_curve(frames: Frames) -> pd.DataFrame | None:
@@ -143,7 +144,7 @@ def list_control_means(frames: Frames) -> pd.DataFrame | None:
 
 
 def count_verdicts(frames: Frames) -> pd.DataFrame | None:
-    """Count the cells of each group by the outcome of their controls; None without controls."""
+    """Count the cells of each group by the verdict of their controls; None without controls."""
     cells = frames["controls"].drop_duplicates(_PLACE)
     if cells.empty:
         return None
@@ -152,7 +153,7 @@ def count_verdicts(frames: Frames) -> pd.DataFrame | None:
 
 
 def list_controlled_cells(frames: Frames) -> pd.DataFrame | None:
-    """Return the cells by the outcome of their controls, with delta and q for each control.
+    """Return the cells, ordered by verdict, with delta and q for each control.
 
     None if the study has no controls.
     """
@@ -177,32 +178,32 @@ def list_collapsed_runs(frames: Frames) -> pd.DataFrame:
 
 
 def select_frame(name: str, frames: Frames) -> pd.DataFrame:
-    """Return a whole frame."""
+    """Return the frame with this name."""
     return frames[name]
 
 
-def count_omitted_rows(name: str, frames: Frames, frame: pd.DataFrame) -> Sequence[str]:
-    """Return a note on the rows of a frame that are not printed; empty if all are."""
+def describe_omitted_rows(name: str, frames: Frames, frame: pd.DataFrame) -> Sequence[str]:
+    """Return a note on the rows of a frame that are not printed; empty if all are printed."""
     rows = frames[name]
     if name == "controls":
         rows = rows.drop_duplicates(_PLACE)
     if len(frame) == len(rows):
         return ()
-    return (f"{len(frame)} of {len(rows):,} rows; tables/{name}.parquet has all.",)
+    return (f"The table has {len(frame)} of {len(rows):,} rows; tables/{name}.parquet has all.",)
 
 
 # --- source runs ----------------------------------------------------------------------------------
 
 
 def is_source_run(table: str, row: Row, run: Run) -> bool:
-    """Return whether a row of a table is computed from a run, or from a baseline of its pair."""
+    """Return whether a row of a table is computed from a run, which may be a baseline."""
     if run.about.get("dataset") != row["dataset"]:
         return False
     return _PREDICATES.get(table, _is_in_group)(row, run)
 
 
-def keep_used_baselines(table: str, row: Row, runs: Sequence[Run]) -> Sequence[Run]:
-    """Leave out baselines that a row does not use.
+def drop_unused_baselines(table: str, row: Row, runs: Sequence[Run]) -> Sequence[Run]:
+    """Return the source runs of a row without baselines that it does not use.
 
     A delta uses the baseline of its own model, target and seed. Test instances are counted in the
     first baseline of each task. Other tables use every baseline.
@@ -211,11 +212,11 @@ def keep_used_baselines(table: str, row: Row, runs: Sequence[Run]) -> Sequence[R
         return runs
     if table == "overlap":
         return list({run.about["target"]: run for run in reversed(runs)}.values())
-    pairs = {_name_pair(run) for run in runs if run.method != BASELINE}
-    return [run for run in runs if run.method != BASELINE or _name_pair(run) in pairs]
+    pairs = {_get_pair_key(run) for run in runs if run.method != BASELINE}
+    return [run for run in runs if run.method != BASELINE or _get_pair_key(run) in pairs]
 
 
-def _name_pair(run: Run) -> tuple[str, str, int]:
+def _get_pair_key(run: Run) -> tuple[str, str, int]:
     return run.model, run.about["target"], run.seed
 
 
@@ -305,4 +306,4 @@ _PREDICATES: Mapping[str, Callable[[Row, Run], bool]] = {
     "reference": _is_baseline,
     "overlap": _shares_instances,
 }
-"""Table → (row, run of the row's dataset) → whether the row uses the run."""
+"""Table → function (row, run of the row's dataset) that returns whether the row uses the run."""

@@ -13,12 +13,12 @@ from tasktransfer.designs.panel.names import (
     CONTROLS,
     OWN_MINUS_OTHERS,
     PROMPTED,
-    is_fan,
+    has_domain_models,
 )
 from tasktransfer.present.numbers import is_missing
 
 
-def is_behind_correlation(row: Mapping[str, Any], run: Run) -> bool:
+def is_correlation_source(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run contributes to a correlation.
 
     Of the experts, those that rate the row's sets contribute.
@@ -26,37 +26,37 @@ def is_behind_correlation(row: Mapping[str, Any], run: Run) -> bool:
     return run.method == row["method"] and run.about.get("domain") in row["experts"].split("+")
 
 
-def is_behind_difference(row: Mapping[str, Any], run: Run) -> bool:
+def is_difference_source(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run contributes to a difference of two raters.
 
     Controls, the user's own raters and prompted models have no seed. They contribute to the rows of
     every seed.
     """
-    raters = row["experts"].split("+") if is_fan(run.method) else [""]
+    raters = row["experts"].split("+") if has_domain_models(run.method) else [""]
     if run.method not in (row["method"], row["against"]) or run.about.get("domain") not in raters:
         return False
     once = run.method in CONTROLS or run.model in (BROUGHT, PROMPTED)
     return once or row["seed"] in ("mean", str(run.seed))
 
 
-def is_behind_expert(row: Mapping[str, Any], run: Run) -> bool:
+def is_expert_source(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run contributes to an expert's correlation or to its difference."""
     expert = row["expert"] in (OWN_MINUS_OTHERS, run.about.get("domain"))
     return run.method == row["method"] and expert
 
 
-def is_training_used(row: Mapping[str, Any], run: Run) -> bool:
+def is_training_source(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run uses a training of the row's kind."""
     used = add_ancestors(run.result_nodes)
     return any(isinstance(node, Stage) and node.kind == row["kind"] for node in used)
 
 
-def is_never_behind(row: Mapping[str, Any], run: Run) -> bool:
-    """Return False, for rows that are counted before anything is trained."""
+def is_never_source(row: Mapping[str, Any], run: Run) -> bool:
+    """Return False, for tables that are computed from the data, without any run."""
     return False
 
 
-def is_behind_transfer(row: Mapping[str, Any], run: Run) -> bool:
+def is_transfer_source(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run contributes to a correlation after transfer, or before it.
 
     Before transfer, only the run of the first seed contributes.
