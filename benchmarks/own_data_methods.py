@@ -122,11 +122,11 @@ def fit_reference(folder: Path, document: Document, size: int, name: str) -> pd.
         fits = [fit for fit in study.plan.fits if fit.learner == name]
         dataset = fits[0].data.name
         release, few = study.get_release(dataset), study.config.data.few_sample
-        if not Path(study.instances(dataset), MANIFEST).exists():
-            cache_dataset(dataset, release, few, study.instances(dataset))
+        if not Path(study.get_instances_folder(dataset), MANIFEST).exists():
+            cache_dataset(dataset, release, few, study.get_instances_folder(dataset))
         for fit in fits:
             node_jobs.fit_node(study, fit, get_design(study.config))
-        records = [read_record(Path(study.record(fit))) for fit in fits]
+        records = [read_record(Path(study.get_record_path(fit))) for fit in fits]
     (target,) = fits[0].tasks
     about = {"dataset": dataset, "model": document["models"][0]["name"], "target": target}
     return pd.DataFrame([{"size": size, **about, "method": name, **describe_fits(records, target)}])
@@ -149,7 +149,7 @@ def read_methods(folder: Path, size: int) -> pd.DataFrame:
     with chdir(folder):
         study = open_study(CONFIG)
         for fit in study.plan.fits:  # not those that another setting has left in the folder
-            fits.setdefault(fit.learner, []).append(read_record(Path(study.record(fit))))
+            fits.setdefault(fit.learner, []).append(read_record(Path(study.get_record_path(fit))))
     rows: list[dict[str, Any]] = []
     for keys, group in tables["references"].groupby(["dataset", "model", "target"], sort=False):
         about = {"size": size, **dict(zip(("dataset", "model", "target"), keys, strict=True))}

@@ -103,7 +103,7 @@ def read_dialogues(folder: Path, document: dict[str, Any]) -> dict[str, list[Row
     with chdir(folder):
         study = open_study(CONFIG)
         fit = next(fit for fit in study.plan.fits if fit.learner == FROZEN)
-        cache = study.instances(fit.data.name)
+        cache = study.get_instances_folder(fit.data.name)
         if not Path(cache, MANIFEST).exists():
             release, few = study.get_release(fit.data.name), study.config.data.few_sample
             cache_dataset(fit.data.name, release, few, cache)

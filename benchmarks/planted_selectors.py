@@ -110,7 +110,7 @@ def _node(run: Run) -> Node:
 
 def _values(study: Study, run: Run, target: str) -> dict[str, float]:
     """Return source → value for one run."""
-    record = read_record(Path(study.record(_node(run))))
+    record = read_record(Path(study.get_record_path(_node(run))))
     if isinstance(run.outcome, Fit):
         return dict(record["report"][target])
     (source,) = run.about["sources"]
@@ -120,7 +120,7 @@ def _values(study: Study, run: Run, target: str) -> dict[str, float]:
 def _make(study: Study, nodes: list[Node], file: str, cores: str) -> None:
     words = ["--snakefile", str(ROOT / "Snakefile"), "--configfile", file, "--cores", cores]
     words += ["--workflow-profile", str(ROOT / "profiles" / "default")]
-    records = [study.record(node) for node in nodes]
+    records = [study.get_record_path(node) for node in nodes]
     subprocess.run([sys.executable, "-m", "snakemake", *records, *words], check=True)
 
 

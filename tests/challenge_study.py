@@ -54,7 +54,7 @@ def open_preset(base: Path) -> Study:
     study = open_study(PRESET, changed, need_inputs=False)
     texts = []
     for dataset in study.config.datasets:
-        folder = Path(study.instances(dataset.name))
+        folder = Path(study.get_instances_folder(dataset.name))
         cache_dataset(dataset.name, study.release, study.config.data.few_sample, folder)
         texts += [
             row.context for task in dataset.tasks for row in read_instances(folder, task, "train")
@@ -68,14 +68,14 @@ def train(study: Study) -> None:
     """Train every stage of a study whose data and model exist."""
     for dataset in study.config.datasets:
         encode_dataset(
-            Path(study.instances(dataset.name)),
+            Path(study.get_instances_folder(dataset.name)),
             dataset.name,
             None,
-            study.base_model(MODEL),
+            study.get_checkpoint_source(MODEL),
             None,
             "encoder",
-            study.model(MODEL).max_length,
-            Path(study.encoded(study.get_released_data(dataset.name), MODEL)),
+            study.get_model_config(MODEL).max_length,
+            Path(study.get_encoded_folder(study.get_released_data(dataset.name), MODEL)),
         )
     for stage in study.plan.stages:
         train_stage(_job(study, stage))
@@ -84,11 +84,11 @@ def train(study: Study) -> None:
 def _job(study: Study, stage: Stage) -> Job:
     return Job(
         stage=stage,
-        encoded=Path(study.encoded(stage.data, stage.model.name)),
-        base=study.base_model(stage.model.name),
-        starts=tuple(study.start(start) for start in stage.starts),
+        encoded=Path(study.get_encoded_folder(stage.data, stage.model.name)),
+        base=study.get_checkpoint_source(stage.model.name),
+        starts=tuple(study.get_start_folder(start) for start in stage.starts),
         revision=None,
-        out=Path(study.folder(stage)),
+        out=Path(study.get_node_folder(stage)),
         save_checkpoint=study.makes_checkpoint(stage.kind),
         threads=1,
         study=study.config.study,

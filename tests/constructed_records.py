@@ -11,7 +11,7 @@ from typing import Any, cast
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import Selection
 from tasktransfer.core.versions import RECIPE_VERSION
-from tasktransfer.results.records import record_of
+from tasktransfer.results.records import build_node_record
 from tasktransfer.results.schema import (
     Cost,
     Provenance,
@@ -47,7 +47,7 @@ def constructed_record(
     """
     train, dev, tested = size
     rounds = [constructed_round(stage, n, score) for n, score in enumerate(scores, 1)]
-    return record_of(
+    return build_node_record(
         stage,
         training={"rounds": rounds, "selections": [*map(selected(scores), stage.selections)]},
         results=test or {},

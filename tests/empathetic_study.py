@@ -56,9 +56,9 @@ def make_with_statistics(config: dict[str, Any], file: Path) -> Study:
 def _prepare(study: Study) -> None:
     prepare_data(study)
     for model in study.config.models:
-        folder = study.tiny_model(model.name)
+        folder = study.get_created_model_folder(model.name)
         if model.built is not None and not Path(folder).exists():
-            texts = [Path(each) for each in study.texts_of_made(folder)]
+            texts = [Path(each) for each in study.list_text_folders(folder)]
             weights = study.revisions.models[model.name].weights
             build_model_folder(model.built, texts, Path(folder), weights, study.config.known_labels)
         elif model.checkpoint == TINY and not Path(folder).exists():
@@ -66,7 +66,7 @@ def _prepare(study: Study) -> None:
 
 
 def _training_texts(study: Study) -> list[str]:
-    folders = [Path(study.instances(name)) for name in study.config.dataset_names]
+    folders = [Path(study.get_instances_folder(name)) for name in study.config.dataset_names]
     return [
         row.context
         for folder in folders
@@ -77,26 +77,28 @@ def _training_texts(study: Study) -> list[str]:
 
 
 def _encoded(study: Study, data: Data, model: str) -> Path:
-    folder = Path(study.encoded(data, model))
+    folder = Path(study.get_encoded_folder(data, model))
     if not folder.exists():
-        config = study.model(model)
+        config = study.get_model_config(model)
         second = config.second
         encode_dataset(
-            Path(study.cache(data)), data.name, study.tasks(data), study.base_model(model), None,
+            Path(study.get_cache_folder(data)), data.name, study.list_tasks(data),
+            study.get_checkpoint_source(model), None,
             config.family, config.max_length + data.longer_by, folder, 1.0, fidelity=study.fidelity,
-            beside=(study.base_model(second), None) if second else None,
+            beside=(study.get_checkpoint_source(second), None) if second else None,
         )  # fmt: skip
     return folder
 
 
 def _job(study: Study, stage: Stage, encoded: Path) -> Job:
-    starts = tuple(study.start(start) for start in stage.starts if start.stage)
+    starts = tuple(study.get_start_folder(start) for start in stage.starts if start.stage)
     design = get_design(study.config)
     return Job(
-        stage=stage, encoded=encoded, base=study.base_model(stage.model.name), revision=None,
-        out=Path(study.folder(stage)), save_checkpoint=True, threads=1,
+        stage=stage, encoded=encoded,
+        base=study.get_checkpoint_source(stage.model.name), revision=None,
+        out=Path(study.get_node_folder(stage)), save_checkpoint=True, threads=1,
         study=study.config.study, config_digest=study.config.digest, starts=starts,
-        beside=study.beside(stage.model.name),
+        beside=study.get_second_encoder_source(stage.model.name),
         facts=design.facts(study.config), stand_ins=design.stand_ins(study.config),
     )  # fmt: skip
 

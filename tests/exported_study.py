@@ -100,14 +100,14 @@ def finish_study(keep: bool = True) -> Study:
     study = open_study("study.yaml")
     design = get_design(study.config)
     data = study.get_released_data("Tickets")
-    cache_dataset("Tickets", study.get_release("Tickets"), True, study.instances("Tickets"))
+    cache_dataset("Tickets", study.get_release("Tickets"), True, study.get_instances_folder("Tickets"))
     for folder, (_, name) in study.encoded_folders.items():
         spec = study.revisions.models[name]
         encode_dataset(
-            Path(study.cache(data)),
+            Path(study.get_cache_folder(data)),
             "Tickets",
-            study.tasks(data),
-            study.base_model(name),
+            study.list_tasks(data),
+            study.get_checkpoint_source(name),
             None,
             "encoder",
             24,
@@ -124,10 +124,10 @@ def finish_study(keep: bool = True) -> Study:
 def _make_job(study: Study, stage: Stage, keep: bool) -> Job:
     return Job(
         stage=stage,
-        encoded=Path(study.encoded(stage.data, stage.model.name)),
-        base=study.base_model(stage.model.name),
+        encoded=Path(study.get_encoded_folder(stage.data, stage.model.name)),
+        base=study.get_checkpoint_source(stage.model.name),
         revision=None,
-        out=Path(study.folder(stage)),
+        out=Path(study.get_node_folder(stage)),
         save_checkpoint=keep,
         threads=1,
         study=study.config.study,

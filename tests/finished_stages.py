@@ -15,7 +15,7 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import open_study
 from tasktransfer.results.artefacts import compute_checksums
-from tasktransfer.results.rounds import get_choice_folder
+from tasktransfer.results.rounds import get_selected_round_folder
 from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.study import Study
@@ -54,7 +54,7 @@ def finish(
     whether results are computed from the answers, so that they can be collected. Otherwise all
     answers and results are the same for every task.
     """
-    folder = folder or Path(study.folder(stage))
+    folder = folder or Path(study.get_node_folder(stage))
     folder.mkdir(parents=True, exist_ok=True)
     record = make(stage, score, **provenance)
     if stage.tested:
@@ -76,10 +76,10 @@ def finish(
             dataset=stage.dataset,
         )
     (folder / "train.log").write_text("done\n")
-    if study.keeps(stage.kind) if checkpoint is None else checkpoint:
+    if study.keeps_checkpoints(stage.kind) if checkpoint is None else checkpoint:
         for one in stage.selections:
             write_checkpoint(
-                get_choice_folder(folder / "checkpoint", stage.list_identifying_tasks(one))
+                get_selected_round_folder(folder / "checkpoint", stage.list_identifying_tasks(one))
             )
         record["artefacts"] = compute_checksums(folder, ["checkpoint"])
     # write_record is not used, because its fsync takes longer than the rest of a test.

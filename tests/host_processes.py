@@ -49,7 +49,7 @@ HOST_PROGRAM = """
 import os, signal, sys, time
 from pathlib import Path
 from tasktransfer.files import remove_partial_files, replace_file
-from tasktransfer.results.state import claim
+from tasktransfer.results.state import claim_folder
 from tasktransfer.training import host
 
 def run(arguments):
@@ -62,7 +62,7 @@ def run(arguments):
         case "signal": os.kill(os.getpid(), int(value))
         case "make":
             folder = Path(value)
-            with claim(folder, lambda text: None):
+            with claim_folder(folder, lambda text: None):
                 remove_partial_files(folder)
                 time.sleep(0.2)
                 with replace_file(folder / "result") as part:

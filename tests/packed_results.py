@@ -37,7 +37,7 @@ def prepare_data(study: Study) -> None:
                 )
             else:
                 generate_releases(place, seed=made_from.seed, dialogues=made_from.dialogues)
-        cache_dataset(name, place, study.config.data.few_sample, study.instances(name))
+        cache_dataset(name, place, study.config.data.few_sample, study.get_instances_folder(name))
 
 
 def list_digests(study: Study) -> list[str]:
@@ -77,7 +77,7 @@ def write_pack(study: Study, name: str) -> Path:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         _write(archive, NODES, json.dumps(list_digests(study)).encode())
         for node in study.plan.nodes:
-            folder = Path(study.folder(node))
+            folder = Path(study.get_node_folder(node))
             for path in sorted(folder.rglob("*")):
                 if path.is_file() and not {*WEIGHTS} & {*path.relative_to(folder).parts}:
                     packed = path.relative_to(study.config.results)

@@ -85,7 +85,7 @@ def _label(step: Step) -> str:
 
 
 def choose(study: Study, name: str) -> None:
-    best = _best(study, study.choice(name).after)
+    best = _best(study, study.get_choice(name).after)
     chosen = {SOURCE: best.train_tasks[0], RATE: best.training.learning_rate}
     write_choice(study.config.results, name, chosen[name])
 
@@ -93,7 +93,9 @@ def choose(study: Study, name: str) -> None:
 def _best(study: Study, nodes: Sequence[Node]) -> Stage:
     """Return the training with the best dev score."""
     scores = {
-        node: get_selected_round(read_record(Path(study.record(node))), node.select_on).dev_score
+        node: get_selected_round(
+            read_record(Path(study.get_record_path(node))), node.select_on
+        ).dev_score
         for node in nodes
         if isinstance(node, Stage)
     }

@@ -21,7 +21,7 @@ from tasktransfer.designs.transfer.collect.collect import (
     make_missing_runs,
     make_sizes,
 )
-from tasktransfer.results.frames import Frames, list_names
+from tasktransfer.results.frames import Frames, list_column_names
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.store import build_frame
 from transfer_frames import COLUMNS, construct_frames
@@ -125,7 +125,7 @@ def path_of(run: RunName) -> str:
 
 def _fill_row(table: str, values: Mapping[str, object]) -> tuple[object, ...]:
     """Return a row of a table; columns without a value are empty."""
-    return tuple(values.get(name) for name in list_names(COLUMNS[table]))
+    return tuple(values.get(name) for name in list_column_names(COLUMNS[table]))
 
 
 def _make_run_row(run: RunName, asked: Asked) -> tuple[object, ...]:
@@ -149,7 +149,7 @@ def _make_run_row(run: RunName, asked: Asked) -> tuple[object, ...]:
         "synthetic": asked.synthetic,
         "few_sample": True,
     }
-    names = list_names(columns.RUNS)
+    names = list_column_names(columns.RUNS)
     known = dict(zip(names, (*build_source_key(*run[:4]), *run[4:]), strict=False))
     return _fill_row("transfer_runs", known | values)
 
@@ -226,7 +226,7 @@ def _cell(here: pd.DataFrame) -> tuple[object, ...]:
         "significant": 2 * p <= 0.05 and len(here) > 1,
         "inputs": "i" * 64,
     }
-    return tuple(values[name] for name in list_names(columns.CELLS))
+    return tuple(values[name] for name in list_column_names(columns.CELLS))
 
 
 def _summary(key: tuple[str, str, str], here: pd.DataFrame) -> tuple[object, ...]:

@@ -41,7 +41,7 @@ from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.designs.transfer.study_plan import plan_study
 from tasktransfer.metrics import CodedAnswers
-from tasktransfer.results.records import record_of
+from tasktransfer.results.records import build_node_record
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.rows import COLUMNS, SCHEMA_VERSION
 from tasktransfer.results.schema import Provenance, Round, RowsFile, Sizes, TaskResult
@@ -106,7 +106,7 @@ def write_stage(
     Another ``take`` gives other results of the same runs. The package's writers are not used,
     because their fsync takes longer than everything else.
     """
-    of_stage = Path(study.folder(stage))
+    of_stage = Path(study.get_node_folder(stage))
     of_stage.mkdir(parents=True, exist_ok=True)
     test: dict[str, TaskResult] = {}
     tables: list[pa.Table] = []
@@ -119,7 +119,7 @@ def write_stage(
         tables.append(_predictions(test_set, predicted))
     predictions = _write_predictions(of_stage, stage, tables) if tables else None
     scores = _dev_scores(stage)
-    record = record_of(
+    record = build_node_record(
         stage,
         training={
             "rounds": _rounds(stage, scores),

@@ -44,7 +44,7 @@ def write_stage(study: Study, stage: Stage, quality: Quality = quality) -> Path:
 
     A stage that is not in the plan answers at random.
     """
-    folder = Path(study.folder(stage))
+    folder = Path(study.get_node_folder(stage))
     folder.mkdir(parents=True, exist_ok=True)
     trained = (run for run in study.plan.runs if run.stages)
     ending = (run for run in trained if run.stages[-1].digest == stage.digest)

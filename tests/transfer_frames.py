@@ -31,25 +31,27 @@ def compute_frames(collected: Collected) -> Frames:
 
 
 def read_frames(study: Study) -> Frames:
-    """Return the frames that ``collect`` and ``statistics`` wrote."""
+    """Return the frames that ``write_collected_frames`` and ``statistics`` wrote."""
     return frame_files.read_frames(study, FRAMES, ABOUT)
 
 
 def write_collected(study: Study, *, complete: bool = False) -> Frames:
-    """Run ``collect`` for a study, and read the frames."""
-    frame_files.collect(study, FRAMES, build_study_metadata, ABOUT, complete=complete)
+    """Run ``write_collected_frames`` for a study, and read the frames."""
+    frame_files.write_collected_frames(
+        study, FRAMES, build_study_metadata, ABOUT, complete=complete
+    )
     return read_frames(study)
 
 
 def write_constructed(collected: Collected) -> Frames:
     """Write the collected frames of constructed records, and read them."""
-    frame_files.write_collected(collected, FRAMES, build_study_metadata(collected), ABOUT)
+    frame_files.write_frames_from_records(collected, FRAMES, build_study_metadata(collected), ABOUT)
     return read_frames(collected.study)
 
 
 def write_statistics(study: Study) -> Frames:
     """Run ``statistics`` for a collected study, and read the frames."""
-    frame_files.compute_statistics(study, FRAMES, ABOUT)
+    frame_files.write_statistic_frames(study, FRAMES, ABOUT)
     return read_frames(study)
 
 

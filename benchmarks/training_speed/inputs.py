@@ -159,7 +159,7 @@ def _instances(study: Study) -> Path:
         generate_releases(
             Path(study.tiny_world), seed=made_from.seed, dialogues=made_from.dialogues
         )
-    folder = Path(study.instances(DATASET))
+    folder = Path(study.get_instances_folder(DATASET))
     if not (folder / "manifest.json").exists():
         _say(f"reading {study.release}")
         cache.cache_dataset(DATASET, study.release, study.config.data.few_sample, folder)

@@ -54,7 +54,7 @@ def run(work: Work, started: float) -> Measured:
 def _train(work: Work, part: str) -> dict[str, Any]:
     """Train like ``tasktransfer train``, and return the record."""
     study = open_study(work["config"], work["limits"][part])
-    stage = study.node(work["nodes"][part])
+    stage = study.get_node(work["nodes"][part])
     assert isinstance(stage, Stage)
     if work["contestant"] == "tasktransfer_float32":
         stage = replace(stage, training=replace(stage.training, precision="float32"))

@@ -69,10 +69,18 @@ def _command(inputs: Inputs, folder: Path) -> list[str]:
         **limit_training(few),
     }
     study = open_study(inputs.config, options)
-    stage = study.node(digest)
+    stage = study.get_node(digest)
     assert isinstance(stage, Stage)
-    shutil.copytree(inputs.encoded[CASE.family], study.encoded(stage.data, stage.model.name))
-    command = [sys.executable, "-m", "tasktransfer", "train", *shlex.split(study.arguments())]
+    shutil.copytree(
+        inputs.encoded[CASE.family], study.get_encoded_folder(stage.data, stage.model.name)
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "tasktransfer",
+        "train",
+        *shlex.split(study.format_arguments()),
+    ]
     return [*command, "--node", digest, "--threads", "1"]
 
 

@@ -58,7 +58,7 @@ def whole_baselines(
         print(f"training {case.name}, {stage.training.epochs} epochs", file=sys.stderr, flush=True)
         _place_ids(study, case, inputs.encoded[case.family])
         wall = _train(study, stage, threads)
-        record = json.loads(Path(study.record(stage)).read_bytes())
+        record = json.loads(Path(study.get_record_path(stage)).read_bytes())
         found.append({"case": case.name, "wall": wall, **_phases(record)})
     return {
         "schema": 1,
@@ -143,14 +143,14 @@ def _baseline(study: Study, case: Case) -> Stage:
 
 def _place_ids(study: Study, case: Case, encoded: Path) -> None:
     """Copy token ids to the folder in which the forecast counts tokens."""
-    place = Path(study.encoded(study.get_released_data(DATASET), case.family))
+    place = Path(study.get_encoded_folder(study.get_released_data(DATASET), case.family))
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(encoded, place)
 
 
 def _train(study: Study, stage: Stage, threads: int) -> float:
     """Return the seconds from the start of ``tasktransfer train`` to its end."""
-    out = Path(study.folder(stage))
+    out = Path(study.get_node_folder(stage))
     shutil.rmtree(out, ignore_errors=True)
     command = [
         sys.executable, "-m", "tasktransfer", "train", "--config", study.config_file,

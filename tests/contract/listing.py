@@ -39,7 +39,7 @@ def collect(study: Study, capsys: pytest.CaptureFixture[str], *options: str) -> 
     """Collect the study in the working directory, from records alone."""
     for name in LISTS:
         Path(study.tables, f"{name}.parquet").unlink(missing_ok=True)
-    holes = Path(study.holes)
+    holes = Path(study.missing_results_log)
     holes.unlink(missing_ok=True)
     capsys.readouterr()
     code = main(["collect", "--config", study.config_file, *options])

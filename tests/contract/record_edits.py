@@ -30,19 +30,19 @@ def nodes_of(study: Study, kind: str) -> list[Node]:
 
 def read(study: Study, node: Node) -> dict[str, Any]:
     """Return the JSON of a node's record."""
-    record: dict[str, Any] = json.loads(Path(study.record(node)).read_text())
+    record: dict[str, Any] = json.loads(Path(study.get_record_path(node)).read_text())
     return record
 
 
 def write(study: Study, node: Node, record: dict[str, Any]) -> None:
-    Path(study.record(node)).write_text(json.dumps(record))
+    Path(study.get_record_path(node)).write_text(json.dumps(record))
     problem = problem_of(study, node)
     assert problem is None, problem
 
 
 def problem_of(study: Study, node: Node, content: Artefacts = "young") -> str | None:
     """Return the problem found in a node's folder."""
-    return find_damage(Path(study.folder(node)), node.digest, content)
+    return find_damage(Path(study.get_node_folder(node)), node.digest, content)
 
 
 # --- damage -------------------------------------------------------------------------------------
@@ -50,7 +50,7 @@ def problem_of(study: Study, node: Node, content: Artefacts = "young") -> str | 
 
 def cut_off(study: Study, node: Node) -> None:
     """Truncate the record in its middle."""
-    file = Path(study.record(node))
+    file = Path(study.get_record_path(node))
     text = file.read_text()
     file.write_text(text[: len(text) // 2])
 
@@ -67,7 +67,7 @@ def other_rows(study: Study, node: Node) -> None:
 
 
 def folder_of(study: Study, node: Node) -> Path:
-    return Path(study.folder(node))
+    return Path(study.get_node_folder(node))
 
 
 def has_rows(study: Study, node: Node) -> bool:
@@ -75,12 +75,12 @@ def has_rows(study: Study, node: Node) -> bool:
 
 
 def rows_of(study: Study, node: Node) -> Path:
-    return Path(study.folder(node), ROWS)
+    return Path(study.get_node_folder(node), ROWS)
 
 
 def other_file(study: Study, node: Node) -> None:
     """Change one byte of a file beside the record."""
-    folder = Path(study.folder(node))
+    folder = Path(study.get_node_folder(node))
     name = next(name for name in read(study, node)["artefacts"] if (folder / name).stat().st_size)
     content = bytearray((folder / name).read_bytes())
     content[-1] ^= 1
@@ -93,7 +93,7 @@ REASONS = {"cut off": "not valid JSON", "other rows": "SHA-256", "other file": "
 
 def remove(study: Study, node: Node) -> None:
     """Restore the state before the node was started."""
-    folder = Path(study.folder(node))
+    folder = Path(study.get_node_folder(node))
     for file in sorted(folder.rglob("*"), reverse=True):
         file.rmdir() if file.is_dir() else file.unlink()
     folder.rmdir()
@@ -106,7 +106,7 @@ def fail(study: Study, node: Node, error: str) -> None:
 
 def end(study: Study, node: Node, log: str) -> None:
     """Produce the state after the node's job ended with this log and without a record."""
-    folder = Path(study.folder(node))
+    folder = Path(study.get_node_folder(node))
     folder.mkdir(parents=True, exist_ok=True)
     for name in (RECORD, ROWS):
         (folder / name).unlink(missing_ok=True)
@@ -153,7 +153,7 @@ def of_another(study: Study, stage: Stage, thing: str) -> Stage:
     record["node"] = describe_node(other)
     record["data_revision"] = other.data.revision
     record["provenance"]["recipe"] = other.recipe
-    Path(study.record(stage)).write_text(json.dumps(record))
+    Path(study.get_record_path(stage)).write_text(json.dumps(record))
     return other
 
 
@@ -196,7 +196,7 @@ def _rows(study: Study, node: Node) -> list[dict[str, Any]]:
 def _take_tests(
     study: Study, node: Node, other: dict[str, Any], rows: list[dict[str, Any]]
 ) -> None:
-    record, folder = read(study, node), Path(study.folder(node))
+    record, folder = read(study, node), Path(study.get_node_folder(node))
     record["results"] = other["results"]
     if rows:
         answers = [Row(**row) for row in rows]

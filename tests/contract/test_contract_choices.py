@@ -27,7 +27,9 @@ def choices(study: Study) -> dict[str, Any]:
     """Return the choices: the best round of each training, and the rounds in tables."""
     run("collect", "--complete")
     stages = {
-        stage.path: json.loads(Path(study.record(stage)).read_text())["training"]["selections"]
+        stage.path: json.loads(Path(study.get_record_path(stage)).read_text())["training"][
+            "selections"
+        ]
         for stage in study.plan.stages
     }
     tables = {file.name: pd.read_parquet(file) for file in Path(study.tables).glob("*.parquet")}
@@ -73,10 +75,10 @@ def test_sources_are_chosen_by_what_the_config_says(study: Study, by: str, same:
 
 def _chosen() -> Any:
     study = open_study("auto.yaml")
-    choice, choose = study.choice(SELECTION), get_design(study.config).choose
+    choice, choose = study.get_choice(SELECTION), get_design(study.config).choose
     assert choose is not None
     choose(study, SELECTION)
-    file = Path(study.choice_file(choice))
+    file = Path(study.get_choice_path(choice))
     chosen = [(one["target"], one["sources"]) for one in json.loads(file.read_text())]
     file.unlink()
     return chosen

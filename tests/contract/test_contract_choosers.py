@@ -113,7 +113,7 @@ def test_an_incomplete_selector_does_not_choose(
     write_config("logme")
     study = open_study("auto.yaml")
     (run,) = (run for run in study.plan.runs if run.variant == "logme")
-    record = Path(study.record(run.outcome))  # type: ignore[arg-type]
+    record = Path(study.get_record_path(run.outcome))  # type: ignore[arg-type]
     content = record.read_bytes()
     record.unlink()
     try:

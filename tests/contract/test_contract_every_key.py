@@ -193,4 +193,4 @@ def test_a_study_of_every_key_runs(
     for command in ("collect --complete", "statistics", "figures"):
         assert main([*command.split()[:1], "--config", "study.yaml", *command.split()[1:]]) == 0
     study = open_study("study.yaml")
-    assert all(Path(study.record(node)).is_file() for node in study.plan.nodes)
+    assert all(Path(study.get_record_path(node)).is_file() for node in study.plan.nodes)

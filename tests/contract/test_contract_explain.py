@@ -29,14 +29,14 @@ def test_a_node_is_explained(study: Study, what: str, capsys: pytest.CaptureFixt
     (facts,) = json.loads(capsys.readouterr().out)["nodes"]
     assert facts["digest"] == node.digest
     assert facts["state"] == "done"
-    assert facts["record"] == study.record(node)
+    assert facts["record"] == study.get_record_path(node)
     assert facts["node"]["identity"] == json.loads(json.dumps(node.identity))
     assert [used["digest"] for used in facts["uses"]] == [used.digest for used in node.uses]
-    assert study.record(node) in facts["commands"][-1]
+    assert study.get_record_path(node) in facts["commands"][-1]
     assert main(words) == 0
     told = capsys.readouterr().out
     assert node.label in told
-    assert study.record(node) in told
+    assert study.get_record_path(node) in told
 
 
 @cases([(design,) for design in CELLS])
@@ -57,7 +57,7 @@ def cell_records(study: Study, design: str) -> list[str]:
     runs = [r for r, words in named if {*words} == {*cell} and words[-1] == cell[-1]]
     assert len(runs) == len(study.config.seeds)
     scored = [run.outcome if isinstance(run.outcome, Fit) else run.stages[-1] for run in runs]
-    return [study.record(node) for node in scored]
+    return [study.get_record_path(node) for node in scored]
 
 
 def words_of(run: Run) -> list[str]:

@@ -17,10 +17,10 @@ from tasktransfer.core.nodes import Data, Fit, Node
 from tasktransfer.designs import get_design
 from tasktransfer.designs.commands import read_frames
 from tasktransfer.errors import RecordError
-from tasktransfer.operate.status import Watcher
+from tasktransfer.operate.status import ProgressWatcher
 from tasktransfer.present.page.page import NOTHING_MISSING
 from tasktransfer.results.records import PLURALS
-from tasktransfer.results.state import INTERRUPTED, RECORD, claim
+from tasktransfer.results.state import INTERRUPTED, RECORD, claim_folder
 from tasktransfer.results.study import Study
 
 pytestmark = pytest.mark.slow
@@ -40,7 +40,7 @@ def test_a_missing_run_is_listed_with_state_and_reason(
         edits.remove(study, node)
         match what:
             case "running":
-                held.enter_context(claim(edits.folder_of(study, node), print))
+                held.enter_context(claim_folder(edits.folder_of(study, node), print))
             case "failed":
                 edits.fail(study, node, ERROR)
                 words = (what, ERROR)
@@ -68,7 +68,7 @@ def test_every_missing_node_is_counted_by_kind_and_told_by_the_page(
     nodes = edits.nodes_of(study, what)
     removed = {node.digest: node for node in (nodes[0], nodes[-1])}
     for node in removed.values():
-        Path(study.record(node)).unlink()
+        Path(study.get_record_path(node)).unlink()
     told = collect(study, capsys)
     assert told.code == 0
     counted = f"{len(removed)} of {len(nodes)} {PLURALS[what]}"
@@ -92,7 +92,7 @@ def test_the_page_lists_what_status_counts(
     for node in removed:
         edits.remove(study, node)
     edits.fail(study, removed[0], ERROR)
-    seen = Watcher(study).look()
+    seen = ProgressWatcher(study).look()
     assert seen["left"] - seen["again"] == len(removed), "others lack only their parameters"
     assert [item["digest"] for item in seen["failed"]] == [removed[0].digest]
     assert collect(study, capsys).code == 0

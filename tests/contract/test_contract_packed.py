@@ -45,8 +45,8 @@ def describe_records(study: Study) -> dict[str, Any]:
     """Return label and digest of a node → types in its record, columns and number of its rows."""
     described = {}
     for node in study.plan.nodes:
-        record = read_record(Path(study.record(node)))
-        rows = read_record_rows(Path(study.record(node))) if record.get("rows") else None
+        record = read_record(Path(study.get_record_path(node)))
+        rows = read_record_rows(Path(study.get_record_path(node))) if record.get("rows") else None
         table = None if rows is None else (rows.schema.names, rows.num_rows)
         described[f"{node.label} {node.digest}"] = (list_types(record, "provenance"), table)
     return described

@@ -82,7 +82,7 @@ def test_a_tokenizer_that_does_not_know_the_studys_words_is_refused(
 
     from tasktransfer.designs import open_study  # noqa: PLC0415
 
-    instances = open_study(config).instances("DailyDialog")
+    instances = open_study(config).get_instances_folder("DailyDialog")
     assert main(["data", "prepare", *asked, "--out", instances]) == 0
     capsys.readouterr()
     assert encode() == 4

@@ -30,7 +30,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 def measured(study: Study, stage: Stage) -> float:
     """Return the seconds of a training from its record."""
-    cost = read_cost(Path(study.record(stage)))
+    cost = read_cost(Path(study.get_record_path(stage)))
     assert cost is not None
     return sum(cost.seconds.values())
 
@@ -56,7 +56,7 @@ def test_without_a_record_it_is_right_within_a_factor_of_a_half(
     read = sum(
         cost.tokens
         for stage in study.plan.stages
-        if (cost := read_cost(Path(study.record(stage)))) is not None
+        if (cost := read_cost(Path(study.get_record_path(stage)))) is not None
     )
     assert told == pytest.approx(read, rel=0.15)
 
@@ -64,6 +64,6 @@ def test_without_a_record_it_is_right_within_a_factor_of_a_half(
 def test_after_five_records_it_is_right_within_a_fifth(study: Study, hours: float) -> None:
     """The five records are those that a workflow finishes first: baselines of seed 0."""
     for stage in study.plan.stages[5:]:
-        shutil.rmtree(study.folder(stage))
+        shutil.rmtree(study.get_node_folder(stage))
     assert len(Estimates(study, "cpu", RATES).samples) == 5
     assert forecast(study) == pytest.approx(hours, rel=0.2)

@@ -151,9 +151,9 @@ def cases(base: Path) -> list[Case]:
     Path("study.yaml").write_text(STUDY)
     opened = open_study("study.yaml")
     for name, text in JSONS.items():
-        files = {opened.record(opened.plan.stages[0]): text}
+        files = {opened.get_record_path(opened.plan.stages[0]): text}
         add(f"record: {name}", files, ["collect", *study, "--complete"], "metrics.json")
-        files = {f"{opened.instances('Friends')}/manifest.json": text}
+        files = {f"{opened.get_instances_folder('Friends')}/manifest.json": text}
         add(f"manifest: {name}", files, ["data", "stats", *study], "manifest.json")
     return found
 

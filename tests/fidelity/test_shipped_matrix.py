@@ -77,9 +77,9 @@ def test_both_seeds_are_whole(study: Study) -> None:
     asked = [run.outcome for run in study.plan.runs if is_selection_run(run)]
     probes = {stage for one in asked if isinstance(one, Outcome) for stage in one.stages}
     for stages, each in ((probes, 132), (set(study.plan.stages) - probes, 347)):
-        seeds = [stage.seed for stage in stages if Path(study.record(stage)).exists()]
+        seeds = [stage.seed for stage in stages if Path(study.get_record_path(stage)).exists()]
         assert (seeds.count(0), seeds.count(1), len(stages)) == (each, each, 2 * each)
-    assert all(Path(study.record(fit)).exists() for fit in study.plan.fits)
+    assert all(Path(study.get_record_path(fit)).exists() for fit in study.plan.fits)
 
 
 def test_it_is_small(pack: Pack) -> None:
@@ -378,7 +378,7 @@ def test_asking_takes_about_what_is_forecast(study: Study) -> None:
     estimates = Estimates(study, "cpu", rates)
     factors = []
     for node in study.plan.evaluations:
-        record = Path(study.record(node))
+        record = Path(study.get_record_path(node))
         if node.asked is not None and record.exists():
             made = read_record(record)["provenance"]
             if made["host"]["device"] == "cpu":
@@ -392,7 +392,7 @@ def test_what_the_page_of_speed_says_of_its_minutes(study: Study) -> None:
     page = (ROOT / "docs" / "development" / "performance.md").read_text()
     minutes: dict[tuple[str, str], float] = {}
     for stage in study.plan.stages:
-        made = read_record(Path(study.record(stage)))["provenance"]
+        made = read_record(Path(study.get_record_path(stage)))["provenance"]
         if made["host"]["device"] == "cpu":
             continue  # the probe's
         task, *others = (get_task(stage.dataset, name).short for name in stage.train_tasks)
@@ -419,7 +419,7 @@ def larger(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 def test_how_much_of_the_larger_models_is_there(larger: Study) -> None:
     stages = larger.plan.stages
-    lacking = [stage for stage in stages if not Path(larger.record(stage)).exists()]
+    lacking = [stage for stage in stages if not Path(larger.get_record_path(stage)).exists()]
     assert {stage.model.name for stage in lacking} == {"smollm2-135m"}
     assert all("_from_" in stage.label for stage in lacking)
     assert len(lacking) == 4

@@ -34,7 +34,7 @@ def theirs() -> Study:
 
 
 def spoil(study: Study, stage: Stage, change: Callable[[dict[str, Any]], Any]) -> None:
-    path = Path(study.record(stage))
+    path = Path(study.get_record_path(stage))
     record = json.loads(path.read_text())
     change(record)
     path.write_text(json.dumps(record))
@@ -64,7 +64,7 @@ def test_what_is_not_a_file_is_neither_waited_for_nor_copied(
     name: str, how: Callable[[Path], None], theirs: Study
 ) -> None:
     for stage in theirs.plan.stages:
-        file = Path(theirs.folder(stage), name)
+        file = Path(theirs.get_node_folder(stage), name)
         if file.parent.is_dir():
             how(file)
     code = cli.main(["merge", "theirs", "--config", opened().config_file])

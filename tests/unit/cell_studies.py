@@ -19,7 +19,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.designs.transfer.statistics import cells as module
-from tasktransfer.results.collect import gather as collected
+from tasktransfer.results.collect import gather_records as collected
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.schema import RowsFile
 from tasktransfer.results.study import Study
@@ -79,13 +79,13 @@ def a_run(study: Study, algorithm: str = "multitask", source: str = TASKS[0]) ->
 
 def of_plan(study: Study, run: Run) -> Stage:
     """Return a run's last training with all of its selections, as in the plan."""
-    stage = study.node(run.stages[-1].digest[:SHORT])
+    stage = study.get_node(run.stages[-1].digest[:SHORT])
     assert isinstance(stage, Stage)
     return stage
 
 
 def record_of(study: Study, run: Run) -> Path:
-    return Path(study.record(run.stages[-1]))
+    return Path(study.get_record_path(run.stages[-1]))
 
 
 def one(frame: pd.DataFrame, **keys: Any) -> Any:
@@ -106,13 +106,13 @@ A_CELL = {
 def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a growing list of the folders whose predictions cells are computed from."""
     read_from: list[str] = []
-    read = module.Tallies.read
+    read = module.TallyReader.read
 
-    def counted(self: module.Tallies, path: Path, expected: RowsFile) -> Any:
+    def counted(self: module.TallyReader, path: Path, expected: RowsFile) -> Any:
         read_from.append(path.parent.as_posix())
         return read(self, path, expected)
 
-    monkeypatch.setattr(module.Tallies, "read", counted)
+    monkeypatch.setattr(module.TallyReader, "read", counted)
     return read_from
 
 

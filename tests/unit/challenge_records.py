@@ -90,7 +90,7 @@ def finish(
 
     Those of other runs of its stage are kept.
     """
-    folder = Path(study.folder(run.stages[-1]))
+    folder = Path(study.get_node_folder(run.stages[-1]))
     if not (folder / "metrics.json").exists():
         _TOLD.pop(folder, None)
     told = _TOLD[folder]

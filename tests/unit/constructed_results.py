@@ -16,7 +16,7 @@ from record_factory import Run, Scorer, constructed
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.statistics.controls import compute_controls
 from tasktransfer.present.kit.style import fix_layout
-from tasktransfer.results.frames import Frames, list_names
+from tasktransfer.results.frames import Frames, list_column_names
 from transfer_frames import compute_frames
 
 
@@ -47,7 +47,7 @@ def with_shuffled_sources(results: Frames) -> Frames:
         baseline_score=lambda one: one["score"] / 2,
         delta=lambda one: one["score"] / 2,
         improvement=100.0,
-    )[list_names(columns.CONTROL_CELLS)]
+    )[list_column_names(columns.CONTROL_CELLS)]
     judged = compute_controls(over, cells, ["shuffled_source"])
     return results.replace({"control_cells": over, "controls": judged})
 

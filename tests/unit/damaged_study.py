@@ -55,7 +55,7 @@ def a_run(study: Study, algorithm: str = "multitask", seed: int = 1) -> Run:
 
 
 def gather(study: Study) -> Frames:
-    return compute_frames(collect.gather(study))
+    return compute_frames(collect.gather_records(study))
 
 
 def edited(**changes: Any) -> Damage:

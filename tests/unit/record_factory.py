@@ -23,7 +23,7 @@ from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import derive_stage_kind
 from tasktransfer.designs.transfer.runs import RunName as Run
 from tasktransfer.designs.transfer.runs import get_run_name, make_run
-from tasktransfer.results.collect import NO_RECORD, Collected, Missing
+from tasktransfer.results.collect import NO_RECORD, Collected, MissingResult
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import WAITING
@@ -181,6 +181,6 @@ def constructed(
     return Collected(make_study(folder, plan), plan.runs, records, done, missing, (), {})
 
 
-def _hole(run: PlannedRun) -> Missing:
+def _hole(run: PlannedRun) -> MissingResult:
     stage = run.stages[-1]
-    return Missing(run, stage, stage, WAITING, NO_RECORD, None, "run snakemake again")
+    return MissingResult(run, stage, stage, WAITING, NO_RECORD, None, "run snakemake again")

@@ -16,7 +16,7 @@ from tasktransfer.designs.transfer.statistics.agreement import (
     compute_agreement,
     summarise_agreement,
 )
-from tasktransfer.results.frames import list_names
+from tasktransfer.results.frames import list_column_names
 from tasktransfer.results.store import build_frame
 from tasktransfer.stats import correlation
 from tasktransfer.stats.correlation import compute_matrix_correlation
@@ -208,7 +208,7 @@ def test_small_studies_give_no_numbers_and_no_errors(study_of: str) -> None:
         "one task pair": make_deltas(lambda *name: 1.0, tasks="ab", models=("x", "y")),
     }[study_of]
     table = compute_agreement(deltas)
-    assert list(table.columns) == list_names(columns.AGREEMENT)
+    assert list(table.columns) == list_column_names(columns.AGREEMENT)
     assert table["correlation"].isna().all()
     assert table["correlation"].dtype == "float64"
     assert len(table) == (1 if study_of == "one task pair" else 0)

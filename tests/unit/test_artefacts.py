@@ -28,10 +28,10 @@ from tasktransfer.errors import ModelError, RecordError, TaskTransferError
 from tasktransfer.fits import LEARNERS
 from tasktransfer.jobs import inputs, node_jobs
 from tasktransfer.models.weights import read_weights
-from tasktransfer.results.artefacts import check_artefacts, find_problem
-from tasktransfer.results.damage import Checked, find_damage
+from tasktransfer.results.artefacts import check_artefacts, find_artefact_problem
+from tasktransfer.results.damage import ValidFolderCache, find_damage
 from tasktransfer.results.records import read_record, write_record
-from tasktransfer.results.rounds import check_round
+from tasktransfer.results.rounds import check_round_folder
 from tasktransfer.results.study import Study
 
 DESIGN = Path(__file__).resolve().parents[1] / "toy_design.py"
@@ -78,17 +78,23 @@ def swapped(file: Path, trained: dict[str, Path]) -> None:
 
 Harm = Callable[[Path, dict[str, Path]], Any]
 HARMS: dict[str, tuple[Harm, str]] = {
-    "another's": (swapped, "model.safetensors: its SHA-256 is not the one in the record"),
-    "one NaN": (lambda file, _: one_nan(file), "model.safetensors: its SHA-256"),
-    "cut off": (lambda file, _: cut(file), "model.safetensors: .* bytes, .* in the record"),
-    "gone": (lambda file, _: file.unlink(), "model.safetensors: no such file"),
+    "another's": (
+        swapped,
+        "model.safetensors: The SHA-256 of the file is not the one in the record",
+    ),
+    "one NaN": (lambda file, _: one_nan(file), "model.safetensors: The SHA-256"),
+    "cut off": (
+        lambda file, _: cut(file),
+        "model.safetensors: The file has .* bytes, but the record",
+    ),
+    "gone": (lambda file, _: file.unlink(), "model.safetensors: The file is missing"),
     "another's heads": (
         lambda file, trained: swapped(file.with_name("heads.safetensors"), trained),
-        "heads.safetensors: its SHA-256",
+        "heads.safetensors: The SHA-256",
     ),
     "adapters put in": (
         lambda file, _: shutil.copy(file, file.with_name("adapters.safetensors")),
-        "adapters.safetensors: the record of its node does not name it",
+        "adapters.safetensors: The record of its node does not name this file",
     ),
 }
 
@@ -103,7 +109,7 @@ def test_a_training_does_not_start_from_what_another_has_left(
     harm(folder / WEIGHTS, trained)
     with pytest.raises(RecordError, match=said) as told:
         train(small, stage, kept.parent / "out", (str(folder),))
-    assert f"delete {kept}/metrics.json and run its study with snakemake" in str(told.value)
+    assert f"Delete {kept}/metrics.json and run the study with snakemake" in str(told.value)
     assert not (kept.parent / "out" / "metrics.json").exists()
 
 
@@ -113,16 +119,16 @@ def small(load: Loader, models_folder: Path) -> Path:
 
 
 def test_what_is_right_is_read(kept: Path) -> None:
-    assert check_round(f"{kept}/checkpoint", FIRST.digest) == f"{kept}/checkpoint"
-    assert check_round(f"{kept}/rounds/last", FIRST.digest) == f"{kept}/rounds/2"
+    assert check_round_folder(f"{kept}/checkpoint", FIRST.digest) == f"{kept}/checkpoint"
+    assert check_round_folder(f"{kept}/rounds/last", FIRST.digest) == f"{kept}/rounds/2"
     # Snakemake leaves a hidden file in the folders that are outputs.
     (kept / "checkpoint" / ".snakemake_timestamp").touch()
-    check_round(f"{kept}/checkpoint", FIRST.digest)
+    check_round_folder(f"{kept}/checkpoint", FIRST.digest)
 
 
 def test_another_stages_whole_folder_is_refused(trained: dict[str, Path]) -> None:
-    with pytest.raises(RecordError, match=r"belongs to .*, not"):
-        check_round(str(trained["other"] / "checkpoint"), FIRST.digest)
+    with pytest.raises(RecordError, match=r"belongs to node .*, expected"):
+        check_round_folder(str(trained["other"] / "checkpoint"), FIRST.digest)
 
 
 def test_old_records_have_no_checksums_and_are_read(kept: Path) -> None:
@@ -130,7 +136,7 @@ def test_old_records_have_no_checksums_and_are_read(kept: Path) -> None:
     del record["artefacts"]
     write_record(kept / "metrics.json", record)
     one_nan(kept / "checkpoint" / WEIGHTS)
-    check_round(f"{kept}/checkpoint", FIRST.digest)
+    check_round_folder(f"{kept}/checkpoint", FIRST.digest)
     assert find_damage(kept, FIRST.digest, "all") is None
 
 
@@ -160,15 +166,15 @@ def test_what_is_younger_than_its_record_is_read_and_the_rest_by_size(kept: Path
     file, record = kept / "checkpoint" / WEIGHTS, kept / "metrics.json"
     assert find_damage(kept, FIRST.digest) is None
     one_nan(file)
-    assert "its SHA-256" in str(find_damage(kept, FIRST.digest))
+    assert "SHA-256" in str(find_damage(kept, FIRST.digest))
     long_ago = record.stat().st_mtime - 60
     os.utime(file, (long_ago, long_ago))
     assert find_damage(kept, FIRST.digest) is None
-    assert "its SHA-256" in str(find_damage(kept, FIRST.digest, "all"))
+    assert "SHA-256" in str(find_damage(kept, FIRST.digest, "all"))
     assert find_damage(kept, FIRST.digest, "none") is None
     cut(file)
     os.utime(file, (long_ago, long_ago))
-    assert "in the record of its node" in str(find_damage(kept, FIRST.digest))
+    assert "record of its node" in str(find_damage(kept, FIRST.digest))
 
 
 def test_what_was_right_once_and_is_another_now_is_read_whatever_its_time(
@@ -179,14 +185,16 @@ def test_what_was_right_once_and_is_another_now_is_read_whatever_its_time(
     stage = next(s for s in study.plan.stages if s.kind == "baseline")
     folder = finish(study, stage)
     file, results = folder / "checkpoint" / WEIGHTS, tmp_path / study.config.results
-    known = Checked(results)
-    assert known.damage(stage, str(folder)) is None
+    known = ValidFolderCache(results)
+    assert known.find_damage(stage, str(folder)) is None
     known.save()
     content, before = file.read_bytes(), file.stat()
     file.write_bytes(content[:-1] + b"x")
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert Checked(results / "none").damage(stage, str(folder)) is None  # never seen before
-    assert "its SHA-256" in str(Checked(results).damage(stage, str(folder)))
+    assert (
+        ValidFolderCache(results / "none").find_damage(stage, str(folder)) is None
+    )  # never seen before
+    assert "SHA-256" in str(ValidFolderCache(results).find_damage(stage, str(folder)))
 
 
 def test_a_record_names_files_of_its_own_folder_alone(kept: Path) -> None:
@@ -215,7 +223,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Study:
     (folder / "study.yaml").write_text(json.dumps(config))
     study = open_study(folder / "study.yaml")
     generate_releases(Path(study.tiny_world), seed=0, dialogues=120)
-    cache_dataset("DailyDialog", study.tiny_world, True, study.instances("DailyDialog"))
+    cache_dataset("DailyDialog", study.tiny_world, True, study.get_instances_folder("DailyDialog"))
     design = get_design(study.config)
     node_jobs.fit_node(study, study.plan.fits[0], design)
     node_jobs.derive_data(study, study.plan.derived[0], design)
@@ -239,16 +247,16 @@ def rolled(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("harm", "said"), [(rolled, "its SHA-256"), (cut, "bytes, .* in the record")]
+    ("harm", "said"), [(rolled, "The SHA-256"), (cut, "The file has .* bytes")]
 )
 def test_a_fit_that_was_changed_makes_no_data_and_no_scores(
     harm: Callable[[Path], Any], said: str, study: Study
 ) -> None:
     fit, data = study.plan.fits[0], study.plan.derived[0]
-    file = Path(study.folder(fit), fit.tasks[0], "classifier.safetensors")
+    file = Path(study.get_node_folder(fit), fit.tasks[0], "classifier.safetensors")
     harm(file)
     evaluation = next(e for e in study.plan.evaluations if isinstance(e.of, Fit))
-    Path(study.record(data)).unlink()
+    Path(study.get_record_path(data)).unlink()
     for job in (
         lambda: node_jobs.derive_data(study, data, get_design(study.config)),
         lambda: node_jobs.evaluate_node(study, evaluation, get_design(study.config), 1),
@@ -258,21 +266,26 @@ def test_a_fit_that_was_changed_makes_no_data_and_no_scores(
     # Its own job repeats it.
     node_jobs.fit_node(study, fit, get_design(study.config))
     node_jobs.derive_data(study, data, get_design(study.config))
-    assert find_problem(Path(study.folder(fit)), read(study, fit)["artefacts"], every=True) is None
+    assert (
+        find_artefact_problem(
+            Path(study.get_node_folder(fit)), read(study, fit)["artefacts"], every=True
+        )
+        is None
+    )
 
 
 def read(study: Study, node: Fit | Data) -> Any:
-    return read_record(Path(study.record(node)))
+    return read_record(Path(study.get_record_path(node)))
 
 
 def test_a_fasttext_models_rows_are_its_records(tmp_path: Path, study: Study) -> None:
     fit = study.plan.fits[0]
-    instances = read_instances(study.instances("DailyDialog"), fit.tasks[0], "train")
+    instances = read_instances(study.get_instances_folder("DailyDialog"), fit.tasks[0], "train")
     from tasktransfer.datasets import get_task  # noqa: PLC0415
 
     learner = LEARNERS["fasttext"]
     card = get_task("DailyDialog", fit.tasks[0])
-    folder = Path(study.folder(fit), card.name)
+    folder = Path(study.get_node_folder(fit), card.name)
     learner.fit(card, instances, None, {"epoch": 1}, 0).save(folder)
     with pytest.raises(RecordError, match=r"classifier\.(safetensors|json): "):
         inputs.load_fit_classifier(study, fit, card, learner)
@@ -280,7 +293,7 @@ def test_a_fasttext_models_rows_are_its_records(tmp_path: Path, study: Study) ->
 
 def test_derived_tables_are_those_of_their_recipe(study: Study) -> None:
     data = study.plan.derived[0]
-    task = study.tasks(data)[0]
+    task = study.list_tasks(data)[0]
     folder = inputs.get_cache(study, data)
     train, dev = (folder / f"{task}-{split}.arrow" for split in ("train", "dev"))
     content = train.read_bytes()
@@ -291,7 +304,7 @@ def test_derived_tables_are_those_of_their_recipe(study: Study) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["synthetic"] = False
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
-    with pytest.raises(RecordError, match=r"manifest\.json: .*in the record"):
+    with pytest.raises(RecordError, match=r"manifest\.json: .*the record"):
         inputs.get_cache(study, data)
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.statistics.asymmetry import compute_asymmetry
-from tasktransfer.results.frames import list_names
+from tasktransfer.results.frames import list_column_names
 from tasktransfer.results.store import build_frame
 
 
@@ -113,7 +113,7 @@ def test_no_asymmetry_is_seldom_found_and_hardly_ever_marked(instance_error: flo
 def test_nothing_gives_an_empty_table() -> None:
     table = compute_asymmetry(build_frame([], columns.CELLS), build_frame([], columns.DELTAS))
     assert table.empty
-    assert list(table.columns) == list_names(columns.ASYMMETRY)
+    assert list(table.columns) == list_column_names(columns.ASYMMETRY)
     assert table["q"].dtype == "float64"
     one_way = make_deltas(lambda m, al, s, t, seed: 1.0 if s == "a" else None, tasks="ab")
     assert compute_asymmetry(make_cells(one_way), one_way).empty

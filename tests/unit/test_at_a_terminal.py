@@ -50,7 +50,9 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> o
 def test_json_of_a_study(capsys: pytest.CaptureFixture[str]) -> None:
     study = opened()
     seen = printed(capsys, "records", "--config", "study.yaml")
-    assert [each["record"] for each in seen] == [study.record(node) for node in study.plan.nodes]
+    assert [each["record"] for each in seen] == [
+        study.get_record_path(node) for node in study.plan.nodes
+    ]
     seen = printed(capsys, "validate", "--config", "study.yaml")
     assert (seen["study"], seen["not_checked"]) == ("s", [])
     finish_all(study)

@@ -228,8 +228,8 @@ def test_a_full_or_read_only_disk_is_named_with_its_remedy(
 HOLDER = """
 import sys, time
 from pathlib import Path
-from tasktransfer.results.state import claim
-with claim(Path(sys.argv[1]), print, device="fake") as tell:
+from tasktransfer.results.state import claim_folder
+with claim_folder(Path(sys.argv[1]), print, device="fake") as tell:
     print("held", flush=True)
     time.sleep(float(sys.argv[2]))
     if len(sys.argv) > 3:

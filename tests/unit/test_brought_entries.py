@@ -48,13 +48,15 @@ def test_what_a_design_brings_makes_its_nodes(
     study = open_study("study.yaml")
     make(study)
     (derived,), (fit,), (judged,) = study.plan.derived, study.plan.fits, study.plan.evaluations
-    data, fitted, found = (read_record(Path(study.record(node))) for node in (derived, fit, judged))
-    whole = read_instances(Path(study.cache(judged.data)), TASK, "train")
+    data, fitted, found = (
+        read_record(Path(study.get_record_path(node))) for node in (derived, fit, judged)
+    )
+    whole = read_instances(Path(study.get_cache_folder(judged.data)), TASK, "train")
     assert fit.identity["versions"] == {"frequent": 2}
     assert "versions" not in {*judged.identity, *derived.identity["derived"]}
     assert data["sizes"][TASK]["train"] == (len(whole) + 1) // 2
     assert 0 < fitted["results"][TASK]["measures"]["micro_f1"] < 100
-    rows = read_record_rows(Path(study.record(judged)))
+    rows = read_record_rows(Path(study.get_record_path(judged)))
     assert len(set(map(tuple, rows["prediction"].to_pylist()))) == 1
     gaps = pc.subtract(rows["predicted_value"], rows["gold_value"])
     squared = pc.mean(pc.multiply(gaps, gaps)).as_py()

@@ -51,7 +51,7 @@ def replied(tmp_path_factory: pytest.TempPathFactory) -> Study:
     lines = [json.loads(line) for line in items.read_text(encoding="utf-8").splitlines()]
     assert all({*line} == {"item", "context"} for line in lines)
     assert not any("<SOC>" in text for line in lines for text in line["context"])
-    rows = read_record_rows(Path(study.record(find_evaluation(study, "base")))).to_pylist()
+    rows = read_record_rows(Path(study.get_record_path(find_evaluation(study, "base")))).to_pylist()
     assert [line["item"] for line in lines] == [row["instance_id"] for row in rows]
     for name, column in (("copy", "prediction"), ("people", "gold")):
         told = [{**line, "reply": row[column][0]} for line, row in zip(lines, rows, strict=True)]
@@ -93,7 +93,9 @@ def test_replies_of_all_models_become_rating_sheets(
 ) -> None:
     contexts = read_answered_contexts(replied)
     assert {*contexts[0].replies} == {"Gold", "gen-base", "gen-copy", "gen-people"}
-    rows = read_record_rows(Path(replied.record(find_evaluation(replied, "base")))).to_pylist()
+    rows = read_record_rows(
+        Path(replied.get_record_path(find_evaluation(replied, "base")))
+    ).to_pylist()
     assert [context.instance for context in contexts] == [row["instance_id"] for row in rows]
     for context, row in zip(contexts, rows, strict=True):
         assert context.replies["gen-base"] == context.replies["gen-copy"] == row["prediction"][0]

@@ -33,7 +33,7 @@ from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.designs.transfer.statistics.cells import compute_cells
 from tasktransfer.errors import RecordError
-from tasktransfer.results.frames import list_names
+from tasktransfer.results.frames import list_column_names
 from tasktransfer.results.rows import select_task_rows
 from tasktransfer.results.study import Study
 from tasktransfer.stats import bootstrap, draws
@@ -59,7 +59,7 @@ def test_a_row_for_every_run_set(study: Study) -> None:
     tables = gather(study)
     found = tables["cells"]
     assert tables["problems"].empty
-    assert list(found.columns) == list_names(columns.CELLS)
+    assert list(found.columns) == list_column_names(columns.CELLS)
     # Two models, two algorithms, six pairs; two models with several sources.
     assert len(found) == 2 * 2 * 6 + 2
     assert (found["n_sources"] == 2).sum() == 2
@@ -255,7 +255,7 @@ def test_no_runs_no_cells(study: Study) -> None:
     tables = gather(study)
     found = compute_cells(tables["transfer_runs"].iloc[:0], tables["deltas"].iloc[:0], RESULTS)
     assert found.empty
-    assert list(found.columns) == list_names(columns.CELLS)
+    assert list(found.columns) == list_column_names(columns.CELLS)
 
 
 # --- runs without a cell --------------------------------------------------------------------------
@@ -295,7 +295,7 @@ def test_predictions_that_are_gone_are_named_and_left_out(study: Study) -> None:
     path.with_name("rows.parquet").unlink()
     tables = gather(study)
     (problem,) = tables["problems"].itertuples()
-    assert "no such file" in problem.error
+    assert "The file is missing" in problem.error
     assert one(tables["cells"], **A_CELL).seeds == [0, 2]
 
 

@@ -152,7 +152,7 @@ def test_test_scores_are_not_read(tmp_path: Path, wish: dict[str, Any]) -> None:
 def spoil_golds_and_scores(study: Study) -> None:
     """Change gold answers and scores in every predictions file, and update the records."""
     for run in select_transfer_runs(study.plan):
-        path = Path(study.folder(run.stages[-1])) / "rows.parquet"
+        path = Path(study.get_node_folder(run.stages[-1])) / "rows.parquet"
         rows = pq.read_metadata(path).num_rows
         with_column(path, "gold", pa.array([["another"]] * rows, pa.list_(pa.string())))
         with_column(path, "score", pa.array([100.0 * (i % 2) for i in range(rows)]))
@@ -351,7 +351,7 @@ def test_a_free_study_cannot_be_submitted(tmp_path: Path) -> None:
     # Nor can its records, though they keep the rules, once the config has changed its mind.
     under = make_study(tmp_path)
     for run in select_transfer_runs(study.plan):
-        path = Path(study.record(run.stages[-1]))
+        path = Path(study.get_record_path(run.stages[-1]))
         path.write_text(path.read_text().replace('"rules": "challenge"', '"rules": "free"'))
     with pytest.raises(RecordError, match="It comes from a study with `rules: free`"):
         write_submission(under, Options("Friends", "tiny-bert"))

@@ -30,7 +30,7 @@ def own(tmp_path: Path) -> Iterator[tuple[Study, dict[str, Path]]]:
     study = make_study(tmp_path, datasets=datasets, algorithms=["multitask"], seeds=1)
     finish_all(study, lambda run: 50.0)
     folders = {
-        r.about["target"]: Path(study.folder(r.stages[-1]))
+        r.about["target"]: Path(study.get_node_folder(r.stages[-1]))
         for r in select_transfer_runs(study.plan)
         if r.about["sources"]
     }

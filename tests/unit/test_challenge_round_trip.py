@@ -97,7 +97,7 @@ def test_the_commands(study: Study, tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_records_say_their_rules_and_their_data(study: Study) -> None:
     for run in select_transfer_runs(study.plan):
-        record = read_record(Path(study.record(run.stages[-1])))
+        record = read_record(Path(study.get_record_path(run.stages[-1])))
         assert record["provenance"]["rules"] == "challenge"
         assert record["synthetic"] and record["few_sample"]
 

@@ -126,10 +126,10 @@ def test_train_tells_the_trainer_everything(monkeypatch: pytest.MonkeyPatch) -> 
     arguments = ["--config", DEMO, "--node", stage.digest[:12]]
     job = told(monkeypatch, [*arguments, "--threads", "2"])
     assert (job.stage, job.stage.path) == (stage, stage.path)
-    assert str(job.encoded) == study.encoded(stage.data, stage.model.name)
-    assert str(job.out) == study.folder(stage)
-    assert (job.base, job.revision) == (study.base_model(stage.model.name), None)
-    assert job.starts == tuple(study.start(start) for start in stage.starts)
+    assert str(job.encoded) == study.get_encoded_folder(stage.data, stage.model.name)
+    assert str(job.out) == study.get_node_folder(stage)
+    assert (job.base, job.revision) == (study.get_checkpoint_source(stage.model.name), None)
+    assert job.starts == tuple(study.get_start_folder(start) for start in stage.starts)
     assert len(job.starts) == 1
     assert (job.save_checkpoint, job.threads, job.study) == (False, 2, "demo")
     assert (job.config_digest, job.facts, job.plain) == (

@@ -15,7 +15,7 @@ from tasktransfer.datasets.file_digests import Digests
 from tasktransfer.jobs import clock_skew
 from tasktransfer.jobs.clock_skew import date_future_files_now
 from tasktransfer.operate.pace import WINDOW_SECONDS, estimate_pace, find_ended
-from tasktransfer.operate.status import Watcher
+from tasktransfer.operate.status import ProgressWatcher
 from tasktransfer.operate.status_text import as_text
 from tasktransfer.results.study import Study
 
@@ -41,7 +41,7 @@ def times(study: Study) -> set[float]:
 
 @pytest.mark.parametrize("ahead", [60.0, 70 * YEAR])
 def test_files_from_the_future_are_dated_now(study: Study, ahead: float) -> None:
-    folder = Path(study.folder(study.plan.stages[0]))
+    folder = Path(study.get_node_folder(study.plan.stages[0]))
     for name in ("metrics.json", "rows.parquet"):
         date(folder / name, ahead)
     note = date_future_files_now(study)
@@ -52,15 +52,15 @@ def test_files_from_the_future_are_dated_now(study: Study, ahead: float) -> None
 
 
 def test_nothing_changes_without_files_from_the_future(study: Study) -> None:
-    date(study.record(study.plan.stages[0]), -YEAR)
-    date(study.record(study.plan.stages[1]), 1.0)
+    date(study.get_record_path(study.plan.stages[0]), -YEAR)
+    date(study.get_record_path(study.plan.stages[1]), 1.0)
     before = times(study)
     assert date_future_files_now(study) is None
     assert times(study) == before
 
 
 def test_files_of_somebody_else_are_reported(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    record = study.record(study.plan.stages[0])
+    record = study.get_record_path(study.plan.stages[0])
     date(record, YEAR)
     monkeypatch.setattr(clock_skew, "_set_time", lambda path, now: False)
     note = date_future_files_now(study)
@@ -74,8 +74,8 @@ def test_status_tells_records_from_the_future(study: Study) -> None:
         stages, ("9999-12-31T23:59:59+00:00", "2126-01-01T00:00:00Z"), strict=False
     ):
         finish(study, stage, started=started)
-        date(study.record(stage), 70 * YEAR)
-    seen = Watcher(study).look()
+        date(study.get_record_path(stage), 70 * YEAR)
+    seen = ProgressWatcher(study).look()
     assert seen["dated_in_the_future"] == 2
     assert "2 records dated in the future, because a clock is ahead" in as_text(seen)
     assert seen["left"] == 0
@@ -87,13 +87,17 @@ def test_a_clock_that_is_ahead_makes_no_pace(study: Study) -> None:
     stage = study.plan.stages[0]
     begun = datetime.fromtimestamp(now - 300, UTC).isoformat()
     finish(study, stage, started=begun, seconds={"total": 600.0})
-    date(study.record(stage), 300)
-    pieces = find_ended([(stage.digest, Path(study.record(stage)))], {stage.digest: 8.0}, now)
+    date(study.get_record_path(stage), 300)
+    pieces = find_ended(
+        [(stage.digest, Path(study.get_record_path(stage)))], {stage.digest: 8.0}, now
+    )
     (piece,) = pieces
     assert (piece.end, piece.start) == pytest.approx((now, now - 600), abs=1)
     assert estimate_pace(pieces, [], 0.0, now)["per_hour"] == pytest.approx(6, rel=0.01)
-    date(study.record(stage), 2 * WINDOW_SECONDS)
-    assert not find_ended([(stage.digest, Path(study.record(stage)))], {stage.digest: 8.0}, now)
+    date(study.get_record_path(stage), 2 * WINDOW_SECONDS)
+    assert not find_ended(
+        [(stage.digest, Path(study.get_record_path(stage)))], {stage.digest: 8.0}, now
+    )
 
 
 def test_a_data_file_from_the_future_is_read_once(tmp_path: Path) -> None:

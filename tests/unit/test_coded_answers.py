@@ -10,7 +10,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.metrics import evaluate_predictions
 from tasktransfer.operate.coded_answers import FIDELITIES, encode_rows
 from tasktransfer.results.rows import Row, encode_answers, read_rows, write_rows
-from tasktransfer.results.tallies import Tallies
+from tasktransfer.results.tallies import TallyReader
 from tasktransfer.results.test_sets import TestSets
 
 SPAN = get_task("Friends", "question_answering")
@@ -87,7 +87,7 @@ def test_a_run_in_codes_is_shown_next_to_one_with_its_text(tmp_path: Path) -> No
 
 
 def test_runs_in_codes_and_with_their_text_are_counted_alike(tmp_path: Path) -> None:
-    tallies, sums = Tallies(SPAN, "default", len(PAIRS)), []
+    tallies, sums = TallyReader(SPAN, "default", len(PAIRS)), []
     in_codes = encode_rows(table(tmp_path / "text", PAIRS), SPAN)
     assert in_codes is not None
     columns = (in_codes[name].to_pylist() for name in ("prediction", "gold"))

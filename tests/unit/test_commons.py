@@ -135,7 +135,7 @@ def test_what_is_here_stays_and_other_numbers_are_named(
     study = lab("Lab A")
     for stage in study.plan.stages:
         if stage.seed == SEEDS["Lab A"]:
-            Path(study.record(stage)).unlink()
+            Path(study.get_record_path(stage)).unlink()
             finish(study, stage)  # not measured: other rows and scores
     assert cli.main(["pack", "--config", "lab-a.yaml", "--out", "shards/z.parquet"]) == 6
     words = ["--with-text", "--by", "Lab A again"]
@@ -229,7 +229,7 @@ def test_an_export_says_the_same_as_the_records(capsys: pytest.CaptureFixture[st
         assert len(lines) == detail["total_rows"] > 0
         for result in log["evaluation_results"]:
             digest, task, split, measure = result["evaluation_result_id"].split("/")
-            in_record = read_record(Path(study.record(records[digest])))["results"][task]
+            in_record = read_record(Path(study.get_record_path(records[digest])))["results"][task]
             value = {**in_record["measures"], "score": in_record["score"]}[measure]
             assert (result["score_details"]["score"], split) == (value, "test")
         assert log["model_info"]["id"].startswith("Lab-A/tiny-bert-")

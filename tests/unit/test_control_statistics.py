@@ -39,8 +39,8 @@ from tasktransfer.designs.transfer.statistics.controls import (
 )
 from tasktransfer.designs.transfer.statistics.top1 import compute_top1
 from tasktransfer.errors import RecordError
-from tasktransfer.results.collect import gather as collected
-from tasktransfer.results.frames import Frames, list_names
+from tasktransfer.results.collect import gather_records as collected
+from tasktransfer.results.frames import Frames, list_column_names
 from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.study import Study
 from transfer_frames import compute_frames
@@ -98,7 +98,7 @@ def test_controls_have_tables_of_their_own(study: Study) -> None:
 def test_the_source_that_helps_beats_all_controls_and_the_other_does_not(study: Study) -> None:
     tables = gather(study)
     table = tables["controls"]
-    assert list(table.columns) == list_names(columns.CONTROLS)
+    assert list(table.columns) == list_column_names(columns.CONTROLS)
     assert table.groupby("source")["control"].agg(list).to_dict() == {
         HELPS: list(CONTROLS),
         IDLE: list(CONTROLS),
@@ -133,7 +133,7 @@ def test_only_cells_whose_runs_changed_are_computed_again(
     tables = gather(study)
     before = tables["control_cells"]
     monkeypatch.setattr(
-        "tasktransfer.designs.transfer.statistics.cells.Tallies",
+        "tasktransfer.designs.transfer.statistics.cells.TallyReader",
         lambda *_: pytest.fail("computed again"),
     )
     again = compute_control_cells(tables["transfer_runs"], tables["control_runs"], RESULTS, before)
@@ -143,7 +143,7 @@ def test_only_cells_whose_runs_changed_are_computed_again(
 def test_a_missing_control_leaves_its_row_open(study: Study) -> None:
     for run in study.plan.runs:
         if run.method == "self_transfer" and run.seed > 0:
-            Path(study.record(run.stages[-1])).unlink()
+            Path(study.get_record_path(run.stages[-1])).unlink()
     tables = gather(study)
     assert tables["missing_runs"].empty
     missing = tables["missing"]["method"]
@@ -163,7 +163,7 @@ def test_without_controls_there_is_no_row(study: Study) -> None:
 def test_a_configured_control_without_runs_is_missing(study: Study) -> None:
     for run in study.plan.runs:
         if run.method == "self_transfer":
-            Path(study.record(run.stages[-1])).unlink(missing_ok=True)
+            Path(study.get_record_path(run.stages[-1])).unlink(missing_ok=True)
     table = gather(study)["controls"]
     lost = table[table["control"] == "self_transfer"]
     assert len(lost) == 2
@@ -281,7 +281,7 @@ def test_a_submission_has_no_control_behind_it(study: Study) -> None:
     free = replace(study, config=study.config.model_copy(update={"rules": "challenge"}))
     records = list_submission_records(free, "DailyDialog", "tiny-bert")
     control = {
-        study.record(stage)
+        study.get_record_path(stage)
         for run in study.plan.runs
         if is_control(run)
         for stage in run.stages

@@ -20,8 +20,8 @@ from tasktransfer.designs.transfer.report.longer_training import (
 )
 from tasktransfer.designs.transfer.runs import is_control
 from tasktransfer.designs.transfer.statistics.control_summary import summarise_controls
-from tasktransfer.results.collect import gather
-from tasktransfer.results.frames import Frames, list_names
+from tasktransfer.results.collect import gather_records
+from tasktransfer.results.frames import Frames, list_column_names
 from tasktransfer.results.store import build_frame
 from tasktransfer.results.study import Study
 from transfer_frames import compute_frames
@@ -92,12 +92,12 @@ def imitate_quality(run: Run) -> float:
 def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Frames:
     study = open_changed(tmp_path, monkeypatch)
     write_records(study, imitate_quality)
-    return compute_frames(gather(study))
+    return compute_frames(gather_records(study))
 
 
 def test_a_gain_of_longer_training_is_not_a_gain_over_a_longer_baseline(tables: Frames) -> None:
     frame = tables["control_summary"]
-    assert list(frame.columns) == list_names(columns.CONTROL_SUMMARY)
+    assert list(frame.columns) == list_column_names(columns.CONTROL_SUMMARY)
     rows = frame.set_index(["algorithm", "control"])
     longer = rows.loc[(LONGER_ALGORITHM, LONGER_BASELINE)]
     assert (longer["n_pairs"], longer["n_seeds"]) == (6, 4)

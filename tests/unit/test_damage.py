@@ -146,10 +146,10 @@ KINDS: dict[str, tuple[Damage, str]] = {
     "truncated": (truncated, "not valid JSON"),
     "empty": (empty, "not valid JSON"),
     "no UTF-8": (no_utf8, "not valid JSON"),
-    "folder": (a_folder, "not a file"),
+    "folder": (a_folder, "not a regular file"),
     "broken link": (a_broken_link, "a link to a missing file"),
-    "schema": (edited(schema=5), "found schema 5"),
-    "no object": (lambda record: record.write_text("[1]"), "a record, which is a JSON object"),
+    "schema": (edited(schema=5), "has schema 5"),
+    "no object": (lambda record: record.write_text("[1]"), "expected an object"),
     "NaN": (
         edited(training__selections__0__dev_score=float("nan")),
         "training.selections[0].dev_score: The value is nan",
@@ -160,14 +160,17 @@ KINDS: dict[str, tuple[Damage, str]] = {
     ),
     "another run": (another_run, "node.digest: "),
     "other hyperparameters": (another_seed_trained_differently, "node.digest: "),
-    "other data revision than its digest": (edited(data_revision="r2"), "data_revision: 'r2'"),
-    "no predictions": (no_predictions, "no such file"),
+    "other data revision than its digest": (
+        edited(data_revision="r2"),
+        "data_revision: The value is 'r2'",
+    ),
+    "no predictions": (no_predictions, "The file is missing"),
     "altered predictions": (altered_predictions, "SHA-256"),
     "fewer predictions": (fewer_predictions, "SHA-256"),
     "fewer predictions, owned to": (fewer_predictions_that_the_record_owns_to, "30 instances"),
     "predictions of another run": (predictions_of_another_run, "The rows belong to node"),
     "torn predictions": (torn_predictions, "SHA-256"),
-    "predictions folder": (predictions_folder, "no such file"),
+    "predictions folder": (predictions_folder, "The file is missing"),
 }
 
 
@@ -176,7 +179,7 @@ KINDS: dict[str, tuple[Damage, str]] = {
 def test_damage_is_named_and_changes_no_number(study: Study, kind: str, algorithm: str) -> None:
     damage, said = KINDS[kind]
     run = a_run(study, algorithm)
-    record = Path(study.record(run.stages[-1]))
+    record = Path(study.get_record_path(run.stages[-1]))
     without = _without(study, record)
     damage(record)
     tables = gather(study)
@@ -215,7 +218,7 @@ def _same_numbers(tables: Frames, without: Frames) -> None:
 
 
 def test_a_record_without_a_planned_test_result_is_damaged(study: Study) -> None:
-    record = Path(study.record(a_run(study).stages[-1]))
+    record = Path(study.get_record_path(a_run(study).stages[-1]))
     edited(results={}, rows=None)(record)
     tables = gather(study)
     assert set(tables["missing_runs"]["path"]) == {record.relative_to(RESULTS).as_posix()}
@@ -224,7 +227,7 @@ def test_a_record_without_a_planned_test_result_is_damaged(study: Study) -> None
 
 
 def test_a_file_that_cannot_be_read_is_named(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    record = Path(study.record(a_run(study).stages[-1]))
+    record = Path(study.get_record_path(a_run(study).stages[-1]))
     read = json_text.read_bytes
 
     def refuse(path: Path) -> bytes:
@@ -241,14 +244,14 @@ def test_a_file_that_cannot_be_read_is_named(study: Study, monkeypatch: pytest.M
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_without_permission_is_named(study: Study) -> None:
-    record = Path(study.record(a_run(study).stages[-1]))
+    record = Path(study.get_record_path(a_run(study).stages[-1]))
     record.chmod(0)
     assert "Permission denied" in gather(study)["problems"]["error"].iloc[0]
 
 
 @pytest.mark.parametrize("score", ["same", "other"])
 def test_a_copy_of_a_planned_record_is_named_and_left_out(study: Study, score: str) -> None:
-    record = Path(study.record(a_run(study).stages[-1]))
+    record = Path(study.get_record_path(a_run(study).stages[-1]))
     whole = gather(study)
     copy = record.parent.with_name("copy") / "metrics.json"
     shutil.copytree(record.parent, copy.parent)
@@ -259,7 +262,7 @@ def test_a_copy_of_a_planned_record_is_named_and_left_out(study: Study, score: s
     tables = gather(study)
     assert tables["problems"]["path"].tolist() == [copy.relative_to(RESULTS).as_posix()]
     (error,) = tables["problems"]["error"]
-    assert f"belongs at {record.relative_to(RESULTS)}; this one is left out" in error
+    assert f"belongs at {record.relative_to(RESULTS)}, so it is excluded" in error
     assert tables["missing_runs"].empty
     _same_numbers(tables, whole)
 
@@ -279,7 +282,7 @@ def test_a_damaged_training_before_the_last_is_named(study: Study) -> None:
     study = opened(multi_source=several)
     write_records(study)
     stage = next(s for s in study.plan.stages if any(len(o.tasks) == 2 for o in s.selections))
-    truncated(record := Path(study.record(stage)))
+    truncated(record := Path(study.get_record_path(stage)))
     tables = gather(study)
     assert tables["problems"]["path"].tolist() == [record.relative_to(RESULTS).as_posix()]
     # Multitask of the two sources is the same training; the run that goes on from it has its own.

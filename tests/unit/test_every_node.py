@@ -17,18 +17,18 @@ from toy_study import finish_all, finish_node, opened
 from tasktransfer.cli import main
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node
 from tasktransfer.operate.commons.isolated import unpack_records
-from tasktransfer.operate.garbage import find_garbage, remove
+from tasktransfer.operate.garbage import find_garbage, remove_garbage
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.operate.overview import summarise_study
 from tasktransfer.operate.pack import pack_results
 from tasktransfer.operate.pilot import count_unfinished, find_shard
-from tasktransfer.operate.status import Watcher
+from tasktransfer.operate.status import ProgressWatcher
 from tasktransfer.operate.status_text import as_text
-from tasktransfer.results.finished import find_missing_parts, look
+from tasktransfer.results.finished import find_missing_parts, inspect_nodes
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_record_rows
 from tasktransfer.results.schema import PROJECTION
-from tasktransfer.results.state import claim
+from tasktransfer.results.state import claim_folder
 from tasktransfer.results.study import Study
 
 KINDS = ("derived", "fits", "evaluations")
@@ -65,18 +65,22 @@ def merged(study: Study, other: str, **options: Any) -> dict[str, int]:
 DAMAGES: dict[str, tuple[str, Callable[[Path], Any], str]] = {
     "no record": ("evaluations", lambda f: (f / "metrics.json").unlink(), ""),
     "cut off": ("fits", lambda f: (f / "metrics.json").write_text("{"), "not valid JSON"),
-    "rows lost": ("evaluations", lambda f: (f / "rows.parquet").unlink(), "no such file"),
+    "rows lost": ("evaluations", lambda f: (f / "rows.parquet").unlink(), "The file is missing"),
     "rows changed": ("fits", lambda f: (f / "rows.parquet").write_bytes(b"x"), "SHA-256"),
-    "Arrow lost": ("derived", lambda f: (f / "dialogues.arrow").unlink(), "dialogues.arrow: no"),
+    "Arrow lost": (
+        "derived",
+        lambda f: (f / "dialogues.arrow").unlink(),
+        "dialogues.arrow: The file is missing",
+    ),
     "classifier of another fit": (
         "fits",
         lambda f: (f / "topic_classification/weights").write_text("topic_classificatiox"),
-        "topic_classification/weights: its SHA-256",
+        "topic_classification/weights: The SHA-256",
     ),
     "Arrow cut off": (
         "derived",
         lambda f: (f / "dialogues.arrow").write_text("dia"),
-        "dialogues.arrow: 3 bytes, 15 in the record",
+        "dialogues.arrow: The file has 3 bytes",
     ),
 }
 
@@ -86,8 +90,8 @@ def test_a_damaged_node_is_finished_nowhere(
     kind: str, harm: Callable[[Path], Any], said: str, study: Study, capsys: Any
 ) -> None:
     node = first(study, kind)
-    harm(Path(study.folder(node)))
-    seen = look(study)
+    harm(Path(study.get_node_folder(node)))
+    seen = inspect_nodes(study)
     assert node.digest not in seen.finished
     assert said in seen.damaged.get(node.digest, "")
     assert sum(count_unfinished(study).values()) == len(study.plan.nodes) - len(seen.finished)
@@ -98,11 +102,11 @@ def test_a_damaged_node_is_finished_nowhere(
 
 def test_what_others_read_may_be_gone_once_nothing_needs_it(study: Study) -> None:
     fit = first(study, "fits")
-    shutil.rmtree(Path(study.folder(fit), "topic_classification"))
-    assert fit.digest in look(study).finished
-    users = [node for node in study.users(fit) if isinstance(node, Evaluation | Data)]
-    Path(study.record(users[0])).unlink()
-    seen = look(study)
+    shutil.rmtree(Path(study.get_node_folder(fit), "topic_classification"))
+    assert fit.digest in inspect_nodes(study).finished
+    users = [node for node in study.list_dependents(fit) if isinstance(node, Evaluation | Data)]
+    Path(study.get_record_path(users[0])).unlink()
+    seen = inspect_nodes(study)
     assert fit.digest not in seen.finished
     assert seen.damaged == {}
     assert "topic_classification" in str(find_missing_parts(study, fit))
@@ -114,9 +118,9 @@ def test_what_others_read_may_be_gone_once_nothing_needs_it(study: Study) -> Non
 def test_all_kinds_are_counted(study: Study) -> None:
     rows = [("fit", 2), ("data", 2), ("evaluation", 4)]
     expected = [{"kind": kind, "total": n, "done": n, "left": 0} for kind, n in rows]
-    for seen in (summarise_study(study), Watcher(study).look()):
+    for seen in (summarise_study(study), ProgressWatcher(study).look()):
         assert sorted(seen["others"], key=str) == sorted(expected, key=str)
-    text = as_text(Watcher(study).look())
+    text = as_text(ProgressWatcher(study).look())
     assert "4 of 4 trainings done" in text
     assert "4 of 4 evaluations" in text
     assert "nothing is left to compute" in text
@@ -125,14 +129,14 @@ def test_all_kinds_are_counted(study: Study) -> None:
 def test_what_is_left_runs_and_fails_is_told_of_any_node(study: Study) -> None:
     failed, running = (e for e in study.plan.evaluations if isinstance(e.of, Fit))
     for node in (failed, running):
-        Path(study.record(node)).unlink()
-    Path(study.folder(failed), "job.log").write_text("error: no such measure\n")
-    with claim(Path(study.folder(running)), print):
-        seen = Watcher(study).look()
+        Path(study.get_record_path(node)).unlink()
+    Path(study.get_node_folder(failed), "job.log").write_text("error: no such measure\n")
+    with claim_folder(Path(study.get_node_folder(running)), print):
+        seen = ProgressWatcher(study).look()
     assert (seen["left"], seen["totals"]["done"]) == (2, 4)
     (told,) = seen["failed"]
     assert (told["kind"], told["error"]) == ("evaluation", "no such measure")
-    assert told["log"] == f"{study.folder(failed)}/job.log"
+    assert told["log"] == f"{study.get_node_folder(failed)}/job.log"
     assert [item["digest"] for item in seen["running"]] == [running.digest]
     text = as_text(seen)
     assert f"no such measure\n    {told['log']}" in text
@@ -144,7 +148,7 @@ def test_a_shard_has_every_node_of_its_trainings(capsys: pytest.CaptureFixture[s
     # Fits on texts, the data derived by them and evaluations of them are of no model.
     assert count_unfinished(study) == {("tiny-bert", 0): 3, ("tiny-bert", 1): 3, None: 6}
     assert main(["records", "--config", "study.yaml", "--seed", "1"]) == 0
-    mine = [study.record(n) for n in study.plan.nodes if find_shard(n) == ("tiny-bert", 1)]
+    mine = [study.get_record_path(n) for n in study.plan.nodes if find_shard(n) == ("tiny-bert", 1)]
     assert capsys.readouterr().out.splitlines() == mine
     assert any("/evaluations/" in record for record in mine)
 
@@ -162,12 +166,14 @@ def theirs() -> Study:
 def test_every_node_is_taken_once_and_never_overwritten(theirs: Study) -> None:
     ours = opened()
     assert merged(ours, "theirs", dry_run=True) == {"taken": 12}
-    assert not Path("results").exists() or not look(ours).finished
+    assert not Path("results").exists() or not inspect_nodes(ours).finished
     assert merged(ours, "theirs") == {"taken": 12}
-    assert look(ours).finished == {node.digest for node in ours.plan.nodes}
+    assert inspect_nodes(ours).finished == {node.digest for node in ours.plan.nodes}
     for kind in KINDS:
         node = first(ours, kind)
-        assert read_record(Path(ours.record(node))) == read_record(Path(theirs.record(node)))
+        assert read_record(Path(ours.get_record_path(node))) == read_record(
+            Path(theirs.get_record_path(node))
+        )
     before = content("results")
     assert merged(ours, "theirs") == {"there already": 12}
     assert content("results") == before
@@ -177,7 +183,7 @@ def test_what_differs_is_lost_or_damaged(theirs: Study) -> None:
     ours = opened()
     evaluation, fit = theirs.plan.evaluations[0], theirs.plan.fits[0]
     finish_node(ours, evaluation, value=0.5)
-    Path(theirs.folder(fit), "rows.parquet").write_bytes(b"")
+    Path(theirs.get_node_folder(fit), "rows.parquet").write_bytes(b"")
     seen = merge_results(ours, Path("theirs"))
     reasons = {told["stage"]: (told["outcome"], *told["reasons"]) for told in seen["stages"]}
     outcome, reason = reasons[evaluation.path]
@@ -185,9 +191,9 @@ def test_what_differs_is_lost_or_damaged(theirs: Study) -> None:
     assert "results.topic_classification.measures.spearman: 0.5 here, 0.25 there" in reason
     outcome, reason = reasons[fit.path]
     assert outcome == "refused"
-    assert "rows.parquet: its SHA-256" in reason
+    assert "rows.parquet: The SHA-256" in reason
     assert seen["counts"]["taken"] == 10
-    lost = Path(ours.folder(theirs.plan.derived[0]), "dialogues.arrow")
+    lost = Path(ours.get_node_folder(theirs.plan.derived[0]), "dialogues.arrow")
     lost.unlink()
     assert merged(ours, "theirs")["completed"] == 1
     assert lost.exists()
@@ -204,7 +210,7 @@ def test_nodes_of_other_settings_are_taken_when_asked_for(theirs: Study) -> None
 
 
 def test_every_kind_of_node_is_packed_with_its_rows_and_small_files(study: Study) -> None:
-    projection = Path(study.folder(study.plan.fits[0]), PROJECTION)
+    projection = Path(study.get_node_folder(study.plan.fits[0]), PROJECTION)
     np.savez(projection, points=np.zeros((3, 2)))
     small = projection.read_bytes()
     table = Path(study.tables, "ratings.parquet")
@@ -216,7 +222,7 @@ def test_every_kind_of_node_is_packed_with_its_rows_and_small_files(study: Study
     assert (seen["lacking"], seen["tables"]) == (0, 1)
     with unpack_records(Path("all.parquet"), study.config) as folder:
         for node in study.plan.nodes:
-            here, there = Path(study.record(node)), folder / node.path / "metrics.json"
+            here, there = Path(study.get_record_path(node)), folder / node.path / "metrics.json"
             assert read_record(there) == read_record(here)
             assert read_record_rows(there).equals(read_record_rows(here))
         assert (folder / study.plan.fits[0].path / PROJECTION).read_bytes() == small
@@ -228,7 +234,7 @@ def test_every_kind_of_node_is_packed_with_its_rows_and_small_files(study: Study
 
 
 def test_what_is_wanted_stays_but_for_half_written_files(study: Study) -> None:
-    folder = Path(study.folder(study.plan.fits[0]))
+    folder = Path(study.get_node_folder(study.plan.fits[0]))
     (folder / ".metrics.json.7.part").touch()
     (item,) = find_garbage([study], records=True).items
     assert (item.kind, item.held_by) == ("half-written files", str(folder))
@@ -236,19 +242,19 @@ def test_what_is_wanted_stays_but_for_half_written_files(study: Study) -> None:
 
 def test_nodes_of_other_settings_stay_unless_records_are_asked_for(study: Study) -> None:
     other = opened("other.yaml", seeds=[7])
-    encoded = Path(study.encoded(study.plan.derived[0], "tiny-bert"))
+    encoded = Path(study.get_encoded_folder(study.plan.derived[0], "tiny-bert"))
     encoded.mkdir(parents=True)
-    mine = Path(study.folder(study.plan.fits[0]), "topic_classification", "weights")
+    mine = Path(study.get_node_folder(study.plan.fits[0]), "topic_classification", "weights")
     kept = {path for path, _ in find_garbage([other]).kept}
-    assert kept == {study.folder(node) for node in study.plan.nodes}
+    assert kept == {study.get_node_folder(node) for node in study.plan.nodes}
     garbage = find_garbage([other], records=True)
     kinds = [item.kind for item in garbage.items]
     assert kinds.count("records and predictions of other settings") == 12
     assert str(encoded) in [path for item in garbage.items for path in item.paths]
     assert mine.exists()
-    remove(garbage)
+    remove_garbage(garbage)
     for kind in KINDS:
-        assert not Path(study.folder(first(study, kind))).exists()
+        assert not Path(study.get_node_folder(first(study, kind))).exists()
     assert not list(Path("results").rglob("metrics.json"))
 
 
@@ -258,14 +264,14 @@ def test_nodes_of_other_settings_stay_unless_records_are_asked_for(study: Study)
 def test_any_node_is_explained_by_digest_or_folder(study: Study, capsys: Any) -> None:
     for node in study.plan.nodes:
         told = []
-        for word in (node.digest, node.digest[:12], study.folder(node)):
+        for word in (node.digest, node.digest[:12], study.get_node_folder(node)):
             assert main(["explain", word, "--config", "study.yaml", "--json"]) == 0
             told += json.loads(capsys.readouterr().out)["nodes"]
         assert told[0] == told[1] == told[2]
         assert (told[0]["digest"], told[0]["state"]) == (node.digest, "done")
         assert [used["digest"] for used in told[0]["uses"]] == [used.digest for used in node.uses]
         assert told[0]["node"]["identity"] == node.identity
-        assert study.record(node) in told[0]["commands"][1]
+        assert study.get_record_path(node) in told[0]["commands"][1]
     assert main(["explain", study.plan.fits[0].digest, "--config", "study.yaml"]) == 0
     text = capsys.readouterr().out
     assert "spearman 0.25" in text

@@ -21,7 +21,7 @@ from tasktransfer.designs.explain import as_text, explain
 from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.designs.transfer.shown import build_analysis
 from tasktransfer.present.numbers import format_delta
-from tasktransfer.results.state import claim
+from tasktransfer.results.state import claim_folder
 from tasktransfer.results.study import Study
 
 ER, DNLI, TC = "emotion_recognition", "dialogue_nli", "topic_classification"
@@ -105,7 +105,7 @@ def runs_of(study: Study, algorithm: str, sources: tuple[str, ...]) -> list[Run]
 
 
 def score(study: Study, run: Run) -> float:
-    record = json.loads(Path(study.record(run.stages[-1])).read_text())
+    record = json.loads(Path(study.get_record_path(run.stages[-1])).read_text())
     return float(record["results"][run.about["target"]]["score"])
 
 
@@ -167,8 +167,8 @@ def test_trainings_come_in_order_with_their_parents(study: Study, capsys: Any) -
     assert [first["node"]["step"], second["node"]["step"]] == ["multitask", "finetune"]
     assert (first["node"]["parents"], second["node"]["parents"]) == ([], [first["digest"]])
     assert second["digest"] == run.stages[-1].digest
-    assert second["record"] == study.record(run.stages[-1])
-    assert second["log"] == f"{study.folder(run.stages[-1])}/train.log"
+    assert second["record"] == study.get_record_path(run.stages[-1])
+    assert second["log"] == f"{study.get_node_folder(run.stages[-1])}/train.log"
     assert second["content"] == json.loads(Path(second["record"]).read_text())
     (baseline,) = trainings(explanation, run_in(row, 1, reference=True))
     assert baseline["node"]["step"] == "baseline"
@@ -213,7 +213,7 @@ def test_a_baseline_has_a_score_and_no_delta(study: Study, capsys: Any) -> None:
 
 def test_a_missing_seed_is_shown_with_its_state(study: Study, capsys: Any) -> None:
     run = runs_of(study, "multitask_finetune", (ER,))[1]
-    folder = Path(study.folder(run.stages[-1]))
+    folder = Path(study.get_node_folder(run.stages[-1]))
     (folder / "metrics.json").unlink()
     (folder / "train.log").write_text("Traceback (most recent call last):\nerror: out of paper\n")
     explanation = asked(capsys, *CELL)
@@ -240,9 +240,9 @@ def test_a_missing_seed_is_shown_with_its_state(study: Study, capsys: Any) -> No
 def test_a_failed_parent_is_named(study: Study, capsys: Any) -> None:
     run = runs_of(study, "multitask_finetune", (ER,))[0]
     for stage in run.stages:
-        (Path(study.folder(stage)) / "metrics.json").unlink()
-    Path(study.folder(run.stages[-1]), "train.log").unlink()
-    Path(study.folder(run.stages[0]), "train.log").write_text("error: no memory\n")
+        (Path(study.get_node_folder(stage)) / "metrics.json").unlink()
+    Path(study.get_node_folder(run.stages[-1]), "train.log").unlink()
+    Path(study.get_node_folder(run.stages[0]), "train.log").write_text("error: no memory\n")
     explanation = asked(capsys, *CELL)
     lost = run_in(explanation["rows"][0], 0)
     assert lost["reason"] == "its parent DNLI+ER failed: no memory"
@@ -252,15 +252,15 @@ def test_a_failed_parent_is_named(study: Study, capsys: Any) -> None:
 
 def test_running_and_interrupted_trainings(study: Study, capsys: Any) -> None:
     run = runs_of(study, "multitask_finetune", (ER,))[0]
-    folder = Path(study.folder(run.stages[-1]))
+    folder = Path(study.get_node_folder(run.stages[-1]))
     (folder / "metrics.json").unlink()
     assert run_in(row_of(capsys, *CELL), 0)["state"] == "interrupted"
-    with claim(folder, print):
+    with claim_folder(folder, print):
         assert run_in(row_of(capsys, *CELL), 0)["state"] == "running"
 
 
 def test_a_damaged_record_is_no_number(study: Study, capsys: Any) -> None:
-    record = Path(study.record(runs_of(study, "multitask_finetune", (ER,))[0].stages[-1]))
+    record = Path(study.get_record_path(runs_of(study, "multitask_finetune", (ER,))[0].stages[-1]))
     record.write_text("{")
     explanation = asked(capsys, *CELL)
     (row,) = explanation["rows"]
@@ -272,7 +272,7 @@ def test_a_damaged_record_is_no_number(study: Study, capsys: Any) -> None:
 
 def test_a_missing_baseline_leaves_a_score_without_a_delta(study: Study, capsys: Any) -> None:
     for run in runs_of(study, "baseline", ()):
-        shutil.rmtree(study.folder(run.stages[-1]))
+        shutil.rmtree(study.get_node_folder(run.stages[-1]))
     row = row_of(capsys, *CELL)
     assert row["means"]["scores"]["delta"] is None
     assert {run["state"] for run in row["runs"] if run["is_reference"]} == {"waiting"}

@@ -51,7 +51,7 @@ from tasktransfer.jobs.predictor import Predictor, load_predictor
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.export import write_encoder
 from tasktransfer.models.exported import ExportedEncoder, write_tokenizer
-from tasktransfer.results.exported import FILE, Exported, read_exported
+from tasktransfer.results.exported import FILE, ExportedModel, read_exported_model
 
 TASK = "emotion_recognition"
 LABELS = get_task("DailyDialog", TASK).labels
@@ -75,7 +75,7 @@ def study(finished: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def export(
     study: Any, out: Path, method: str | None, task: str = "intent", **more: Any
-) -> Exported:
+) -> ExportedModel:
     request = ExportRequest(task, method, **more)
     return export_model(study, get_design(study.config), out, request)
 
@@ -198,7 +198,7 @@ def test_an_exported_method_repeats_its_predictions(
     exported = export(study, tmp_path / "model", method, task, model=model)
     recorded = exported.scores["recorded_predictions"]
     assert recorded["equal"] == recorded["of"] == exported.scores["test"]["instances"] > 10
-    assert exported == read_exported(tmp_path / "model")
+    assert exported == read_exported_model(tmp_path / "model")
     assert exported.layout == layout
     assert exported.temperature > 0
     card = (tmp_path / "model" / "README.md").read_text()
@@ -226,7 +226,7 @@ def test_a_reference_is_fitted_on_dev_too_if_asked(study: Any, tmp_path: Path) -
     alone = export(study, tmp_path / "alone", "tfidf_logistic")
     both = export(study, tmp_path / "both", "tfidf_logistic", with_dev=True)
     sizes = alone.provenance["instances"]
-    cache = Path(study.instances(alone.dataset))
+    cache = Path(study.get_instances_folder(alone.dataset))
     dev = len(list(read_instances(cache, "intent", "dev")))
     assert dev > 0
     assert both.provenance["instances_of_train_and_dev"] == sizes["train"] + dev
@@ -331,7 +331,7 @@ def test_the_recommended_method_is_the_default(
     file = Path(study.tables, "methods.parquet")
     table = pq.read_table(file).to_pandas()
 
-    def recommend(method: str) -> Exported:
+    def recommend(method: str) -> ExportedModel:
         of_target = (table["target"] == "mood") & (table["method"] == method)
         first = table.index == of_target.idxmax()
         changed = pa.Table.from_pandas(table.assign(recommended=first), preserve_index=False)
@@ -367,7 +367,7 @@ def test_a_training_is_repeated_if_its_checkpoint_was_not_kept(
     assert after.scores == before.scores
     weights = [load_file(tmp_path / name / "model.safetensors") for name in ("kept", "trained")]
     assert all(torch.allclose(weights[0][name], weights[1][name]) for name in weights[0])
-    stage = study.node(before.provenance["node"][:12])
+    stage = study.get_node(before.provenance["node"][:12])
     assert isinstance(stage, Stage)
     folder = restore.restore_checkpoint(study, Start(stage), get_design(study.config), 1)
     assert folder.startswith(f"{study.config.results}/{restore.FOLDER}/")
@@ -465,7 +465,7 @@ def test_a_file_of_dialogues_is_predicted(folders: Path, tmp_path: Path) -> None
     for line in lines:
         assert sum(top["probability"] for top in line["top"]) == pytest.approx(1, abs=1e-5)
         assert (line["label"] is None) == (line["probability"] < 0.5)
-    least = read_exported(folders / "intent").min_probability
+    least = read_exported_model(folders / "intent").min_probability
     assert least is not None
     assert all(line["confident"] == (line["probability"] >= least) for line in lines)
     model = tt.load_model(folders / "intent")

@@ -66,7 +66,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         study = open_study("study.yaml")
-        cache_dataset("Tickets", study.get_release("Tickets"), False, study.instances("Tickets"))
+        cache_dataset(
+            "Tickets", study.get_release("Tickets"), False, study.get_instances_folder("Tickets")
+        )
     return folder
 
 

@@ -16,7 +16,7 @@ from finished_stages import TASKS, finish_all, opened
 from tasktransfer import cli
 from tasktransfer.operate.pilot import count_unfinished
 from tasktransfer.results import damage
-from tasktransfer.results.finished import is_finished, look
+from tasktransfer.results.finished import inspect_nodes, is_finished
 
 NAMED = {"dataset": "DailyDialog", "target": TASKS[2], "sources": TASKS[:2]}
 KEYS = {
@@ -31,14 +31,14 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nothing_is_there_at_first() -> None:
-    found = look(opened())
+    found = inspect_nodes(opened())
     assert (found.names, found.finished, found.again) == ({}, frozenset(), frozenset())
 
 
 def test_a_finished_study_needs_no_temporary_checkpoints() -> None:
     study = opened(**KEYS)
     finish_all(study)
-    assert look(study).finished == {stage.digest for stage in study.plan.stages}
+    assert inspect_nodes(study).finished == {stage.digest for stage in study.plan.stages}
 
 
 def test_a_missing_child_costs_the_parent_whose_checkpoint_is_gone() -> None:
@@ -46,8 +46,8 @@ def test_a_missing_child_costs_the_parent_whose_checkpoint_is_gone() -> None:
     finish_all(study)
     stages = study.plan.stages
     child, parent = next((s, p) for s in stages for p in s.parents if p.kind == "multitask")
-    Path(study.record(child)).unlink()
-    found = look(study)
+    Path(study.get_record_path(child)).unlink()
+    found = inspect_nodes(study)
     assert found.finished == {s.digest for s in study.plan.stages} - {
         child.digest,
         parent.digest,
@@ -63,13 +63,13 @@ def test_it_agrees_with_what_the_snakefile_asks(seed: int) -> None:
     draw = random.Random(seed)
     for stage in study.plan.stages:
         if draw.random() < 0.25:
-            Path(study.record(stage)).unlink()
+            Path(study.get_record_path(stage)).unlink()
         if draw.random() < 0.1:
-            Path(study.folder(stage), "rows.parquet").unlink(missing_ok=True)
+            Path(study.get_node_folder(stage), "rows.parquet").unlink(missing_ok=True)
         if draw.random() < 0.4:
-            shutil.rmtree(study.checkpoint(stage), ignore_errors=True)
+            shutil.rmtree(study.get_checkpoint_folder(stage), ignore_errors=True)
     expected = {stage.digest for stage in study.plan.stages if is_finished(study, stage)}
-    assert look(study).finished == expected
+    assert inspect_nodes(study).finished == expected
     assert 0 < len(expected) < len(study.plan.stages)
 
 
@@ -91,17 +91,20 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "truncated": (written("metrics.json", b'{"schema": 3, "node'), "not valid JSON"),
     "binary": (written("metrics.json", bytes(range(256))), "not valid JSON"),
     "deep": (written("metrics.json", b"[" * 100_000), "not valid JSON"),
-    "no object": (written("metrics.json", b"[]"), "a record, which is a JSON object"),
-    "schema": (edited(schema=5), "found schema 5"),
-    "a schema that is gone": (edited(schema=1), "found schema 1"),
+    "no object": (written("metrics.json", b"[]"), "expected an object"),
+    "schema": (edited(schema=5), "has schema 5"),
+    "a schema that is gone": (edited(schema=1), "has schema 1"),
     "forged": (
         edited(training__selections__0__dev_score=99.0),
-        "training.selections[0].dev_score: 99.0, but",
+        "training.selections[0].dev_score: The value is 99.0, but",
     ),
-    "contradicts its identity": (edited(data_revision="x"), "data_revision: 'x', but"),
-    "has lost its results": (edited(results={}), "rows.rows: 4, but results has 0 instances"),
-    "names no rows": (edited(rows=None), "rows: names no file of rows"),
-    "rows gone": (lambda f: (f / "rows.parquet").unlink(), "no such file"),
+    "contradicts its identity": (edited(data_revision="x"), "data_revision: The value is 'x', but"),
+    "has lost its results": (
+        edited(results={}),
+        "rows.rows: The value is 4, but results has 0 instances",
+    ),
+    "names no rows": (edited(rows=None), "rows: The value is null"),
+    "rows gone": (lambda f: (f / "rows.parquet").unlink(), "The file is missing"),
     "rows cut off": (written("rows.parquet", b"PAR1"), "SHA-256"),
     "another stage": (of_another_stage, "node.digest"),
 }
@@ -113,11 +116,11 @@ def test_a_damaged_record_is_finished_nowhere(
 ) -> None:
     study = opened()
     finish_all(study)
-    assert look(study).damaged == {}
+    assert inspect_nodes(study).damaged == {}
     stage = study.plan.stages[1]
-    harm(Path(study.folder(stage)))
-    damage.get_cache.cache_clear()  # another process
-    found = look(study)
+    harm(Path(study.get_node_folder(stage)))
+    damage.get_valid_folder_cache.cache_clear()  # another process
+    found = inspect_nodes(study)
     assert said in found.damaged[stage.digest]
     assert stage.digest not in found.finished
     assert len(found.finished) == 6
@@ -132,17 +135,17 @@ def test_a_damaged_record_is_finished_nowhere(
 def test_a_record_that_was_found_right_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     study = opened()
     finish_all(study)
-    look(study)
-    damage.get_cache.cache_clear()
+    inspect_nodes(study)
+    damage.get_valid_folder_cache.cache_clear()
     monkeypatch.setattr(damage, "inspect_record", lambda *_: ("read again", None))
-    assert len(look(study).finished) == 7
-    record = Path(study.record(study.plan.stages[0]))
+    assert len(inspect_nodes(study).finished) == 7
+    record = Path(study.get_record_path(study.plan.stages[0]))
     before = record.stat()
     content = record.read_bytes()
     record.write_bytes(content)
     os.utime(record, ns=(before.st_atime_ns, before.st_mtime_ns))
     # Same size, same time of change: the kernel's own time tells that it was written to.
-    assert [*look(study).damaged.values()] == ["read again"]
+    assert [*inspect_nodes(study).damaged.values()] == ["read again"]
 
 
 def test_what_is_set_aside_never_takes_the_place_of_what_was(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from tasktransfer.metrics.measures import (
     find_invalid_value,
 )
 from tasktransfer.results.damage import find_damage
-from tasktransfer.results.records import read_record, record_of, write_record
+from tasktransfer.results.records import build_node_record, read_record, write_record
 from tasktransfer.results.rows import Row, read_record_rows, write_rows
 from tasktransfer.results.schema import Provenance, TaskResult
 from tasktransfer.tasks.card import Instance
@@ -158,7 +158,7 @@ def finish(folder: Path, spearman: float = 0.5) -> Path:
     provenance = make_provenance(recipe=1)
     del provenance["training"]
     result: TaskResult = {"measures": {"spearman": spearman}, "score": None, "instances": 1}
-    record = record_of(
+    record = build_node_record(
         NODE,
         synthetic=True,
         sizes={TASK.name: {"test": 1}},

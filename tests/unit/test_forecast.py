@@ -27,7 +27,7 @@ from tasktransfer.operate.forecast.sizes import Sizes, estimate_truncated_mean
 from tasktransfer.operate.forecast.speed import PROCESS_SECONDS
 from tasktransfer.operate.overview import WORKFLOW_SECONDS, summarise_study
 from tasktransfer.operate.overview_text import as_text
-from tasktransfer.results.finished import look
+from tasktransfer.results.finished import inspect_nodes
 from tasktransfer.results.study import Study
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,15 +106,15 @@ def test_prepared_and_encoded_data_is_counted() -> None:
     guessed = Sizes(study).measure_split(stage, TASKS[0], "train")
     assert guessed.instances == round(240 * 0.5 * 1.63)
     counts = {split: {"samples": n, "dialogues": 1} for split, n in (("train", 30), ("dev", 5))}
-    write(f"{study.instances('DailyDialog')}/manifest.json", {"tasks": {TASKS[0]: counts}})
+    write(
+        f"{study.get_instances_folder('DailyDialog')}/manifest.json", {"tasks": {TASKS[0]: counts}}
+    )
     assert Sizes(study).measure_split(stage, TASKS[0], "train").instances == 30
     assert Sizes(study).basis("DailyDialog", "tiny-bert") == "the prepared data"
     key = f"{TASKS[0]}-train"
     encoded = {"units": {key: 31}, "tokens": {key: 777}}
-    write(
-        f"{study.encoded(study.get_released_data('DailyDialog'), 'tiny-bert')}/manifest.json",
-        encoded,
-    )
+    folder = study.get_encoded_folder(study.get_released_data("DailyDialog"), "tiny-bert")
+    write(f"{folder}/manifest.json", encoded)
     volume = Sizes(study).measure_split(stage, TASKS[0], "train")
     assert (volume.instances, volume.units, volume.tokens) == (30, 31, 777)
     assert Sizes(study).basis("DailyDialog", "tiny-bert") == "the encoded data"
@@ -137,7 +137,7 @@ def test_tokens_that_are_truncated_do_not_count() -> None:
 
 def test_a_damaged_manifest_is_as_none() -> None:
     study = opened()
-    write(f"{study.instances('DailyDialog')}/manifest.json", "cut off")
+    write(f"{study.get_instances_folder('DailyDialog')}/manifest.json", "cut off")
     assert Sizes(study).basis("DailyDialog", "tiny-bert") == "the tiny world"
 
 
@@ -287,8 +287,8 @@ def test_the_median_record_counts_and_damaged_ones_do_not() -> None:
     tokens = Estimates(study, "cpu").estimate_cost(stages[0]).tokens
     for stage, speed in zip(stages, (0.01, 0.02, 9.0), strict=False):
         finish(study, stage, seconds={"train": tokens * speed, "total": tokens * speed})
-    Path(study.folder(stages[3])).mkdir(parents=True)
-    Path(study.record(stages[3])).write_text('{"provenance": {}}')
+    Path(study.get_node_folder(stages[3])).mkdir(parents=True)
+    Path(study.get_record_path(stages[3])).write_text('{"provenance": {}}')
     estimates = Estimates(study)
     speed = estimates.speed("tiny-bert", "float32")
     trained = speed.estimate_training_seconds(
@@ -474,12 +474,12 @@ def test_disk_counts_what_is_there_and_what_comes() -> None:
     study = opened()
     estimates = Estimates(study)
     weights = 4 * estimates.model("tiny-bert").parameters
-    space = estimate_disk(estimates, study.plan.stages, look(study), devices=2)
+    space = estimate_disk(estimates, study.plan.stages, inspect_nodes(study), devices=2)
     assert space["there"] == 0
     assert space["kept_checkpoints"] == 2 * weights  # the baselines'
     assert space["temporary"] == 2 * weights + 2 * (3 + 2) * weights  # both best rounds, and states
     finish(study, stage_of(study))
-    later = estimate_disk(estimates, study.plan.stages[1:], look(study), devices=2)
+    later = estimate_disk(estimates, study.plan.stages[1:], inspect_nodes(study), devices=2)
     parts = ["there", "kept_checkpoints", "temporary", "records_and_predictions"]
     assert later["kept_checkpoints"] == weights
     assert later["there"] == measure_bytes("results") > 0

@@ -15,10 +15,10 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import DATASETS
 from tasktransfer.errors import ConfigError
 from tasktransfer.files.locks import try_lock
-from tasktransfer.operate.garbage import Garbage, find_garbage, remove
+from tasktransfer.operate.garbage import Garbage, find_garbage, remove_garbage
 from tasktransfer.operate.garbage_text import as_text
 from tasktransfer.results.finished import is_finished
-from tasktransfer.results.state import claim
+from tasktransfer.results.state import claim_folder
 from tasktransfer.results.study import Study
 
 
@@ -29,12 +29,12 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def caches(study: Study) -> None:
     """Write every cache and model that a study reads or is built from."""
-    folders = [study.tiny_world, study.tiny_model("tiny-bert")]
-    folders += [study.tiny_instances(dataset) for dataset in DATASETS]
+    folders = [study.tiny_world, study.get_created_model_folder("tiny-bert")]
+    folders += [study.get_tiny_instances_folder(dataset) for dataset in DATASETS]
     for dataset in study.config.datasets:
         folders += [
-            study.instances(dataset.name),
-            study.encoded(study.get_released_data(dataset.name), "tiny-bert"),
+            study.get_instances_folder(dataset.name),
+            study.get_encoded_folder(study.get_released_data(dataset.name), "tiny-bert"),
         ]
     for folder in folders:
         Path(folder).mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ def test_other_settings_lose_bulk_and_keep_records() -> None:
     assert kinds(found) == {"checkpoints of other settings": 2}
     assert len(found.kept) == 7
     assert found.bytes == sum(item.bytes for item in found.items) > 0
-    gone = remove(found)
+    gone = remove_garbage(found)
     assert (gone.items, gone.bytes, gone.left) == (2, found.bytes, ())
     lost = before - everything()
     assert lost
@@ -93,8 +93,8 @@ def test_records_of_other_settings_go_when_asked_for() -> None:
     finish_all(study)
     found = find_garbage([study], records=True)
     assert kinds(found) == {"records and predictions of other settings": 7}
-    remove(found)
-    assert not [s for s in old.plan.stages if Path(old.folder(s)).exists()]
+    remove_garbage(found)
+    assert not [s for s in old.plan.stages if Path(old.get_node_folder(s)).exists()]
     assert all(is_finished(study, stage) for stage in study.plan.stages)
 
 
@@ -115,8 +115,8 @@ def test_checkpoints_states_and_halves_of_this_study() -> None:
     finish_all(study)
     for stage in study.plan.stages:
         if stage.kind == "multitask":
-            write_checkpoint(Path(study.checkpoint(stage)))
-    folder = Path(study.folder(first(study)))
+            write_checkpoint(Path(study.get_checkpoint_folder(stage)))
+    folder = Path(study.get_node_folder(first(study)))
     (folder / ".resume").mkdir()
     (folder / ".metrics.json.77.part").touch()
     (folder / ".checkpoint.77.part").mkdir()
@@ -126,7 +126,7 @@ def test_checkpoints_states_and_halves_of_this_study() -> None:
         "states of trainings that are finished": 1,
         "half-written files": 1,
     }
-    remove(found)
+    remove_garbage(found)
     assert find_garbage([study]).items == ()
     assert all(is_finished(study, stage) for stage in study.plan.stages)
 
@@ -137,9 +137,9 @@ def test_what_is_still_needed_stays() -> None:
     finish_all(study)
     stages = study.plan.stages
     child, parent = next((s, p) for s in stages for p in s.parents if p.kind == "multitask")
-    write_checkpoint(Path(study.checkpoint(parent)))
-    Path(study.record(child)).unlink()
-    (Path(study.folder(child)) / ".resume").mkdir()
+    write_checkpoint(Path(study.get_checkpoint_folder(parent)))
+    Path(study.get_record_path(child)).unlink()
+    (Path(study.get_node_folder(child)) / ".resume").mkdir()
     assert find_garbage([study]).items == ()
 
 
@@ -159,7 +159,7 @@ def test_an_unfinished_training_of_other_settings_goes_whole() -> None:
     study = opened()
     found = find_garbage([study])
     assert kinds(found) == {"unfinished work of other settings": 1}
-    remove(found)
+    remove_garbage(found)
     assert not folder.exists()
     assert not folder.parent.exists()
 
@@ -169,7 +169,7 @@ def test_what_a_user_put_there_stays() -> None:
     folder = finish(old, first(old))
     (folder / "my notes.txt").write_text("mine")
     (folder.parent / "readme").write_text("mine")
-    remove(find_garbage([opened()], records=True))
+    remove_garbage(find_garbage([opened()], records=True))
     assert {path.name for path in folder.iterdir()} == {"my notes.txt", ".claim"}
     assert (folder.parent / "readme").exists()
 
@@ -178,14 +178,14 @@ def test_what_is_trained_now_stays() -> None:
     study = opened()
     finish_all(study)
     multitask = first(study, "multitask")
-    write_checkpoint(Path(study.checkpoint(multitask)))
+    write_checkpoint(Path(study.get_checkpoint_folder(multitask)))
     found = find_garbage([study])
-    with claim(Path(study.folder(multitask)), print):
+    with claim_folder(Path(study.get_node_folder(multitask)), print):
         assert find_garbage([study]).items == ()
-        gone = remove(found)  # found before the training began
+        gone = remove_garbage(found)  # found before the training began
         assert gone.items == 0
         assert "in use now" in gone.left[0]
-    assert Path(study.checkpoint(multitask)).exists()
+    assert Path(study.get_checkpoint_folder(multitask)).exists()
 
 
 def test_another_workflow_on_the_folder_keeps_all_of_its_own() -> None:
@@ -193,7 +193,7 @@ def test_another_workflow_on_the_folder_keeps_all_of_its_own() -> None:
     finish_all(old)
     caches(old)
     study = opened(data={"tiny_world": {"seed": 1}})
-    with claim(Path(old.folder(old.plan.stages[3])), print):
+    with claim_folder(Path(old.get_node_folder(old.plan.stages[3])), print):
         found = find_garbage([study], records=True)
         assert found.items == ()
         assert "is in use" in found.remarks[0]
@@ -210,27 +210,31 @@ def test_caches_and_models_of_other_settings() -> None:
         "caches of other data or models": 5,  # the world, three of instances, one of token ids
         "models of other settings": 1,
     }
-    remove(found)
+    remove_garbage(found)
     assert not Path(old.tiny_world).exists()
-    assert not Path(old.encoded(old.get_released_data("DailyDialog"), "tiny-bert")).exists()
+    assert not Path(
+        old.get_encoded_folder(old.get_released_data("DailyDialog"), "tiny-bert")
+    ).exists()
     assert Path(study.tiny_world).exists()
-    assert Path(study.encoded(study.get_released_data("DailyDialog"), "tiny-bert")).exists()
-    assert Path(study.tiny_model("tiny-bert")).exists()
+    assert Path(
+        study.get_encoded_folder(study.get_released_data("DailyDialog"), "tiny-bert")
+    ).exists()
+    assert Path(study.get_created_model_folder("tiny-bert")).exists()
 
 
 def test_half_made_caches_go_unless_they_are_being_made() -> None:
     study = opened()
     caches(study)
-    place = Path(study.instances("DailyDialog"))
+    place = Path(study.get_instances_folder("DailyDialog"))
     draft = place.with_name(f".{place.name}.draft")
     draft.mkdir()
     found = find_garbage([study])
     assert [item.paths for item in found.items] == [(str(draft),)]
     with place.with_name(f".{place.name}.lock").open("a") as stream:
         assert try_lock(stream.fileno())
-        assert remove(found).items == 0
+        assert remove_garbage(found).items == 0
     assert draft.exists()
-    assert remove(found).items == 1
+    assert remove_garbage(found).items == 1
     assert not draft.exists()
 
 
@@ -238,14 +242,14 @@ def test_links_are_neither_followed_nor_removed(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     old = opened(training={"epochs": 3})
     finish_all(old)
-    folder = Path(old.folder(first(old)))
+    folder = Path(old.get_node_folder(first(old)))
     shutil.move(folder / "checkpoint", outside)
     (folder / "checkpoint").symlink_to(outside)
     model = Path("results/stages/baseline/DailyDialog/linked")
     model.symlink_to(folder.parent.parent)
     study = opened()
     finish_all(study)
-    remove(find_garbage([study], records=True))
+    remove_garbage(find_garbage([study], records=True))
     assert (outside / "model.safetensors").exists()
     assert (folder / "checkpoint").is_symlink()
     assert model.is_symlink()
@@ -268,7 +272,7 @@ def test_something_that_became_a_link_is_not_removed(tmp_path: Path) -> None:
     checkpoint = Path(found.items[0].paths[0])
     shutil.move(checkpoint, tmp_path / "moved")
     checkpoint.symlink_to(tmp_path / "moved")
-    gone = remove(found)
+    gone = remove_garbage(found)
     assert "has become a link" in gone.left[0]
     assert (tmp_path / "moved" / "model.safetensors").exists()
 

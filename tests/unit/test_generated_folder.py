@@ -26,7 +26,7 @@ from tasktransfer.encoding.encoded import is_synthetic, read_manifest
 from tasktransfer.errors import DataError
 from tasktransfer.present.tables import PrintedTable
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.records import as_prepared, read_record
+from tasktransfer.results.records import correct_synthetic_flag, read_record
 from tasktransfer.results.study import Study
 from transfer_frames import compute_frames, read_frames
 
@@ -44,7 +44,7 @@ class Trained:
 
     @property
     def encoded(self) -> str:
-        return self.study.encoded(self.study.get_released_data(DATASET), "bert")
+        return self.study.get_encoded_folder(self.study.get_released_data(DATASET), "bert")
 
     def run(self, command: str, *words: str) -> None:
         assert main([*command.split(), *words, *self.options]) == 0
@@ -79,7 +79,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     )
     options = ["--config", str(config)]
     before = Trained(open_study(config, need_inputs=False), options)
-    instances = before.study.instances(DATASET)
+    instances = before.study.get_instances_folder(DATASET)
     before.run(f"data prepare --dataset {DATASET} --out", instances)
     rows = [row for task in TASKS for row in read_instances(instances, task, "train")]
     make_model("encoder", [row.context for row in rows], base / "checkpoint")
@@ -117,7 +117,7 @@ def check_marks(results: Frames, folder: Path) -> None:
 
 
 def test_every_record_says_it(trained: Trained) -> None:
-    records = [read_record(Path(path)) for path in trained.study.records()]
+    records = [read_record(Path(path)) for path in trained.study.list_record_paths()]
     assert len(records) == 3
     assert all(record["synthetic"] for record in records)
 
@@ -146,7 +146,7 @@ def test_records_that_called_it_real_are_not_believed(trained: Trained, tmp_path
         path.write_text(path.read_text().replace('"synthetic": true', '"synthetic": false'))
     old = ["--config", trained.options[1], "--set", f"results={results}"]
     again = Trained(open_study(trained.options[1], {"results": str(results)}), old)
-    assert not any(read_record(Path(path))["synthetic"] for path in again.study.records())
+    assert not any(read_record(Path(path))["synthetic"] for path in again.study.list_record_paths())
     check_marks(analysed(again), tmp_path)
 
 
@@ -254,4 +254,4 @@ def test_a_record_is_corrected_by_its_own_data_only(tmp_path: Path) -> None:
         root = tmp_path / f"{revision}-{few_sample}"
         folder = Path(name_instances_folder(root, "Friends", revision, few_sample=few_sample))
         cache_dataset("Friends", tmp_path / "world", few_sample, folder)
-        assert as_prepared(make_record(run, 50.0), root)["synthetic"] == bool(corrected)
+        assert correct_synthetic_flag(make_record(run, 50.0), root)["synthetic"] == bool(corrected)

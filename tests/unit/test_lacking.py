@@ -127,7 +127,7 @@ def test_prepared_instances_are_asked_first(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(lacking, "_read_release", None)
     for spoil, count in ((lists_are_empty("c"), 1), (not_annotated, 1), (None, 0)):
         study = on(spoil)
-        cache_dataset("DailyDialog", ".", True, study.instances("DailyDialog"))
+        cache_dataset("DailyDialog", ".", True, study.get_instances_folder("DailyDialog"))
         assert len(lacking.list_missing_inputs(study)) == count
     shutil.rmtree("TLiDB_DailyDialog")
     assert lacking.list_missing_inputs(open_study("study.yaml")) == ()
@@ -141,7 +141,7 @@ def test_what_is_finished_or_tokenised_needs_no_data() -> None:
     (text,) = lacking.list_missing_inputs(more)
     assert "There is no release of DailyDialog" in text
     manifest = Path(
-        more.encoded(more.get_released_data("DailyDialog"), "tiny-bert"), "manifest.json"
+        more.get_encoded_folder(more.get_released_data("DailyDialog"), "tiny-bert"), "manifest.json"
     )
     manifest.parent.mkdir(parents=True)
     manifest.touch()
@@ -191,8 +191,8 @@ def encode(task: str, spoil: Spoil | None = None) -> tuple[int, Path]:
     model = {"name": "gpt", "family": "decoder", "checkpoint": "./gpt", "max_length": 64}
     datasets = {"DailyDialog": {"tasks": [task]}}
     study = on(spoil, datasets=datasets, models=[model], algorithms=["baseline"])
-    cache_dataset("DailyDialog", ".", True, study.instances("DailyDialog"))
-    out = Path(study.encoded(study.get_released_data("DailyDialog"), "gpt"))
+    cache_dataset("DailyDialog", ".", True, study.get_instances_folder("DailyDialog"))
+    out = Path(study.get_encoded_folder(study.get_released_data("DailyDialog"), "gpt"))
     where = ["--dataset", "DailyDialog", "--model", "gpt", "--out", str(out)]
     return cli.main(["encode", "--config", "study.yaml", *where]), out
 

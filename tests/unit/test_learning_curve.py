@@ -131,7 +131,7 @@ def folder_of_tickets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     limited = {"seeds": 2, "training": {"epochs": 1, "limit_train": 60}}
     Path("study.yaml").write_text(yaml.safe_dump({**STUDY, "datasets": datasets, **limited}))
     study = open_study("study.yaml")
-    cache_dataset("Tickets", study.get_release("Tickets"), False, study.instances("Tickets"))
+    cache_dataset("Tickets", study.get_release("Tickets"), False, study.get_instances_folder("Tickets"))
     return tmp_path
 
 
@@ -169,13 +169,13 @@ def test_fine_tuning_trains_on_the_samples_that_references_are_fitted_on(
     samples = [run for run in study.plan.runs if is_sample(run)]
     assert len(samples) == 2 * 3
     assert not set(samples) & set(select_transfer_runs(study.plan))
-    train = read_instances(study.instances("Tickets"), "intent", "train")
+    train = read_instances(study.get_instances_folder("Tickets"), "intent", "train")
     dialogues = sorted({instance.dialogue_id for instance in train})
     for run in samples:
         (stage,) = run.stages
         assert stage.data.settings["limit_train"] == 60 and stage.seed == run.seed
         ingredients = Ingredients(
-            (Path(study.instances("Tickets")),), (), (), ("intent",), stage.data.settings
+            (Path(study.get_instances_folder("Tickets")),), (), (), ("intent",), stage.data.settings
         )
         derived = derive_sampled_dialogues(ingredients)
         limited = select_instances(train, 60)
@@ -183,7 +183,7 @@ def test_fine_tuning_trains_on_the_samples_that_references_are_fitted_on(
         assert len(ids) == 60 < len(dialogues)
         kept = select_dialogues(ids, stage.data.settings["fraction"], run.seed)
         assert {one.dialogue_id for one in derived["intent", "train"]} == kept
-        test = read_instances(study.instances("Tickets"), "intent", "test")
+        test = read_instances(study.get_instances_folder("Tickets"), "intent", "test")
         assert derived["intent", "test"] == test
 
 
@@ -210,7 +210,7 @@ def test_fine_tuning_is_in_the_curve_if_its_samples_were_trained(
     assert tuned["score"].is_monotonic_increasing
     assert tuned["dialogues"].tolist() == [15, 30, 45, 60, 120]
     sample = next(run for run in study.plan.runs if is_sample(run))
-    Path(study.record(sample.stages[0])).unlink()
+    Path(study.get_record_path(sample.stages[0])).unlink()
     assert cli.main(["learning-curve", "curve.yaml", "--seeds", "2"]) == 0
     assert "bert: 1 of 2 seeds of fine-tuning are not in the curve" in capsys.readouterr().out
     for command in ("collect", "statistics", "figures", "report"):

@@ -51,7 +51,7 @@ try:
     node_jobs.evaluate_node(study, node, get_design(study.config), 1)
 except ConfigError as error:
     assert str(error) == "judged", error
-    print(Path(study.folder(node), ".claim").read_text())
+    print(Path(study.get_node_folder(node), ".claim").read_text())
 """
 
 

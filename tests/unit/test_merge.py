@@ -17,10 +17,10 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.operate import merge as merging
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.operate.merge_text import as_text, find_error
-from tasktransfer.results.finished import look
+from tasktransfer.results.finished import inspect_nodes
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_rows
-from tasktransfer.results.state import claim, read_history
+from tasktransfer.results.state import claim_folder, read_history
 from tasktransfer.results.study import Study
 
 OTHER = Path("theirs")
@@ -55,7 +55,7 @@ def files(folder: Path | str) -> dict[str, bytes]:
 
 
 def spoil(theirs: Study, stage: Stage, change: Callable[[dict[str, Any]], Any]) -> None:
-    path = Path(theirs.record(stage))
+    path = Path(theirs.get_record_path(stage))
     record = json.loads(path.read_text())
     change(record)
     path.write_text(json.dumps(record))
@@ -64,11 +64,11 @@ def spoil(theirs: Study, stage: Stage, change: Callable[[dict[str, Any]], Any]) 
 def test_everything_is_taken_and_then_is_there(ours: Study, theirs: Study) -> None:
     before = files(OTHER)
     assert merged(ours) == {"taken": 7}
-    assert look(ours).finished == {stage.digest for stage in ours.plan.stages}
+    assert inspect_nodes(ours).finished == {stage.digest for stage in ours.plan.stages}
     for stage in ours.plan.stages:
-        record = read_record(Path(ours.record(stage)))
-        assert record == read_record(Path(theirs.record(stage)))
-        read_rows(Path(ours.folder(stage)) / "rows.parquet", record["rows"])
+        record = read_record(Path(ours.get_record_path(stage)))
+        assert record == read_record(Path(theirs.get_record_path(stage)))
+        read_rows(Path(ours.get_node_folder(stage)) / "rows.parquet", record["rows"])
     assert merged(ours) == {"there already": 7}
     assert files(OTHER) == before
     assert not [name for name in files("results") if ".part" in name]
@@ -87,7 +87,7 @@ def test_a_training_that_measured_the_untrained_model_too_is_the_same(
             one["scores"].insert(0, 0.0)
 
     spoil(theirs, theirs.plan.stages[0], measured)
-    there = read_record(Path(theirs.record(theirs.plan.stages[0])))
+    there = read_record(Path(theirs.get_record_path(theirs.plan.stages[0])))
     assert there["training"]["rounds"][0]["round"] == 0
     assert merged(ours) == {"there already": 7}
 
@@ -105,15 +105,15 @@ def test_only_checkpoints_that_stay_or_are_needed_are_taken(ours: Study, theirs:
     for stage in theirs.plan.stages:
         finish(theirs, stage, checkpoint=True)
     (multitask,) = [s for s in theirs.plan.stages if s.kind == "multitask"]
-    unfinished = theirs.users(multitask)[0]
+    unfinished = theirs.list_dependents(multitask)[0]
     assert isinstance(unfinished, Stage)
-    Path(theirs.record(unfinished)).unlink()
+    Path(theirs.get_record_path(unfinished)).unlink()
     assert merged(ours) == {"taken": 6}
     here = {s.kind: 0 for s in ours.plan.stages}
     for stage in ours.plan.stages:
-        here[stage.kind] += Path(ours.checkpoint(stage)).exists()
+        here[stage.kind] += Path(ours.get_checkpoint_folder(stage)).exists()
     assert here == {"baseline": 2, "multitask": 1, "finetune": 0}
-    assert len(look(ours).finished) == 6
+    assert len(inspect_nodes(ours).finished) == 6
 
 
 def test_checkpoints_can_be_left_and_taken_later(ours: Study, theirs: Study) -> None:
@@ -125,9 +125,9 @@ def test_checkpoints_can_be_left_and_taken_later(ours: Study, theirs: Study) -> 
 
 def test_lost_predictions_are_completed(ours: Study, theirs: Study) -> None:
     merged(ours)
-    (Path(ours.folder(ours.plan.stages[0])) / "rows.parquet").unlink()
+    (Path(ours.get_node_folder(ours.plan.stages[0])) / "rows.parquet").unlink()
     assert merged(ours) == {"completed": 1, "there already": 6}
-    assert look(ours).damaged == {}
+    assert inspect_nodes(ours).damaged == {}
 
 
 def test_other_numbers_are_a_conflict_and_nothing_is_overwritten(
@@ -135,18 +135,18 @@ def test_other_numbers_are_a_conflict_and_nothing_is_overwritten(
 ) -> None:
     stage = ours.plan.stages[3]
     finish(ours, stage, score=12.5)
-    before = files(ours.folder(stage))
+    before = files(ours.get_node_folder(stage))
     seen = merge_results(ours, OTHER)
     assert (seen["counts"]["conflict"], seen["counts"]["taken"]) == (1, 6)
     (conflict,) = [item for item in seen["stages"] if item["outcome"] == "conflict"]
     assert conflict["stage"] == stage.path
     assert any("accuracy: 12.5 here, 50.0 there" in reason for reason in conflict["reasons"])
-    assert files(ours.folder(stage)) == before
+    assert files(ours.get_node_folder(stage)) == before
     assert find_error(seen) is not None
     assert cli.main(["merge", str(OTHER), "--config", "study.yaml"]) == 6
     captured = capsys.readouterr()
     assert stage.path in captured.out
-    assert "1 record in conflict with your numbers" in captured.err
+    assert "1 conflict with your numbers" in captured.err
 
 
 def test_equal_numbers_made_elsewhere_are_no_conflict(ours: Study, theirs: Study) -> None:
@@ -170,7 +170,7 @@ def test_equal_predictions_in_another_file_are_no_conflict(
 
 SPOILED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "a key is missing": (lambda r: r["training"].pop("selections"), "selections"),
-    "another schema": (lambda r: r.update(schema=5), "found schema 5"),
+    "another schema": (lambda r: r.update(schema=5), "has schema 5"),
     "digest and identity disagree": (
         lambda r: r["node"]["identity"].update(seed=7),
         "node.identity has digest",
@@ -182,11 +182,11 @@ SPOILED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     ),
     "other data": (lambda r: r.update(data_revision="mine"), "data_revision"),
     "no results": (lambda r: r.update(results={}, rows=None), "results: no task, expected"),
-    "rows are not named": (lambda r: r.update(rows=None), "names no file of rows"),
+    "rows are not named": (lambda r: r.update(rows=None), "rows: The value is null"),
     "other rows": (lambda r: r["rows"].update(sha256="0" * 64), "SHA-256"),
     "a path outside": (
         lambda r: r["rows"].update(file="../x/rows.parquet"),
-        "rows.file: found ../x/rows.parquet, expected rows.parquet",
+        "rows.file: The value is ../x/rows.parquet, expected rows.parquet",
     ),
 }
 
@@ -200,19 +200,19 @@ def test_a_record_that_is_not_right_is_refused(how: str, ours: Study, theirs: St
     assert (seen["counts"]["refused"], seen["counts"]["taken"]) == (1, 6)
     (refused,) = [item for item in seen["stages"] if item["outcome"] == "refused"]
     assert part in refused["reasons"][0]
-    assert not Path(ours.record(stage)).exists()
+    assert not Path(ours.get_record_path(stage)).exists()
     assert find_error(seen) is not None
     assert "refused" in as_text(seen)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]"])
 def test_a_damaged_record_is_refused(content: bytes, ours: Study, theirs: Study) -> None:
-    Path(theirs.record(theirs.plan.stages[0])).write_bytes(content)
+    Path(theirs.get_record_path(theirs.plan.stages[0])).write_bytes(content)
     assert merged(ours) == {"refused": 1, "taken": 6}
 
 
 def test_truncated_predictions_are_refused(ours: Study, theirs: Study) -> None:
-    file = Path(theirs.folder(theirs.plan.stages[0])) / "rows.parquet"
+    file = Path(theirs.get_node_folder(theirs.plan.stages[0])) / "rows.parquet"
     file.write_bytes(file.read_bytes()[:-10])
     assert merged(ours) == {"refused": 1, "taken": 6}
     file.unlink()
@@ -221,7 +221,7 @@ def test_truncated_predictions_are_refused(ours: Study, theirs: Study) -> None:
 
 def test_predictions_of_another_stage_are_refused(ours: Study, theirs: Study) -> None:
     """The record names them correctly, but they belong to another stage."""
-    first, second = (Path(theirs.folder(s)) for s in theirs.plan.stages[:2])
+    first, second = (Path(theirs.get_node_folder(s)) for s in theirs.plan.stages[:2])
     shutil.copy(second / "rows.parquet", first)
     names = json.loads((second / "metrics.json").read_text())["rows"]
     spoil(theirs, theirs.plan.stages[0], lambda record: record.update(rows=names))
@@ -230,20 +230,20 @@ def test_predictions_of_another_stage_are_refused(ours: Study, theirs: Study) ->
 
 def test_a_truncated_checkpoint_is_left_out(ours: Study, theirs: Study) -> None:
     stage = next(s for s in theirs.plan.stages if s.kind == "baseline")
-    weights = Path(theirs.checkpoint(stage)) / "model.safetensors"
+    weights = Path(theirs.get_checkpoint_folder(stage)) / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-4])
     seen = merge_results(ours, OTHER)
     assert seen["counts"]["taken"] == 7
     assert any("truncated" in r for item in seen["stages"] for r in item["reasons"])
-    assert Path(ours.record(stage)).exists()
-    assert not Path(ours.checkpoint(stage)).exists()
+    assert Path(ours.get_record_path(stage)).exists()
+    assert not Path(ours.get_checkpoint_folder(stage)).exists()
 
 
 def test_links_are_not_followed(ours: Study, theirs: Study, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
     baselines = [s for s in theirs.plan.stages if s.kind == "baseline"]
-    (Path(theirs.checkpoint(baselines[0])) / "vocab.txt").symlink_to(tmp_path / "secret")
-    log = Path(theirs.folder(baselines[1])) / "train.log"
+    (Path(theirs.get_checkpoint_folder(baselines[0])) / "vocab.txt").symlink_to(tmp_path / "secret")
+    log = Path(theirs.get_node_folder(baselines[1])) / "train.log"
     log.unlink()
     log.symlink_to(tmp_path / "secret")
     merged(ours)
@@ -255,23 +255,23 @@ def test_a_damaged_record_here_is_kept_beside_the_one_that_is_taken(
     ours: Study, theirs: Study
 ) -> None:
     stage = ours.plan.stages[0]
-    Path(ours.folder(stage)).mkdir(parents=True)
-    Path(ours.record(stage)).write_text("{")
+    Path(ours.get_node_folder(stage)).mkdir(parents=True)
+    Path(ours.get_record_path(stage)).write_text("{")
     assert merged(ours, dry_run=True) == {"taken": 7}
-    assert Path(ours.record(stage)).read_text() == "{"
+    assert Path(ours.get_record_path(stage)).read_text() == "{"
     seen = merge_results(ours, OTHER)
     assert seen["counts"]["taken"] == 7
     (told,) = [item for item in seen["stages"] if item["reasons"]]
     assert "metrics.json.damaged-1" in told["reasons"][0]
-    assert (Path(ours.folder(stage)) / "metrics.json.damaged-1").read_text() == "{"
-    assert len(look(ours).finished) == 7
+    assert (Path(ours.get_node_folder(stage)) / "metrics.json.damaged-1").read_text() == "{"
+    assert len(inspect_nodes(ours).finished) == 7
 
 
 def test_truncated_predictions_here_are_completed(ours: Study, theirs: Study) -> None:
     merged(ours)
-    (Path(ours.folder(ours.plan.stages[0])) / "rows.parquet").write_bytes(b"PAR1")
+    (Path(ours.get_node_folder(ours.plan.stages[0])) / "rows.parquet").write_bytes(b"PAR1")
     assert merged(ours) == {"completed": 1, "there already": 6}
-    assert look(ours).damaged == {}
+    assert inspect_nodes(ours).damaged == {}
 
 
 def test_what_a_killed_training_left_here_gives_way(ours: Study, theirs: Study) -> None:
@@ -287,15 +287,15 @@ def test_what_a_killed_training_left_here_gives_way(ours: Study, theirs: Study) 
 
 
 def test_what_is_trained_here_now_is_left_alone(ours: Study, theirs: Study) -> None:
-    folder = Path(ours.folder(ours.plan.stages[0]))
-    with claim(folder, print):
+    folder = Path(ours.get_node_folder(ours.plan.stages[0]))
+    with claim_folder(folder, print):
         assert merged(ours) == {"busy": 1, "taken": 6}
         assert not (folder / "metrics.json").exists()
     assert merged(ours) == {"taken": 1, "there already": 6}
 
 
 def test_unfinished_stages_and_strangers_are_counted(ours: Study, theirs: Study) -> None:
-    Path(theirs.record(theirs.plan.stages[0])).unlink()
+    Path(theirs.get_record_path(theirs.plan.stages[0])).unlink()
     stranger = opened("third.yaml", results=str(OTHER), seeds=[5])
     finish(stranger, stranger.plan.stages[0])
     seen = merge_results(ours, OTHER)
@@ -309,7 +309,7 @@ def test_another_name_of_the_model_is_not_another_training(ours: Study) -> None:
     theirs = opened("theirs.yaml", results=str(OTHER), models=[MODEL | {"name": "their-bert"}])
     finish_all(theirs)
     assert merged(ours) == {"taken": 7}
-    record = read_record(Path(ours.record(ours.plan.stages[0])))
+    record = read_record(Path(ours.get_record_path(ours.plan.stages[0])))
     assert record["node"]["model"] == "tiny-bert"
     assert record["provenance"]["notes"] == ["merged: the model was called their-bert"]
     assert merged(ours) == {"there already": 7}
@@ -317,7 +317,7 @@ def test_another_name_of_the_model_is_not_another_training(ours: Study) -> None:
 
 def test_where_it_is_from_is_remembered(ours: Study, theirs: Study) -> None:
     merged(ours)
-    last = read_history(Path(ours.folder(ours.plan.stages[0])))[-1]
+    last = read_history(Path(ours.get_node_folder(ours.plan.stages[0])))[-1]
     assert (last["event"], last["source"]) == ("merged", "theirs")
 
 
@@ -330,14 +330,14 @@ def test_a_kill_half_way_leaves_no_half_stage(
     monkeypatch.setattr(merging, "write_record", killed)
     with pytest.raises(KeyboardInterrupt):
         merge_results(ours, OTHER)
-    assert look(ours).finished == frozenset()
+    assert inspect_nodes(ours).finished == frozenset()
 
 
 def test_after_a_kill_the_next_merge_completes_it(ours: Study, theirs: Study) -> None:
     finish(ours, ours.plan.stages[0])
-    Path(ours.record(ours.plan.stages[0])).unlink()
+    Path(ours.get_record_path(ours.plan.stages[0])).unlink()
     assert merged(ours) == {"taken": 7}
-    assert len(look(ours).finished) == 7
+    assert len(inspect_nodes(ours).finished) == 7
 
 
 @pytest.mark.parametrize("other", ["nowhere", ".", "results"])

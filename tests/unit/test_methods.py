@@ -27,7 +27,7 @@ from tasktransfer.designs.transfer.statistics.methods import (
     compare_pairs,
     sort_methods,
 )
-from tasktransfer.results.frames import list_names
+from tasktransfer.results.frames import list_column_names
 from tasktransfer.results.store import build_frame, read_statistic_frame
 from tasktransfer.stats.bootstrap import Trainings
 from tasktransfer.stats.cells import NO_SEED, Cell, Scored, gather_cells
@@ -176,7 +176,7 @@ def test_a_study_compares_its_methods(
     monkeypatch.chdir(finished)
     study = open_study("study.yaml")
     table = read_statistic_frame(Path(study.tables, "methods.parquet"))
-    assert list(table.columns) == list_names(METHODS)
+    assert list(table.columns) == list_column_names(METHODS)
     assert table.groupby("target")["recommended"].sum().tolist() == [1, 1]
     assert table.groupby("target")["is_best"].sum().tolist() == [1, 1]
     trained = table[table["method"] == FINE_TUNING]

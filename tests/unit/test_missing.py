@@ -16,7 +16,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.results import collect
-from tasktransfer.results.state import claim
+from tasktransfer.results.state import claim_folder
 from tasktransfer.results.study import Study
 from transfer_frames import compute_frames
 
@@ -48,13 +48,13 @@ def run_of(study: Study, algorithm: str, target: str = DNLI, seed: int = 1) -> R
 
 def missing(study: Study) -> pd.DataFrame:
     """Return rows by (algorithm, target, seed)."""
-    frames = compute_frames(collect.gather(study))
+    frames = compute_frames(collect.gather_records(study))
     return frames["missing_runs"].set_index(["algorithm", "target", "seed"])
 
 
 def undo(study: Study, run: Run, step: int = -1, log: str | None = None) -> Path:
     """Reduce a run's training to its log, or remove it."""
-    folder = Path(study.folder(run.stages[step]))
+    folder = Path(study.get_node_folder(run.stages[step]))
     shutil.rmtree(folder)
     if log is not None:
         folder.mkdir()
@@ -71,7 +71,7 @@ def test_each_state_and_its_reason(study: Study) -> None:
         log="Traceback (most recent call last):\n  somewhere\nValueError: no such shape\n",
     )
     running = undo(study, run_of(study, "pretrain_finetune", ER), log="epoch 1\n")
-    with claim(running, print):
+    with claim_folder(running, print):
         table = missing(study)
     assert len(table) == 5
     shown = table[["state", "reason", "stage", "error"]].astype(object)
@@ -115,7 +115,7 @@ def test_a_run_is_where_its_parent_is(
 def test_a_damaged_parent_is_the_reason(study: Study) -> None:
     run = run_of(study, "multitask_finetune")
     undo(study, run)
-    record = Path(study.record(run.stages[0]))
+    record = Path(study.get_record_path(run.stages[0]))
     record.write_text("{")
     row = missing(study).loc[("multitask_finetune", DNLI, 1)]
     assert row["state"] == "damaged"
@@ -143,13 +143,13 @@ def test_the_command_counts_states_and_names_damage(
 ) -> None:
     undo(study, run_of(study, "multitask"))
     undo(study, run_of(study, "multitask_finetune", ER, 0), log="error: out of memory\n")
-    record = Path(study.record(run_of(study, "pretrain_finetune").stages[-1]))
+    record = Path(study.get_record_path(run_of(study, "pretrain_finetune").stages[-1]))
     record.write_text("{")
     assert main(["collect", "--config", "study.yaml"]) == 0
     said = capsys.readouterr().out
     assert "12 runs, 4 missing (1 failed, 1 damaged, 2 waiting)" in said
-    assert f"A damaged record is left out: {record}: The record is not valid JSON" in said
-    holes = Path(study.holes).read_text()
+    assert f"A damaged record was excluded: {record}: The record is not valid JSON" in said
+    holes = Path(study.missing_results_log).read_text()
     assert f"{record}: The record is not valid JSON" in holes
     assert "failed: out of memory" in holes
     tables = Path(study.tables, "runs.parquet")

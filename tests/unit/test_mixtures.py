@@ -30,7 +30,7 @@ def study(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> St
 
 def test_the_plan_of_a_study_never_asks_for_other_hyperparameters(study: Study) -> None:
     other = opened(training={"learning_rate": 1e-4})
-    shutil.rmtree(study.folder(a_run(study).stages[-1]))
+    shutil.rmtree(study.get_node_folder(a_run(study).stages[-1]))
     write_stage(other, a_run(other).stages[-1])
     tables = gather(study)
     assert len(tables["missing_runs"]) == 2, "both that end with this training"
@@ -38,14 +38,14 @@ def test_the_plan_of_a_study_never_asks_for_other_hyperparameters(study: Study) 
 
 
 def test_synthetic_and_real_records_are_refused(study: Study) -> None:
-    edited(synthetic=False)(Path(study.record(a_run(study).stages[-1])))
+    edited(synthetic=False)(Path(study.get_record_path(a_run(study).stages[-1])))
     with pytest.raises(RecordError, match="synthetic of DailyDialog is"):
         gather(study)
 
 
 def test_what_ran_in_another_precision_is_refused(study: Study) -> None:
     """``auto`` gave another precision on another machine, which the plan does not show."""
-    record = Path(study.record(a_run(study).stages[-1]))
+    record = Path(study.get_record_path(a_run(study).stages[-1]))
     provenance = json.loads(record.read_text())["provenance"]
     host = provenance["host"] | {"precision": "bfloat16"}
     edited(provenance=provenance | {"host": host})(record)
@@ -58,7 +58,7 @@ def test_what_ran_in_another_precision_is_refused(study: Study) -> None:
 
 
 def test_another_recipe_is_refused(study: Study) -> None:
-    record = Path(study.record(a_run(study).stages[-1]))
+    record = Path(study.get_record_path(a_run(study).stages[-1]))
     provenance = json.loads(record.read_text())["provenance"]
     edited(provenance=provenance | {"recipe": RECIPE_VERSION + 1})(record)
     # The identity that the digest is of still says 1: the record contradicts itself.

@@ -16,7 +16,7 @@ from report_results import Asked, make_results
 from tasktransfer import cli
 from tasktransfer.designs.transfer.collect.method_columns import MEAN, PROMPTED
 from tasktransfer.designs.transfer.tables.table2 import compute_table2
-from tasktransfer.operate.status import Watcher
+from tasktransfer.operate.status import ProgressWatcher
 from tasktransfer.present.page.missing_results import format_warnings
 from tasktransfer.results.common_frames import MISSING
 from tasktransfer.results.store import build_frame
@@ -45,7 +45,9 @@ def test_what_status_counts_as_missing_is_in_the_tables(
     study: Study, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["collect", "--config", "study.yaml"]) == 0
-    counts = {row["kind"]: (row["left"], row["total"]) for row in Watcher(study).look()["others"]}
+    counts = {
+        row["kind"]: (row["left"], row["total"]) for row in ProgressWatcher(study).look()["others"]
+    }
     left, total = counts["evaluation"]
     assert left == total == len(study.plan.evaluations)
     said = capsys.readouterr().out
@@ -66,7 +68,7 @@ def test_a_stage_that_no_run_ends_with_is_listed(study: Study) -> None:
     finish_all(study, measured=True)
     last = {run.stages[-1].digest for run in study.plan.runs if run.stages}
     stage = next(stage for stage in study.plan.stages if stage.digest not in last)
-    Path(study.record(stage)).unlink()
+    Path(study.get_record_path(stage)).unlink()
     assert cli.main(["collect", "--config", "study.yaml"]) == 0
     frames = read_frames(study)
     total = len(study.plan.stages)

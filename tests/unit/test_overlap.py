@@ -22,7 +22,7 @@ from tasktransfer.designs.transfer.statistics.overlap import (
     compute_overlap_effect,
 )
 from tasktransfer.errors import RecordError
-from tasktransfer.results.frames import list_names
+from tasktransfer.results.frames import list_column_names
 from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.store import build_frame
 from tasktransfer.stats import correlation
@@ -169,8 +169,8 @@ def test_nothing_gives_empty_tables() -> None:
     shared = compute_overlap(instances())
     effect = compute_overlap_effect(shared, build_frame([], columns.DELTAS))
     assert (list(shared.columns), list(effect.columns)) == (
-        list_names(columns.OVERLAP),
-        list_names(columns.OVERLAP_EFFECT),
+        list_column_names(columns.OVERLAP),
+        list_column_names(columns.OVERLAP_EFFECT),
     )
     assert (shared["share"].dtype, effect["p"].dtype) == ("float64", "float64")
     assert shared.empty

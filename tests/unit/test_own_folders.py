@@ -135,7 +135,7 @@ def test_what_snakemake_leaves_of_a_named_folder_is_made_again(study: Path) -> N
     """Snakemake removes the outputs of a job, here the manifest, before the job starts."""
     from tasktransfer.designs import open_study  # noqa: PLC0415
 
-    place = open_study("study.yaml").instances("Friends")
+    place = open_study("study.yaml").get_instances_folder("Friends")
     assert prepare(place) == 0
     (study / place / "manifest.json").unlink()
     assert prepare(place) == 0
@@ -168,7 +168,7 @@ def test_token_ids_of_another_model_are_recomputed(
             (folder / "manifest.json").write_text(json.dumps(facts))
 
     monkeypatch.setattr(encode, "encode_dataset", fake)
-    assert prepare(open_study("study.yaml").instances("Friends")) == 0
+    assert prepare(open_study("study.yaml").get_instances_folder("Friends")) == 0
     words = ["encode", "--config", "study.yaml", "--dataset", "Friends", "--model", "m"]
     shorter = 'models=[{"name": "m", "family": "encoder", "checkpoint": "tiny", "max_length": 64}]'
     for options, already in (([], False), ([], True), (["--set", shorter], False)):

@@ -22,8 +22,8 @@ from tasktransfer.operate.commons.isolated import unpack_records
 from tasktransfer.operate.commons.read_packs import read_pack
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.operate.pack import pack_results
-from tasktransfer.results.collect import gather
-from tasktransfer.results.finished import look
+from tasktransfer.results.collect import gather_records
+from tasktransfer.results.finished import inspect_nodes
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_rows
 from tasktransfer.results.study import Study
@@ -63,8 +63,8 @@ def spoiled(change: Callable[[dict[str, Any]], None], row: int = 0) -> None:
 
 
 def content(study: Study, stage: Stage) -> tuple[Any, Any]:
-    record = read_record(Path(study.record(stage)))
-    file = Path(study.folder(stage), "rows.parquet")
+    record = read_record(Path(study.get_record_path(stage)))
+    file = Path(study.get_node_folder(stage), "rows.parquet")
     return record, read_rows(file, record["rows"]).to_pylist()
 
 
@@ -76,7 +76,7 @@ def test_what_is_packed_comes_back(theirs: Study, packed: Path) -> None:
     assert not folder.exists()
     for mine, other in zip(ours.plan.stages, theirs.plan.stages, strict=True):
         assert content(ours, mine) == content(theirs, other)
-    assert look(ours).damaged == {}
+    assert inspect_nodes(ours).damaged == {}
     assert not list(Path("results").rglob("checkpoint"))
 
 
@@ -124,7 +124,7 @@ def test_what_is_trained_after_a_merge_is_shown_next_to_it() -> None:
     with unpack_records(FILE, ours.config) as folder:
         merge_results(ours, folder)
     finish(ours, ours.plan.stages[-1], measured=True)
-    collected = gather(ours)
+    collected = gather_records(ours)
     assert (len(collected.records), collected.problems) == (3, ())
 
 
@@ -149,11 +149,11 @@ def test_inputs_that_are_elsewhere_are_remembered(tmp_path: Path, theirs: Study)
     facts = dict(read_pack(FILE).facts)
     config = {"data": {"release": "gone"}, "models": [{**MODEL, "checkpoint": "./nowhere"}]}
     study = opened_without_inputs(config)
-    assert study.unknown
+    assert study.has_unknown_inputs
     with unpack_records(FILE, study.config):
         pass
     again = opened_without_inputs(config)
-    assert not again.unknown
+    assert not again.has_unknown_inputs
     assert again.revisions.data == facts["data"]
     assert again.revisions.models["tiny-bert"].weights == facts["models"]["tiny-bert"]
 
@@ -174,7 +174,7 @@ def test_text_of_dialogues_is_not_packed_by_mistake(theirs: Study) -> None:
 
 
 def test_what_is_not_finished_is_left_out_and_said(theirs: Study) -> None:
-    Path(theirs.record(theirs.plan.stages[-1])).unlink()
+    Path(theirs.get_record_path(theirs.plan.stages[-1])).unlink()
     said: list[str] = []
     seen = pack_results(theirs, FILE, with_text=True, say=said.append)
     assert (seen["packed"], seen["lacking"]) == ({"stage": 6}, 1)
@@ -187,7 +187,7 @@ def test_nothing_finished_is_refused() -> None:
 
 
 def test_a_damaged_record_is_not_packed(theirs: Study) -> None:
-    file = Path(theirs.folder(theirs.plan.stages[0]), "rows.parquet")
+    file = Path(theirs.get_node_folder(theirs.plan.stages[0]), "rows.parquet")
     file.write_bytes(file.read_bytes()[:-9])
     with pytest.raises(RecordError, match=r"rows\.parquet"):
         pack_results(theirs, FILE, with_text=True)

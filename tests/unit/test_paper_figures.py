@@ -31,7 +31,7 @@ from tasktransfer.present.kit.paper import (
     use_paper_style,
 )
 from tasktransfer.present.kit.style import save_figure
-from tasktransfer.results.frames import Frames, list_names
+from tasktransfer.results.frames import Frames, list_column_names
 
 TASKS = ("emotion_recognition", "topic_classification", "dialogue_nli")
 SEVERAL: Run = ("DailyDialog", "bert", "multitask", TASKS[:2], TASKS[2], 0)
@@ -77,7 +77,7 @@ def test_methods_of_many_targets_do_not_overlap_on_paper(results: Frames) -> Non
         "transfer": ("minilm", "multitask:dialogue_reasoning_span_extraction"),
         "prompted": ("smollm2-135m", "4 shots"),
     }
-    empty = dict.fromkeys(list_names(METHODS))
+    empty = dict.fromkeys(list_column_names(METHODS))
     rows = [
         {**empty, "dataset": "DailyDialog", "target": target, "method": name, "model": model,
          "variant": variant, "n_seeds": 2, "score": 50.0, "low": 40.0, "high": 70.0,

@@ -45,10 +45,12 @@ def test_a_checkpoint_may_be_called_anything(name: str) -> None:
     study = opened(models=[{"name": "m", "family": "encoder", "checkpoint": name}])
     spec = study.revisions.models["m"]
     assert spec.weights.startswith("sha256:")
-    assert Path(study.base_model("m")).is_dir()
-    assert not study.base_model("m").startswith(("~", "-"))
-    assert study.revision("m") is None
-    assert shlex.split(shlex.join([study.base_model("m")])) == [study.base_model("m")]
+    assert Path(study.get_checkpoint_source("m")).is_dir()
+    assert not study.get_checkpoint_source("m").startswith(("~", "-"))
+    assert study.get_hub_revision("m") is None
+    assert shlex.split(shlex.join([study.get_checkpoint_source("m")])) == [
+        study.get_checkpoint_source("m")
+    ]
 
 
 def test_equal_weights_are_equal_wherever_they_are() -> None:

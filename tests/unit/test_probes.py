@@ -394,6 +394,6 @@ def test_encoders_of_other_studies_plan_without_a_training(
     assert not study.plan.stages
     for corpus in ("MultiWOZ", "PersonaChat"):
         assert study.get_released_data(corpus).recipe == ""
-        assert study.instances(corpus)
+        assert study.get_instances_folder(corpus)
     with pytest.raises(ConfigError, match="The study does not read the dataset 'Nowhere'"):
         study.get_released_data("Nowhere")

@@ -17,13 +17,14 @@ from constructed_records import make_provenance, put
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replace_file
 from tasktransfer.results.records import (
+    REMEDY,
+    build_record_schema,
     get_selected_round,
     read_record,
-    record_schema,
-    select_comparable,
+    select_comparable_parts,
     write_record,
 )
-from tasktransfer.results.rows import Row, read_maker, read_rows, write_rows
+from tasktransfer.results.rows import Row, read_node_digest, read_rows, write_rows
 from tasktransfer.results.schema import Record
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,27 +96,39 @@ def test_rounds_may_begin_with_the_untrained_model_and_scores_lie_below_0(
         ("node.sed", 3, "node.sed: The key 'sed' is unknown. Did you mean 'seed'?"),
         ("extra", 1, "extra: The key 'extra' is unknown"),
         ("run", None, "run: The key 'run' is unknown"),
-        ("training.selections.0.round", 3, "selections[0].round: 3, but the rounds are 1 to 2"),
-        ("training.selections.0.round", 1, "dev_score: 61.25, but the score of its round is 30.6"),
+        (
+            "training.selections.0.round",
+            3,
+            "selections[0].round: The value is 3, but the rounds are 1 to 2",
+        ),
+        (
+            "training.selections.0.round",
+            1,
+            "dev_score: The value is 61.25, but the round has score 30.6",
+        ),
         ("training.selections", [], "training.selections: "),
-        ("training.selections.0.scores", [1.0], "[0].scores: 1 scores for 2 rounds"),
-        ("training.rounds.0.round", 2, "training.rounds: must be numbered"),
-        ("training.rounds", [], "training.rounds: must be numbered"),
+        ("training.selections.0.scores", [1.0], "[0].scores: There are 1 scores for 2 rounds"),
+        ("training.rounds.0.round", 2, "training.rounds: The numbers of the rounds are not"),
+        ("training.rounds", [], "training.rounds: The numbers of the rounds are not"),
         (
             "training.rounds.0.dev.emotion_recognition.accuracy",
             130.0,
             "training.rounds[0].dev.emotion_recognition",
         ),
         (f"results.{TARGET}.measures.accuracy", 130.0, "results.emotion_recognition.measures"),
-        (f"results.{TARGET}.score", None, "results.emotion_recognition.score: found null"),
+        (f"results.{TARGET}.score", None, "results.emotion_recognition.score: The value is null"),
         (f"results.{TARGET}.score", "x", "results.emotion_recognition.score: The value is 'x'"),
         ("node.identity.seed", 4, "node.digest"),
-        ("few_sample", False, "few_sample: False, but node.identity.few_sample is True"),
-        ("sizes", {}, "sizes: no sizes for"),
+        (
+            "few_sample",
+            False,
+            "few_sample: The value is False, but node.identity.few_sample is True",
+        ),
+        ("sizes", {}, "sizes: There are no sizes for"),
         (
             "rows",
             {"file": "p.parquet", "rows": 3, "sha256": "0" * 64},
-            "rows.rows: 3, but results has 4 instances",
+            "rows.rows: The value is 3, but results has 4 instances",
         ),
     ],
 )
@@ -145,9 +158,8 @@ def test_a_record_of_another_schema_is_refused_with_its_remedy(
     with pytest.raises(RecordError) as refusal:
         read_record(path)
     assert str(refusal.value) == (
-        f"{path}: found schema {schema!r}, expected 4, because another version of tasktransfer "
-        "wrote the record. Run its study again with snakemake, which sets it aside and computes "
-        "its node again."
+        f"{path}: The record has schema {schema!r}, expected 4, because another version of "
+        f"tasktransfer wrote it. {REMEDY}."
     )
 
 
@@ -195,17 +207,17 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
 def test_comparable_leaves_out_provenance_and_times_only(record: Record) -> None:
     again = put(record, "provenance", make_provenance(commit=None, tokens_per_second=1.0))
     again = put(again, "training.rounds.0.seconds", 9.0)
-    assert select_comparable(again) == select_comparable(record)
-    assert select_comparable(
+    assert select_comparable_parts(again) == select_comparable_parts(record)
+    assert select_comparable_parts(
         put(record, "training.selections.0.dev_score", 61.0)
-    ) != select_comparable(record)
-    assert select_comparable(
+    ) != select_comparable_parts(record)
+    assert select_comparable_parts(
         put(record, "training.rounds.0.train_loss.dialogue_nli", 2.0)
-    ) != select_comparable(record)
+    ) != select_comparable_parts(record)
 
 
 def test_the_schema_agrees_with_the_checks(record: Record) -> None:
-    schema = record_schema()
+    schema = build_record_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     validator.validate(record)
@@ -270,7 +282,7 @@ def test_rows_are_read_back(tmp_path: Path) -> None:
     assert table["instance_id"].to_pylist() == ["d-0", "d-1", "d-0"]
     assert table["rank"].to_pylist() == [None] * 3
     assert table.schema.metadata[b"dataset"] == b"DailyDialog"
-    assert read_maker(table) == "0" * 64
+    assert read_node_digest(table) == "0" * 64
     assert write(tmp_path, rows())["sha256"] == file["sha256"]
 
 

@@ -207,7 +207,7 @@ class Finished:
         run = next(run for run in self.runs if node in run.judged)
         tasks = node.tasks if isinstance(node, Fit) else node.tested
         rows = [row for task in tasks for row in self._answer(run, task)]
-        folder = Path(self.study.folder(node))
+        folder = Path(self.study.get_node_folder(node))
         folder.mkdir(parents=True, exist_ok=True)
         dataset = node.data.name
         return read_rows(
@@ -334,7 +334,7 @@ def test_the_job_predicts_the_test_split_within_the_limits(
     study = open_changed(tmp_path, monkeypatch, references=[TFIDF])
     release = tmp_path / "world"
     generate_releases(release, dialogues=120)
-    cache_dataset("DailyDialog", release, True, Path(study.instances("DailyDialog")))
+    cache_dataset("DailyDialog", release, True, Path(study.get_instances_folder("DailyDialog")))
     (fit,) = study.plan.fits
     made = JobOutput()
     predict_tasks(study, fit, made)

@@ -7,7 +7,7 @@ from pathlib import Path
 from scale_records import paper_study, write_stage
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.runs import select_transfer_runs
-from tasktransfer.results.collect import gather
+from tasktransfer.results.collect import gather_records
 from tasktransfer.results.study import Study
 from transfer_frames import compute_frames
 
@@ -38,7 +38,7 @@ def test_records_of_every_task_pass_all_checks(tmp_path: Path) -> None:
     study = paper_study(tmp_path, models=1)
     runs = written(study)
     assert len(runs) == 2 * 17
-    tables = compute_frames(gather(study, runs))
+    tables = compute_frames(gather_records(study, runs))
     assert tables["problems"].empty
     assert len(tables["transfer_runs"]) == 34
     found = tables["cells"]

@@ -18,7 +18,7 @@ from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.plan import build_plan
 from tasktransfer.designs.transfer.selectors import compute_study_values
 from tasktransfer.errors import ConfigError, RecordError
-from tasktransfer.results.frames import list_names
+from tasktransfer.results.frames import list_column_names
 from tasktransfer.results.revisions import find_revisions
 from tasktransfer.results.store import build_frame
 from tasktransfer.selection import methods
@@ -228,7 +228,7 @@ def tables(
         known_runs.append({**known, "target": row.target, "seconds": 10.0})
     for digest, target in deltas[["baseline_digest", "target"]].drop_duplicates().to_numpy():
         known_runs.append({"digest": digest, "target": target, "dev_score": 60.0, "seconds": 5.0})
-    runs = pd.DataFrame(known_runs).reindex(columns=list_names(columns.RUNS))
+    runs = pd.DataFrame(known_runs).reindex(columns=list_column_names(columns.RUNS))
     rows = [("DailyDialog", task, 10 * n, 5, 5) for n, task in enumerate(TASKS)]
     sizes = build_frame(rows, columns.SIZES)
     return {"transfer_runs": runs, "deltas": deltas, "sizes": sizes}

@@ -21,7 +21,7 @@ from tasktransfer.designs.probes.facts import RECIPE
 from tasktransfer.designs.probes.labels import derive_dialogue_labels
 from tasktransfer.errors import DataError
 from tasktransfer.jobs.needs import list_first_data
-from tasktransfer.operate.lacking import list_missing_inputs, refuse_lacking
+from tasktransfer.operate.lacking import list_missing_inputs, refuse_missing_data
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import SPLITS, Instance
 
@@ -76,7 +76,7 @@ def say_prepared(study: Study, dataset: str, **rows: int) -> None:
     """Write a manifest of prepared data with the given number of rows per split of every task."""
     splits = {split: {"samples": rows.get(split, 500)} for split in SPLITS}
     tasks = dict.fromkeys(DATASETS[dataset].tasks, splits)
-    folder = Path(study.instances(dataset))
+    folder = Path(study.get_instances_folder(dataset))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "manifest.json").write_text(json.dumps({"tasks": tasks}))
 
@@ -121,9 +121,9 @@ def test_an_update_of_several_batches_needs_them() -> None:
     assert stage.training.fidelity.leftover_batches == "next_epoch"
     say_prepared(study, "DailyDialog", train=20)
     messages = list_missing_inputs(study)
-    assert any("2 batches per epoch, but an update takes 3" in text for text in messages)
+    assert any("has 2 batches, but an update takes 3" in text for text in messages)
     with pytest.raises(DataError, match="leftover_batches to own_update"):
-        refuse_lacking(study)
+        refuse_missing_data(study)
     finish_all(study)
     assert not list_missing_inputs(study), "finished trainings need nothing"
 
@@ -136,7 +136,7 @@ def prepared() -> Study:
     study = study_of(PANEL)
     assert get_design(study.config).shortages(study) == []
     words = ["data", "prepare", "--config", "study.yaml", "--dataset", "PanelTiny"]
-    assert cli.main([*words, "--out", study.instances("PanelTiny")]) == 0
+    assert cli.main([*words, "--out", study.get_instances_folder("PanelTiny")]) == 0
     return study
 
 
@@ -171,7 +171,9 @@ def test_data_whose_recipe_may_refuse_come_before_the_first_training() -> None:
     study = study_of(PANEL | {"controls": ["leaky"]})
     recipes = get_design(study.config).recipes_first
     records = list_first_data(study, recipes)
-    named = Counter(data.recipe for data in study.plan.derived if study.record(data) in records)
+    named = Counter(
+        data.recipe for data in study.plan.derived if study.get_record_path(data) in records
+    )
     assert set(named) == {panel.LEAKS, panel.CHOICES, panel.TOGETHER}
     assert not list_first_data(study, ())
     labelled = PANEL | {

@@ -23,11 +23,11 @@ from tasktransfer.files import locks
 from tasktransfer.operate.costs import as_text as costs_as_text
 from tasktransfer.operate.costs import summarise_costs
 from tasktransfer.operate.pace import Piece, estimate_pace
-from tasktransfer.operate.status import Watcher, read_progress
+from tasktransfer.operate.status import ProgressWatcher, read_progress
 from tasktransfer.operate.status_text import as_text
 from tasktransfer.results import damage
-from tasktransfer.results.finished import read_folder_state, read_state
-from tasktransfer.results.state import claim, is_in_use, lock_if_free, record_event
+from tasktransfer.results.finished import read_folder_state, read_node_state
+from tasktransfer.results.state import claim_folder, is_in_use, record_event, try_to_claim
 from tasktransfer.results.study import Study
 
 BAR = (
@@ -43,7 +43,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def begin(study: Study, stage: Stage, log: str = BAR) -> Path:
-    folder = Path(study.folder(stage))
+    folder = Path(study.get_node_folder(stage))
     folder.mkdir(parents=True)
     (folder / "train.log").write_text(log)
     record_event(folder, "started", attempt=1)
@@ -62,9 +62,9 @@ def test_every_state_is_counted() -> None:
     begin(study, stages[1], "Traceback (most recent call last):\nerror: the loss became nan\n")
     begin(study, stages[2])
     running = begin(study, stages[3])
-    with claim(running, print) as tell:
+    with claim_folder(running, print) as tell:
         tell(device="GPU-1")
-        seen = Watcher(study).look()
+        seen = ProgressWatcher(study).look()
     assert seen["totals"] == {"done": 1, "running": 1, "waiting": 3, "failed": 1, "interrupted": 1}
     assert seen["left"] == 6
     (item,) = seen["running"]
@@ -72,7 +72,7 @@ def test_every_state_is_counted() -> None:
     assert item["pid"] == os.getpid()
     (failed,) = seen["failed"]
     assert failed["error"] == "the loss became nan"
-    assert failed["log"] == f"{study.folder(stages[1])}/train.log"
+    assert failed["log"] == f"{study.get_node_folder(stages[1])}/train.log"
     assert [item["digest"] for item in seen["interrupted"]] == [stages[2].digest]
     text = as_text(seen)
     assert "the loss became nan" in text
@@ -84,10 +84,10 @@ def test_every_state_is_counted() -> None:
 @pytest.mark.parametrize("job", ["tiny world", "data", "tiny model", "token ids"])
 def test_a_failed_job_that_is_not_a_training_is_reported(job: str) -> None:
     study = opened()
-    logs, data = Path("results/logs"), Path(study.instances("DailyDialog"))
+    logs, data = Path("results/logs"), Path(study.get_instances_folder("DailyDialog"))
     model, encoded = (
-        Path(study.tiny_model("tiny-bert")),
-        Path(study.encoded(study.get_released_data("DailyDialog"), "tiny-bert")),
+        Path(study.get_created_model_folder("tiny-bert")),
+        Path(study.get_encoded_folder(study.get_released_data("DailyDialog"), "tiny-bert")),
     )
     log, whole = {
         "tiny world": (logs / "tiny_world.log", Path(study.tiny_world)),
@@ -100,17 +100,17 @@ def test_a_failed_job_that_is_not_a_training_is_reported(job: str) -> None:
     }[job]
     log.parent.mkdir(parents=True)
     log.write_text("reading\nerror: it cannot be\n")
-    seen = Watcher(study).look()
+    seen = ProgressWatcher(study).look()
     (item,) = seen["inputs"]
     assert item["label"].startswith(job)
     assert (item["state"], item["error"], item["log"]) == ("failed", "it cannot be", str(log))
     assert "failed:" in as_text(seen)
     assert f"it cannot be\n    {log}" in as_text(seen)
     log.write_text("reading\ninterrupted\n")
-    assert Watcher(study).look()["inputs"][0]["state"] == "interrupted"
+    assert ProgressWatcher(study).look()["inputs"][0]["state"] == "interrupted"
     whole.parent.mkdir(parents=True, exist_ok=True)
     whole.touch()
-    assert Watcher(study).look()["inputs"] == []
+    assert ProgressWatcher(study).look()["inputs"] == []
 
 
 def test_groups_are_models_and_algorithms() -> None:
@@ -120,7 +120,7 @@ def test_groups_are_models_and_algorithms() -> None:
         multi_source={"mode": "named", "named": [NAMED]},
     )
     finish_all(study)
-    seen = Watcher(study).look()
+    seen = ProgressWatcher(study).look()
     counts = {row["algorithm"]: row["states"]["done"] for row in seen["groups"]}
     # No run is multitask here, so the first halves of multitask_finetune are told by their kind.
     assert counts == {
@@ -138,18 +138,18 @@ def test_a_checkpoint_trained_again_is_not_done() -> None:
     finish_all(study)
     stages = study.plan.stages
     child, parent = next((s, p) for s in stages for p in s.parents if p.kind == "multitask")
-    Path(study.record(child)).unlink()
-    seen = Watcher(study).look()
+    Path(study.get_record_path(child)).unlink()
+    seen = ProgressWatcher(study).look()
     assert (seen["left"], seen["again"], seen["totals"]["done"]) == (2, 1, 5)
-    with claim(Path(study.folder(parent)), print):
-        assert Watcher(study).look()["totals"]["running"] == 1
+    with claim_folder(Path(study.get_node_folder(parent)), print):
+        assert ProgressWatcher(study).look()["totals"]["running"] == 1
 
 
 def test_looking_never_keeps_a_claim() -> None:
     study = opened()
     folder = begin(study, study.plan.stages[0])
     (folder / ".claim").touch()
-    Watcher(study).look()
+    ProgressWatcher(study).look()
     assert not locks.is_held(folder / ".claim")
 
 
@@ -167,12 +167,12 @@ def test_a_claim_of_another_host_with_a_fresh_log_is_running() -> None:
     study = opened()
     folder = begin(study, study.plan.stages[0])
     claimed_elsewhere(folder)
-    (item,) = Watcher(study).look()["running"]
+    (item,) = ProgressWatcher(study).look()["running"]
     assert item["host"] == "node7"
     assert read_folder_state(folder) == ("running", None)
-    assert read_state(study, study.plan.stages[0]) == ("running", None)
+    assert read_node_state(study, study.plan.stages[0]) == ("running", None)
     claimed_elsewhere(folder, log_age=400)
-    assert Watcher(study).look()["totals"]["interrupted"] == 1
+    assert ProgressWatcher(study).look()["totals"]["interrupted"] == 1
 
 
 def test_a_training_that_ended_elsewhere_is_not_running() -> None:
@@ -180,20 +180,20 @@ def test_a_training_that_ended_elsewhere_is_not_running() -> None:
     folder = begin(study, study.plan.stages[0], "error: no\n")
     record_event(folder, "failed", cause="TrainingError", error="no")
     claimed_elsewhere(folder)
-    assert Watcher(study).look()["totals"]["failed"] == 1
+    assert ProgressWatcher(study).look()["totals"]["failed"] == 1
 
 
 def test_a_folder_is_held_only_if_no_process_trains_there(tmp_path: Path) -> None:
     folder = tmp_path / "stage"
-    with lock_if_free(folder) as held:
+    with try_to_claim(folder) as held:
         assert held
         assert is_in_use(folder)
-        with lock_if_free(folder) as again:
+        with try_to_claim(folder) as again:
             assert not again
     assert not is_in_use(folder)
     (folder / "train.log").touch()
     claimed_elsewhere(folder)
-    with lock_if_free(folder) as held:
+    with try_to_claim(folder) as held:
         assert not held
 
 
@@ -212,8 +212,8 @@ def test_the_throughput_is_that_of_the_last_hour() -> None:
     stages = study.plan.stages
     for stage, age in zip(stages, (7300, 600, 300), strict=False):
         finish(study, stage, started=ago(age), seconds={"train": 250.0, "total": 300.0})
-    with claim(begin(study, stages[3]), print):
-        seen = Watcher(study).look()
+    with claim_folder(begin(study, stages[3]), print):
+        seen = ProgressWatcher(study).look()
     # Two in the ten minutes since the first of them began; the other one ended two hours ago.
     assert seen["finished_last_hour"] == 2
     assert seen["per_hour"] == pytest.approx(12, rel=0.02)
@@ -255,7 +255,7 @@ def test_starts_after_errors_and_kills_are_distinguished() -> None:
         for event in events:
             record_event(folder, {"s": "started", "f": "failed"}[event])
         record_event(folder, "finished")
-    watcher = Watcher(study)
+    watcher = ProgressWatcher(study)
     expected = {"trainings": 2, "times": 3, "after_errors": 2}
     assert watcher.look()["started_again"] == expected
     assert watcher.look()["started_again"] == expected
@@ -321,7 +321,7 @@ def test_a_record_is_read_once_however_often_one_looks(monkeypatch: pytest.Monke
     study = opened(datasets={"DailyDialog": {"tasks": "all"}, "Friends": {"tasks": "all"}}, seeds=5)
     assert len(study.plan.stages) == 1735
     for stage in study.plan.stages:
-        folder = Path(study.folder(stage))
+        folder = Path(study.get_node_folder(stage))
         folder.mkdir(parents=True)
         record = make(stage)
         if stage.tested:
@@ -342,11 +342,11 @@ def test_a_record_is_read_once_however_often_one_looks(monkeypatch: pytest.Monke
         return examined(folder, *rest)
 
     monkeypatch.setattr(damage, "inspect_record", counting)
-    watcher = Watcher(study)
+    watcher = ProgressWatcher(study)
     for _ in range(3):
         assert watcher.look()["totals"]["done"] == 1735
-    assert Watcher(study).look()["totals"]["done"] == 1735
-    assert read == Counter(Path(study.folder(stage)) for stage in study.plan.stages)
+    assert ProgressWatcher(study).look()["totals"]["done"] == 1735
+    assert read == Counter(Path(study.get_node_folder(stage)) for stage in study.plan.stages)
 
 
 def test_status_needs_nothing_heavy() -> None:
@@ -399,8 +399,8 @@ def test_costs_of_nothing_and_of_damaged_records(capsys: pytest.CaptureFixture[s
     assert "no record yet" in costs_as_text(summarise_costs(study))
     finish(study, study.plan.stages[0])
     for stage, text in zip(study.plan.stages[1:3], ("{", '{"provenance": {}}'), strict=True):
-        Path(study.folder(stage)).mkdir(parents=True)
-        Path(study.record(stage)).write_text(text)
+        Path(study.get_node_folder(stage)).mkdir(parents=True)
+        Path(study.get_record_path(stage)).write_text(text)
     assert cli.main(["status", "--config", "study.yaml", "--summary"]) == 0
     assert "left out: 2 records" in capsys.readouterr().out
     assert summarise_costs(study)["total"]["trainings"] == 1

@@ -22,7 +22,7 @@ from tasktransfer.designs.transfer.collect.collect import build_study_metadata
 from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
 from tasktransfer.operate.overview import summarise_study
 from tasktransfer.results import revisions
-from tasktransfer.results.collect import gather
+from tasktransfer.results.collect import gather_records
 from tasktransfer.results.revisions import UNKNOWN
 from tasktransfer.results.study import Study
 
@@ -51,7 +51,7 @@ def opened(need_inputs: bool = True, **keys: Any) -> Study:
 
 
 def encoded(study: Study) -> str:
-    return study.encoded(study.get_released_data("DailyDialog"), "tiny-bert")
+    return study.get_encoded_folder(study.get_released_data("DailyDialog"), "tiny-bert")
 
 
 def a_release(folder: Path, text: str = "{}") -> None:
@@ -75,11 +75,17 @@ def a_checkpoint(folder: Path, weights: str = "w") -> None:
 def test_places_are_named_after_content() -> None:
     study, other_world = opened(), opened(data={"tiny_world": {"seed": 1}})
     assert study.tiny_world != other_world.tiny_world
-    assert study.instances("DailyDialog") != other_world.instances("DailyDialog")
-    assert study.tiny_model("tiny-bert") != other_world.tiny_model("tiny-bert")
-    assert study.instances("DailyDialog").startswith("results/data/instances/DailyDialog-")
-    assert study.instances("DailyDialog").endswith("-few")
-    assert opened(data={"few_sample": False}).instances("DailyDialog").endswith("-full")
+    assert study.get_instances_folder("DailyDialog") != other_world.get_instances_folder(
+        "DailyDialog"
+    )
+    assert study.get_created_model_folder("tiny-bert") != other_world.get_created_model_folder(
+        "tiny-bert"
+    )
+    assert study.get_instances_folder("DailyDialog").startswith(
+        "results/data/instances/DailyDialog-"
+    )
+    assert study.get_instances_folder("DailyDialog").endswith("-few")
+    assert opened(data={"few_sample": False}).get_instances_folder("DailyDialog").endswith("-full")
 
 
 def test_encoded_depends_on_model_data_and_tasks_only() -> None:
@@ -93,9 +99,9 @@ def test_encoded_depends_on_model_data_and_tasks_only() -> None:
 def test_tiny_models_are_made_from_the_tiny_world_whatever_the_release() -> None:
     a_release(Path("release"))
     real, tiny = opened(data={"release": "release"}), opened()
-    assert real.tiny_model("tiny-bert") == tiny.tiny_model("tiny-bert")
-    assert real.instances("DailyDialog") != tiny.instances("DailyDialog")
-    assert tiny.tiny_instances("DailyDialog").endswith("-full")
+    assert real.get_created_model_folder("tiny-bert") == tiny.get_created_model_folder("tiny-bert")
+    assert real.get_instances_folder("DailyDialog") != tiny.get_instances_folder("DailyDialog")
+    assert tiny.get_tiny_instances_folder("DailyDialog").endswith("-full")
 
 
 def test_where_stages_start() -> None:
@@ -103,15 +109,15 @@ def test_where_stages_start() -> None:
     base = next(s for s in study.plan.stages if s.kind == "baseline")
     fine = next(s for s in study.plan.stages if s.kind == "finetune")
     (start,), (parent,) = fine.starts, fine.parents
-    assert study.base_model("tiny-bert") == study.tiny_model("tiny-bert")
-    assert study.start(start) == f"results/{parent.path}/checkpoint"
+    assert study.get_checkpoint_source("tiny-bert") == study.get_created_model_folder("tiny-bert")
+    assert study.get_start_folder(start) == f"results/{parent.path}/checkpoint"
     kept = replace(parent, selection=replace(parent.selection, keep="every"))
-    assert study.start(Start(kept, 3)) == f"results/{kept.path}/rounds/3"
-    assert study.base_revision(base) is None
-    assert study.node(base.digest[:12]) is base
-    assert fine in study.users(parent)
+    assert study.get_start_folder(Start(kept, 3)) == f"results/{kept.path}/rounds/3"
+    assert study.get_base_revision(base) is None
+    assert study.get_node(base.digest[:12]) is base
+    assert fine in study.list_dependents(parent)
     with pytest.raises(ConfigError, match="The study has no training, fit or evaluation with the"):
-        study.node("0" * 12)
+        study.get_node("0" * 12)
 
 
 def test_hub_names_and_folders(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,8 +135,8 @@ def test_hub_names_and_folders(monkeypatch: pytest.MonkeyPatch) -> None:
     assert weights["pinned"] == "gpt2@abc"
     assert weights["local"] == weights["dotted"]
     assert weights["local"].startswith("sha256:")
-    assert (study.revision("hub"), study.revision("local")) == ("main", None)
-    assert study.base_model("hub") == "org/name"
+    assert (study.get_hub_revision("hub"), study.get_hub_revision("local")) == ("main", None)
+    assert study.get_checkpoint_source("hub") == "org/name"
 
 
 COMMITS = {"org/name": "1" * 40, "gpt2": "2" * 40}
@@ -151,13 +157,13 @@ def test_a_name_on_the_hub_is_the_commit_that_it_stood_for_at_first(
     study = opened(models=[hub, pinned])
     weights = {name: spec.weights for name, spec in study.revisions.models.items()}
     assert weights == {"hub": f"org/name@{'1' * 40}", "pinned": f"gpt2@{'3' * 40}"}
-    assert (study.revision("hub"), study.revision("pinned")) == ("1" * 40, "3" * 40)
+    assert (study.get_hub_revision("hub"), study.get_hub_revision("pinned")) == ("1" * 40, "3" * 40)
     assert asked == [("org/name", "main")]
     # The branch moves: this study stays with what it began with, another has other stages.
     monkeypatch.setitem(COMMITS, "org/name", "4" * 40)
     assert opened(models=[hub, pinned]).plan == study.plan
     elsewhere = opened(models=[hub, pinned], results="elsewhere")
-    assert elsewhere.revision("hub") == "4" * 40
+    assert elsewhere.get_hub_revision("hub") == "4" * 40
     ours, theirs = (
         {s.digest for s in one.plan.stages if s.model.name == "hub"} for one in (study, elsewhere)
     )
@@ -190,9 +196,9 @@ def test_the_commit_of_a_name_is_found_in_the_cache_without_a_network(
 def test_other_weights_make_other_stages() -> None:
     local = MODEL | {"checkpoint": "./mine"}
     a_checkpoint(Path("mine"))
-    before = set(opened(models=[local]).records())
+    before = set(opened(models=[local]).list_record_paths())
     a_checkpoint(Path("mine"), weights="others")
-    assert before.isdisjoint(opened(models=[local]).records())
+    assert before.isdisjoint(opened(models=[local]).list_record_paths())
 
 
 def test_missing_data_is_refused_by_name() -> None:
@@ -222,9 +228,9 @@ def test_revisions_outlive_the_data_for_tables_and_figures() -> None:
     shutil.rmtree("release")
     shutil.rmtree("mine")
     after = opened(**keys)
-    assert after.records() == before.records()
+    assert after.list_record_paths() == before.list_record_paths()
     assert len(after.absent) == 2
-    assert not after.unknown
+    assert not after.has_unknown_inputs
 
 
 def test_changed_data_is_never_mistaken_for_what_is_remembered() -> None:
@@ -249,7 +255,7 @@ def test_auto_grows_when_the_selection_is_there() -> None:
     study = opened(multi_source=AUTO)
     (choice,) = study.plan.choices
     assert study.pending_choices == (choice,)
-    assert study.choice_file(choice) == "results/tables/selection.json"
+    assert study.get_choice_path(choice) == "results/tables/selection.json"
     assert len(study.plan.runs) == 21
     select(PICKED)
     grown = opened(multi_source=AUTO)
@@ -258,7 +264,7 @@ def test_auto_grows_when_the_selection_is_there() -> None:
     assert not grown.pending_choices
     assert study.with_choices().plan == grown.plan
     assert len(grown.plan.runs) == 21 + 3
-    assert grown.choice("selection").after == study.plan.stages
+    assert grown.get_choice("selection").after == study.plan.stages
 
 
 @pytest.mark.parametrize(
@@ -285,9 +291,9 @@ def test_a_selection_does_not_matter_when_it_is_not_requested() -> None:
 
 def test_which_checkpoints_are_written_and_kept() -> None:
     study = opened()
-    assert study.keeps("baseline")
+    assert study.keeps_checkpoints("baseline")
     assert study.makes_checkpoint("multitask")
-    assert not study.keeps("multitask")
+    assert not study.keeps_checkpoints("multitask")
     assert not study.makes_checkpoint("finetune")
     alone = opened(algorithms=["multitask"])
     assert not alone.makes_checkpoint("multitask")
@@ -299,13 +305,13 @@ def test_what_stages_leave_is_known_before_the_choice() -> None:
     study = opened(algorithms=["multitask"], multi_source=several)
     assert {stage.kind for stage in study.plan.stages} == {"baseline", "multitask"}
     assert study.makes_checkpoint("multitask")
-    assert not study.tests("multitask"), "those on several sources alone are not"
+    assert not study.is_tested("multitask"), "those on several sources alone are not"
     assert study.starts_from_others("finetune")
 
 
 def test_the_tables_are_collected_by_the_plan() -> None:
     study = opened()
-    collected = gather(study)
+    collected = gather_records(study)
     assert collected.planned == study.plan.runs
     metadata = build_study_metadata(collected)
     assert metadata.shorts["dialogue_nli"] == "DNLI"
@@ -328,7 +334,7 @@ def test_the_tables_are_collected_by_the_plan() -> None:
 )
 def test_tables_say_what_chose_the_sources(asked: dict[str, Any], said: str) -> None:
     study = opened(multi_source=asked)
-    assert build_study_metadata(gather(study)).facts["sources_chosen_by"] == said
+    assert build_study_metadata(gather_records(study)).facts["sources_chosen_by"] == said
 
 
 def test_arguments_open_the_same_study_again() -> None:
@@ -336,7 +342,14 @@ def test_arguments_open_the_same_study_again() -> None:
     overrides = {"training": {"epochs": "3"}, "seeds": ["4", "5"], "study": "it's mine"}
     study = open_study(path, from_texts(overrides))
     done = subprocess.run(
-        [sys.executable, "-m", "tasktransfer", "plan", "--json", *shlex.split(study.arguments())],
+        [
+            sys.executable,
+            "-m",
+            "tasktransfer",
+            "plan",
+            "--json",
+            *shlex.split(study.format_arguments()),
+        ],
         capture_output=True,
         text=True,
         check=True,

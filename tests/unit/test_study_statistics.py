@@ -16,7 +16,7 @@ from tasktransfer.cli import main
 from tasktransfer.designs.transfer.frames import FRAMES
 from tasktransfer.designs.transfer.statistics import cells
 from tasktransfer.errors import RecordError
-from tasktransfer.results.frames import always, list_names
+from tasktransfer.results.frames import is_always_planned, list_column_names
 from tasktransfer.results.study import Study
 from transfer_frames import COLUMNS, write_constructed, write_statistics
 
@@ -28,7 +28,7 @@ TASKS = (
 )
 MODELS = ("gpt2", "bert")
 ALGORITHMS = ("pretrain_finetune", "multitask")
-STATISTICS = [frame.name for frame in FRAMES if frame.needs and frame.planned is always]
+STATISTICS = [frame.name for frame in FRAMES if frame.needs and frame.planned is is_always_planned]
 RUNS = single_source_runs("DailyDialog", MODELS, TASKS, [0, 1, 2], ALGORITHMS)
 
 
@@ -69,7 +69,7 @@ def test_every_table_is_written_and_read_back(study: Study, tables: Path) -> Non
     shared_dialogues(tables)
     found = write_statistics(study)
     for name in STATISTICS:
-        assert list(found[name].columns) == list_names(COLUMNS[name])
+        assert list(found[name].columns) == list_column_names(COLUMNS[name])
         assert pq.read_schema(tables / f"{name}.parquet").metadata == (
             pq.read_schema(tables / "runs.parquet").metadata
         )

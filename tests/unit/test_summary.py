@@ -10,7 +10,7 @@ from delta_frames import make_deltas
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.statistics import summary as module
 from tasktransfer.designs.transfer.statistics.summary import compute_summary
-from tasktransfer.results.frames import list_names
+from tasktransfer.results.frames import list_column_names
 from tasktransfer.results.store import build_frame
 
 INTERVALS = ("mean", "iqm", "positive", "rank")
@@ -147,7 +147,7 @@ def test_several_sources_and_lost_baselines_are_left_alone() -> None:
 def test_nothing_gives_an_empty_table() -> None:
     table = compute_summary(build_frame([], columns.DELTAS))
     assert table.empty
-    assert list(table.columns) == list_names(columns.SUMMARY)
+    assert list(table.columns) == list_column_names(columns.SUMMARY)
     assert table["rank"].dtype == "float64"
 
 

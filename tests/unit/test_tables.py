@@ -27,7 +27,7 @@ from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.specs import Training
 from tasktransfer.designs.transfer.frames import FRAMES
 from tasktransfer.errors import RecordError
-from tasktransfer.results.frames import COMMON, compute_frames_version, list_names
+from tasktransfer.results.frames import COMMON, compute_frames_version, list_column_names
 from tasktransfer.results.mixtures import Comparison, iterate_facts
 from transfer_frames import COLUMNS, compute_frames, read_frames, write_collected, write_constructed
 
@@ -94,7 +94,7 @@ def test_what_is_written_is_read_back_with_its_footer(tmp_path: Path) -> None:
     assert (metadata.study, metadata.synthetic, metadata.records) == ("constructed", True, 12)
     assert metadata.shorts["dialogue_nli"] == "DNLI"
     for name in WRITTEN:
-        assert list(again[name].columns) == list_names(COLUMNS[name])
+        assert list(again[name].columns) == list_column_names(COLUMNS[name])
         pd.testing.assert_frame_equal(tables[name], again[name])
     field = pq.read_schema(tmp_path / "tables" / "transfer_runs.parquet").field("score")
     assert b"test split" in field.metadata[b"description"]

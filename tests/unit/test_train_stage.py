@@ -19,12 +19,12 @@ from tasktransfer.results.records import (
     describe_unrecorded_selections,
     get_selected_round,
     read_record,
-    select_comparable,
+    select_comparable_parts,
 )
 from tasktransfer.results.rounds import (
     find_round_folder,
-    get_choice_folder,
     get_round_folder,
+    get_selected_round_folder,
     list_kept_rounds,
 )
 from tasktransfer.results.rows import read_record_rows, select_task_rows
@@ -87,7 +87,7 @@ def test_every_round_is_kept_as_a_checkpoint_and_changes_no_number(
     assert [one["round"] for one in record["training"]["rounds"]] == [0, 1, 2]
     assert record["training"]["rounds"][0]["train_loss"] == {}
     assert record["training"]["rounds"][0]["dev"].keys() == {EMOTIONS}
-    kept, usual = select_comparable(record), select_comparable(without)
+    kept, usual = select_comparable_parts(record), select_comparable_parts(without)
     assert kept["training"]["rounds"][1:] == usual["training"]["rounds"]
     assert chosen_in(record) == chosen_in(without)
     assert kept["results"] == usual["results"]
@@ -138,7 +138,9 @@ def test_a_training_with_two_selections_is_two_trainings_with_one(
         tuned = replace(stage, train_tasks=(task,), starts=(Start(stage),))
         again = [train(small, tuned, tmp_path / "tuned", (folder,)) for folder in (kept, usual)]
         for part in ("training", "results"):
-            assert select_comparable(again[0])[part] == select_comparable(again[1])[part]
+            assert (
+                select_comparable_parts(again[0])[part] == select_comparable_parts(again[1])[part]
+            )
 
 
 def test_a_training_is_repeated_for_a_selection_and_loses_none(small: Path, tmp_path: Path) -> None:
@@ -184,7 +186,7 @@ def test_a_stage_of_parts_of_several_others(small: Path, tmp_path: Path) -> None
     (chosen,) = record["training"]["selections"]
     assert chosen["dev_score"] == min(chosen["scores"])
     encoders = [load_file(folder / "checkpoint" / "model.safetensors") for folder in folders]
-    chosen_by_both = get_choice_folder(tmp_path / "panel" / "checkpoint", (EMOTIONS, NLI))
+    chosen_by_both = get_selected_round_folder(tmp_path / "panel" / "checkpoint", (EMOTIONS, NLI))
     merged = load_file(chosen_by_both / "model.safetensors")
     for name, tensor in merged.items():
         mean = torch.stack([encoder[name] for encoder in encoders]).mean(0)
@@ -241,7 +243,7 @@ def test_a_finished_training_without_a_round_is_repeated_and_loses_none(
     again = train(small, keeping(1), tmp_path)
     assert list_kept_rounds(tmp_path) == [0, 1, 2]
     for part in ("training", "results", "rows"):
-        assert select_comparable(first)[part] == select_comparable(again)[part]
+        assert select_comparable_parts(first)[part] == select_comparable_parts(again)[part]
     assert is_trained(asking(keeping()))
     before = (tmp_path / "rounds" / "1" / "model.safetensors").stat().st_mtime_ns
     train(small, small_stage(EMOTIONS, training=TRAINING), tmp_path)  # keeps its best round alone

@@ -10,7 +10,7 @@ from delta_frames import make_deltas
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.columns import COMPONENTS
 from tasktransfer.designs.transfer.statistics.variance import compute_variance
-from tasktransfer.results.frames import list_names
+from tasktransfer.results.frames import list_column_names
 from tasktransfer.results.store import build_frame
 
 TASKS = "abcdefgh"
@@ -129,5 +129,5 @@ def test_no_spread_at_all_has_no_shares() -> None:
 def test_nothing_gives_an_empty_table() -> None:
     table = compute_variance(build_frame([], columns.DELTAS))
     assert table.empty
-    assert list(table.columns) == list_names(columns.VARIANCE)
+    assert list(table.columns) == list_column_names(columns.VARIANCE)
     assert table["share"].dtype == "float64"

@@ -12,7 +12,7 @@ from finished_stages import finish
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.designs import open_study
 from tasktransfer.results.artefacts import compute_checksums
-from tasktransfer.results.records import list_parts, record_of, write_record
+from tasktransfer.results.records import build_node_record, list_parts, write_record
 from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.schema import Provenance, Record, TaskResult
 from tasktransfer.results.study import Study
@@ -42,7 +42,7 @@ def finish_node(study: Study, node: Node, *, value: float = 0.25) -> Path:
     """Write the files of a node's job, and return its folder."""
     if isinstance(node, Stage):
         return finish(study, node, measured=True)
-    folder = Path(study.folder(node))
+    folder = Path(study.get_node_folder(node))
     folder.mkdir(parents=True, exist_ok=True)
     record = _record(study, node, value)
     for part in list_parts(record):
@@ -73,7 +73,7 @@ def _record(study: Study, node: Data | Fit | Evaluation, value: float) -> Record
         results[task] = {"measures": {"spearman": value}, "score": None, "instances": 1}
     made = make_provenance(recipe=1, config_digest=study.config.digest, study=study.config.study)
     del made["training"]
-    return record_of(
+    return build_node_record(
         node,
         synthetic=True,
         sizes={task: {"test": 1} for task in _tasks(node)},

@@ -101,8 +101,8 @@ def test_figures_from_records_alone_and_only_what_changed_again(study: Study) ->
 @pytest.mark.slow
 def test_figures_now_shows_the_holes(study: Study) -> None:
     gone = next(stage for stage in study.plan.stages if stage.kind == "multitask")
-    Path(study.record(gone)).unlink()
-    Path(study.folder(gone), "train.log").write_text("error: the loss is not a number\n")
+    Path(study.get_record_path(gone)).unlink()
+    Path(study.get_node_folder(gone), "train.log").write_text("error: the loss is not a number\n")
     snakemake("figures_now")
     page = Path("results/report.html").read_text(encoding="utf-8")
     assert "2 planned runs have no number: 2 failed." in page

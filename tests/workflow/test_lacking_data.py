@@ -38,7 +38,7 @@ PROBES: dict[str, Any] = {
     [
         (PANEL, "evaluation/fed/fed_data.json", None, "remove 'FED_Turn' from rated_sets"),
         (PANEL, "own/train.jsonl", b"", "Own has 0 dialogues for train"),
-        (PROBES, "judgements/ties.csv", None, "file not found (probes.human_judgements names it)"),
+        (PROBES, "judgements/ties.csv", None, "The file of probes.human_judgements does not exist"),
         (
             PROBES,
             "multiwoz20/train.json",

@@ -52,14 +52,14 @@ def test_trainings_start_from_adapters_and_leave_adapters(tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     study = open_study("study.yaml")
     fine = next(stage for stage in study.plan.stages if stage.kind == "finetune")
-    snakemake(tmp_path, study.record(fine))
+    snakemake(tmp_path, study.get_record_path(fine))
     assert fine.training.learning_rate == 3e-4
-    folder = Path(study.folder(fine), "checkpoint")
+    folder = Path(study.get_node_folder(fine), "checkpoint")
     left = {str(file.relative_to(folder)) for file in folder.rglob("[a-z]*.*")}
     files = {"adapter_config.json", "adapter_model.safetensors"}
     assert left == {*files, *(f"earlier/0/{file}" for file in files), "heads.safetensors"}
     told = call(tmp_path, "tasktransfer", "explain", fine.digest[:12], "--config", "study.yaml")
     assert "rank 2, alpha 4" in told and "start merge" in told and "are trained" in told
-    record = json.loads(Path(study.record(fine)).read_text())
+    record = json.loads(Path(study.get_record_path(fine)).read_text())
     counts = record["provenance"]["training"]["parameters"]
     assert counts["trained"] < counts["all"] / 4

@@ -34,7 +34,7 @@ from tasktransfer.evaluation.judge import predict_outcome_numbers
 from tasktransfer.jobs import node_jobs
 from tasktransfer.metrics.measures import compute_spearman
 from tasktransfer.models.adapters import ADAPTERS_FILE
-from tasktransfer.results.finished import look
+from tasktransfer.results.finished import inspect_nodes
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance
 from tasktransfer.training.tiny import build_tiny_model
@@ -115,7 +115,7 @@ def furthest(study: Study, method: str, domain: str) -> Run:
     """
 
     def dev_score(run: Run) -> float:
-        record = json.loads(Path(study.folder(run.judged[-1]), "metrics.json").read_text())
+        record = json.loads(Path(study.get_node_folder(run.judged[-1]), "metrics.json").read_text())
         return max(float(chosen["dev_score"]) for chosen in record["training"]["selections"])
 
     runs = [
@@ -130,7 +130,7 @@ def ratings_of(study: Study, run: Run, rated: str, how: str = "as it is") -> flo
     """Return Spearman's correlation x 100 of a run on a set, with true or wrong contexts."""
     (asked,) = run.evaluations
     assert isinstance(asked.of, Outcome)
-    every = read_instances(Path(study.cache(asked.data)), asked.task, "test")
+    every = read_instances(Path(study.get_cache_folder(asked.data)), asked.task, "test")
     items = [one for one in every if one.id.startswith(rated)]
     gold = np.array([float(one.target[0]) for one in items])
     shown = WRONG[how](items) if how in WRONG else items
@@ -214,7 +214,9 @@ def test_an_expert_leaves_the_encoder_as_it_was(study: Study) -> None:
             ("joint", "all_domains"), ("expert", "Harbour"), ("expert", "Orchard"),
         )
     )  # fmt: skip
-    encoders = [Path(study.checkpoint(s), "model.safetensors") for s in (joint, harbour, orchard)]
+    encoders = [
+        Path(study.get_checkpoint_folder(s), "model.safetensors") for s in (joint, harbour, orchard)
+    ]
     weights = [load_file(file) for file in encoders]
     shared = [name for name in weights[0] if "head" not in name]
     assert len(shared) > 20
@@ -264,7 +266,7 @@ def test_a_panel_without_one_of_its_experts_is_refused(
     study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     expert = next(s for s in study.plan.stages if (s.kind, s.seed) == ("expert", 1))
-    folder = Path(study.checkpoint(expert))
+    folder = Path(study.get_checkpoint_folder(expert))
     folder.rename(tmp_path / "elsewhere")
     (tmp_path / "none.jsonl").touch()
     arguments = ["rate", "--config", study.config_file, "--seed", "1", str(tmp_path / "none.jsonl")]
@@ -290,17 +292,20 @@ def test_an_expert_that_is_not_as_its_training_left_it_rates_nothing(
     pair = tmp_path / "pair.jsonl"
     pair.write_text('{"context": ["Good morning."], "response": "We leave the harbour."}\n')
     arguments = ["rate", "--config", study.config_file, str(pair)]
-    kept, record = Path(study.checkpoint(first)), Path(study.record(first))
+    kept, record = Path(study.get_checkpoint_folder(first)), Path(study.get_record_path(first))
     shutil.copytree(kept, tmp_path / "kept")
     recorded = record.read_text()
     for name in (ADAPTERS_FILE, "heads.safetensors"):
-        shutil.copy(Path(study.checkpoint(other), name), kept / name)
+        shutil.copy(Path(study.get_checkpoint_folder(other), name), kept / name)
     assert main(arguments) == 6
     seen = capsys.readouterr()
     assert seen.out == ""
-    assert f"error: {kept}/{ADAPTERS_FILE}: its SHA-256 is not the one in the record" in seen.err
+    assert (
+        f"error: {kept}/{ADAPTERS_FILE}: The SHA-256 of the file is not the one in the record"
+        in seen.err
+    )
     assert f"delete {record} and run its study with snakemake" in seen.err
-    assert look(study).damaged.keys() == {first.digest}
+    assert inspect_nodes(study).damaged.keys() == {first.digest}
     # A record without checksums, as in old releases, and one NaN.
     shutil.copytree(tmp_path / "kept", kept, dirs_exist_ok=True)
     old = json.loads(recorded)

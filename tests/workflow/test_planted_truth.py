@@ -24,7 +24,7 @@ from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets.tiny_world import HELPFUL, UNRELATED
 from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.statistics.controls import BEATS, CANNOT_TELL, HURTS
-from tasktransfer.results.records import read_record, select_comparable
+from tasktransfer.results.records import read_record, select_comparable_parts
 from tasktransfer.tasks.card import Task
 
 pytestmark = pytest.mark.slow
@@ -195,7 +195,7 @@ def test_trained_again_elsewhere_the_record_is_the_same(world: Path, tmp_path: P
     run(tmp_path, study, "trainings")
     again = tmp_path / finished.relative_to(world)
     ours, theirs = read_record(again / "metrics.json"), read_record(finished / "metrics.json")
-    assert select_comparable(ours) == select_comparable(theirs)
+    assert select_comparable_parts(ours) == select_comparable_parts(theirs)
     for name in ("rows.parquet", "checkpoint/model.safetensors"):
         assert (again / name).read_bytes() == (finished / name).read_bytes()
 
@@ -227,7 +227,7 @@ def test_killed_in_mid_training_nothing_is_half_written_and_a_new_start_complete
     run(tmp_path, study, "trainings")
     ours, theirs = read_record(again / "metrics.json"), read_record(finished / "metrics.json")
     assert any("interrupted and resumed" in note for note in ours["provenance"]["notes"])
-    assert select_comparable(ours) == select_comparable(theirs)
+    assert select_comparable_parts(ours) == select_comparable_parts(theirs)
     left = {path.name for path in again.rglob("*") if path.name.startswith(".")}
     # Snakemake's files in every folder it creates, and the lock with the training process.
     assert left <= {".snakemake_timestamp", ".claim"}

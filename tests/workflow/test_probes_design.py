@@ -101,7 +101,7 @@ def test_round_0_is_the_untrained_model_bit_for_bit(
     monkeypatch.chdir(study)
     opened = open_study("study.yaml")
     stage = next(s for s in opened.plan.stages if s.model.name == "LSTM" and s.seed == 3)
-    rounds = Path(opened.folder(stage), ROUNDS)
+    rounds = Path(opened.get_node_folder(stage), ROUNDS)
     assert sorted(each.name for each in rounds.iterdir()) == ["0", "3"]
     weights: Mapping[str, Any] = load_file(rounds / "0" / "model.safetensors")
     torch.manual_seed(3)
@@ -139,7 +139,7 @@ def test_killed_in_a_training_kept_snapshots_are_whole_and_go_on_to_be_chosen_by
     (folder / "vectors.txt").write_text("the 1 0\nhotel 0 1\n")
     monkeypatch.chdir(folder)
     opened = open_study("study.yaml")
-    stage_folder = folder / opened.folder(opened.plan.stages[0])
+    stage_folder = folder / opened.get_node_folder(opened.plan.stages[0])
     killed_in_round(folder, stage_folder / "train.log", 2)
     assert not (stage_folder / "metrics.json").exists()
     rounds = {each.name: each / "model.safetensors" for each in (stage_folder / ROUNDS).iterdir()}
@@ -168,7 +168,7 @@ def one_snapshot_more(folder: Path, config: dict[str, Any], stage_folder: Path) 
     }
     config["probes"] = {**config["probes"], "snapshots": ["untrained", 2, "last"]}
     (folder / "study.yaml").write_text(yaml.safe_dump(config))
-    assert "rounds needed but not kept: 2" in snakemake(folder, "all", "-n")
+    assert "Needed rounds were not kept: 2" in snakemake(folder, "all", "-n")
     snakemake(folder, "all")
     assert {"0", "1", "2", "4", "6"} == {each.name for each in (stage_folder / ROUNDS).iterdir()}
     assert all(file.stat().st_mtime_ns == made for file, made in fits.items())

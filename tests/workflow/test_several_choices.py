@@ -49,7 +49,9 @@ def test_one_call_makes_both_choices_and_what_follows(
     study = open_study("study.yaml")
     assert [choice.name for choice in study.plan.choices] == [SOURCE, RATE]
     assert study.pending_choices == ()
-    source, rate = (json.loads(Path(study.choice_file(c)).read_text()) for c in study.plan.choices)
+    source, rate = (
+        json.loads(Path(study.get_choice_path(c)).read_text()) for c in study.plan.choices
+    )
     assert source in SOURCES and rate in RATES
     counts = Counter((stage.kind, stage.seed) for stage in study.plan.stages)
     # The second seed trains its own source; the first seed's target was in the race.

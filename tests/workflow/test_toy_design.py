@@ -102,7 +102,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
         opened = open_study("study.yaml")
         make(opened)
         for stage in opened.plan.stages:  # as Snakemake leaves them
-            shutil.rmtree(Path(opened.folder(stage), "checkpoint"))
+            shutil.rmtree(Path(opened.get_node_folder(stage), "checkpoint"))
     before = list_records(folder)
     snakemake(folder, "all")
     assert len(before) == 8 and list_records(folder) == before
@@ -116,7 +116,7 @@ def test_snakemake_computes_every_node(tmp_path: Path, monkeypatch: pytest.Monke
     snakemake(tmp_path, "all")
     opened = open_study("study.yaml")
     for node in opened.plan.nodes:
-        assert read_record(Path(opened.record(node)))["node"]["digest"] == node.digest
+        assert read_record(Path(opened.get_record_path(node)))["node"]["digest"] == node.digest
     assert Path("results/figures/spearman.png").exists()
     assert Path("results/report.html").exists()
 
@@ -128,11 +128,11 @@ def test_every_node_left_its_record(study: Path, monkeypatch: pytest.MonkeyPatch
     assert [len(nodes) for nodes in (plan.stages, plan.fits, plan.derived)] == [2, 1, 1]
     assert len(plan.evaluations) == 4
     for stage in plan.stages:
-        trained = read_record(Path(opened.record(stage)))
+        trained = read_record(Path(opened.get_record_path(stage)))
         assert trained["node"]["digest"] == stage.digest
         assert trained["provenance"]["stand_ins"] == {"a large model": "a toy"}
     for evaluation in plan.evaluations:
-        file = Path(opened.record(evaluation))
+        file = Path(opened.get_record_path(evaluation))
         record, rows = read_record(file), read_record_rows(file)
         assert record["provenance"]["stand_ins"] == {"a large model": "a toy"}
         result = record["results"][evaluation.task]
@@ -211,7 +211,7 @@ def test_a_limit_keeps_each_prediction_with_its_instance(
         rows, few = (
             {
                 row["instance_id"]: row
-                for row in read_record_rows(Path(opened.record(node))).to_pylist()
+                for row in read_record_rows(Path(opened.get_record_path(node))).to_pylist()
             }
             for node in run.evaluations
         )

@@ -131,7 +131,7 @@ def test_a_damaged_record_is_named_and_the_rest_is_drawn(
 ) -> None:
     kept = tmp_path / "results"
     shutil.copytree(study.config.results, kept)
-    record = Path(study.record(study.plan.runs[-1].stages[-1]))
+    record = Path(study.get_record_path(study.plan.runs[-1].stages[-1]))
     record.write_text("{")
     try:
         done = snakemake("figures_now", "--cores", "1", "--configfile", "study.yaml")

@@ -52,7 +52,7 @@ rule figures_now:
     conda:
         "../../envs/figures.yaml"
     params:
-        study=STUDY.arguments(),
+        study=STUDY.format_arguments(),
     message:
         f"drawing the available results into {STUDY.figures}"
     shell:

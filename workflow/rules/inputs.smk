@@ -66,7 +66,7 @@ def refuse_triggers():
 
 def instances_everywhere():
     return [
-        f"{STUDY.instances(dataset)}/manifest.json"
+        f"{STUDY.get_instances_folder(dataset)}/manifest.json"
         for dataset in STUDY.config.dataset_names
     ]
 
@@ -77,7 +77,7 @@ def encoded_everywhere():
 
 def records(wildcards):
     """Return the records of all nodes, with those of choices as soon as these are made."""
-    return chosen().records()
+    return chosen().list_record_paths()
 
 
 def collected(wildcards):
@@ -87,14 +87,14 @@ def collected(wildcards):
     tables, and they are built again. Files that the config names for tables and figures are read
     again if they change.
     """
-    read = [STUDY.holes, *map(expand_path, STUDY.config.files_read.values())]
+    read = [STUDY.missing_results_log, *map(expand_path, STUDY.config.files_read.values())]
     return [*records(wildcards), *(file for file in read if Path(file).exists())]
 
 
 def records_to_choose_from(wildcards):
     with convert_errors():
-        choice = latest().choice(wildcards.choice)
-    return [STUDY.record(node) for node in choice.after]
+        choice = latest().get_choice(wildcards.choice)
+    return [STUDY.get_record_path(node) for node in choice.after]
 
 
 def choices_to_make(wildcards):
@@ -104,4 +104,4 @@ def choices_to_make(wildcards):
     newer.
     """
     study = latest()
-    return [study.choice_file(choice) for choice in study.pending_choices]
+    return [study.get_choice_path(choice) for choice in study.pending_choices]

@@ -83,11 +83,11 @@ def stage_outputs(kind):
     """
     folder = stage_folder(kind)
     outputs = {"record": update(f"{folder}/metrics.json")}
-    if STUDY.tests(kind):
+    if STUDY.is_tested(kind):
         outputs["predictions"] = update(f"{folder}/rows.parquet")
     if STUDY.makes_checkpoint(kind):
         weights = directory(update(f"{folder}/checkpoint"))
-        outputs["checkpoint"] = weights if STUDY.keeps(kind) else temp(weights)
+        outputs["checkpoint"] = weights if STUDY.keeps_checkpoints(kind) else temp(weights)
     return outputs
 
 

@@ -14,7 +14,7 @@ from tasktransfer.jobs.snakemake_call import (
     get_rerun_triggers,
     read_snakemake_call,
 )
-from tasktransfer.results.finished import is_finished, keep_checks
+from tasktransfer.results.finished import is_finished, save_check_cache
 from tasktransfer.errors import CONSOLE
 from tasktransfer.results.state import CALL as CALL_VARIABLE
 from tasktransfer.training.host import WORKFLOW
@@ -38,10 +38,10 @@ if CALL.on_one_machine:
 
 hide_restore_messages()
 if CALL.is_main:
-    atexit.register(keep_checks, STUDY)
+    atexit.register(save_check_cache, STUDY)
 
 RESULTS = STUDY.config.results
-OPENED_BY = STUDY.arguments()
+OPENED_BY = STUDY.format_arguments()
 LATEST = {"study": STUDY}
 
 
@@ -62,7 +62,7 @@ def chosen():
 
 
 def node_of(wildcards):
-    return latest().node(wildcards.digest)
+    return latest().get_node(wildcards.digest)
 
 
 def in_results(files):

@@ -82,7 +82,7 @@ def choose(args: argparse.Namespace) -> None:
             "`tasktransfer run`."
         )
     first, *_ = (*study.pending_choices, *study.plan.choices)
-    design.choose(study, study.choice(args.name or first.name).name)
+    design.choose(study, study.get_choice(args.name or first.name).name)
 
 
 def statistics(args: argparse.Namespace) -> None:

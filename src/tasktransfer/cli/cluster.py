@@ -81,9 +81,9 @@ def write_pilot_jobs(args: argparse.Namespace) -> None:
     asked = {field.name: getattr(args, field.name) for field in fields(pilot.Resources)}
     texts = pilot.build_scripts(study, pilot.Resources(**asked), folder, shards)
     paths = pilot.write_scripts(texts, folder)
-    left = {pilot.name_of(shard): f" ({count} to make)" for shard, count in shards.items()}
-    jobs = pilot.submit(paths) if args.submit else {}
-    to_make = {pilot.name_of(shard): count for shard, count in shards.items()}
+    left = {pilot.name_shard(shard): f" ({count} to make)" for shard, count in shards.items()}
+    jobs = pilot.submit_scripts(paths) if args.submit else {}
+    to_make = {pilot.name_shard(shard): count for shard, count in shards.items()}
     scripts = [
         {"script": str(path), "left": to_make.get(path.stem), "job": jobs.get(path.stem)}
         for path in paths
@@ -116,7 +116,7 @@ def list_record_paths(args: argparse.Namespace) -> None:
     study = open_study(args)
     _check_model_and_seed(study, args)
     nodes = [node for node in study.plan.nodes if _is_selected(find_shard(node), args)]
-    result = [{"digest": node.digest, "record": study.record(node)} for node in nodes]
+    result = [{"digest": node.digest, "record": study.get_record_path(node)} for node in nodes]
     print_result(
         result, lambda rows: "".join(f"{row['record']}\n" for row in rows), as_json=args.json
     )
@@ -130,7 +130,7 @@ def _is_selected(shard: Shard | None, args: argparse.Namespace) -> bool:
 def _check_model_and_seed(study: Study, args: argparse.Namespace) -> None:
     """Raise ConfigError if the study does not have the requested model or seed."""
     if args.model is not None:
-        study.model(args.model)
+        study.get_model_config(args.model)
     if args.seed is not None and args.seed not in study.config.seeds:
         seeds = ", ".join(map(str, study.config.seeds))
         raise ConfigError(

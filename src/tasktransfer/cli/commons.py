@@ -21,7 +21,7 @@ from tasktransfer.errors import ConfigError
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``import`` and ``export``."""
+    """Add ``import`` and ``export_runs``."""
     command = add_command(commands, "import", import_shards)
     add_option(
         command,
@@ -105,7 +105,7 @@ def export_runs(args: argparse.Namespace) -> None:
             "person."
         )
     study, _ = open_design(args, need_inputs=False)
-    result = every_eval_ever.export(
+    result = every_eval_ever.export_runs(
         study,
         args.out,
         by=args.by.strip(),

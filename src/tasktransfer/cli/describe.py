@@ -112,12 +112,12 @@ def validate_study(args: argparse.Namespace) -> None:
         format_endpoints,
         refuse_endpoints,
     )
-    from tasktransfer.operate.lacking import refuse_absent, refuse_lacking
+    from tasktransfer.operate.lacking import refuse_absent_inputs, refuse_missing_data
 
     study, design = open_design(args, need_inputs=False)
     if not args.config_only:
-        refuse_absent(study)
-        refuse_lacking(study)
+        refuse_absent_inputs(study)
+        refuse_missing_data(study)
         refuse_shortages(study)
     skipped = ["data and models (--config-only)"] if args.config_only else []
     not_checked = [*skipped, *study.absent]
@@ -172,13 +172,13 @@ def _validate_prompts(study: Study) -> None:
 
     cases: dict[tuple[str, Any, bool], ModelSpec] = {}
     for asked, model in _collect_prompted_models(study):
-        if Path(study.base_model(model.name)).is_dir():
+        if Path(study.get_checkpoint_source(model.name)).is_dir():
             cases[model.name, asked.get("chat", "auto"), bool(asked["shots"])] = model
     notes: list[str] = []
     for (name, chat, examples), model in cases.items():
         from tasktransfer.evaluation.prompting.load import check_prompts
 
-        result = check_prompts(model, study.base_model(name), chat, examples=examples)
+        result = check_prompts(model, study.get_checkpoint_source(name), chat, examples=examples)
         notes += [f"model {name}: {note}" for note in result]
     for note in dict.fromkeys(notes):
         print_note(note)

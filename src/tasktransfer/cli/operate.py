@@ -86,10 +86,10 @@ def show_status(args: argparse.Namespace) -> None:
 
 
 def _follow_status(study: Study, every: int | None, *, as_json: bool) -> None:
-    from tasktransfer.operate.status import Watcher
+    from tasktransfer.operate.status import ProgressWatcher
     from tasktransfer.operate.status_text import as_text
 
-    watcher = Watcher(study)
+    watcher = ProgressWatcher(study)
     redraw = every is not None and not as_json and sys.stdout.isatty()
     while True:
         result = watcher.look()
@@ -113,7 +113,7 @@ def _open_study_design(args: argparse.Namespace) -> tuple[Study, Design]:
         DataError: an input is missing and its digest is not cached.
     """
     study, design = open_design(args, need_inputs=False)
-    if study.unknown:
+    if study.has_unknown_inputs:
         raise DataError(
             f"{study.config_file}: The results of this study cannot be identified, because its "
             "inputs are missing. Provide these inputs:\n  " + "\n  ".join(study.absent)
@@ -181,7 +181,7 @@ def pack_study(args: argparse.Namespace) -> None:
 
 def collect_garbage(args: argparse.Namespace) -> None:
     """List files that the given studies no longer need; delete them on request or with --yes."""
-    from tasktransfer.operate.garbage import find_garbage, remove
+    from tasktransfer.operate.garbage import find_garbage, remove_garbage
     from tasktransfer.operate.garbage_text import as_text
 
     named = (argparse.Namespace(config=f, set=args.set) for f in args.config)
@@ -194,7 +194,7 @@ def collect_garbage(args: argparse.Namespace) -> None:
     if not garbage.items:
         return
     if args.yes or (not args.json and _confirm_deletion(len(garbage.items))):
-        gone = remove(garbage)
+        gone = remove_garbage(garbage)
         print(escape_text(gone.as_text()), file=sys.stderr if args.json else sys.stdout)
     elif not args.json:
         print("Nothing was deleted. Add --yes to delete these files.")

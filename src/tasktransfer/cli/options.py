@@ -210,7 +210,7 @@ def find_node(study: Study, digest: str, kind: type[Any]) -> Any:
     Raises:
         ConfigError: the study has no node with this digest, or it is of another kind.
     """
-    node = study.node(digest)
+    node = study.get_node(digest)
     if not isinstance(node, kind):
         raise ConfigError(
             f"{digest}: This node is of kind {type(node).__name__.lower()} ({node.label}), but the "

@@ -135,7 +135,9 @@ def prepare_dataset(args: argparse.Namespace) -> None:
         same = noted.items() >= wanted.items()
         return same and noted.get("revision") == reader.revision(Path(source), None)
 
-    named = (study.tiny_instances if args.tiny_world else study.instances)(dataset)
+    named = (study.get_tiny_instances_folder if args.tiny_world else study.get_instances_folder)(
+        dataset
+    )
     with _lock_folder(args.out, named, MAKER, MANIFEST, is_up_to_date) as needed:
         if needed:
             if not args.tiny_world:
@@ -152,7 +154,7 @@ def _generate_part(study: Study, dataset: str) -> None:
 
     if not is_generated(study.config, dataset) or not get_own_tiny_version(dataset):
         return
-    folder, made_from = Path(study.tiny_part(dataset)), study.config.data.tiny_world
+    folder, made_from = Path(study.get_tiny_part_folder(dataset)), study.config.data.tiny_world
     if MAKER.read_object(folder) is None:
         generate_release(
             DATASETS[dataset], folder, seed=made_from.seed, dialogues=made_from.dialogues
@@ -206,15 +208,15 @@ def make_checkpoint(args: argparse.Namespace) -> None:
     from tasktransfer.training.tiny import MAKER, build_tiny_model, describe_recipe
 
     study = open_study(args, need_inputs=False)
-    model = study.model(args.model)
+    model = study.get_model_config(args.model)
     if not model.is_created:
         raise ConfigError(
             f"{args.config}: The checkpoint of model {model.name} is {model.checkpoint!r}, "
             f"but this command creates only {TINY!r} and {BUILT!r} checkpoints and those of "
             "GGUF files. Choose another model."
         )
-    named = study.tiny_model(model.name)
-    instances = [Path(folder) for folder in study.texts_of_made(named)]
+    named = study.get_created_model_folder(model.name)
+    instances = [Path(folder) for folder in study.list_text_folders(named)]
     family, architecture = model.family, model.built
     if model.checkpoint != TINY:
         weights = study.revisions.models[args.model].weights
@@ -265,16 +267,16 @@ def encode_dataset_for_model(args: argparse.Namespace) -> None:
     )
     from tasktransfer.encoding.encoded import read_manifest as read_encoded
     from tasktransfer.jobs.inputs import get_cache
-    from tasktransfer.operate.lacking import refuse_lacking
+    from tasktransfer.operate.lacking import refuse_missing_data
 
     study = open_study(args, need_inputs=False)
     data = (
         study.get_released_data(args.dataset) if args.dataset else find_node(study, args.node, Data)
     )
-    instances, tasks = get_cache(study, data), study.tasks(data)
-    model = study.model(args.model)
+    instances, tasks = get_cache(study, data), study.list_tasks(data)
+    model = study.get_model_config(args.model)
     spec = study.revisions.models[model.name]
-    named = study.encoded(data, model.name)
+    named = study.get_encoded_folder(data, model.name)
 
     def is_up_to_date() -> bool:
         noted = MAKER.read_object(args.out) or {}
@@ -286,23 +288,23 @@ def encode_dataset_for_model(args: argparse.Namespace) -> None:
 
     with _lock_folder(args.out, named, MAKER, MAKER.file, is_up_to_date) as needed:
         if needed:
-            refuse_lacking(study, data.name)
+            refuse_missing_data(study, data.name)
             refuse_shortages(study)
             if model.has_checkpoint:
-                check_checkpoint(model, study.base_model(model.name))
+                check_checkpoint(model, study.get_checkpoint_source(model.name))
             encode_dataset(
                 instances,
                 data.name,
                 tasks,
-                study.base_model(model.name),
-                study.revision(model.name),
+                study.get_checkpoint_source(model.name),
+                study.get_hub_revision(model.name),
                 model.family,
                 model.max_length + data.longer_by,
                 args.out,
                 model.max_unknown_words,
                 spec.identity,
                 study.fidelity,
-                (study.base_model(model.second), study.revision(model.second))
+                (study.get_checkpoint_source(model.second), study.get_hub_revision(model.second))
                 if model.second
                 else None,
             )
@@ -316,7 +318,7 @@ def _prepare_datasets(study: Study) -> list[Path]:
     from tasktransfer.datasets.tiny_world import generate_releases
     from tasktransfer.results.revisions import is_generated
 
-    folders = [Path(study.instances(dataset)) for dataset in study.config.dataset_names]
+    folders = [Path(study.get_instances_folder(dataset)) for dataset in study.config.dataset_names]
     data = study.config.data
     for dataset, folder in zip(study.config.dataset_names, folders, strict=True):
         if (folder / "manifest.json").exists():

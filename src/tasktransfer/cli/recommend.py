@@ -86,7 +86,7 @@ def _run_jobs(study: Study, nodes: Sequence[Node], values: Any, cores: int | Non
     from tasktransfer.files import json_text
 
     words = [
-        *(study.record(node) for node in nodes),
+        *(study.get_record_path(node) for node in nodes),
         *("--snakefile", str(WORKFLOW / "Snakefile")),
         *("--workflow-profile", str(WORKFLOW / "profiles" / "default")),
         *("--cores", str(cores or "all"), "--configfile", study.config_file),

@@ -53,7 +53,7 @@ def forecast_study(study: Study, cores: int | None, gpus: int | None) -> Forecas
     from tasktransfer.operate.overview import summarise_study
     from tasktransfer.training.device import list_devices
 
-    if study.unknown:
+    if study.has_unknown_inputs:
         return None
     has_gpu = bool(list_devices())
     try:

@@ -380,10 +380,10 @@ class TimeLeft:
         now = time.monotonic()
         if now >= self._due and progress.running:
             from tasktransfer.operate.overview import WORKFLOW_SECONDS
-            from tasktransfer.operate.status import Watcher
+            from tasktransfer.operate.status import ProgressWatcher
 
-            if self._watcher is None and not self._study.unknown:
-                self._watcher = Watcher(self._study)
+            if self._watcher is None and not self._study.has_unknown_inputs:
+                self._watcher = ProgressWatcher(self._study)
             left = self._watcher.look()["seconds_left"] if self._watcher else None
             seen = time.monotonic()
             if left:  # tables, figures and report follow

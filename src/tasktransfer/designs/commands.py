@@ -22,15 +22,17 @@ def write_collected(design: Design, study: Study, *, complete: bool = False) -> 
         study: the study.
         complete: true to refuse a study with missing results, and write nothing.
     """
-    from tasktransfer.results.frame_files import collect  # noqa: PLC0415
+    from tasktransfer.results.frame_files import write_collected_frames  # noqa: PLC0415
 
     analysis = design.analysis(study)
-    collect(study, analysis.frames, analysis.metadata, analysis.about, complete=complete)
+    write_collected_frames(
+        study, analysis.frames, analysis.metadata, analysis.about, complete=complete
+    )
 
 
 def write_statistics(design: Design, study: Study) -> None:
     """Write the frames that are computed from collected frames."""
-    from tasktransfer.results.frame_files import compute_statistics  # noqa: PLC0415
+    from tasktransfer.results.frame_files import write_statistic_frames  # noqa: PLC0415
 
     analysis = design.analysis(study)
     if not any(frame.needs and frame.planned(study) for frame in analysis.frames):
@@ -39,7 +41,7 @@ def write_statistics(design: Design, study: Study) -> None:
             "computed."
         )
         return
-    compute_statistics(study, analysis.frames, analysis.about)
+    write_statistic_frames(study, analysis.frames, analysis.about)
 
 
 def write_figures(design: Design, study: Study) -> None:

@@ -211,7 +211,7 @@ def load_prompt_reader(study: Study, node: Evaluation) -> PromptedModel:
         return load_prompted_model(study, node, 1, sends=False)
     from tasktransfer.evaluation.prompting.load import load_prompt_tokenizer  # noqa: PLC0415
 
-    base, revision = study.base_model(model.name), study.revision(model.name)
+    base, revision = study.get_checkpoint_source(model.name), study.get_hub_revision(model.name)
     texts: Any = load_prompt_tokenizer(model, base, revision, node.asked.get("chat", "auto"))
     return cast("PromptedModel", texts)
 
@@ -231,7 +231,7 @@ def load_prompted_model(
         from tasktransfer.evaluation.prompting.load import load_prompted_model  # noqa: PLC0415
 
         hardware = inputs.get_hardware(study, threads)
-        base, revision = study.base_model(model.name), study.revision(model.name)
+        base, revision = study.get_checkpoint_source(model.name), study.get_hub_revision(model.name)
         return load_prompted_model(model, base, revision, hardware, chat)
     from tasktransfer.evaluation.prompting.endpoint import build_endpoint_model  # noqa: PLC0415
 

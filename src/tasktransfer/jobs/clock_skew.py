@@ -49,10 +49,10 @@ def date_future_files_now(study: Study) -> str | None:
 
 def _iterate_compared_files(study: Study) -> Iterator[str]:
     """Yield the files whose times Snakemake compares and that are known without a folder walk."""
-    yield from study.records()
+    yield from study.list_record_paths()
     yield from (f"{folder}/manifest.json" for folder in study.encoded_folders)
     for name in study.config.dataset_names:
-        yield f"{study.instances(name)}/manifest.json"
+        yield f"{study.get_instances_folder(name)}/manifest.json"
     for folder in (study.tables, study.figures):
         yield from map(str, Path(folder).glob("*"))
 

@@ -27,7 +27,7 @@ from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.jobs.needs import get_fit_model
-from tasktransfer.results.finished import is_whole
+from tasktransfer.results.finished import has_valid_record
 from tasktransfer.results.records import get_selected_round, read_record
 from tasktransfer.results.rows import read_record_rows, select_task_rows
 from tasktransfer.results.store import read_statistic_frame
@@ -86,7 +86,7 @@ class ExportCandidate:
     @property
     def record(self) -> Path:
         """Path of the node's record."""
-        return Path(self.study.record(self.node))
+        return Path(self.study.get_record_path(self.node))
 
     @cached_property
     def dev_score(self) -> float:
@@ -125,7 +125,7 @@ def list_candidates(study: Study, task: str | None) -> list[ExportCandidate]:
     planned = list(_iterate_candidates(study))
     dataset, name = _choose_task(study, planned, task)
     those = [each for each in planned if (each.dataset, each.task) == (dataset, name)]
-    finished = [each for each in those if is_whole(study, each.node)]
+    finished = [each for each in those if has_valid_record(study, each.node)]
     if not finished:
         raise RecordError(
             f"{study.config_file}: None of the {len(those)} planned models of "

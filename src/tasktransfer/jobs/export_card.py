@@ -10,7 +10,7 @@ from typing import Any
 from tasktransfer.files.regular import read_regular
 from tasktransfer.jobs.export_candidates import ExportCandidate
 from tasktransfer.jobs.export_figure import PICTURE
-from tasktransfer.results.exported import Exported
+from tasktransfer.results.exported import ExportedModel
 from tasktransfer.stats.calibration import ACCURACY
 
 FILE = "README.md"
@@ -46,13 +46,13 @@ RULES = {
 KEEPS = {"end": "its end", "beginning": "its beginning", "both": "its beginning and its end"}
 
 
-def write_card(folder: Path, candidate: ExportCandidate, exported: Exported) -> None:
+def write_card(folder: Path, candidate: ExportCandidate, exported: ExportedModel) -> None:
     """Write the model card into the folder of an exported model."""
     text = "\n".join(_format_card(candidate, exported))
     (folder / FILE).write_text(f"{text}\n", encoding="utf-8")
 
 
-def _format_card(candidate: ExportCandidate, exported: Exported) -> Iterator[str]:
+def _format_card(candidate: ExportCandidate, exported: ExportedModel) -> Iterator[str]:
     facts = exported.provenance
     labels = ", ".join(f"`{label}`" for label in exported.labels)
     yield from ("---", f"library_name: {LIBRARIES[exported.layout]}")
@@ -74,7 +74,7 @@ def _format_card(candidate: ExportCandidate, exported: Exported) -> Iterator[str
             yield f"- {key}: `{facts[key]}`"
 
 
-def _format_use(exported: Exported) -> Iterator[str]:
+def _format_use(exported: ExportedModel) -> Iterator[str]:
     yield "```python"
     yield from ("import tasktransfer as tt", "")
     yield 'model = tt.load_model("FOLDER")'
@@ -100,7 +100,7 @@ def _format_use(exported: Exported) -> Iterator[str]:
         yield from ("", "Other libraries cannot compute its logits from the folder.")
 
 
-def _format_input(exported: Exported) -> Iterator[str]:
+def _format_input(exported: ExportedModel) -> Iterator[str]:
     of = exported.inputs
     yield "A turn is read as `speaker: text`, or as its text if it has no speaker."
     yield "Turns are joined by a space."
@@ -132,7 +132,7 @@ def _format_with_dev(facts: Mapping[str, Any]) -> Iterator[str]:
         yield ""
 
 
-def _format_scores(exported: Exported) -> Iterator[str]:
+def _format_scores(exported: ExportedModel) -> Iterator[str]:
     scores = exported.scores
     test, equal = scores["test"], scores["recorded_predictions"]
     who = "The model without dev" if WITH_DEV in exported.provenance else "This model"
@@ -166,7 +166,7 @@ def _format_interval(row: Mapping[str, Any]) -> str:
     return f"{row['score']:.1f} [{row['low']:.1f}, {row['high']:.1f}]"
 
 
-def _format_calibration(exported: Exported) -> Iterator[str]:
+def _format_calibration(exported: ExportedModel) -> Iterator[str]:
     errors = exported.calibration["expected_calibration_error"]
     yield f"Logits are divided by the temperature {exported.temperature:g}, fitted on dev, before"
     yield "the softmax. Other libraries leave it out. Expected calibration error, in points:"
@@ -181,7 +181,7 @@ def _format_calibration(exported: Exported) -> Iterator[str]:
     yield from ("", *_format_coverage(exported))
 
 
-def _format_coverage(exported: Exported) -> Iterator[str]:
+def _format_coverage(exported: ExportedModel) -> Iterator[str]:
     coverage, least = exported.calibration["coverage"], exported.min_probability
     if least is None:
         yield "**No threshold is suggested.** On dev, none has an accuracy of at least"
@@ -212,7 +212,7 @@ def _format_percent(value: float | None) -> str:
     return "–" if value is None else f"{value:g}"
 
 
-def _format_limits(exported: Exported) -> Iterator[str]:
+def _format_limits(exported: ExportedModel) -> Iterator[str]:
     yield f"The model is meant for dialogues like those of {exported.dataset}: in their language,"
     yield "about their topics, with these labels. Its scores on other dialogues may be much lower."
     yield "Check a sample of its predictions before use. Let people decide if much depends on it."
@@ -237,7 +237,7 @@ def find_licence(checkpoint: Path) -> str | None:
     return match[1].strip() if match else None
 
 
-def format_summary(exported: Exported, folder: Path) -> str:
+def format_summary(exported: ExportedModel, folder: Path) -> str:
     """Return what was exported, in one sentence for the terminal."""
     test = _format_interval(exported.scores["test"])
     least = exported.min_probability

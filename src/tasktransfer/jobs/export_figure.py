@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.files import replace_file
-from tasktransfer.results.exported import Exported
+from tasktransfer.results.exported import ExportedModel
 
 PICTURE = "calibration.png"
 _SPLITS = {"dev": 0, "test": 1}
 
 
-def write_calibration_figure(folder: Path, exported: Exported) -> None:
+def write_calibration_figure(folder: Path, exported: ExportedModel) -> None:
     """Write the reliability diagram and the coverage of an exported model into its folder."""
     from tasktransfer.present.kit.panels import create_panels, make_line_entry, set_panel_title  # noqa: PLC0415
     from tasktransfer.present.kit.style import (  # noqa: PLC0415

@@ -28,7 +28,7 @@ from tasktransfer.jobs.needs import get_fit_model
 from tasktransfer.jobs.recorded_job import DesignParts
 from tasktransfer.jobs.reference_job import tune_encoder
 from tasktransfer.jobs.restore import find_encoded, restore_checkpoint
-from tasktransfer.results.exported import VERSION, Exported, Inputs, Reader
+from tasktransfer.results.exported import VERSION, ExportedModel, Inputs, Reader
 from tasktransfer.tasks.card import Instance
 
 TOGETHER = 32
@@ -52,7 +52,7 @@ def write_model(
 
 def _build_facts(
     candidate: ExportCandidate, reader: Reader, max_length: int | None, **more: Any
-) -> Exported:
+) -> ExportedModel:
     """Return the facts that predictions of a candidate need."""
     card, declaration = candidate.card, DATASETS[candidate.dataset].declaration
     if declaration is None:
@@ -66,7 +66,7 @@ def _build_facts(
         fields = {**question, **section.fields}
     of = Inputs(scope, card.keeps, max_length, card.query, card.first, dialogue=dialogue)
     facts: dict[str, Any] = {"layout": "tasktransfer", "labels": card.labels, **more}
-    return Exported(
+    return ExportedModel(
         exported=VERSION,
         reader=reader,
         method=candidate.method,
@@ -80,7 +80,7 @@ def _build_facts(
 
 def _write_stage(
     candidate: ExportCandidate, design: DesignParts, folder: Path, threads: int
-) -> Exported:
+) -> ExportedModel:
     """Write a fine-tuned encoder from its checkpoint, or train it again if it was not kept."""
     from tasktransfer.models.export import (  # noqa: PLC0415  # imports torch
         load_trained_encoder,
@@ -97,7 +97,7 @@ def _write_stage(
         )
     checkpoint = restore_checkpoint(study, Start(stage), design, threads)
     encoded, name = find_encoded(study, stage), stage.model.name
-    base, revision = study.base_model(name), study.revision(name)
+    base, revision = study.get_checkpoint_source(name), study.get_hub_revision(name)
     encoder = load_trained_encoder(stage, card, checkpoint, encoded, base, revision)
     longest = stage.model.max_length
     layout, pooling = write_encoder(encoder, candidate.task, card.labels, longest, folder)
@@ -108,12 +108,12 @@ def _write_stage(
 
 def _write_fit(
     candidate: ExportCandidate, design: DesignParts, folder: Path, threads: int
-) -> Exported:
+) -> ExportedModel:
     """Fit a reference again, as its job does, and write it."""
     return fit_reference(candidate, folder, ("train",))
 
 
-def fit_reference(candidate: ExportCandidate, folder: Path, splits: Sequence[str]) -> Exported:
+def fit_reference(candidate: ExportCandidate, folder: Path, splits: Sequence[str]) -> ExportedModel:
     """Fit a reference on the instances of splits, and write it.
 
     Raises:
@@ -142,8 +142,8 @@ def fit_reference(candidate: ExportCandidate, folder: Path, splits: Sequence[str
         return _build_facts(candidate, "words", None, labels=found.labels)
     spec = get_fit_model(study, fit)
     base, revision, longest = (
-        study.base_model(spec.name),
-        study.revision(spec.name),
+        study.get_checkpoint_source(spec.name),
+        study.get_hub_revision(spec.name),
         spec.max_length,
     )
     known = {instance.target[0] for instance in train}

@@ -43,7 +43,7 @@ from tasktransfer.jobs.export_files import (
 )
 from tasktransfer.jobs.needs import get_fit_model
 from tasktransfer.jobs.recorded_job import DesignParts
-from tasktransfer.results.exported import MAKER, Exported, read_exported
+from tasktransfer.results.exported import MAKER, ExportedModel, read_exported_model
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_record_rows, select_task_rows
 from tasktransfer.results.study import Study
@@ -69,7 +69,9 @@ class ExportRequest:
     with_dev: bool = False
 
 
-def export_model(study: Study, design: DesignParts, out: Path, request: ExportRequest) -> Exported:
+def export_model(
+    study: Study, design: DesignParts, out: Path, request: ExportRequest
+) -> ExportedModel:
     """Write a finished method's model into a folder, and return the content of its facts.
 
     Raises:
@@ -149,7 +151,9 @@ def _format_seed(candidate: ExportCandidate) -> str:
     return f"seed {candidate.seed}" if candidate.is_trained else "no seed"
 
 
-def _fit_with_dev(candidate: ExportCandidate, measured: Exported, folder: Path) -> Exported:
+def _fit_with_dev(
+    candidate: ExportCandidate, measured: ExportedModel, folder: Path
+) -> ExportedModel:
     """Fit a reference on train and dev, write it, and return its facts.
 
     Scores, temperature and threshold are those of the model without dev, because no other
@@ -159,7 +163,7 @@ def _fit_with_dev(candidate: ExportCandidate, measured: Exported, folder: Path) 
     fit_reference(candidate, folder, splits).write(folder)
     count = sum(len(read_candidate_instances(candidate, split)) for split in splits)
     return replace(
-        read_exported(folder),
+        read_exported_model(folder),
         temperature=measured.temperature,
         min_probability=measured.min_probability,
         calibration=measured.calibration,
@@ -194,7 +198,7 @@ def _compute_score(candidate: ExportCandidate, split: Split) -> float:
 
 def _add_scores(
     candidate: ExportCandidate, folder: Path, candidates: Sequence[ExportCandidate], rule: str
-) -> Exported:
+) -> ExportedModel:
     """Return the facts of a written model with its temperature, scores and provenance.
 
     Args:
@@ -218,7 +222,7 @@ def _add_scores(
             "the record, because of rounding or another device."
         )
     return replace(
-        read_exported(folder),
+        read_exported_model(folder),
         temperature=temperature,
         min_probability=threshold,
         calibration=describe_calibration(dev, test, temperature, threshold),
@@ -251,7 +255,7 @@ def _describe_provenance(candidate: ExportCandidate) -> dict[str, Any]:
         "seed": node.seed,
         "model": spec.name if spec else None,
         "weights": spec.weights if spec else None,
-        "checkpoint": study.base_model(spec.name) if spec else None,
+        "checkpoint": study.get_checkpoint_source(spec.name) if spec else None,
         "data_revision": node.data.revision,
         "train_tasks": list(node.train_tasks) if isinstance(node, Stage) else [candidate.task],
         "parents": [parent.digest for parent in node.parents] if isinstance(node, Stage) else [],

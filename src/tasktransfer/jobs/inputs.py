@@ -9,7 +9,7 @@ from tasktransfer.core.nodes import Data, Fit, Start
 from tasktransfer.data.cache import MANIFEST
 from tasktransfer.fits import Classifier, Learner, load_classifier
 from tasktransfer.results.artefacts import check_artefacts
-from tasktransfer.results.rounds import check_round
+from tasktransfer.results.rounds import check_round_folder
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Task
 
@@ -35,7 +35,7 @@ def get_checkpoint(study: Study, start: Start) -> str:
         RecordError: the checkpoint differs from the one that the stage has recorded.
     """
     assert start.stage is not None
-    return check_round(study.start(start), start.stage.digest)
+    return check_round_folder(study.get_start_folder(start), start.stage.digest)
 
 
 def get_cache(study: Study, data: Data) -> Path:
@@ -47,8 +47,8 @@ def get_cache(study: Study, data: Data) -> Path:
         RecordError: the manifest differs from the one that the recipe has recorded.
     """
     if data.recipe:
-        check_artefacts(Path(study.folder(data)), data.digest, [MANIFEST])
-    return Path(study.cache(data))
+        check_artefacts(Path(study.get_node_folder(data)), data.digest, [MANIFEST])
+    return Path(study.get_cache_folder(data))
 
 
 def load_fit_classifier(
@@ -63,6 +63,6 @@ def load_fit_classifier(
         RecordError: the classifier differs from the one that the fit has recorded.
         DataError: the classifier does not exist, or has other labels.
     """
-    folder, name = Path(study.folder(fit)), fitted or task.name
+    folder, name = Path(study.get_node_folder(fit)), fitted or task.name
     check_artefacts(folder, fit.digest, [name])
     return load_classifier(learner, folder / name, task)

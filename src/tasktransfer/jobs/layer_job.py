@@ -74,7 +74,10 @@ def _compute_layers(
     from tasktransfer.evaluation.features import compute_layer_features  # noqa: PLC0415  # imports torch
 
     pooling: Any = node.settings["representation"]
-    checkpoint, revision = Path(study.base_model(model.name)), study.revision(model.name)
+    checkpoint, revision = (
+        Path(study.get_checkpoint_source(model.name)),
+        study.get_hub_revision(model.name),
+    )
     hardware = inputs.get_hardware(study)
     return compute_layer_features(checkpoint, model, texts, pooling, layers, hardware, revision)
 

@@ -44,19 +44,23 @@ def list_instance_inputs(study: Study, dataset: str, cache: str) -> list[str]:
 
 def is_tiny_world(study: Study, dataset: str, cache: str) -> bool:
     """Return whether a folder of cached instances is the pre-training data of tiny models."""
-    return Path(study.tiny_instances(dataset)) == Path(cache)
+    return Path(study.get_tiny_instances_folder(dataset)) == Path(cache)
 
 
 def list_tiny_model_inputs(study: Study, folder: str) -> list[str]:
     """Return the inputs of a generated model folder, except a file of weights."""
-    caches = [f"{cache}/manifest.json" for cache in study.texts_of_made(folder)]
+    caches = [f"{cache}/manifest.json" for cache in study.list_text_folders(folder)]
     return _list_if_missing(f"{folder}/config.json", caches)
 
 
 def list_encoding_inputs(study: Study, folder: str) -> list[str]:
     """Return the inputs of token ids."""
     data, model = study.encoded_folders[folder]
-    made = study.record(data) if data.recipe else f"{study.instances(data.name)}/manifest.json"
+    made = (
+        study.get_record_path(data)
+        if data.recipe
+        else f"{study.get_instances_folder(data.name)}/manifest.json"
+    )
     return _list_if_missing(f"{folder}/manifest.json", [made, *_list_model_files(study, model)])
 
 
@@ -66,19 +70,19 @@ def list_job_inputs(study: Study, node: Node) -> list[str]:
     They are the nodes that it uses and starts from, and instances or token ids.
     """
     if isinstance(node, Stage):
-        token_ids = f"{study.encoded(node.data, node.model.name)}/manifest.json"
+        token_ids = f"{study.get_encoded_folder(node.data, node.model.name)}/manifest.json"
         needed = [token_ids, *_list_stage_outputs(study, node.starts)]
         return [*needed, *(_list_model_files(study, node.model.name) if node.reads_base else [])]
     read = [used for used in node.uses if isinstance(used, Data)]
     made = [u for u in node.uses if isinstance(u, Fit) or (isinstance(u, Data) and u.recipe)]
-    needed = [study.record(used) for used in made]
+    needed = [study.get_record_path(used) for used in made]
     released: list[str] = []
     models: list[tuple[Data, str]] = []
     if isinstance(node, Data):
         needed += _list_stage_outputs(
             study, [Start(used) for used in node.uses if isinstance(used, Stage)]
         )
-        needed += [] if read else [f"{study.instances(node.name)}/manifest.json"]
+        needed += [] if read else [f"{study.get_instances_folder(node.name)}/manifest.json"]
     else:
         read.append(node.data)
     if isinstance(node, Fit) and node.on and node.on.stage:
@@ -99,8 +103,10 @@ def list_job_inputs(study: Study, node: Node) -> list[str]:
             study,
             [Start(inner) for inner in node.reads if isinstance(inner, Stage)],
         )
-    needed += [f"{study.instances(data.name)}/manifest.json" for data in read if not data.recipe]
-    needed += [f"{study.encoded(data, model)}/manifest.json" for data, model in models]
+    needed += [
+        f"{study.get_instances_folder(data.name)}/manifest.json" for data in read if not data.recipe
+    ]
+    needed += [f"{study.get_encoded_folder(data, model)}/manifest.json" for data, model in models]
     under = [
         inner.model.name for inner in node.uses if isinstance(inner, Stage) and inner.model.adapter
     ]
@@ -120,7 +126,7 @@ def list_first_data(study: Study, recipes: Iterable[str]) -> list[str]:
     derived = (data for data in study.plan.derived if data.recipe in named)
     derived = (data for data in derived if not is_finished(study, data))
     return [
-        study.record(data)
+        study.get_record_path(data)
         for data in derived
         if not any(isinstance(used, Stage) for used in add_ancestors((data,)))
     ]
@@ -155,7 +161,9 @@ def _list_stage_outputs(study: Study, starts: Iterable[Start]) -> list[str]:
     stage is finished.
     """
     return [
-        study.checkpoint(start.stage) if start.at == "best" else study.record(start.stage)
+        study.get_checkpoint_folder(start.stage)
+        if start.at == "best"
+        else study.get_record_path(start.stage)
         for start in starts
         if start.stage
     ]
@@ -179,7 +187,7 @@ class DamagedRecords:
         Raises:
             RecordError: there is no permission to read the record.
         """
-        record = study.record(node)
+        record = study.get_record_path(node)
         if not os.path.lexists(record):
             return []
         problem = find_node_damage(study, node)
@@ -248,8 +256,8 @@ def _find_model(study: Study, identity: Any) -> ModelSpec | None:
 
 def _list_model_files(study: Study, name: str) -> list[str]:
     """Return the files of a model and its second encoder that the study generates."""
-    model = study.model(name)
-    own = [f"{study.tiny_model(name)}/config.json"] if model.is_created else []
+    model = study.get_model_config(name)
+    own = [f"{study.get_created_model_folder(name)}/config.json"] if model.is_created else []
     return own + (_list_model_files(study, model.second) if model.second else [])
 
 

@@ -65,7 +65,7 @@ def derive_data(study: Study, data: Data, design: DesignParts) -> None:
             tasks=tasks,
             dialogues={},
             instances=lambda task, split: derived[task, split],
-            synthetic=bool(study.synthetic(data.name)),
+            synthetic=bool(study.is_synthetic(data.name)),
             source_kind=data.recipe,
         )
         few_sample = bool(data.settings.get("few_sample", False))
@@ -204,7 +204,7 @@ def build_places(study: Study, node: Evaluation, threads: int = 1) -> Evaluation
     from tasktransfer.evaluation.outcome import EvaluationInputs  # noqa: PLC0415  # imports torch
 
     encoded = {
-        (data, model): Path(study.encoded(data, model))
+        (data, model): Path(study.get_encoded_folder(data, model))
         for data in node.read
         for model in node.model_names
     }
@@ -214,7 +214,12 @@ def build_places(study: Study, node: Evaluation, threads: int = 1) -> Evaluation
 
     hardware = inputs.get_hardware(study, threads)
     return EvaluationInputs(
-        encoded, weights, study.base_model, study.beside, study.revision, hardware
+        encoded,
+        weights,
+        study.get_checkpoint_source,
+        study.get_second_encoder_source,
+        study.get_hub_revision,
+        hardware,
     )
 
 
@@ -268,7 +273,7 @@ def _compute_features(
     from tasktransfer.evaluation.features import compute_features  # noqa: PLC0415  # imports torch
 
     model = node.on.stage.model
-    tokenizer = Path(study.encoded(node.on.stage.data, model.name), "tokenizer")
+    tokenizer = Path(study.get_encoded_folder(node.on.stage.data, model.name), "tokenizer")
     texts = [instance.context for instance in instances]
     pooling = node.settings.get("pooling", "mean")
     checkpoint = Path(inputs.get_checkpoint(study, node.on))
@@ -298,7 +303,7 @@ def _collect_ingredients(
         def ratings(task: str, instances: Sequence[Instance]) -> list[float]:
             from tasktransfer.evaluation.judge import predict_stage_numbers  # noqa: PLC0415  # imports torch
 
-            encoded = Path(study.encoded(stage.data, stage.model.name))
+            encoded = Path(study.get_encoded_folder(stage.data, stage.model.name))
             checkpoint, hardware = (
                 Path(inputs.get_checkpoint(study, Start(stage))),
                 inputs.get_hardware(study),
@@ -313,10 +318,10 @@ def _collect_ingredients(
 
     caches = [inputs.get_cache(study, node) for node in used(Data)]
     return Ingredients(
-        caches=tuple(caches or [Path(study.instances(data.name))]),
+        caches=tuple(caches or [Path(study.get_instances_folder(data.name))]),
         rank=tuple(rank(node) for node in used(Fit)),
-        checkpoints=tuple(Path(study.checkpoint(node)) for node in used(Stage)),
-        tasks=study.tasks(data),
+        checkpoints=tuple(Path(study.get_checkpoint_folder(node)) for node in used(Stage)),
+        tasks=study.list_tasks(data),
         settings=data.settings,
         judges=tuple(judge(node) for node in used(Stage)),
     )

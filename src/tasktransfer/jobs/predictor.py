@@ -19,7 +19,7 @@ from tasktransfer.encoding.encoder_examples import build_encoder_examples
 from tasktransfer.errors import DataError, ModelError
 from tasktransfer.evaluation import portable
 from tasktransfer.models.exported import Embedder, ExportedEncoder
-from tasktransfer.results.exported import Exported, read_exported
+from tasktransfer.results.exported import ExportedModel, read_exported_model
 from tasktransfer.tasks.card import Instance
 
 Floats = npt.NDArray[np.float64]
@@ -55,7 +55,7 @@ class Predictor:
         compute: function (instances, batch size) → logits, (instances, labels).
     """
 
-    exported: Exported
+    exported: ExportedModel
     compute: Callable[[Sequence[Instance], int], Floats]
 
     @property
@@ -178,11 +178,13 @@ def load_predictor(folder: str | Path) -> Predictor:
         ModelError: a file is missing or damaged.
         DataError: the model reads words, and scikit-learn is not installed.
     """
-    exported = read_exported(Path(folder))
+    exported = read_exported_model(Path(folder))
     return Predictor(exported, load_logits(Path(folder), exported))
 
 
-def load_logits(folder: Path, exported: Exported) -> Callable[[Sequence[Instance], int], Floats]:
+def load_logits(
+    folder: Path, exported: ExportedModel
+) -> Callable[[Sequence[Instance], int], Floats]:
     """Return the function that computes the logits of an exported model.
 
     Raises:
@@ -204,7 +206,9 @@ def load_logits(folder: Path, exported: Exported) -> Callable[[Sequence[Instance
     return _load_embeddings(folder, exported)
 
 
-def _load_encoder(folder: Path, exported: Exported) -> Callable[[Sequence[Instance], int], Floats]:
+def _load_encoder(
+    folder: Path, exported: ExportedModel
+) -> Callable[[Sequence[Instance], int], Floats]:
     pooling, longest = exported.pooling or "pooler", exported.inputs.max_length
     assert longest is not None
     encoder = ExportedEncoder(folder, exported.layout, pooling, len(exported.labels))
@@ -226,7 +230,7 @@ def _load_encoder(folder: Path, exported: Exported) -> Callable[[Sequence[Instan
 
 
 def _load_embeddings(
-    folder: Path, exported: Exported
+    folder: Path, exported: ExportedModel
 ) -> Callable[[Sequence[Instance], int], Floats]:
     assert exported.inputs.max_length is not None
     embedder = Embedder(folder, exported.inputs.max_length)
@@ -250,7 +254,7 @@ def _load_embeddings(
 
 
 def _get_regression(
-    folder: Path, exported: Exported, arrays: Mapping[str, Any], first: str, second: str
+    folder: Path, exported: ExportedModel, arrays: Mapping[str, Any], first: str, second: str
 ) -> tuple[Any, Any]:
     """Return two arrays of a folder, if they fit the labels."""
     labels = len(exported.labels)

@@ -115,14 +115,14 @@ def _compute_representations(study: Study, node: Fit, texts: list[str]) -> Any:
         checkpoint = Path(inputs.get_checkpoint(study, node.on))
         if is_recipe(stage.model.weights):
             check_architecture(checkpoint, stage.model.weights)
-        tokenizer = Path(study.encoded(stage.data, stage.model.name), "tokenizer")
+        tokenizer = Path(study.get_encoded_folder(stage.data, stage.model.name), "tokenizer")
         model = stage.model
     else:
         model = _select_model(study, node)
         if LAYER in node.settings:
             return read_layer(study, node, model, texts)
-        checkpoint = tokenizer = Path(study.base_model(model.name))
-        revision = study.revision(model.name)
+        checkpoint = tokenizer = Path(study.get_checkpoint_source(model.name))
+        revision = study.get_hub_revision(model.name)
     hardware = inputs.get_hardware(study)
     return compute_features(checkpoint, tokenizer, model, texts, pooling, hardware, revision)
 
@@ -146,7 +146,7 @@ def _read_by_encoders(study: Study, node: Fit, texts: list[str]) -> list[str]:
     from tasktransfer.encoding.tokenizer import load_tokenizer, truncate_texts_left  # noqa: PLC0415
 
     model = _select_model(study, node)
-    folder, revision = study.base_model(model.name), study.revision(model.name)
+    folder, revision = study.get_checkpoint_source(model.name), study.get_hub_revision(model.name)
     tokenizer = load_tokenizer(folder, revision, model.family)
     return truncate_texts_left(tokenizer, texts, model.max_length)
 

@@ -24,15 +24,15 @@ from tasktransfer.results.artefacts import compute_checksums
 from tasktransfer.results.damage import find_damage, set_aside
 from tasktransfer.results.provenance import describe_host, describe_provenance
 from tasktransfer.results.records import (
+    build_node_record,
     describe_node,
     list_parts,
     list_written_parts,
     read_record,
-    record_of,
     write_record,
 )
 from tasktransfer.results.rows import Row, write_rows
-from tasktransfer.results.state import RECORD, claim, record_event
+from tasktransfer.results.state import RECORD, claim_folder, record_event
 from tasktransfer.results.study import Study
 from tasktransfer.selection.selector import Selector
 from tasktransfer.training.device import lease_device, list_devices
@@ -103,9 +103,9 @@ def run_recorded_job(
 
     If the job runs a model, it leases a device first.
     """
-    folder, output = Path(study.folder(node)), JobOutput()
+    folder, output = Path(study.get_node_folder(node)), JobOutput()
     with ExitStack() as held:
-        tell = held.enter_context(claim(folder, _print_message, label=node.label))
+        tell = held.enter_context(claim_folder(folder, _print_message, label=node.label))
         problem = find_damage(folder, node.digest, "all")
         if problem is None and (folder / RECORD).exists():
             parts = list_parts(read_record(folder / RECORD))
@@ -128,9 +128,9 @@ def run_recorded_job(
         rows = None
         if output.rows:
             rows = write_rows(folder, output.rows, digest=node.digest, dataset=dataset)
-        record = record_of(
+        record = build_node_record(
             node,
-            synthetic=bool(study.synthetic(dataset)),
+            synthetic=bool(study.is_synthetic(dataset)),
             sizes=output.sizes,
             results=output.results,
             report=output.report,

@@ -101,7 +101,7 @@ def tune_encoder(
     )
 
     model = get_fit_model(study, node)
-    base, revision = study.base_model(model.name), study.revision(model.name)
+    base, revision = study.get_checkpoint_source(model.name), study.get_hub_revision(model.name)
     encoder = ContrastiveEncoder(base, revision, model.max_length, inputs.get_hardware(study))
     encoder.fine_tune(task, train, node.settings[TUNING], seed)
     return encoder
@@ -117,8 +117,8 @@ def create_embedder(study: Study, node: Fit) -> Embed | None:
     from tasktransfer.evaluation.features import compute_features  # noqa: PLC0415  # imports torch
 
     model = get_fit_model(study, node)
-    spec, checkpoint = model.as_released, Path(study.base_model(model.name))
-    hardware, revision = inputs.get_hardware(study), study.revision(model.name)
+    spec, checkpoint = model.as_released, Path(study.get_checkpoint_source(model.name))
+    hardware, revision = inputs.get_hardware(study), study.get_hub_revision(model.name)
     cache = Path(study.config.results, "data", "embedded")
 
     def embed(texts: Sequence[str]) -> npt.NDArray[np.float64]:

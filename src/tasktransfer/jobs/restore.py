@@ -13,7 +13,7 @@ from tasktransfer.errors import DataError
 from tasktransfer.jobs import inputs
 from tasktransfer.jobs.recorded_job import DesignParts
 from tasktransfer.jobs.train_job import build_job
-from tasktransfer.results.rounds import check_round, get_round_folder
+from tasktransfer.results.rounds import check_round_folder, get_round_folder
 from tasktransfer.results.study import Study
 from tasktransfer.training.attempt import train_if_needed
 
@@ -31,7 +31,7 @@ def restore_checkpoint(study: Study, start: Start, design: DesignParts, threads:
     """
     stage = start.stage
     assert stage is not None
-    if Path(study.start(start)).is_dir():
+    if Path(study.get_start_folder(start)).is_dir():
         return inputs.get_checkpoint(study, start)
     out = Path(study.config.results, FOLDER, stage.path)
     folder = get_round_folder(str(out), start.at, start.selected_on)
@@ -43,7 +43,7 @@ def restore_checkpoint(study: Study, start: Start, design: DesignParts, threads:
 
         job = build_job(study, stage, design, threads, restore_start, out=out)
         train_if_needed(job)
-    return check_round(folder, stage.digest)
+    return check_round_folder(folder, stage.digest)
 
 
 def find_encoded(study: Study, stage: Stage) -> Path:
@@ -53,7 +53,7 @@ def find_encoded(study: Study, stage: Stage) -> Path:
         DataError: it is missing.
     """
     name = stage.model.name
-    folder = Path(study.encoded(stage.data, name))
+    folder = Path(study.get_encoded_folder(stage.data, name))
     if not (folder / "manifest.json").is_file():
         raise DataError(
             f"{folder}: The token IDs of {stage.data.name} are missing. Write them with "

@@ -52,7 +52,10 @@ def write_measurements(study: Study, node: Fit, folder: Path, output: JobOutput)
     else:
         model = get_fit_model(study, node)
         training, seed, of = Training(), node.seed, None
-        weights, revision = study.base_model(model.name), study.revision(model.name)
+        weights, revision = (
+            study.get_checkpoint_source(model.name),
+            study.get_hub_revision(model.name),
+        )
     hardware = inputs.get_hardware(study, precision="float32")
     cache_folder, limit = inputs.get_cache(study, node.data), node.settings["instances"]
 
@@ -62,8 +65,16 @@ def write_measurements(study: Study, node: Fit, folder: Path, output: JobOutput)
         ]
 
     measuring = MeasuredModel(
-        *(model, training, weights, revision, Path(study.encoded(node.data, model.name)), seed, of),
-        *(limit, texts, hardware, study.beside(model.name)),
+        *(
+            model,
+            training,
+            weights,
+            revision,
+            Path(study.get_encoded_folder(node.data, model.name)),
+            seed,
+            of,
+        ),
+        *(limit, texts, hardware, study.get_second_encoder_source(model.name)),
     )
     tokens = 0
     for name in show_progress(node.tasks, f"computing {node.learner}"):
@@ -114,7 +125,7 @@ def write_selector_values(
                 f"{of or 'the base model'} on {on}, but its `reads` "
                 f"({', '.join(selector.reads)}) do not include this. Add it to `reads`."
             )
-        folder, (_, name) = Path(study.folder(fit)), resolve_task(node.data.name, on)
+        folder, (_, name) = Path(study.get_node_folder(fit)), resolve_task(node.data.name, on)
         check_artefacts(folder, fit.digest, [name])
         with np.load(folder / name / ARRAYS, allow_pickle=False) as arrays:
             return {name: np.asarray(arrays[name], np.float64) for name in arrays.files}

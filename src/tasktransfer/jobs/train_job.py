@@ -26,7 +26,7 @@ def train(
     Raises:
         TaskTransferError: an error of ``training.attempt.train_if_needed``.
     """
-    train_if_needed(build_job(study, stage, design, threads, study.start, plain=plain))
+    train_if_needed(build_job(study, stage, design, threads, study.get_start_folder, plain=plain))
 
 
 def build_job(
@@ -49,11 +49,11 @@ def build_job(
     config, model = study.config, stage.model.name
     return Job(
         stage=stage,
-        encoded=Path(study.encoded(stage.data, model)),
-        base=study.base_model(model),
-        revision=study.base_revision(stage),
+        encoded=Path(study.get_encoded_folder(stage.data, model)),
+        base=study.get_checkpoint_source(model),
+        revision=study.get_base_revision(stage),
         starts=tuple(start_folder(start) for start in stage.starts if start.stage is not None),
-        out=out or Path(study.folder(stage)),
+        out=out or Path(study.get_node_folder(stage)),
         save_checkpoint=out is not None or study.makes_checkpoint(stage.kind),
         threads=threads,
         study=config.study,
@@ -61,7 +61,7 @@ def build_job(
         facts=design.facts(config),
         stand_ins=design.stand_ins(config),
         plain=plain,
-        beside=study.beside(model),
+        beside=study.get_second_encoder_source(model),
         tracking=config.tracking if out is None else None,
         tracking_folder=str(Path(config.results) / "tracking"),
     )

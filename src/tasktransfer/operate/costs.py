@@ -27,7 +27,7 @@ def summarise_costs(study: Study) -> dict[str, Any]:
     for group, stages in group_stages(study).items():
         for stage in stages:
             try:
-                cost = read_cost(Path(study.record(stage)))
+                cost = read_cost(Path(study.get_record_path(stage)))
             except FileNotFoundError:
                 continue
             if cost is None:

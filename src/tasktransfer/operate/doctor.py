@@ -101,7 +101,7 @@ def check_packages() -> Check:
     unfit: list[str] = []
     for text in metadata.requires("tasktransfer") or ():
         needed = Requirement(text)
-        extras = [name for name in DEPENDENCIES if _is_of(needed, name)]
+        extras = [name for name in DEPENDENCIES if _belongs_to_extra(needed, name)]
         found = _read_version(needed.name)
         if not extras or (found is None and "" not in extras):
             continue
@@ -115,7 +115,7 @@ def check_packages() -> Check:
     return Check("packages", "wrong", f"{text}; {'; '.join(unfit)}", remedy, ConfigError.exit_code)
 
 
-def _is_of(needed: Requirement, extra: str) -> bool:
+def _belongs_to_extra(needed: Requirement, extra: str) -> bool:
     return needed.marker is None or needed.marker.evaluate({"extra": extra})
 
 
@@ -177,9 +177,11 @@ def _check_missing_torch(study: Study | None) -> Check:
 
 
 def _has_unfinished_trainings(study: Study) -> bool:
-    from tasktransfer.results.finished import is_whole  # noqa: PLC0415  # reads records: pyarrow
+    from tasktransfer.results.finished import has_valid_record  # noqa: PLC0415  # reads records: pyarrow
 
-    return study.unknown or not all(is_whole(study, stage) for stage in study.plan.stages)
+    return study.has_unknown_inputs or not all(
+        has_valid_record(study, stage) for stage in study.plan.stages
+    )
 
 
 def _check_bfloat16(facts: Any) -> Check:
@@ -326,7 +328,7 @@ def _format_profile_settings(path: Path) -> str:
     try:
         values = yaml_file.read(path / "config.yaml").value or {}
     except ConfigError as error:
-        return f"cannot be read: {error}"
+        return f"the profile cannot be read: {error}"
     named = [
         key for key in ("executor", "scheduler", "cores", "jobs", "keep-going") if key in values
     ]

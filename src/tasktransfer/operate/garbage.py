@@ -1,4 +1,4 @@
-"""Find files that no run of the given studies needs, list them, and remove them on request.
+"""Files in a results folder that no run of the given studies needs, and their removal.
 
 Records and predictions are small but expensive to recompute. Those of other studies and settings
 are kept unless their removal is requested. Only the files named below are removed. Links are
@@ -26,7 +26,7 @@ from tasktransfer.files.progress import show_progress
 from tasktransfer.jobs import layer_job
 from tasktransfer.operate.forecast.disk import format_bytes, measure_bytes
 from tasktransfer.operate.offered import PARAMETERS
-from tasktransfer.results.finished import is_start
+from tasktransfer.results.finished import is_needed
 from tasktransfer.results.places import LAYOUT, NodeFolder, is_through_link, iterate_node_folders
 from tasktransfer.results.records import list_parts, read_record
 from tasktransfer.results.state import (
@@ -38,7 +38,7 @@ from tasktransfer.results.state import (
     RESUME,
     ROWS,
     is_in_use,
-    lock_if_free,
+    try_to_claim,
 )
 from tasktransfer.results.study import Study
 
@@ -111,7 +111,7 @@ class Garbage:
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
+class RemovalResult:
     """Result of a removal."""
 
     items: int
@@ -199,7 +199,7 @@ def _collect_from_planned(
             "states of trainings that are finished", node_folder, names, [RESUME]
         )
         mine = [s for s in studies if node_folder.digest in s.plan.by_digest]
-        if not any(s.keeps(node.kind) or is_start(s, node) for s in mine):
+        if not any(s.keeps_checkpoints(node.kind) or is_needed(s, node) for s in mine):
             kind: GarbageKind = "checkpoints that nothing starts from any more"
             yield from _collect_items(kind, node_folder, names, PARAMETERS)
     yield from _collect_items("half-written files", node_folder, names, _list_parts(names))
@@ -269,7 +269,7 @@ def _collect_caches(
         for study in studies
         for path in _list_needed_caches(study)
     }
-    for folder, pattern in _cache_folders(results):
+    for folder, pattern in _list_cache_folders(results):
         for name in sorted(_list_names(folder)):
             path, draft = folder / name, _DRAFT.match(name)
             held_by, kind = path, _CACHE_KINDS.get(folder.name, "caches of other data or models")
@@ -280,7 +280,7 @@ def _collect_caches(
             yield Item(kind, (str(path),), measure_bytes(path), str(held_by), of_node=False)
 
 
-def _cache_folders(results: Path) -> Iterator[tuple[Path, re.Pattern[str]]]:
+def _list_cache_folders(results: Path) -> Iterator[tuple[Path, re.Pattern[str]]]:
     """Yield the folders of caches and the pattern of cache names in them, without links."""
     for below, pattern in _CACHES.items():
         if not is_through_link(results, below):
@@ -298,11 +298,11 @@ def _list_needed_caches(study: Study) -> Iterator[str]:
         yield study.tiny_world
     for model in study.config.models:
         if model.is_created:
-            yield study.tiny_model(model.name)
+            yield study.get_created_model_folder(model.name)
     if tiny:
         yield from study.tiny_texts
     for dataset in study.config.dataset_names:
-        yield study.instances(dataset)
+        yield study.get_instances_folder(dataset)
     yield from layer_job.list_needed_folders(study)
     yield from study.encoded_folders
 
@@ -310,8 +310,8 @@ def _list_needed_caches(study: Study) -> Iterator[str]:
 # --- removing -----------------------------------------------------------------------------------
 
 
-def remove(garbage: Garbage) -> Removed:
-    """Remove the files found.
+def remove_garbage(garbage: Garbage) -> RemovalResult:
+    """Remove the files that ``find_garbage`` found, and return what was removed.
 
     Each folder is locked during its removal, like a job would lock it. Folders now in use are left
     alone.
@@ -326,19 +326,19 @@ def remove(garbage: Garbage) -> Removed:
                 for path in item.paths:
                     _remove(Path(path))
                 if item.of_node:
-                    _drop_empty(Path(item.held_by))
+                    _remove_empty_folders(Path(item.held_by))
             except OSError as error:
                 left.append(f"{error.filename or item.paths[0]}: {error.strerror}")
                 continue
         count, freed = count + 1, freed + item.bytes
-    return Removed(count, freed, tuple(left))
+    return RemovalResult(count, freed, tuple(left))
 
 
 @contextmanager
 def _try_lock_item(item: Item) -> Iterator[bool]:
     path = Path(item.held_by)
     if item.of_node:
-        with lock_if_free(path) as held:
+        with try_to_claim(path) as held:
             yield held
         return
     with (path.parent / f".{path.name}.lock").open("a") as stream:
@@ -358,7 +358,7 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _drop_empty(folder: Path) -> None:
+def _remove_empty_folders(folder: Path) -> None:
     """Remove a node's empty folders, up to the folder of its kind.
 
     Folders with other files are kept.

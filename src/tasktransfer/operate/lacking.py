@@ -21,7 +21,7 @@ from tasktransfer.files import json_text, replace_file
 from tasktransfer.jobs.needs import list_released_models
 from tasktransfer.operate.forecast.sizes import read_manifest
 from tasktransfer.operate.shortages import find_shortages
-from tasktransfer.results.finished import look
+from tasktransfer.results.finished import inspect_nodes
 from tasktransfer.results.revisions import find_missing_checkpoint, is_generated
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import SPLITS
@@ -51,7 +51,7 @@ def list_missing_inputs(study: Study, dataset: str | None = None) -> tuple[str, 
     return tuple(dict.fromkeys([*messages, *find_shortages(study, dataset)]))
 
 
-def refuse_lacking(study: Study, dataset: str | None = None) -> None:
+def refuse_missing_data(study: Study, dataset: str | None = None) -> None:
     """Raise DataError with everything that ``list_missing_inputs`` finds in data on this disk.
 
     A release that is not on this disk is not an error: tables and figures do not need it.
@@ -61,7 +61,7 @@ def refuse_lacking(study: Study, dataset: str | None = None) -> None:
         raise DataError("\n".join(messages))
 
 
-def refuse_absent(study: Study) -> None:
+def refuse_absent_inputs(study: Study) -> None:
     """Raise if data or models that unfinished nodes need are not on this disk.
 
     Raises:
@@ -72,12 +72,12 @@ def refuse_absent(study: Study) -> None:
     models = [str(error) for error in _find_absent_models(study)]
     if not (data or models):
         return
-    remedy = "To check the config alone, without data and models, add --config-only"
+    remedy = "To check the config alone, without data and models, add --config-only."
     raise (DataError if data else ModelError)("\n".join([*data, *models, remedy]))
 
 
 def _find_absent_models(study: Study) -> Iterator[ModelError]:
-    finished = look(study).finished
+    finished = inspect_nodes(study).finished
     left = [node for node in study.plan.nodes if node.digest not in finished]
     stages = {node.model.name for node in left if isinstance(node, Stage)}
     asked = {n for node in left if isinstance(node, Evaluation) for n in node.model_names}
@@ -98,9 +98,11 @@ def _find_absent_files(named: Mapping[str, str]) -> Iterator[str]:
     for key, path in named.items():
         file = Path(expand_path(path))
         if not file.exists():
-            yield f"{path}: file not found ({key} names it): put it there, or change {key}"
+            yield f"{path}: The file of {key} does not exist. Put it there, or change {key}."
         elif file.is_file() and not file.stat().st_size:
-            yield f"{path}: is empty ({key} names it): give the complete file, or change {key}"
+            yield (
+                f"{path}: The file of {key} is empty. Put the complete file there, or change {key}."
+            )
 
 
 def _collect_missing_data(study: Study, dataset: str) -> Iterator[str]:
@@ -109,7 +111,7 @@ def _collect_missing_data(study: Study, dataset: str) -> Iterator[str]:
         _collect_needed_tasks(study, dataset, study.plan.nodes), prepared
     ):
         return
-    finished = look(study).finished
+    finished = inspect_nodes(study).finished
     left = (node for node in study.plan.nodes if node.digest not in finished)
     needed, held = _collect_needed_tasks(study, dataset, left), prepared
     if not needed:
@@ -128,7 +130,7 @@ def _collect_missing_data(study: Study, dataset: str) -> Iterator[str]:
 
 
 def _find_absent_splits(needed: Needed, held: Held) -> dict[str, list[str]]:
-    """Return task → splits without it, for incomplete tasks; no splits if it is not annotated."""
+    """Return the missing splits of each incomplete task; none if it is not annotated at all."""
     absent: dict[str, list[str]] = {}
     for task, splits in needed.items():
         there = held.get(task)
@@ -186,7 +188,7 @@ def _list_derived_reads(study: Study, node: Data) -> Iterator[tuple[Data, str, s
     read = [used for used in node.uses if isinstance(used, Data)]
     if any(used.recipe for used in read):
         return
-    named = {*_collect_texts(node.settings), *study.tasks(node)} & has.keys()
+    named = {*_collect_texts(node.settings), *study.list_tasks(node)} & has.keys()
     for task in sorted(named or has):
         yield from ((Data(node.name, node.revision), task, split) for split in has[task])
 
@@ -202,7 +204,7 @@ def _collect_texts(value: Any) -> Iterator[str]:
 
 
 def _is_tokenised(study: Study, data: Data, models: Iterable[str]) -> bool:
-    folders = (study.encoded(data, model) for model in models)
+    folders = (study.get_encoded_folder(data, model) for model in models)
     return all(Path(folder, "manifest.json").exists() for folder in folders)
 
 
@@ -214,7 +216,7 @@ def _read_prepared(study: Study, dataset: str) -> Held | None:
     try:
         return {
             task: [split for split, count in splits.items() if count["samples"]]
-            for task, splits in read_manifest(study.instances(dataset))["tasks"].items()
+            for task, splits in read_manifest(study.get_instances_folder(dataset))["tasks"].items()
         }
     except (KeyError, TypeError, AttributeError):
         return None
@@ -225,7 +227,7 @@ def _read_release(study: Study, dataset: str, tasks: Iterable[str]) -> tuple[Hel
     memo = Path(study.config.results, "data", "holdings.json")
     reader = DATASETS[dataset].reader
     reader.find(Path(study.get_release(dataset)))  # must exist even if its content is cached
-    key = f"{Path(study.instances(dataset)).name}, reader {reader.version}"
+    key = f"{Path(study.get_instances_folder(dataset)).name}, reader {reader.version}"
     remembered: dict[str, Held] = json_text.read_object(memo)
     held, damaged = dict(remembered.get(key, {})), list[str]()
     if unread := [task for task in tasks if task not in held]:
@@ -252,7 +254,7 @@ def _find_available_splits(release: Release, task: str) -> list[str] | None:
 
 
 def _describe_missing_task(study: Study, dataset: str, task: str, splits: list[str] | None) -> str:
-    """Return the message about a missing task.
+    """Return a message, with a remedy, about a task that a release does not have.
 
     Args:
         splits: splits without an instance; None if the release does not annotate the task.
@@ -261,11 +263,11 @@ def _describe_missing_task(study: Study, dataset: str, task: str, splits: list[s
     try:
         where = reader.find(Path(study.get_release(dataset)))
     except DataError:
-        where = f"{study.instances(dataset)}/manifest.json"
+        where = f"{study.get_instances_folder(dataset)}/manifest.json"
     absent = None if splits is None else tuple(splits)
     what = reader.missing(task, absent, study.config.data.few_sample)
     remedy = study.config.describe_exclusion(dataset, task)
     return (
-        f"{where}: {what}. {study.config_file} needs it: {remedy}, or give a release that has it "
-        "(data.release)"
+        f"{where}: {what}. {study.config_file} needs it: {remedy}, or name a release that has it "
+        "(data.release)."
     )

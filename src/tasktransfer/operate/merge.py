@@ -30,7 +30,7 @@ from tasktransfer.operate.offered import (
 )
 from tasktransfer.results.comparing import list_differences
 from tasktransfer.results.damage import find_damage, set_aside
-from tasktransfer.results.finished import is_start, is_whole
+from tasktransfer.results.finished import has_valid_record, is_needed
 from tasktransfer.results.places import LAYOUT, NodeFolder, is_through_link, iterate_node_folders
 from tasktransfer.results.records import (
     describe_unrecorded_selections,
@@ -45,8 +45,8 @@ from tasktransfer.results.state import (
     LOG,
     RECORD,
     RESUME,
-    lock_if_free,
     record_event,
+    try_to_claim,
 )
 from tasktransfer.results.study import Study
 
@@ -143,7 +143,7 @@ def merge_results(
         "dry_run": dry_run,
         "counts": {name: sum(node["outcome"] == name for node in nodes) for name in OUTCOMES},
         "tables": _merge_tables(study, other, tables, dry_run=dry_run),
-        "lacking": sum(not is_whole(study, study.node(digest)) for digest in lacking),
+        "lacking": sum(not has_valid_record(study, study.get_node(digest)) for digest in lacking),
         "unfinished": unfinished,
         "elsewhere": elsewhere,
         "stages": nodes,
@@ -231,9 +231,9 @@ def _plan_step(
             return False
         if not study.makes_checkpoint(node.kind):
             return False
-        return study.keeps(node.kind) or is_start(study, node)
+        return study.keeps_checkpoints(node.kind) or is_needed(study, node)
 
-    return MergeStep(node_folder, Path(study.folder(node)), node, takes_parameters)
+    return MergeStep(node_folder, Path(study.get_node_folder(node)), node, takes_parameters)
 
 
 # --- one node -----------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ def _merge_record(
         theirs = rename_model(theirs, step.node.model.name)
     ours = _read_own_record(step, theirs)
     if ours is None:
-        return _take(step, theirs, "taken", dry_run=dry_run)
+        return _copy_node(step, theirs, "taken", dry_run=dry_run)
     # Local files are always kept; only missing files are added.
     differing = list_differences(ours, theirs) or compare_rows(
         step.out, step.node_folder.folder, ours, theirs
@@ -271,7 +271,7 @@ def _merge_record(
             else None
         )
         return "there already", [f"here {lacks}, so it is trained again"] if lacks else []
-    return _take(step, theirs, "completed", dry_run=dry_run)
+    return _copy_node(step, theirs, "completed", dry_run=dry_run)
 
 
 def _read_own_record(step: MergeStep, theirs: Record) -> Record | None:
@@ -307,7 +307,7 @@ def _list_absent_files(folder: Path, names: Sequence[str]) -> list[str]:
     return [name for name in names if not (folder / name).exists()]
 
 
-def _take(
+def _copy_node(
     step: MergeStep, theirs: Record, outcome: MergeOutcome, *, dry_run: bool
 ) -> tuple[MergeOutcome, list[str]]:
     remarks, digest = [], theirs["node"]["digest"]
@@ -324,18 +324,18 @@ def _take(
             return "refused", remarks
     if dry_run:
         return outcome, remarks
-    with lock_if_free(step.out) as held:
+    with try_to_claim(step.out) as held:
         if not held:
             return "busy", ["it is being computed here"]
         try:
-            remarks += _copy(step, theirs)
+            remarks += _copy_missing_files(step, theirs)
         except RecordError as error:
             return "refused", [str(error)]
         record_event(step.out, "merged", source=str(step.node_folder.results), digest=digest)
     return outcome, remarks
 
 
-def _copy(step: MergeStep, theirs: Record) -> list[str]:
+def _copy_missing_files(step: MergeStep, theirs: Record) -> list[str]:
     """Copy the missing files, the record last, and return remarks about damaged local files.
 
     Missing files are determined again, since the node is locked only now.

@@ -42,13 +42,13 @@ def compare_rows(out: Path, offered: Path, ours: Record, theirs: Record) -> list
             for folder, rows in ((out, mine), (offered, other))
         )
     except RecordError as error:
-        return [f"{mine['file']}: the SHA-256 differ, and the rows cannot be compared: {error}"]
+        return [f"{mine['file']}: The SHA-256 differ, and the rows cannot be compared ({error})"]
     if here.equals(there):
         return []
     # A pack contains codes if answers quote a dialogue.
     in_codes = [_encode_rows(out, ours, rows) for rows in (here, there)]
     alike = in_codes[0].equals(in_codes[1])
-    return [] if alike else [f"{mine['file']}: the rows differ"]
+    return [] if alike else [f"{mine['file']}: The rows differ"]
 
 
 def _encode_rows(folder: Path, record: Record, rows: pa.Table) -> pa.Table:

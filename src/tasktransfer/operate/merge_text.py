@@ -13,8 +13,9 @@ def find_error(seen: MergeResult) -> RecordError | None:
     if not conflicts and not refused:
         return None
     return RecordError(
-        f"{seen['other']}: {format_quantity(conflicts, 'record')} in conflict with your numbers "
-        f"and {refused:,} refused. Your records are unchanged."
+        f"{seen['other']}: The merge has {format_quantity(conflicts, 'conflict')} with your "
+        "numbers "
+        f"and {format_quantity(refused, 'refused record')}. Your records are unchanged."
     )
 
 

@@ -10,7 +10,7 @@ from tasktransfer.errors import RecordError
 from tasktransfer.files.tensors import read_tensor_shapes
 from tasktransfer.results.artefacts import check_artefacts as checked_artefacts
 from tasktransfer.results.damage import Artefacts, find_damage
-from tasktransfer.results.places import NodeFolder, compute_path
+from tasktransfer.results.places import NodeFolder, compute_record_path
 from tasktransfer.results.records import (
     describe_unrecorded_selections,
     list_parts,
@@ -18,7 +18,7 @@ from tasktransfer.results.records import (
     read_record,
 )
 from tasktransfer.results.rounds import CHECKPOINT, ROUNDS
-from tasktransfer.results.rows import read_maker, read_rows
+from tasktransfer.results.rows import read_node_digest, read_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD
 
@@ -39,14 +39,16 @@ def read_offered_record(node_folder: NodeFolder, node: Node | None) -> Record:
     file = node_folder.folder / RECORD
     record = read_record(file)
     try:
-        path, _ = compute_path(record), list_parts(record)
+        path, _ = compute_record_path(record), list_parts(record)
     except (KeyError, TypeError, AttributeError) as error:
-        raise RecordError(f"{file}: node.identity does not describe a node ({error!r})") from error
+        raise RecordError(
+            f"{file}: The value of node.identity does not describe a node ({error!r})"
+        ) from error
     digest, problem = record["node"]["digest"], None
     if path != node_folder.path:
-        problem = f"this is the record of {path}, but it is in {node_folder.path}"
+        problem = f"The record belongs in {path}, but it is in {node_folder.path}"
     elif node is not None and digest != node.digest:
-        problem = f"the digest is {digest}, expected {node.digest}"
+        problem = f"The digest is {digest}, expected {node.digest}"
     elif isinstance(node, Stage):
         untested = [task for task in node.tested if task not in record["results"]]
         problem = describe_unrecorded_selections(node, record)
@@ -77,7 +79,7 @@ def check_files(node_folder: NodeFolder, record: Record) -> None:
         )
     if rows is not None:
         file = node_folder.folder / rows["file"]
-        maker = read_maker(read_rows(file, rows))
+        maker = read_node_digest(read_rows(file, rows))
         if maker != digest:
             raise RecordError(
                 f"{file}: The file belongs to node {maker or '?'}, but its record belongs to "
@@ -88,15 +90,15 @@ def check_files(node_folder: NodeFolder, record: Record) -> None:
 def find_parameters_problem(folder: Path, digest: str) -> str | None:
     """Return the problem with a stage's folder of parameters; None if valid or missing."""
     if odd := _list_irregular_paths(folder):
-        return f"{odd[0]}: not a regular file"
+        return f"{odd[0]}: This is not a regular file"
     if not folder.is_dir():
         return None
     weights = sorted(folder.rglob("*.safetensors"))
     if not weights:
-        return f"{folder}: contains no *.safetensors"
+        return f"{folder}: The folder contains no *.safetensors"
     cut = [file for file in weights if read_tensor_shapes(file) is None]
     if cut:
-        return f"{cut[0]}: damaged or truncated"
+        return f"{cut[0]}: The file is damaged or truncated"
     try:
         checked_artefacts(folder.parent, digest, [folder.name])
     except RecordError as error:

@@ -29,12 +29,12 @@ from tasktransfer.operate.forecast.disk import estimate_disk
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.rates import Device, Rates
 from tasktransfer.operate.lacking import list_missing_inputs
-from tasktransfer.results.finished import OnDisk, look
+from tasktransfer.results.finished import NodesOnDisk, inspect_nodes
 from tasktransfer.results.records import NOUNS
 from tasktransfer.results.study import Study
 from tasktransfer.training.device import list_devices
 
-NOTHING = OnDisk({}, frozenset(), {}, frozenset())
+NOTHING = NodesOnDisk({}, frozenset(), {}, frozenset())
 
 WORKFLOW_SECONDS = 35.0
 """Wall time of a study's other jobs: Snakemake's start, data, tables, figures and report.
@@ -64,7 +64,7 @@ def summarise_study(
         device: device of the runs; None for the device in the records, or else the one here.
     """
     study = study.as_largest()
-    there = NOTHING if study.unknown else look(study)
+    there = NOTHING if study.has_unknown_inputs else inspect_nodes(study)
     return {
         "study": study.config.study,
         "config": study.config_file,
@@ -80,20 +80,20 @@ def summarise_study(
         "trainings": _summarise_trainings(study, there),
         "others": count_other_nodes(study, there),
         "endpoints": describe_endpoints(study.config),
-        "estimate": _estimate(Estimates(study, device, rates), there, devices),
+        "estimate": _estimate_study(Estimates(study, device, rates), there, devices),
     }
 
 
 def _has_synthetic_dialogues(study: Study) -> bool | None:
     """Return whether any dialogues are generated; None if unknown before they are prepared."""
-    synthetic = [study.synthetic(dataset) for dataset in study.config.dataset_names]
+    synthetic = [study.is_synthetic(dataset) for dataset in study.config.dataset_names]
     return None if None in synthetic and True not in synthetic else True in synthetic
 
 
 # --- counts -------------------------------------------------------------------------------------
 
 
-def count_other_nodes(study: Study, there: OnDisk) -> list[OtherNodes]:
+def count_other_nodes(study: Study, there: NodesOnDisk) -> list[OtherNodes]:
     """Count the nodes other than trainings by kind: total, done and left."""
     nodes = [node for node in study.plan.nodes if not isinstance(node, Stage)]
     counts = Counter(NOUNS[type(node)] for node in nodes)
@@ -102,17 +102,21 @@ def count_other_nodes(study: Study, there: OnDisk) -> list[OtherNodes]:
         {
             "kind": kind,
             "total": total,
-            "done": None if study.unknown else done[kind],
-            "left": None if study.unknown else total - done[kind],
+            "done": None if study.has_unknown_inputs else done[kind],
+            "left": None if study.has_unknown_inputs else total - done[kind],
         }
         for kind, total in counts.items()
     ]
 
 
-def _summarise_trainings(study: Study, there: OnDisk) -> TrainingCounts:
+def _summarise_trainings(study: Study, there: NodesOnDisk) -> TrainingCounts:
     plan = study.plan
     kinds = Counter(stage.kind for stage in plan.stages)
-    done = None if study.unknown else len(plan.stages) - len(there.left(study))
+    done = (
+        None
+        if study.has_unknown_inputs
+        else len(plan.stages) - len(there.list_unfinished_trainings(study))
+    )
     return {
         "total": len(plan.stages),
         "without_variants": len(
@@ -163,10 +167,10 @@ def group_stages(study: Study) -> dict[tuple[str, str], list[Stage]]:
 # --- estimates ----------------------------------------------------------------------------------
 
 
-def _estimate(estimates: Estimates, there: OnDisk, devices: int | None) -> StudyEstimate:
+def _estimate_study(estimates: Estimates, there: NodesOnDisk, devices: int | None) -> StudyEstimate:
     study = estimates.study
     count, count_from = _count_devices(estimates, devices)
-    left = there.left(study)
+    left = there.list_unfinished_trainings(study)
     return {
         "device": estimates.device,
         "devices": count,
@@ -174,8 +178,8 @@ def _estimate(estimates: Estimates, there: OnDisk, devices: int | None) -> Study
         "speed_from": _summarise_speeds(estimates),
         "rates": estimates.rates.sentence(),
         "sizes_from": sorted({estimates.sizes.basis(*pair) for pair in _iterate_pairs(study)}),
-        "total": _sum(estimates, study.plan.nodes, count),
-        "left": _sum(estimates, [*left, *_select_unfinished_nodes(study, there)], count),
+        "total": _sum_costs(estimates, study.plan.nodes, count),
+        "left": _sum_costs(estimates, [*left, *_select_unfinished_nodes(study, there)], count),
         "by_target": _summarise_targets(estimates, there),
         "disk_bytes": estimate_disk(estimates, left, there, count),
     }
@@ -209,14 +213,14 @@ def _summarise_speeds(estimates: Estimates) -> dict[str, ModelSpeed]:
     return sources
 
 
-def _select_unfinished_nodes(study: Study, there: OnDisk) -> list[Node]:
+def _select_unfinished_nodes(study: Study, there: NodesOnDisk) -> list[Node]:
     """Return unfinished nodes other than trainings."""
     others = (node for node in study.plan.nodes if not isinstance(node, Stage))
     return [node for node in others if node.digest not in there.finished]
 
 
-def _sum(estimates: Estimates, nodes: Sequence[Node], devices: int) -> WorkCost:
-    """Sum up the cost of some nodes.
+def _sum_costs(estimates: Estimates, nodes: Sequence[Node], devices: int) -> WorkCost:
+    """Return the total cost of some nodes.
 
     Wall time assumes that all ``devices`` are busy until the end. It is at least the time of the
     longest chain of dependent nodes, and includes the workflow's other jobs.
@@ -242,8 +246,8 @@ def _sum(estimates: Estimates, nodes: Sequence[Node], devices: int) -> WorkCost:
     }
 
 
-def _summarise_targets(estimates: Estimates, there: OnDisk) -> list[TargetTrainings]:
-    """Return trainings, finished trainings and hours per target.
+def _summarise_targets(estimates: Estimates, there: NodesOnDisk) -> list[TargetTrainings]:
+    """Return the numbers of trainings and the hours of each target.
 
     A training belongs to the task that selects its best epoch. A source's baseline therefore
     belongs to the source, and a training that several tasks select belongs to no single task.
@@ -265,8 +269,8 @@ def _summarise_targets(estimates: Estimates, there: OnDisk) -> list[TargetTraini
                         "target": target,
                         "short": short,
                         "trainings": len(stages),
-                        "done": None if study.unknown else len(stages) - len(left),
-                        "left": None if study.unknown else len(left),
+                        "done": None if study.has_unknown_inputs else len(stages) - len(left),
+                        "left": None if study.has_unknown_inputs else len(left),
                         "device_hours": sum(estimates.estimate_cost(s).seconds for s in stages)
                         / 3600,
                         "device_hours_left": sum(estimates.estimate_cost(s).seconds for s in left)

@@ -160,7 +160,9 @@ def _describe_disk_space(space: DiskSpace) -> list[str]:
     free = "" if space["free"] is None else f"; {format_bytes(space['free'])} free"
     lines = [f"disk, at most: {format_bytes(space['peak'])} ({parts}){free}"]
     if space["short"]:
-        lines.append("  NOT ENOUGH: free some space, or put `results` of the config elsewhere")
+        lines.append(
+            "  NOT ENOUGH: Free some space, or set `results` in the config to another disk."
+        )
     return lines
 
 

@@ -49,7 +49,7 @@ class Piece:
 def find_ended(
     records: Iterable[tuple[str, Path]], work: Mapping[str, float], now: float
 ) -> list[Piece]:
-    """Return the trainings that ended within the window.
+    """Return the trainings that ended within the last hour (``WINDOW_SECONDS``).
 
     The mtime of a record decides whether it is read. The end time comes from its content, because
     records may have been copied. If a clock is ahead and the end is in the future, it counts as

@@ -160,7 +160,7 @@ def _build_node_row(folder: Path, path: str, record: Record, *, with_text: bool)
 
 
 def add_author(record: Record, by: str) -> Record:
-    """Return a record that names its author; an existing author is kept."""
+    """Return a record with an author; the author of a record that names one is kept."""
     if not by or record["provenance"].get("made_by"):
         return record
     return {**record, "provenance": {**record["provenance"], "made_by": by}}

@@ -21,7 +21,7 @@ from pathlib import Path
 from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError
-from tasktransfer.results.finished import look
+from tasktransfer.results.finished import inspect_nodes
 from tasktransfer.results.study import Study
 
 Shard = tuple[str, int]
@@ -65,7 +65,7 @@ def count_unfinished(study: Study) -> dict[Shard | None, int]:
 
     The key None counts the nodes outside any shard.
     """
-    finished = look(study).finished
+    finished = inspect_nodes(study).finished
     left = [node for node in study.plan.nodes if node.digest not in finished]
     return dict(Counter(find_shard(node) for node in left))
 
@@ -83,8 +83,8 @@ def find_shard(node: Node) -> Shard | None:
     return shards.pop() if len(shards) == 1 else None
 
 
-def name_of(shard: Shard) -> str:
-    """Return a shard's name for scripts, logs and the queue."""
+def name_shard(shard: Shard) -> str:
+    """Return the name of a shard in scripts, logs and the queue: model and seed."""
     return f"{shard[0]}-seed{shard[1]}"
 
 
@@ -107,9 +107,9 @@ def build_scripts(
         )
     targets, listings = {PREPARE: "data"}, {}
     for model, seed in chosen:
-        name = name_of((model, seed))
+        name = name_shard((model, seed))
         # The job itself lists its thousands of paths. The array allows spaces in names.
-        shard = f"{study.arguments()} --model {shlex.quote(model)} --seed {seed}"
+        shard = f"{study.format_arguments()} --model {shlex.quote(model)} --seed {seed}"
         listing = [f"listed=$(tasktransfer records {shard})", 'mapfile -t targets <<< "$listed"']
         targets[name], listings[name] = '"${targets[@]}"', listing
     targets[FINISH] = "all"
@@ -175,7 +175,7 @@ def write_scripts(texts: Mapping[str, str], folder: Path) -> list[Path]:
     return paths
 
 
-def submit(paths: Sequence[Path]) -> dict[str, str]:
+def submit_scripts(paths: Sequence[Path]) -> dict[str, str]:
     """Submit the scripts with sbatch: the shards after ``prepare``, ``finish`` after all of them.
 
     Returns:

@@ -13,7 +13,7 @@ from math import ceil
 
 from tasktransfer.core.nodes import Data, Evaluation, Node, Stage
 from tasktransfer.operate.forecast.sizes import read_manifest
-from tasktransfer.results.finished import look
+from tasktransfer.results.finished import inspect_nodes
 from tasktransfer.results.study import Study
 
 
@@ -28,11 +28,11 @@ def find_shortages(study: Study, dataset: str | None = None) -> list[str]:
         node.digest: text
         for node in study.plan.nodes
         if not isinstance(node, Data) and dataset in (None, node.data.name)
-        for text in _find(counts, node)
+        for text in _find_node_shortages(counts, node)
     }
     if not found:
         return []
-    finished = look(study).finished
+    finished = inspect_nodes(study).finished
     return list(dict.fromkeys(text for digest, text in found.items() if digest not in finished))
 
 
@@ -40,7 +40,7 @@ class _Counts:
     """Sizes of splits from the manifests of prepared data, each of which is read once."""
 
     def __init__(self, study: Study) -> None:
-        self._manifest = cache(lambda data: read_manifest(study.cache(data)))
+        self._manifest = cache(lambda data: read_manifest(study.get_cache_folder(data)))
 
     def get_split_size(self, data: Data, task: str, split: str) -> int | None:
         """Return the size of a split; None if unknown.
@@ -64,7 +64,7 @@ def _iterate_used_data(data: Data) -> Iterator[Data]:
         yield Data(data.name, data.revision)
 
 
-def _find(counts: _Counts, node: Node) -> Iterator[str]:
+def _find_node_shortages(counts: _Counts, node: Node) -> Iterator[str]:
     if isinstance(node, Evaluation) and "block" in node.settings:
         yield from _report_small_block(counts, node)
     elif isinstance(node, Evaluation) and node.asked is not None and node.asked["shots"]:
@@ -84,7 +84,7 @@ def _report_small_block(counts: _Counts, node: Evaluation) -> Iterator[str]:
         left = f", and release_compat leaves the last {size} out" if rows >= size else ""
         yield (
             f"{node.data.name}: {node.task} has {rows:,} {node.split} rows, but P@1,{size} chooses "
-            f"among {size}{left}. Give a larger {node.split} split, or lower evaluation.block"
+            f"among {size}{left}. Provide a larger {node.split} split, or lower evaluation.block."
         )
 
 
@@ -94,7 +94,7 @@ def _report_few_examples(counts: _Counts, node: Evaluation, shots: int) -> Itera
     if rows is not None and rows < shots:
         yield (
             f"{node.data.name}: {node.task} has {rows:,} training instances, but prompts need "
-            f"{shots} shots. Lower prompted[].shots, or give more training instances"
+            f"{shots} examples. Lower prompted[].shots, or provide more training instances."
         )
 
 
@@ -109,7 +109,7 @@ def _report_few_batches(counts: _Counts, stage: Stage) -> Iterator[str]:
     batches = sum(ceil(count / size) for count in known)
     if len(known) == len(rows) and batches < per_update:
         yield (
-            f"{stage.data.name}: {', '.join(stage.train_tasks)}: {batches} batches per epoch, but "
-            f"an update takes {per_update}. Set training.fidelity.leftover_batches to own_update, "
-            "or leave the task out"
+            f"{stage.data.name}: An epoch of {', '.join(stage.train_tasks)} has {batches} batches, "
+            f"but an update takes {per_update}. Set training.fidelity.leftover_batches to "
+            "own_update, or leave the task out."
         )

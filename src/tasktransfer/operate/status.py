@@ -40,14 +40,14 @@ from tasktransfer.operate.pace import (
     find_ended,
     parse_time,
 )
-from tasktransfer.results.finished import OnDisk, look
+from tasktransfer.results.finished import NodesOnDisk, inspect_nodes
 from tasktransfer.results.records import NOUNS
 from tasktransfer.results.state import (
     HISTORY,
     JOB_LOG,
     LOG,
     Event,
-    Unfinished,
+    UnfinishedState,
     read_history,
     read_last_error,
     read_unfinished_state,
@@ -60,15 +60,15 @@ _PROGRESS = re.compile(r"\] +(\d+) % (\S+)/s, (\S+) gone, (\S+) left")
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class StartedNode:
     """A node that has started and is not finished."""
 
     node: Node
-    state: Unfinished
+    state: UnfinishedState
     events: list[Event]
 
 
-class Watcher:
+class ProgressWatcher:
     """Repeated observation of a study; unchanged files are read once.
 
     Args:
@@ -84,7 +84,7 @@ class Watcher:
     def look(self) -> StudyProgress:
         """Return the progress of the study."""
         self.study = self.study.with_choices()
-        study, now, there = self.study, time.time(), look(self.study)
+        study, now, there = self.study, time.time(), inspect_nodes(self.study)
         left = len(study.plan.nodes) - len(there.finished)
         begun = _list_begun_nodes(study, there)
         states = {each.node.digest: each.state.state for each in begun}
@@ -121,7 +121,9 @@ class Watcher:
             ],
         }
 
-    def _estimate_pace(self, there: OnDisk, running: list[RunningNode], now: float) -> DatedPace:
+    def _estimate_pace(
+        self, there: NodesOnDisk, running: list[RunningNode], now: float
+    ) -> DatedPace:
         study = self.study
         if not self._estimates.samples or self._estimates.study is not study:
             self._estimates = Estimates(study)
@@ -130,7 +132,7 @@ class Watcher:
             for stage in study.plan.stages
         }
         records = [
-            (stage.digest, Path(study.record(stage)))
+            (stage.digest, Path(study.get_record_path(stage)))
             for stage in study.plan.stages
             if stage.digest in there.finished
         ]
@@ -151,14 +153,14 @@ class Watcher:
             "dated_in_the_future": count_future_records(records, now),
         }
 
-    def _count_restarts(self, there: OnDisk) -> Restarts:
+    def _count_restarts(self, there: NodesOnDisk) -> Restarts:
         """Count restarted trainings, their restarts, and the restarts after an error.
 
         The other restarts followed a kill.
         """
         for stage in self.study.plan.stages:
             if HISTORY in there.names.get(stage.digest, ()):
-                file = Path(self.study.folder(stage), HISTORY)
+                file = Path(self.study.get_node_folder(stage), HISTORY)
                 with suppress(OSError):
                     size = file.stat().st_size
                     if self._tries.get(stage.digest, (0,))[0] != size:
@@ -176,18 +178,18 @@ class Watcher:
         }
 
 
-def _list_begun_nodes(study: Study, there: OnDisk) -> list[Begun]:
+def _list_begun_nodes(study: Study, there: NodesOnDisk) -> list[StartedNode]:
     """Return the unfinished nodes that have a folder; folders of finished nodes are not opened."""
     begun = []
     for node in show_progress(study.plan.nodes, "looking at nodes"):
         if there.names.get(node.digest) and node.digest not in there.finished:
-            folder = Path(study.folder(node))
-            begun.append(Begun(node, read_unfinished_state(folder), read_history(folder)))
+            folder = Path(study.get_node_folder(node))
+            begun.append(StartedNode(node, read_unfinished_state(folder), read_history(folder)))
     return begun
 
 
 def _count_states_by_group(
-    study: Study, there: OnDisk, states: Mapping[str, str]
+    study: Study, there: NodesOnDisk, states: Mapping[str, str]
 ) -> list[ProgressGroup]:
     """Count trainings by state, per model and algorithm, in the order of the config."""
     states = {**states, **dict.fromkeys(there.finished, "done")}
@@ -228,15 +230,15 @@ def _iterate_inputs(study: Study) -> Iterator[tuple[str, Path, Path, Path]]:
     if study.reads_tiny_world or tiny:
         world = Path(study.tiny_world)
         yield ("tiny world", world, world, logs / "tiny_world.log")
-    caches = {study.instances(name): name for name in study.config.dataset_names}
+    caches = {study.get_instances_folder(name): name for name in study.config.dataset_names}
     if tiny:
-        caches |= {study.tiny_instances(name): name for name in PARTS}
+        caches |= {study.get_tiny_instances_folder(name): name for name in PARTS}
     for cache, source in caches.items():
         folder = Path(cache)
         log = logs / "instances" / f"{folder.name}.log"
         yield (f"data of {source}", folder, folder / "manifest.json", log)
     for model in (model for model in study.config.models if model.is_created):
-        folder = Path(study.tiny_model(model.name))
+        folder = Path(study.get_created_model_folder(model.name))
         log = logs / "models" / f"{folder.name}.log"
         kind = "tiny model" if model.checkpoint == TINY else "model"
         yield (f"{kind} {model.name}", folder, folder / "config.json", log)
@@ -250,7 +252,7 @@ def _iterate_inputs(study: Study) -> Iterator[tuple[str, Path, Path, Path]]:
 # --- single nodes -------------------------------------------------------------------------------
 
 
-def _summarise_running_node(study: Study, begun: Begun) -> RunningNode:
+def _summarise_running_node(study: Study, begun: StartedNode) -> RunningNode:
     claim = begun.state.claim or {}
     return {
         **_name_node(study, begun),
@@ -258,11 +260,11 @@ def _summarise_running_node(study: Study, begun: Begun) -> RunningNode:
         "pid": claim.get("pid"),
         "device": claim.get("device"),
         "started": claim.get("started"),
-        **read_progress(Path(study.folder(begun.node), LOG)),
+        **read_progress(Path(study.get_node_folder(begun.node), LOG)),
     }
 
 
-def _summarise_failed_node(study: Study, begun: Begun) -> FailedNode:
+def _summarise_failed_node(study: Study, begun: StartedNode) -> FailedNode:
     last = begun.events[-1] if begun.events else {}
     return {
         **_name_node(study, begun),
@@ -273,7 +275,7 @@ def _summarise_failed_node(study: Study, begun: Begun) -> FailedNode:
     }
 
 
-def _name_node(study: Study, begun: Begun) -> NodeName:
+def _name_node(study: Study, begun: StartedNode) -> NodeName:
     """Return the names of a node; ``model`` and ``seed`` are None if it has none."""
     node = begun.node
     return {
@@ -283,7 +285,7 @@ def _name_node(study: Study, begun: Begun) -> NodeName:
         "kind": node.kind if isinstance(node, Stage) else NOUNS[type(node)],
         "seed": node.seed if isinstance(node, Stage | Fit) else None,
         "digest": node.digest,
-        "log": f"{study.folder(node)}/{LOG if isinstance(node, Stage) else JOB_LOG}",
+        "log": f"{study.get_node_folder(node)}/{LOG if isinstance(node, Stage) else JOB_LOG}",
     }
 
 

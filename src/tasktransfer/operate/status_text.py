@@ -37,7 +37,7 @@ def as_text(seen: StudyProgress) -> str:
         ),
         (
             "interrupted (resumed at the next start)",
-            [*_describe_inputs(seen, "interrupted"), *map(_name, seen["interrupted"])],
+            [*_describe_inputs(seen, "interrupted"), *map(_format_node_name, seen["interrupted"])],
         ),
     ):
         if items:
@@ -93,7 +93,7 @@ def _describe_progress(seen: StudyProgress) -> list[str]:
     return lines
 
 
-def _name(item: NodeName) -> str:
+def _format_node_name(item: NodeName) -> str:
     seed = "" if item["seed"] is None else f" seed {item['seed']}"
     return f"{item['dataset']} {item['model'] or item['kind']} {item['label']}{seed}"
 
@@ -104,24 +104,24 @@ def _describe_inputs(seen: StudyProgress, state: str) -> list[str]:
     if state != "failed":
         return [item["label"] for item in chosen]
     return [
-        f"{item['label']}: {_cut(item['error'] or 'no error was written')}\n    {item['log']}"
+        f"{item['label']}: {_shorten(item['error'] or 'no error was written')}\n    {item['log']}"
         for item in chosen
     ]
 
 
 def _describe_running_node(item: RunningNode) -> str:
     if item["model"] is None:
-        return f"{_name(item)} ({item['host'] or '?'})"
+        return f"{_format_node_name(item)} ({item['host'] or '?'})"
     device = item["device"] or "waiting for a device"
     how_far = "starting" if item["percent"] is None else f"{item['percent']} %"
     left = f", {item['left']} left" if item["left"] else ""
-    return f"{_name(item)}: {how_far}{left} ({device}, {item['host'] or '?'})"
+    return f"{_format_node_name(item)}: {how_far}{left} ({device}, {item['host'] or '?'})"
 
 
 def _describe_failed_node(item: FailedNode) -> str:
     error = (item["error"] or item["cause"] or "no error was written").strip()
-    return f"{_name(item)}: {_cut(error)}\n    {item['log']}"
+    return f"{_format_node_name(item)}: {_shorten(error)}\n    {item['log']}"
 
 
-def _cut(error: str) -> str:
+def _shorten(error: str) -> str:
     return error if len(error) <= WIDEST else error[: WIDEST - 3] + "..."

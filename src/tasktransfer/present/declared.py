@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.core.runs import Run
 from tasktransfer.present.columns import Column, Row
-from tasktransfer.results.frames import Frame, Frames, always
+from tasktransfer.results.frames import Frame, Frames, is_always_planned
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Table:
     needs: str = ""
     section: Section = "results"
     folded: bool = False
-    planned: Callable[[Study], bool] = always
+    planned: Callable[[Study], bool] = is_always_planned
     certain: bool = True
     cited: bool = False
     described: Callable[[], Mapping[str, str]] = dict
@@ -157,7 +157,7 @@ class Figure:
     nothing: str = "has nothing to plot in it"
     section: Section = "figures"
     folded: bool = False
-    planned: Callable[[Study], bool] = always
+    planned: Callable[[Study], bool] = is_always_planned
     certain: bool = True
     part: Callable[[Frames], Frames] | None = None
     text: str = ""

@@ -1,8 +1,9 @@
 """Checksums of the files that other nodes read: kept weights, fits, derived tables.
 
 A node's record names every such file with its size and SHA-256. A reader first checks the whole
-file (``check_artefacts``, ``rounds.check_round``). Code that only asks whether the node is finished
-compares sizes, and checks the content of files that are newer than the record (``find_problem``).
+file (``check_artefacts``, ``rounds.check_round_folder``). Code that only asks whether the node is
+finished compares sizes, and checks the content of files that are newer than the record
+(``find_artefact_problem``).
 Old records have no checksums, so their files are read unchecked.
 """
 
@@ -47,7 +48,7 @@ def compute_checksums(folder: Path, parts: Iterable[str]) -> dict[str, Artefact]
     }
 
 
-def find_problem(folder: Path, artefacts: Artefacts, *, every: bool = False) -> str | None:
+def find_artefact_problem(folder: Path, artefacts: Artefacts, *, every: bool = False) -> str | None:
     """Return how the files in a node's folder differ from its record, or None if they agree.
 
     A folder without any of its files is not a difference: weights, fits and derived data may be
@@ -64,14 +65,17 @@ def find_problem(folder: Path, artefacts: Artefacts, *, every: bool = False) -> 
         try:
             seen, bytes_then = file.stat(), recorded["bytes"]
             if seen.st_size != bytes_then:
-                return f"{file}: {seen.st_size:,} bytes, {bytes_then:,} in the record of its node"
+                return (
+                    f"{file}: The file has {seen.st_size:,} bytes, but the record of its node says "
+                    f"{bytes_then:,}"
+                )
             if (every or seen.st_mtime_ns > written) and compute_sha256(file) != recorded["sha256"]:
-                return f"{file}: its SHA-256 is not the one in the record of its node"
+                return f"{file}: The SHA-256 of the file is not the one in the record of its node"
         except (FileNotFoundError, NotADirectoryError):
             if Path(name).parent in kept:
-                return f"{file}: no such file, but its record names it"
+                return f"{file}: The file is missing, but the record of its node names it"
         except OSError as error:
-            return f"{file}: cannot be read: {error.strerror}"
+            return f"{file}: The file cannot be read ({error.strerror})"
     return None
 
 
@@ -92,7 +96,9 @@ def check_artefacts(folder: Path, digest: str, parts: Iterable[str]) -> None:
     recorded = in_record[0]
     if recorded != digest:
         raise RecordError(
-            _describe_damage(folder, f"belongs to {recorded[:12]}, not {digest[:12]}")
+            _describe_damage(
+                folder, f"The record belongs to node {recorded[:12]}, expected {digest[:12]}"
+            )
         )
     if in_record[1] is None:
         return
@@ -102,10 +108,12 @@ def check_artefacts(folder: Path, digest: str, parts: Iterable[str]) -> None:
         for name, artefact in in_record[1].items()
         if any(name == part or name.startswith(f"{part}/") for part in wanted)
     }
-    found = find_problem(folder, of_parts, every=True)
+    found = find_artefact_problem(folder, of_parts, every=True)
     if found is None:
         more = sorted({n for part in wanted for n in _list_files(folder, part)} - of_parts.keys())
-        found = f"{folder / more[0]}: the record of its node does not name it" if more else None
+        found = (
+            f"{folder / more[0]}: The record of its node does not name this file" if more else None
+        )
     if found is not None:
         raise RecordError(_describe_damage(folder, found))
 
@@ -136,7 +144,7 @@ def _read_digest_and_artefacts(file: Path) -> tuple[str, dict[str, Any] | None] 
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise RecordError(
-            _describe_damage(file.parent, f"{file}: not a record ({error})")
+            _describe_damage(file.parent, f"{file}: The file is not a record ({error})")
         ) from error
 
 
@@ -145,6 +153,6 @@ def _describe_damage(folder: Path, found: str) -> str:
     if not found.startswith(str(folder)):
         found = f"{record}: {found}"
     return (
-        f"{found}; it was changed or damaged after it was written: delete {record} and run its "
-        "study with snakemake, which computes the node again"
+        f"{found}, because it was changed or damaged after it was written. Delete {record} and run "
+        "the study with snakemake, which computes the node again."
     )

@@ -1,7 +1,7 @@
 """Collection of a study's records for its tables, shared by all designs.
 
-    collected = gather(study)                     # every record of the plan, read and checked
-    collected.require(complete=complete)          # raise an error for missing runs, if required
+    collected = gather_records(study)                # every record of the plan, read and checked
+    collected.check_completeness(complete=complete)  # raise an error for missing runs, if required
     for run in collected.runs: ...                # runs with all of their records
     collected.record(node), collected.rows(node)  # a record; its rows, read on demand
 
@@ -28,21 +28,21 @@ from tasktransfer.data.prepared import has_generated_dialogues
 from tasktransfer.errors import RecordError, TaskTransferError
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
-from tasktransfer.results.finished import inspect_node, keep_checks
+from tasktransfer.results.finished import inspect_node, save_check_cache
 from tasktransfer.results.mixtures import Comparison, iterate_facts
 from tasktransfer.results.places import find_misplaced
 from tasktransfer.results.records import (
     NOUNS,
     PLURALS,
-    as_prepared,
     compact_record,
+    correct_synthetic_flag,
     describe_unrecorded_selections,
 )
 from tasktransfer.results.rows import COLUMNS, read_rows
 from tasktransfer.results.schema import Record
-from tasktransfer.results.state import DAMAGED, DONE, RECORD, WAITING, log_in
+from tasktransfer.results.state import DAMAGED, DONE, RECORD, WAITING, find_log
 from tasktransfer.results.study import Study
-from tasktransfer.results.tallies import Checks, check_predictions
+from tasktransfer.results.tallies import PredictionChecks, check_predictions
 from tasktransfer.results.test_sets import find_deviating_test_sets
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ _VERBS = {"running": "is ", DAMAGED: "is ", "interrupted": "was "}
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingResult:
     """An unfinished node whose results a run needs.
 
     ``wanted``: the node. ``node``: the first unfinished node that ``wanted`` depends on.
@@ -90,12 +90,12 @@ class Collected:
     planned: tuple[Run, ...]
     records: Mapping[str, Record]
     runs: tuple[Run, ...]
-    missing: tuple[Missing, ...]
+    missing: tuple[MissingResult, ...]
     problems: tuple[tuple[str, str], ...]
     test_sets: Mapping[str, Mapping[str, str]]
 
-    def has(self, node: Node) -> bool:
-        """Return whether a node is done."""
+    def has_record(self, node: Node) -> bool:
+        """Return whether a node has a usable record."""
         return node.digest in self.records
 
     def record(self, node: Node) -> Record:
@@ -111,19 +111,19 @@ class Collected:
         named = self.record(node)["rows"]
         if named is None:
             return COLUMNS.empty_table()
-        return read_rows(Path(self.study.folder(node), named["file"]), named)
+        return read_rows(Path(self.study.get_node_folder(node), named["file"]), named)
 
     @cached_property
     def synthetic(self) -> dict[str, bool]:
         """Dataset → whether its dialogues are generated, from records or prepared data."""
         synthetic = {r["node"]["dataset"]: r["synthetic"] for r in self.records.values()}
-        known = {name: self.study.synthetic(name) for name in self.study.config.dataset_names}
+        known = {name: self.study.is_synthetic(name) for name in self.study.config.dataset_names}
         return {**{k: bool(v) for k, v in known.items() if v is not None}, **synthetic}
 
     @cached_property
     def without_record(self) -> tuple[Node, ...]:
         """All nodes of the plan without a usable record."""
-        return tuple(node for node in self.study.plan.nodes if not self.has(node))
+        return tuple(node for node in self.study.plan.nodes if not self.has_record(node))
 
     @cached_property
     def without_run(self) -> tuple[Node, ...]:
@@ -132,7 +132,7 @@ class Collected:
         return tuple(node for node in self.without_record if node.digest not in named)
 
     def describe_missing(self) -> str:
-        """Count the nodes without a usable record by kind, as in ``33 of 102 evaluations``.
+        """Return the counts of nodes without a usable record, such as ``33 of 102 evaluations``.
 
         Empty if every node has a usable record.
         """
@@ -152,21 +152,23 @@ class Collected:
             found |= record["provenance"].get("stand_ins", {})
         return found
 
-    def holes(self) -> list[str]:
-        """List damaged records, missing results of runs, and other missing nodes, one per line."""
+    def list_problems(self) -> list[str]:
+        """Return one line per damaged record, missing result of a run, and other missing node."""
         results = self.study.config.results
-        lines = [f"{results}/{m.wanted.path}: {m.reason}; {m.remedy}" for m in self.missing]
+        lines = [
+            f"{results}/{m.wanted.path}: {m.reason}. Remedy: {m.remedy}." for m in self.missing
+        ]
         lines += [f"{results}/{node.path}: {NO_RECORD}" for node in self.without_run]
         damaged = [f"damaged: {error}" for _, error in self.problems]
         return list(dict.fromkeys([*damaged, *lines]))
 
-    def require(self, *, complete: bool) -> None:
+    def check_completeness(self, *, complete: bool) -> None:
         """Raise an error if there are no runs or, with ``complete``, if any result is missing.
 
         Raises:
             RecordError: results are missing. The message lists them with state and reason.
         """
-        results, planned, holes = self.study.config.results, self.planned, self.holes()
+        results, planned, holes = self.study.config.results, self.planned, self.list_problems()
         if self.runs and not (complete and (self.missing or self.problems)):
             return
         more = [f"and {len(holes) - SHOWN:,} more"] * (len(holes) > SHOWN)
@@ -183,8 +185,8 @@ class Collected:
             + "\n  ".join([*holes[:SHOWN], *more])
         )
 
-    def tell(self) -> None:
-        """Print the number of runs and the records left out; write the list of missing results."""
+    def print_summary(self) -> None:
+        """Print the numbers of runs and excluded records, and write the list of missing results."""
         # Count each run once, with the state of the last of its missing nodes.
         states = Counter({id(hole.run): hole.state for hole in self.missing}.values())
         counted = ", ".join(f"{count:,} {state}" for state, count in states.items())
@@ -195,16 +197,16 @@ class Collected:
         if nodes := self.describe_missing():
             print(f"{self.study.tables}: without a record: {nodes}")
         for _, error in self.problems:
-            print(f"A damaged record is left out: {error}")
-        file = Path(self.study.holes)
+            print(f"A damaged record was excluded: {error}")
+        file = Path(self.study.missing_results_log)
         file.unlink(missing_ok=True)
-        if holes := self.holes():
+        if holes := self.list_problems():
             file.parent.mkdir(parents=True, exist_ok=True)
             with replace_file(file) as part:
                 part.write_text("\n".join([time.ctime(), *holes, ""]), encoding="utf-8")
 
 
-def gather(study: Study, runs: Iterable[Run] | None = None) -> Collected:
+def gather_records(study: Study, runs: Iterable[Run] | None = None) -> Collected:
     """Read the records of a study's plan.
 
     Args:
@@ -214,17 +216,17 @@ def gather(study: Study, runs: Iterable[Run] | None = None) -> Collected:
         RecordError: some records are incompatible.
     """
     planned = study.plan.runs if runs is None else tuple(runs)
-    reading = _Reading(study, Checks.read(Path(study.tables, CHECKED)))
+    reading = _Reading(study, PredictionChecks.read(Path(study.tables, CHECKED)))
     for node in show_progress(
         _select_nodes(study, None if runs is None else planned), "reading records"
     ):
         reading.read(node)
-    reading.leave_out_deviating()
-    reading.compare()
+    reading.exclude_deviating_tests()
+    reading.check_compatibility()
     if runs is None:
-        keep_checks(study)
+        save_check_cache(study)
         reading.checks.write(Path(study.tables, CHECKED))
-    missing = [hole for run in planned for hole in _find_holes(reading, run)]
+    missing = [hole for run in planned for hole in _find_missing_results(reading, run)]
     lacking = {id(hole.run) for hole in missing}
     return Collected(
         study,
@@ -247,7 +249,7 @@ def _select_nodes(study: Study, runs: Iterable[Run] | None) -> tuple[Node, ...]:
 class _Reading:
     """Records read so far, their comparison, and their problems."""
 
-    def __init__(self, study: Study, checks: Checks) -> None:
+    def __init__(self, study: Study, checks: PredictionChecks) -> None:
         self.study, self.checks = study, checks
         self.nodes: dict[str, Node] = {}
         self.records: dict[str, Record] = {}
@@ -267,18 +269,18 @@ class _Reading:
             if state == DAMAGED:
                 self.problems.append((f"{node.path}/{RECORD}", str(error)))
             return
-        record = as_prepared(record, Path(self.study.config.results), self._says)
+        record = correct_synthetic_flag(record, Path(self.study.config.results), self._says)
         self.records[node.digest] = record = compact_record(record, self._texts)
         wrong = self._check_tests(node, record) if isinstance(node, Stage) else None
         if wrong is not None:
-            self._exclude_node(node, f"{self.study.record(node)}: {wrong}")
+            self._exclude_node(node, f"{self.study.get_record_path(node)}: {wrong}")
 
     def _check_tests(self, stage: Stage, record: Record) -> str | None:
         """Return the problem with a training's rows, or None."""
         try:
-            tested = check_predictions(Path(self.study.record(stage)), record, self.checks)
+            tested = check_predictions(Path(self.study.get_record_path(stage)), record, self.checks)
         except TaskTransferError as error:
-            return f"its predictions are damaged: {error}"
+            return f"The predictions are damaged: {error}"
         self.test_sets[stage.digest] = tested
         return None
 
@@ -289,8 +291,8 @@ class _Reading:
         del self.records[node.digest]
         self.test_sets.pop(node.digest, None)
 
-    def leave_out_deviating(self) -> None:
-        """Leave out trainings whose test set differs from most others.
+    def exclude_deviating_tests(self) -> None:
+        """Exclude trainings whose test set differs from that of most others.
 
         Trainings with the same data, model and limit are compared, since instances are paired by
         position.
@@ -303,9 +305,9 @@ class _Reading:
         ]
         for digest, wrong in find_deviating_test_sets(tested).items():
             node = self.nodes[digest]
-            self._exclude_node(node, f"{self.study.record(node)}: {wrong}")
+            self._exclude_node(node, f"{self.study.get_record_path(node)}: {wrong}")
 
-    def compare(self) -> None:
+    def check_compatibility(self) -> None:
         """Check that all usable records are compatible.
 
         Raises:
@@ -313,16 +315,18 @@ class _Reading:
         """
         for digest, record in self.records.items():
             node = self.nodes[digest]
-            self._comparison.add(dict(iterate_facts(node, record)), self.study.record(node))
+            self._comparison.add(
+                dict(iterate_facts(node, record)), self.study.get_record_path(node)
+            )
 
 
-def _find_holes(reading: _Reading, run: Run) -> Iterator[Missing]:
+def _find_missing_results(reading: _Reading, run: Run) -> Iterator[MissingResult]:
     """Yield the unfinished nodes whose results a run needs, with reasons."""
     study, states = reading.study, reading.states
     for wanted in run.result_nodes:
         record = reading.records.get(wanted.digest)
         if record is not None and isinstance(wanted, Stage):
-            yield from _find_training_holes(study, run, wanted, record)
+            yield from _find_missing_training_results(study, run, wanted, record)
         if states[wanted.digest][0] == DONE:
             continue
         damaged = states[wanted.digest][0] == DAMAGED
@@ -330,23 +334,26 @@ def _find_holes(reading: _Reading, run: Run) -> Iterator[Missing]:
         node = next(node for node in needed if states[node.digest][0] != DONE)
         state, error_of_node = states[node.digest]
         reason = _describe_reason(node, state, error_of_node, parent=node is not wanted)
-        yield Missing(
+        yield MissingResult(
             run, wanted, node, state, reason, error_of_node, _describe_remedy(study, node)
         )
 
 
-def _find_training_holes(study: Study, run: Run, stage: Stage, record: Record) -> Iterator[Missing]:
-    """Yield what a run needs but a finished training does not have.
+def _find_missing_training_results(
+    study: Study, run: Run, stage: Stage, record: Record
+) -> Iterator[MissingResult]:
+    """Yield the results that a run needs and that its finished training does not have.
 
     Either the best round was not requested when the model was trained, or a test result is missing.
     """
     remedy = _describe_remedy(study, stage)
     if lacks := describe_unrecorded_selections(stage, record):
-        yield Missing(run, stage, stage, WAITING, lacks, None, remedy)
+        yield MissingResult(run, stage, stage, WAITING, lacks, None, remedy)
     elif untested := [task for task in stage.tested if task not in record["results"]]:
-        error = f"{study.record(stage)}: has no test result for {', '.join(untested)}"
+        tasks = ", ".join(untested)
+        error = f"{study.get_record_path(stage)}: The record has no test result for {tasks}"
         reason = _describe_reason(stage, DAMAGED, error, parent=False)
-        yield Missing(run, stage, stage, DAMAGED, reason, error, remedy)
+        yield MissingResult(run, stage, stage, DAMAGED, reason, error, remedy)
 
 
 def _describe_reason(node: Node, state: str, error: str | None, *, parent: bool) -> str:
@@ -357,5 +364,5 @@ def _describe_reason(node: Node, state: str, error: str | None, *, parent: bool)
 
 
 def _describe_remedy(study: Study, node: Node) -> str:
-    log = log_in(Path(study.folder(node)))
+    log = find_log(Path(study.get_node_folder(node)))
     return f"see {log}, and run snakemake again" if log else "run snakemake again"

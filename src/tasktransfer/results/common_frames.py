@@ -13,7 +13,7 @@ from tasktransfer.core.quantities import format_quantity
 from tasktransfer.core.runs import Run
 from tasktransfer.results.collect import NO_RECORD, Collected
 from tasktransfer.results.costs import compute_hours, describe_hardware
-from tasktransfer.results.finished import read_state
+from tasktransfer.results.finished import read_node_state
 from tasktransfer.results.frames import COMMON, NUMBER, TEXT, TEXTS, WHOLE, Columns, Frame, Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.records import NOUNS, get_selected_round
@@ -54,7 +54,11 @@ _SECTIONS = {"asked": "prompted"}
 
 
 def build_common_columns(about: Sequence[str]) -> dict[str, Columns]:
-    """Return the columns of ``frames.COMMON``; ``about`` has the keys of ``Run.about``."""
+    """Return a mapping from each frame of ``frames.COMMON`` to its columns.
+
+    Args:
+        about: keys of ``Run.about`` that identify a run.
+    """
     run: Columns = (
         ("method", TEXT, "evaluated method"),
         ("model", TEXT, "name of the model in the config"),
@@ -95,7 +99,11 @@ def build_common_columns(about: Sequence[str]) -> dict[str, Columns]:
 
 
 def build_common_frames(about: Sequence[str]) -> tuple[Frame, ...]:
-    """Return the frames of ``frames.COMMON``; ``about`` has the keys of ``Run.about``."""
+    """Return the declarations of the frames in ``frames.COMMON``.
+
+    Args:
+        about: keys of ``Run.about`` that identify a run.
+    """
     make = {
         "runs": _make_runs,
         "scores": _make_scores,
@@ -107,7 +115,7 @@ def build_common_frames(about: Sequence[str]) -> tuple[Frame, ...]:
     return tuple(Frame(name, columns[name], partial(make[name], about)) for name in COMMON)
 
 
-def _name_run(run: Run, about: Sequence[str]) -> Values:
+def _list_run_values(run: Run, about: Sequence[str]) -> Values:
     values = (run.about.get(key) for key in about)
     return run.method, run.model, run.seed, *(_to_text(value) for value in values)
 
@@ -115,7 +123,7 @@ def _name_run(run: Run, about: Sequence[str]) -> Values:
 def _make_runs(about: Sequence[str], frames: Frames) -> Iterator[Values]:
     collected = frames.collected
     for run in collected.runs:
-        yield *_name_run(run, about), *_summarise_records(collected, run)
+        yield *_list_run_values(run, about), *_summarise_records(collected, run)
 
 
 def _make_scores(about: Sequence[str], frames: Frames) -> Iterator[Values]:
@@ -123,12 +131,12 @@ def _make_scores(about: Sequence[str], frames: Frames) -> Iterator[Values]:
     for run in collected.runs:
         for node in run.result_nodes:
             for row in _make_score_rows(collected, node):
-                yield *_name_run(run, about), *row
+                yield *_list_run_values(run, about), *row
 
 
 def _make_resources(about: Sequence[str], frames: Frames) -> Iterator[Values]:
     collected = frames.collected
-    nodes = (node for node in collected.study.plan.nodes if collected.has(node))
+    nodes = (node for node in collected.study.plan.nodes if collected.has_record(node))
     return (_make_resource_row(collected, node) for node in nodes)
 
 
@@ -138,7 +146,7 @@ def _make_missing(about: Sequence[str], frames: Frames) -> Iterator[Values]:
     for hole in collected.missing:
         path = f"{hole.wanted.path}/{RECORD}"
         state = (path, hole.state, hole.reason, hole.node.path, hole.error, hole.remedy)
-        yield *_name_run(hole.run, about), hole.run.variant or None, *state
+        yield *_list_run_values(hole.run, about), hole.run.variant or None, *state
     for node in collected.without_run:
         yield _make_node_row(collected, node, about)
 
@@ -149,7 +157,7 @@ def _make_problems(about: Sequence[str], frames: Frames) -> Iterable[Values]:
 
 def _make_node_row(collected: Collected, node: Node, about: Sequence[str]) -> Values:
     """Return the row in ``missing`` for a node without a record that is not a run's result."""
-    state, error = read_state(collected.study, node)
+    state, error = read_node_state(collected.study, node)
     dataset = node.name if isinstance(node, Data) else node.data.name
     return (
         NOUNS[type(node)],
@@ -163,7 +171,7 @@ def _make_node_row(collected: Collected, node: Node, about: Sequence[str]) -> Va
 
 
 def _summarise_records(collected: Collected, run: Run) -> Values:
-    used = [node for node in add_ancestors(run.result_nodes) if collected.has(node)]
+    used = [node for node in add_ancestors(run.result_nodes) if collected.has_record(node)]
     records = [f"{node.path}/{RECORD}" for node in run.result_nodes]
     return records, sum(compute_hours(collected.record(node)) for node in used)
 
@@ -268,7 +276,7 @@ def build_metadata(
 
 
 def _mark_labs(collected: Collected) -> dict[str, str]:
-    """Return a mark next to every title if records were created by several labs."""
+    """Return a mark for every title if several labs created the records."""
     makers = Counter(
         record["provenance"].get("made_by") or "this results folder"
         for record in collected.records.values()
@@ -278,7 +286,7 @@ def _mark_labs(collected: Collected) -> dict[str, str]:
 
 
 def _mark_one_run(collected: Collected) -> dict[str, str]:
-    """Return a mark next to every title if the study trains with one seed."""
+    """Return a mark for every title if the study trains with a single seed."""
     seeds = {run.seed for run in collected.runs if run.stages}
     if not seeds or len(seeds) > 1:
         return {}
@@ -300,7 +308,7 @@ def describe_record_limits(
         records: the records.
         planned: keys with values that are sizes of the study's own data and not limits.
     """
-    limits = _name_once(
+    limits = _merge_equal_limits(
         (tuple(key.split(".")), limit)
         for record in records
         for key, limit in record["provenance"].get("cuts", {}).items()
@@ -316,7 +324,7 @@ def describe_record_limits(
     return ", ".join(f"{name} {limit}" for _, name, limit in ordered)
 
 
-def _name_once(limits: Iterable[_Limit]) -> set[_Limit]:
+def _merge_equal_limits(limits: Iterable[_Limit]) -> set[_Limit]:
     """Return one key path for each key and limit: that of ``training``, if it has one.
 
     References read the limits of the trainings, under a key of their own.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tasktransfer.results.contradictions import is_stage
-from tasktransfer.results.records import list_selections, select_comparable
+from tasktransfer.results.records import list_selections, select_comparable_parts
 from tasktransfer.results.schema import Record
 
 
@@ -43,7 +43,7 @@ def find_shared_tasks(ours: Record, theirs: Record) -> set[str] | None:
 
 def _select_comparable_parts(record: Record, shared: set[str] | None) -> dict[str, Any]:
     # Equal classifiers and tables may be packed differently, like rows.
-    kept = select_comparable(record)
+    kept = select_comparable_parts(record)
     if "training" in kept:
         # Evaluating the untrained model (round 0) is optional and not part of the training.
         rounds = [entry for entry in kept["training"]["rounds"] if entry["round"] > 0]

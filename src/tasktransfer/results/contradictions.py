@@ -8,7 +8,7 @@ from typing import Any, cast
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.results.schema import Record, Selected, TrainingResult
 
-_SAID_TWICE = ("dataset", "train_tasks", "seed")
+_REPEATED_KEYS = ("dataset", "train_tasks", "seed")
 """Keys of a node's description that its identity repeats."""
 
 
@@ -20,7 +20,8 @@ def is_stage(record: Record) -> bool:
 def find_contradictions(record: Record) -> Iterator[str]:
     """Yield the disagreements between parts of a record whose types are valid."""
     if is_stage(record) != ("training" in record):
-        yield f"training: {'missing' if is_stage(record) else 'unknown key, this is not a stage'}"
+        problem = "missing" if is_stage(record) else "not allowed, because the node is not a stage"
+        yield f"training: The key is {problem}"
     if "training" in record:
         yield from _check_rounds(record["training"])
     yield from _check_ranges(record)
@@ -33,26 +34,26 @@ def _check_rounds(training: TrainingResult) -> Iterator[str]:
     rounds = training["rounds"]
     numbers = [entry["round"] for entry in rounds]
     if not numbers or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
-        yield f"training.rounds: must be numbered consecutively, found {numbers}"
+        yield f"training.rounds: The numbers of the rounds are not consecutive: {numbers}"
     elif numbers[0] > 1:
         yield (
-            "training.rounds: must begin with 1, or with 0 for the untrained model, found "
-            f"{numbers[0]}"
+            f"training.rounds: The first round has number {numbers[0]}, expected 1, or 0 for the "
+            "untrained model"
         )
     else:
         for index, entry in enumerate(training["selections"]):
             yield from _check_selection(f"training.selections[{index}]", entry, numbers)
 
 
-def _check_selection(key: str, one: Selected, numbers: Sequence[int]) -> Iterator[str]:
-    best, scores = one["round"], one["scores"]
+def _check_selection(key: str, selection: Selected, numbers: Sequence[int]) -> Iterator[str]:
+    best, scores = selection["round"], selection["scores"]
     if len(scores) != len(numbers):
-        yield f"{key}.scores: {len(scores)} scores for {len(numbers)} rounds"
+        yield f"{key}.scores: There are {len(scores)} scores for {len(numbers)} rounds"
     elif best not in numbers:
-        yield f"{key}.round: {best}, but the rounds are {numbers[0]} to {numbers[-1]}"
-    elif scores[best - numbers[0]] != one["dev_score"]:
-        recorded, of_round = one["dev_score"], scores[best - numbers[0]]
-        yield f"{key}.dev_score: {recorded}, but the score of its round is {of_round}"
+        yield f"{key}.round: The value is {best}, but the rounds are {numbers[0]} to {numbers[-1]}"
+    elif scores[best - numbers[0]] != selection["dev_score"]:
+        recorded, of_round = selection["dev_score"], scores[best - numbers[0]]
+        yield f"{key}.dev_score: The value is {recorded}, but the round has score {of_round}"
 
 
 def _check_ranges(record: Record) -> Iterator[str]:
@@ -67,24 +68,24 @@ def _check_ranges(record: Record) -> Iterator[str]:
         if problem := find_invalid_value(result["measures"]):
             yield f"results.{task}.measures: {problem}"
         if result["score"] is None and is_stage(record):
-            yield f"results.{task}.score: found null, expected a number for a training"
+            yield f"results.{task}.score: The value is null, expected a number for a training"
 
 
 def _check_node(record: Record) -> Iterator[str]:
     node = record["node"]
     digest = compute_digest(node["identity"])
     if digest != node["digest"]:
-        yield f"node.digest: {node['digest']}, but node.identity has digest {digest}"
+        yield f"node.digest: The value is {node['digest']}, but node.identity has digest {digest}"
     trained = node["train_tasks"] if node["kind"] == "stage" else []
     unsized = [task for task in trained if task not in record["sizes"]]
     if unsized:
-        yield f"sizes: no sizes for {', '.join(unsized)}, which node.train_tasks names"
+        yield f"sizes: There are no sizes for {', '.join(unsized)} in node.train_tasks"
 
 
 def _check_identity(record: Record) -> Iterator[str]:
-    """Yield the disagreements between a record and its identity, from which its digest follows."""
+    """Yield the disagreements between a record and the identity of its node."""
     node, identity = cast(dict[str, Any], record["node"]), record["node"]["identity"]
-    repeated = {f"node.{key}": node[key] for key in _SAID_TWICE if key in node}
+    repeated = {f"node.{key}": node[key] for key in _REPEATED_KEYS if key in node}
     repeated["data_revision"] = record["data_revision"]
     repeated["few_sample"] = record["few_sample"]
     repeated["provenance.recipe"] = record["provenance"]["recipe"]
@@ -93,16 +94,20 @@ def _check_identity(record: Record) -> Iterator[str]:
         if name == "recipe" and node["kind"] != "stage":
             continue
         if name in identity and identity[name] != value:
-            yield f"{key}: {value!r}, but node.identity.{name} is {identity[name]!r}"
+            yield f"{key}: The value is {value!r}, but node.identity.{name} is {identity[name]!r}"
     if node["kind"] != "stage":
         return
     model = identity.get("model")
     family = model.get("family", node["family"]) if isinstance(model, dict) else node["family"]
     if family != node["family"]:
-        yield f"node.family: {node['family']!r}, but node.identity.model has {family!r}"
+        yield (
+            f"node.family: The value is {node['family']!r}, but node.identity.model has {family!r}"
+        )
     parent = identity.get("parent")
     if parent is not None and node["parents"] != [parent]:
-        yield f"node.parents: {node['parents']}, but node.identity.parent is {parent!r}"
+        yield (
+            f"node.parents: The value is {node['parents']}, but node.identity.parent is {parent!r}"
+        )
 
 
 def _check_rows(record: Record) -> Iterator[str]:
@@ -115,7 +120,7 @@ def _check_rows(record: Record) -> Iterator[str]:
         return
     instances = sum(result["instances"] for result in judged.values())
     if rows["rows"] != instances:
-        yield f"rows.rows: {rows['rows']}, but results has {instances} instances"
+        yield f"rows.rows: The value is {rows['rows']}, but results has {instances} instances"
     unsized = [task for task in judged if task not in record["sizes"]]
     if unsized:
-        yield f"sizes: no sizes for {', '.join(unsized)}, which results names"
+        yield f"sizes: There are no sizes for {', '.join(unsized)} in results"

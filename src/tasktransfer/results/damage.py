@@ -42,7 +42,7 @@ The kernel sets the ctime, so it also changes if a file is rewritten and its mti
 """
 
 
-class Right(TypedDict):
+class ValidFolder(TypedDict):
     """State of a folder that was found valid.
 
     ``selections`` lists the selecting tasks of each best round that a training has kept.
@@ -57,7 +57,7 @@ Artefacts = Literal["none", "young", "all"]
 
 
 def find_damage(folder: Path, digest: str, content: Artefacts = "young") -> str | None:
-    """Return the problem with a node's record, rows or artefacts.
+    """Return a sentence on what is wrong with a node's record, rows or artefacts.
 
     None if they are valid, or if there is no record.
 
@@ -75,16 +75,16 @@ def find_damage(folder: Path, digest: str, content: Artefacts = "young") -> str 
 def inspect_record(
     folder: Path, digest: str, content: Artefacts = "young"
 ) -> tuple[str | None, Record | None]:
-    """Return ``find_damage`` and the record that was read for it, if there is one."""
+    """Return the result of ``find_damage`` and the record, None if it is missing or damaged."""
     file = folder / RECORD
     if not os.path.lexists(file):
         return None, None
     try:
         record = parse_record(file, _read_content(file))
     except FileNotFoundError:
-        return f"{file}: a link to a missing file", None
+        return f"{file}: This is a link to a missing file", None
     except _NO_FILE:
-        return f"{file}: not a file", None
+        return f"{file}: This is not a regular file", None
     except RecordError as error:
         return str(error), None
     return _find_folder_contradiction(folder, record, digest, content), record
@@ -97,11 +97,11 @@ def _find_folder_contradiction(
     file = folder / RECORD
     recorded, named = record["node"]["digest"], record["rows"]
     if not recorded.startswith(digest):
-        return f"{file}: node.digest: {recorded[:12]}, expected {digest[:12]}"
+        return f"{file}: node.digest: The value is {recorded[:12]}, expected {digest[:12]}"
     if named is None and record["results"]:
-        return f"{file}: rows: names no file of rows"
+        return f"{file}: rows: The value is null, although the record has results"
     if named is not None and named["file"] != ROWS:
-        return f"{file}: rows.file: found {named['file']}, expected {ROWS}"
+        return f"{file}: rows.file: The value is {named['file']}, expected {ROWS}"
     lost = _find_rows_problem(folder / named["file"], named) if named else None
     return lost or _find_artefact_problem(folder, record, content)
 
@@ -109,7 +109,9 @@ def _find_folder_contradiction(
 def _find_artefact_problem(folder: Path, record: Record, content: Artefacts) -> str | None:
     if content == "none":
         return None
-    return artefacts.find_problem(folder, record.get("artefacts", {}), every=content == "all")
+    return artefacts.find_artefact_problem(
+        folder, record.get("artefacts", {}), every=content == "all"
+    )
 
 
 def _find_rows_problem(file: Path, named: Mapping[str, Any]) -> str | None:
@@ -117,9 +119,9 @@ def _find_rows_problem(file: Path, named: Mapping[str, Any]) -> str | None:
     try:
         content = _read_content(file)
     except _NO_FILE:
-        return f"{file}: no such file, but its record names it"
+        return f"{file}: The file is missing, but the record beside it names it"
     if hashlib.sha256(content).hexdigest() != named["sha256"]:
-        return f"{file}: its SHA-256 is not the one in the record beside it"
+        return f"{file}: The SHA-256 of the file is not the one in the record beside it"
     return None
 
 
@@ -155,13 +157,13 @@ def set_aside(folder: Path, which: Sequence[str] = (RECORD, ROWS)) -> list[Path]
 
 
 def _is_different_file(file: Path, kept: Path) -> bool:
-    """Return whether a name is in use for anything except a copy of the file."""
+    """Return whether a path exists and is not a copy of the file."""
     if not os.path.lexists(kept):
         return False
     return not (file.is_file() and kept.is_file() and filecmp.cmp(file, kept, shallow=False))
 
 
-class Checked:
+class ValidFolderCache:
     """Cache of valid folders, so that thousands of records are not read at every start.
 
     A changed file has a new signature and is checked again.
@@ -172,15 +174,15 @@ class Checked:
 
     def __init__(self, results: Path) -> None:
         self._file = results / "stages" / ".checked.json"
-        self._right: dict[str, Right] = self._read()
-        self._new: dict[str, Right] = {}
+        self._right: dict[str, ValidFolder] = self._read()
+        self._new: dict[str, ValidFolder] = {}
 
-    def damage(self, node: Node, folder: str) -> str | None:
-        """Return ``find_damage`` for a node's folder."""
-        return self.examined(node, folder)[0]
+    def find_damage(self, node: Node, folder: str) -> str | None:
+        """Return the result of ``find_damage`` for a node's folder, if possible from the cache."""
+        return self.inspect(node, folder)[0]
 
-    def examined(self, node: Node, folder: str) -> tuple[str | None, Record | None]:
-        """Return ``find_damage``, and the record unless the cache made reading it unnecessary."""
+    def inspect(self, node: Node, folder: str) -> tuple[str | None, Record | None]:
+        """Return the result of ``find_damage``, and the record if it had to be read."""
         if not isinstance(node, Stage | Evaluation):
             # Fits and derived data are few, and have more files than a signature covers.
             return inspect_record(Path(folder), node.digest)
@@ -194,18 +196,18 @@ class Checked:
         content: Artefacts = "young" if before is None else "all"
         problem, record = inspect_record(Path(folder), node.digest, content)
         if problem is None and signature is not None:
-            right: Right = {"files": signature, "selections": _read_selections(folder, node)}
+            right: ValidFolder = {"files": signature, "selections": _read_selections(folder, node)}
             self._right[path] = self._new[path] = right
         return problem, record
 
-    def selections(self, stage: Stage, folder: str) -> set[tuple[str, ...]]:
+    def list_selections(self, stage: Stage, folder: str) -> set[tuple[str, ...]]:
         """Return the tasks of each selection of a training whose record is valid."""
         right = self._right.get(stage.path)
         recorded = right["selections"] if right else _read_selections(folder, stage)
         return {tuple(tasks) for tasks in recorded}
 
     def save(self) -> None:
-        """Write the newly found valid folders; if that fails, the next start checks again."""
+        """Save the folders found valid; if that fails, the next start checks them again."""
         if not self._new:
             return
         right = {**self._read(), **self._new}
@@ -213,7 +215,7 @@ class Checked:
             part.write_text(json.dumps({"version": CHECK_VERSION, "right": right}))
             self._new = {}
 
-    def _read(self) -> dict[str, Right]:
+    def _read(self) -> dict[str, ValidFolder]:
         try:
             value = json_text.loads(self._file.read_bytes())
             return dict(value["right"]) if value["version"] == CHECK_VERSION else {}
@@ -222,9 +224,13 @@ class Checked:
 
 
 @cache
-def get_cache(results: str, here: str) -> Checked:
-    """Return the cache of a results folder, one per process and working directory (``here``)."""
-    return Checked(Path(here, results))
+def get_valid_folder_cache(results: str, here: str) -> ValidFolderCache:
+    """Return the cache of a results folder, which all code of a process shares.
+
+    Args:
+        here: the working directory, to which ``results`` is relative.
+    """
+    return ValidFolderCache(Path(here, results))
 
 
 def _read_signature(folder: str, names: Iterable[str]) -> Signature | None:

@@ -65,7 +65,7 @@ class Inputs:
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportedModel:
     """An exported model.
 
     Attributes:
@@ -124,18 +124,18 @@ class Exported:
     def build_instance(
         self, name: str, context: str, focus: int, query: Mapping[str, str], dialogue: str = ""
     ) -> Instance:
-        """Return an input of the model as an instance. Its answer is a placeholder."""
+        """Return an instance for an input of the model; its answer is a placeholder."""
         answer = (self.labels[0],)
         return Instance(name, dialogue, self.task, context, focus, dict(query), (), answer)
 
     def write(self, folder: Path) -> None:
-        """Write the file into a folder."""
+        """Write ``tasktransfer.json`` into a folder."""
         text = json.dumps(asdict(self), indent=1, ensure_ascii=False, allow_nan=False)
         (folder / FILE).write_text(f"{text}\n", encoding="utf-8")
 
 
-def read_exported(folder: Path) -> Exported:
-    """Read the file of an exported model.
+def read_exported_model(folder: Path) -> ExportedModel:
+    """Read ``tasktransfer.json`` of an exported model.
 
     Raises:
         ModelError: the folder is not one of an exported model, or the file is damaged.
@@ -159,7 +159,7 @@ def read_exported(folder: Path) -> Exported:
             "version of tasktransfer that wrote it, or export the model again."
         )
     try:
-        read: Exported = _build_adapter().validate_json(json.dumps(value), strict=True)
+        read: ExportedModel = _build_adapter().validate_json(json.dumps(value), strict=True)
     except ValidationError as error:
         problem = error.errors()[0]
         key = ".".join(map(str, problem["loc"]))
@@ -168,7 +168,8 @@ def read_exported(folder: Path) -> Exported:
         ) from None
     if len(set(read.labels)) < max(2, len(read.labels)) or not read.temperature > 0:
         raise ModelError(
-            f"{file}: There must be two or more distinct labels, and a temperature above 0. "
+            f"{file}: The file does not have two or more distinct labels and a temperature above "
+            "0. "
             f"{_REMEDY}."
         )
     return read
@@ -178,4 +179,4 @@ def read_exported(folder: Path) -> Exported:
 def _build_adapter() -> Any:
     from pydantic import TypeAdapter  # noqa: PLC0415  # not needed to plan
 
-    return TypeAdapter(Exported)
+    return TypeAdapter(ExportedModel)

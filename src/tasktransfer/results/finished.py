@@ -16,7 +16,7 @@ from tasktransfer.core.ancestors import list_starts
 from tasktransfer.core.nodes import SHORT, Evaluation, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.files.progress import show_progress
-from tasktransfer.results.damage import Checked, find_damage, get_cache
+from tasktransfer.results.damage import ValidFolderCache, find_damage, get_valid_folder_cache
 from tasktransfer.results.records import describe_missing_selections, list_parts, read_record
 from tasktransfer.results.rounds import LAST, ROUNDS, get_round_folder, read_last_round
 from tasktransfer.results.schema import Record
@@ -25,7 +25,7 @@ from tasktransfer.results.study import Study
 
 
 @dataclass(frozen=True, slots=True)
-class OnDisk:
+class NodesOnDisk:
     """State of a study's nodes on disk.
 
     ``names``: digest → file names in the node's folder, without nodes that have no folder.
@@ -39,88 +39,93 @@ class OnDisk:
     damaged: Mapping[str, str]
     again: frozenset[str]
 
-    def left(self, study: Study) -> tuple[Stage, ...]:
+    def list_unfinished_trainings(self, study: Study) -> tuple[Stage, ...]:
         """Return the unfinished trainings."""
         return tuple(s for s in study.plan.stages if s.digest not in self.finished)
 
 
-def look(study: Study) -> OnDisk:
-    """List every node's folder, and check the records that were not checked before.
+def inspect_nodes(study: Study) -> NodesOnDisk:
+    """Return the state of a study's nodes, after checking the records that are not cached as valid.
 
     Raises:
-        OSError: a folder cannot be read.
+        OSError: a folder cannot be listed.
         RecordError: a record or its predictions cannot be read.
     """
     nodes = show_progress(study.plan.nodes, "listing folders")
-    listed = ((node.digest, list_names(study.folder(node))) for node in nodes)
+    listed = ((node.digest, list_file_names(study.get_node_folder(node))) for node in nodes)
     names = {digest: content for digest, content in listed if content is not None}
     recorded = [node for node in study.plan.nodes if RECORD in names.get(node.digest, ())]
     checked = show_progress(recorded, "checking records")
     damaged = {n.digest: problem for n in checked if (problem := find_node_damage(study, n))}
     finished = frozenset(node.digest for node in recorded if is_finished(study, node))
-    keep_checks(study)
+    save_check_cache(study)
     again = {node.digest for node in recorded} - finished - damaged.keys()
-    return OnDisk(names, finished, damaged, frozenset(again))
+    return NodesOnDisk(names, finished, damaged, frozenset(again))
 
 
 def is_finished(study: Study, node: Node) -> bool:
-    """Return whether a node is finished. Raises as ``look``."""
-    if not is_whole(study, node):
+    """Return whether a node has a valid record and all files that unfinished nodes need.
+
+    Raises as ``inspect_nodes``.
+    """
+    if not has_valid_record(study, node):
         return False
     if not isinstance(node, Stage):
         return find_missing_parts(study, node) is None
     if find_missing_selections(study, node):
         return False
     if not node.keeps_rounds and not node.also_selected:  # nothing starts from another round
-        return os.path.lexists(study.checkpoint(node)) or not is_start(study, node)
+        return os.path.lexists(study.get_checkpoint_folder(node)) or not is_needed(study, node)
     return not _list_missing_folders(study, node)
 
 
 def find_missing_selections(study: Study, stage: Stage) -> str | None:
     """Describe the selections of a valid stage that its training did not make; None if none.
 
-    Raises as ``look``.
+    Raises as ``inspect_nodes``.
     """
-    made = _open_check_cache(study).selections(stage, study.folder(stage))
+    made = _open_check_cache(study).list_selections(stage, study.get_node_folder(stage))
     lacks = describe_missing_selections(stage, made)
-    return f"{study.record(stage)}: {lacks}" if lacks else None
+    return f"{study.get_record_path(stage)}: {lacks}" if lacks else None
 
 
 def find_missing_rounds(study: Study, stage: Stage) -> str | None:
     """Describe the missing rounds of a valid stage that unfinished nodes start from; None if none.
 
-    Raises as ``look``.
+    Raises as ``inspect_nodes``.
     """
     gone = sorted(
         Path(path).name for path in _list_missing_folders(study, stage) if f"/{ROUNDS}/" in path
     )
     if not gone:
         return None
-    return f"{study.folder(stage)}/{ROUNDS}: rounds needed but not kept: {', '.join(gone)}"
+    return (
+        f"{study.get_node_folder(stage)}/{ROUNDS}: Needed rounds were not kept: {', '.join(gone)}"
+    )
 
 
 def find_missing_parts(study: Study, node: Node) -> str | None:
     """Describe the missing files of a valid fit or of derived data that unfinished nodes use.
 
-    These are classifiers or instances. None if nothing is missing. Raises as ``look``.
+    These are classifiers or instances. None if nothing is missing. Raises as ``inspect_nodes``.
     """
     if isinstance(node, Evaluation):  # only collect reads evaluations
         return None
-    folder = Path(study.folder(node))
+    folder = Path(study.get_node_folder(node))
     gone = [
         part for part in list_parts(read_record(folder / RECORD)) if not (folder / part).exists()
     ]
-    if not gone or not is_start(study, node):
+    if not gone or not is_needed(study, node):
         return None
-    return f"{folder}: missing, but other nodes read it: {', '.join(gone)}"
+    return f"{folder}: Files that other nodes read are missing: {', '.join(gone)}"
 
 
 def _list_missing_folders(study: Study, stage: Stage) -> list[str]:
     """Return the missing folders of a valid stage's parameters that unfinished nodes start from."""
-    folder = study.folder(stage)
+    folder = study.get_node_folder(stage)
     starts = [
         start
-        for user in study.users(stage)
+        for user in study.list_dependents(stage)
         for start in list_starts(user)
         if start.stage is not None
         and start.stage.digest == stage.digest
@@ -137,32 +142,38 @@ def _list_missing_folders(study: Study, stage: Stage) -> list[str]:
     return sorted(path for path in places if not os.path.lexists(path))
 
 
-def is_whole(study: Study, node: Node) -> bool:
-    """Return whether a node has a valid record. Raises as ``look``."""
-    return os.path.lexists(study.record(node)) and find_node_damage(study, node) is None
+def has_valid_record(study: Study, node: Node) -> bool:
+    """Return whether a node has a valid record; its other files may be missing.
+
+    Raises as ``inspect_nodes``.
+    """
+    return os.path.lexists(study.get_record_path(node)) and find_node_damage(study, node) is None
 
 
-def is_start(study: Study, node: Node) -> bool:
-    """Return whether an unfinished node uses this one. Raises as ``look``."""
-    return not all(is_finished(study, user) for user in study.users(node))
+def is_needed(study: Study, node: Node) -> bool:
+    """Return whether an unfinished node depends on this one. Raises as ``inspect_nodes``."""
+    return not all(is_finished(study, user) for user in study.list_dependents(node))
 
 
-def read_state(study: Study, node: Node) -> tuple[str, str | None]:
+def read_node_state(study: Study, node: Node) -> tuple[str, str | None]:
     """Return a node's state (done, damaged, or as ``state.read_unfinished_state``) and its error.
 
-    Raises as ``look``.
+    Raises as ``inspect_nodes``.
     """
-    return _read_state(Path(study.folder(node)), lambda: find_node_damage(study, node))
+    return _read_state(Path(study.get_node_folder(node)), lambda: find_node_damage(study, node))
 
 
 def inspect_node(study: Study, node: Node) -> tuple[str, str | None, Record | None]:
-    """Return ``read_state`` and the record of a node that is done; unreadable means damaged."""
-    file = Path(study.record(node))
+    """Return the state, error and record of a node; the record is None unless it is done.
+
+    State and error are those of ``read_node_state``. An unreadable record counts as damaged.
+    """
+    file = Path(study.get_record_path(node))
     if not os.path.lexists(file):
         seen = read_unfinished_state(file.parent)
         return seen.state, seen.error, None
     try:
-        problem, record = _open_check_cache(study).examined(node, study.folder(node))
+        problem, record = _open_check_cache(study).inspect(node, study.get_node_folder(node))
         if problem is None:
             return DONE, None, record or read_record(file)
     except RecordError as error:
@@ -171,7 +182,7 @@ def inspect_node(study: Study, node: Node) -> tuple[str, str | None, Record | No
 
 
 def read_folder_state(folder: Path) -> tuple[str, str | None]:
-    """Return state and error of the node that belongs in a folder, by the folder's name alone.
+    """Return state and error of the node in a folder, identified by the folder's name alone.
 
     An unreadable record counts as damaged.
     """
@@ -202,15 +213,15 @@ def find_node_damage(study: Study, node: Node) -> str | None:
     Raises:
         RecordError: a file cannot be read.
     """
-    return _open_check_cache(study).damage(node, study.folder(node))
+    return _open_check_cache(study).find_damage(node, study.get_node_folder(node))
 
 
-def keep_checks(study: Study) -> None:
-    """Write the cache of valid records, so that the next start need not read them."""
+def save_check_cache(study: Study) -> None:
+    """Save the cache of valid records, so that the next start need not check them again."""
     _open_check_cache(study).save()
 
 
-def list_names(folder: str | Path) -> frozenset[str] | None:
+def list_file_names(folder: str | Path) -> frozenset[str] | None:
     """Return the file names in a node's folder, or None if there is no folder."""
     try:
         return frozenset(entry.name for entry in os.scandir(folder))
@@ -218,5 +229,5 @@ def list_names(folder: str | Path) -> frozenset[str] | None:
         return None
 
 
-def _open_check_cache(study: Study) -> Checked:
-    return get_cache(study.config.results, os.getcwd())  # noqa: PTH109  # thousands of times
+def _open_check_cache(study: Study) -> ValidFolderCache:
+    return get_valid_folder_cache(study.config.results, os.getcwd())  # noqa: PTH109  # thousands of times

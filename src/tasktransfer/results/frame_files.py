@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from tasktransfer.errors import RecordError
 from tasktransfer.files.progress import show_progress
-from tasktransfer.results.collect import Collected, gather
+from tasktransfer.results.collect import Collected, gather_records
 from tasktransfer.results.common_frames import build_common_frames
 from tasktransfer.results.frames import (
     Columns,
@@ -26,7 +26,7 @@ from tasktransfer.results.frames import (
     Frames,
     LazyFrames,
     find_planned_frames,
-    list_names,
+    list_column_names,
 )
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.store import (
@@ -42,7 +42,7 @@ from tasktransfer.results.study import Study
 def compute_frames(
     collected: Collected, frames: Iterable[Frame], metadata: Metadata, about: Sequence[str]
 ) -> Frames:
-    """Return the frames of records that were just read; each is made on first use.
+    """Return the frames of collected records; each is computed on first use.
 
     Args:
         collected: the study's records.
@@ -50,11 +50,11 @@ def compute_frames(
         metadata: metadata of the tables.
         about: keys of ``Run.about`` that identify a run.
     """
-    declared = _declare(collected.study, frames, about)
+    declared = _list_declared_frames(collected.study, frames, about)
     return _build_lazy_frames(collected.study, declared, metadata, collected, ())
 
 
-def collect(
+def write_collected_frames(
     study: Study,
     frames: Iterable[Frame],
     metadata: Callable[[Collected], Metadata],
@@ -76,18 +76,18 @@ def collect(
             and a record is missing.
     """
     pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own allocator keeps what is freed
-    collected = gather(study)
-    collected.require(complete=complete)
-    write_collected(collected, frames, metadata(collected), about)
-    collected.tell()
+    collected = gather_records(study)
+    collected.check_completeness(complete=complete)
+    write_frames_from_records(collected, frames, metadata(collected), about)
+    collected.print_summary()
 
 
-def write_collected(
+def write_frames_from_records(
     collected: Collected, frames: Iterable[Frame], metadata: Metadata, about: Sequence[str]
 ) -> None:
-    """Write the frames of records that were just read (arguments as in ``compute_frames``)."""
+    """Write the frames that are made from records; arguments are as in ``compute_frames``."""
     study = collected.study
-    declared = _declare(study, frames, about)
+    declared = _list_declared_frames(study, frames, about)
     made = _build_lazy_frames(study, declared, metadata, collected, ())
     Path(study.tables).mkdir(parents=True, exist_ok=True)
     for frame in declared.values():
@@ -96,50 +96,52 @@ def write_collected(
 
 
 def _write_from_records(study: Study, frame: Frame, frames: Frames) -> None:
-    """Write a frame that is made from records. No other frame needs it, so it is not kept."""
+    """Write a frame that is made from records, and do not keep it in memory."""
     assert frame.make is not None
-    rows, path = frame.make(frames), _locate(study, frame.name)
+    rows, path = frame.make(frames), _locate_table(study, frame.name)
     if isinstance(rows, pd.DataFrame):
         write_frame(path, rows, frame.columns, frames.metadata)
     else:
         write_rows(path, rows, frame.columns, frames.metadata)
 
 
-def compute_statistics(study: Study, frames: Iterable[Frame], about: Sequence[str]) -> None:
-    """Make and write the frames that need other frames, each atomically.
+def write_statistic_frames(study: Study, frames: Iterable[Frame], about: Sequence[str]) -> None:
+    """Compute the frames that need other frames, and write each atomically.
 
     Raises:
         RecordError: a collected frame is missing or damaged, or rows of a record were changed since
             it was collected.
     """
-    declared = _declare(study, frames, about)
+    declared = _list_declared_frames(study, frames, about)
     collected = [frame.name for frame in declared.values() if not frame.needs]
     metadata = read_frame(
-        _locate(study, "runs"), declared["runs"].columns, _describe_remedy(study)
+        _locate_table(study, "runs"), declared["runs"].columns, _describe_remedy(study)
     )[1]
     made = _build_lazy_frames(study, declared, metadata, None, collected)
     statistics = [frame for frame in declared.values() if frame.needs]
     for frame in show_progress(statistics, "computing statistics"):
-        _write(study, frame, made)
-        print(f"{_locate(study, frame.name)}: {len(made[frame.name]):,} rows")
+        _write_table(study, frame, made)
+        print(f"{_locate_table(study, frame.name)}: {len(made[frame.name]):,} rows")
 
 
 def read_frames(study: Study, frames: Iterable[Frame], about: Sequence[str]) -> Frames:
-    """Return the frames that were written; each is read on first use.
+    """Return the stored frames of a study; each is read on first use.
 
     Raises:
         RecordError: the frames were not written, or are damaged. Also on first use of a frame that
-            was written in another call of ``collect``.
+            was written in another call of ``write_collected_frames``.
     """
-    declared = _declare(study, frames, about)
+    declared = _list_declared_frames(study, frames, about)
     metadata = read_frame(
-        _locate(study, "runs"), declared["runs"].columns, _describe_remedy(study)
+        _locate_table(study, "runs"), declared["runs"].columns, _describe_remedy(study)
     )[1]
     return _build_lazy_frames(study, declared, metadata, None, tuple(declared))
 
 
-def _declare(study: Study, frames: Iterable[Frame], about: Sequence[str]) -> dict[str, Frame]:
-    """Return name → frame, for the frames that a study has; a design may replace a common one."""
+def _list_declared_frames(
+    study: Study, frames: Iterable[Frame], about: Sequence[str]
+) -> dict[str, Frame]:
+    """Return the frames that a study has by name; a design may replace a common frame."""
     own = find_planned_frames(frames, study)
     return {frame.name: frame for frame in (*build_common_frames(about), *own)}
 
@@ -156,13 +158,13 @@ def _build_lazy_frames(
     def load(name: str) -> pd.DataFrame:
         frame = declared[name]
         if frame.make is None or name in stored:
-            return _read(study, frame, metadata)
+            return _read_table(study, frame, metadata)
         rows = frame.make(frames.select(frame.needs) if frame.needs else frames)
         return rows if isinstance(rows, pd.DataFrame) else build_frame(rows, frame.columns)
 
     def load_earlier(name: str) -> pd.DataFrame:
         try:
-            return read_frame(_locate(study, name), declared[name].columns)[0]
+            return read_frame(_locate_table(study, name), declared[name].columns)[0]
         except RecordError as error:  # absent, damaged, or of another version: made again
             raise KeyError(name) from error
 
@@ -171,8 +173,8 @@ def _build_lazy_frames(
     return frames
 
 
-def _read(study: Study, frame: Frame, metadata: Metadata) -> pd.DataFrame:
-    path = _locate(study, frame.name)
+def _read_table(study: Study, frame: Frame, metadata: Metadata) -> pd.DataFrame:
+    path = _locate_table(study, frame.name)
     if frame.make is None:
         return read_brought_frame(path, frame)
     found, written = read_frame(path, frame.columns, _describe_remedy(study))
@@ -194,7 +196,7 @@ def read_brought_frame(path: Path, frame: Frame) -> pd.DataFrame:
         return build_frame([], frame.columns) if frame.columns else pd.DataFrame()
     remedy = "Run `tasktransfer data stats` again, or delete the file"
     found = read_statistic_frame(path, remedy)
-    if frame.columns and list(found) != list_names(frame.columns):
+    if frame.columns and list(found) != list_column_names(frame.columns):
         raise RecordError(
             f"{path}: The table was written by another version of tasktransfer. Delete it to "
             "create it again."
@@ -202,16 +204,20 @@ def read_brought_frame(path: Path, frame: Frame) -> pd.DataFrame:
     return found
 
 
-def _write(study: Study, frame: Frame, frames: Frames) -> None:
-    write_frame(_locate(study, frame.name), frames[frame.name], frame.columns, frames.metadata)
+def _write_table(study: Study, frame: Frame, frames: Frames) -> None:
+    write_frame(
+        _locate_table(study, frame.name), frames[frame.name], frame.columns, frames.metadata
+    )
 
 
-def _locate(study: Study, name: str) -> Path:
+def _locate_table(study: Study, name: str) -> Path:
     return Path(study.tables, f"{name}.parquet")
 
 
 def _describe_remedy(study: Study) -> str:
-    steps = (f"`tasktransfer {step} {study.arguments()}`" for step in ("collect", "statistics"))
+    steps = (
+        f"`tasktransfer {step} {study.format_arguments()}`" for step in ("collect", "statistics")
+    )
     return f"Run {' and '.join(steps)} again"
 
 
@@ -222,5 +228,5 @@ def read_earlier_rows(study: Study, name: str, columns: Columns) -> list[tuple[A
         RecordError: the earlier table is missing or damaged.
     """
     remedy = "Provide the dialogues, or merge a pack that has the table"
-    found, _ = read_frame(_locate(study, name), columns, remedy)
+    found, _ = read_frame(_locate_table(study, name), columns, remedy)
     return list(found.itertuples(index=False, name=None))

@@ -43,8 +43,8 @@ COMMON_VERSION = 3
 Value = TypeVar("Value")
 
 
-def always(study: Study) -> bool:
-    """Return True, for frames, tables and figures that every study of a design has."""
+def is_always_planned(study: Study) -> bool:
+    """Return True: the frame, table or figure is part of every study of its design."""
     return True
 
 
@@ -69,7 +69,7 @@ class Frame:
     columns: Columns
     make: Callable[[Frames], pd.DataFrame | Iterable[Sequence[Any]]] | None
     needs: tuple[str, ...] = ()
-    planned: Callable[[Study], bool] = always
+    planned: Callable[[Study], bool] = is_always_planned
     version: int = 1
     from_dialogues: bool = False
 
@@ -110,11 +110,11 @@ class Frames(Mapping[str, "pd.DataFrame"]):
         assert self._collected is not None, "the study's records were not read"
         return self._collected
 
-    def gather(self, runs: Iterable[Run]) -> Collected:
+    def gather_records(self, runs: Iterable[Run]) -> Collected:
         """Read the records of some runs, for frames that need other frames and records."""
-        from tasktransfer.results.collect import gather  # noqa: PLC0415 (imports pandas)
+        from tasktransfer.results.collect import gather_records  # noqa: PLC0415 (imports pandas)
 
-        return gather(self.study, runs)
+        return gather_records(self.study, runs)
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         return self._frames[name]
@@ -126,7 +126,7 @@ class Frames(Mapping[str, "pd.DataFrame"]):
         return len(self._frames)
 
     def select(self, names: Iterable[str]) -> Frames:
-        """Return only the named frames; the others cannot be read through the result."""
+        """Return a view that has only the named frames."""
         chosen = LazyFrames((n for n in names if n in self._frames), self._frames.__getitem__)
         selected = Frames(self.study, chosen, self.metadata, self._collected, self.earlier)
         selected._shared = self._shared
@@ -135,15 +135,15 @@ class Frames(Mapping[str, "pd.DataFrame"]):
     def replace(
         self, frames: Mapping[str, pd.DataFrame], metadata: Metadata | None = None
     ) -> Frames:
-        """Return the frames with some of them, or the metadata, replaced."""
+        """Return a copy in which some frames, or the metadata, are replaced."""
         changed = LazyFrames(
             dict.fromkeys([*self._frames, *frames]),
             lambda name: frames[name] if name in frames else self._frames[name],
         )
         return Frames(self.study, changed, metadata or self.metadata, self._collected, self.earlier)
 
-    def share(self, function: Callable[[Frames], Value]) -> Value:
-        """Return ``function(self)``, computed once for all frames that are made in one call."""
+    def compute_once(self, function: Callable[[Frames], Value]) -> Value:
+        """Return ``function(self)``, which is computed once and shared by all frames of a call."""
         if function not in self._shared:
             self._shared[function] = function(self)
         value: Value = self._shared[function]
@@ -190,6 +190,6 @@ def compute_frames_version(frames: Iterable[Frame]) -> str:
     return compute_digest([COMMON_VERSION, *declared])
 
 
-def list_names(columns: Columns) -> list[str]:
+def list_column_names(columns: Columns) -> list[str]:
     """Return the names of columns, in order."""
     return [name for name, _, _ in columns]

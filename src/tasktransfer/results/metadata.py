@@ -45,7 +45,7 @@ class Metadata:
 
 
 def format_synthetic_mark(real: Sequence[str]) -> str:
-    """Return the mark of synthetic dialogues; ``real`` are the datasets with real ones."""
+    """Return the mark of synthetic dialogues; it names ``real``, the datasets with real ones."""
     but = f", but {' and '.join(real)} {'is' if len(real) == 1 else 'are'} real" if real else ""
     return f"SYNTHETIC (tiny world){but}. "
 

@@ -15,7 +15,7 @@ from tasktransfer.core.nodes import SHORT, Data, Evaluation, Fit, Node, Outcome,
 from tasktransfer.errors import RecordError
 from tasktransfer.results.records import list_selections
 from tasktransfer.results.schema import Record
-from tasktransfer.results.tallies import get_fidelity
+from tasktransfer.results.tallies import get_recorded_scoring
 
 _REMEDY = "Keep the records in separate results folders, or collect with the plan of one study"
 PRECISION = "provenance.host.precision"
@@ -82,7 +82,7 @@ def _iterate_training_facts(stage: Stage, record: Record) -> Iterator[tuple[Aspe
     identity: dict[str, Any] = record["node"]["identity"]
     model = stage.model
     yield ("weights", model.name), identity["model"]["weights"]
-    yield ("scoring", f"{stage.dataset} {model.name}"), get_fidelity(identity)
+    yield ("scoring", f"{stage.dataset} {model.name}"), get_recorded_scoring(identity)
     tasks = "+".join(sorted({*stage.train_tasks, *chain(*list_selections(record))}))
     of_tasks = f"{stage.dataset} {tasks}, {model.family}"
     yield ("provenance.recipe", of_tasks), record["provenance"]["recipe"]

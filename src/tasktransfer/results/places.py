@@ -59,8 +59,8 @@ def iterate_node_folders(results: Path) -> Iterator[NodeFolder]:
 
     Links are not followed, and folders that do not fit the layout are ignored.
     """
-    for room, (levels, name) in LAYOUT.items():
-        folders = [] if is_through_link(results, room) else [results / room]
+    for top, (levels, name) in LAYOUT.items():
+        folders = [] if is_through_link(results, top) else [results / top]
         for _ in range(levels + 1):
             folders = [inner for folder in folders for inner in _list_folders(folder)]
         for folder in folders:
@@ -82,7 +82,7 @@ def _list_folders(folder: Path) -> list[Path]:
     return sorted(entries)
 
 
-def compute_path(record: Any) -> str:
+def compute_record_path(record: Any) -> str:
     """Return the path where a record belongs, computed from its content."""
     node = record["node"]
     short, identity, dataset = node["digest"][:SHORT], node["identity"], node["dataset"]
@@ -101,7 +101,7 @@ def find_misplaced(study: Study, nodes: Mapping[str, Node]) -> Iterator[tuple[st
     """Yield path and problem of records of these nodes that are in another folder."""
     results = Path(study.config.results)
     by_digits = {digest[:SHORT]: node for digest, node in nodes.items()}
-    places = {study.record(node) for node in nodes.values()}
+    places = {study.get_record_path(node) for node in nodes.values()}
     for root in sorted({node.path.split("/", 1)[0] for node in nodes.values()}):
         for path in _list_records(results / root):
             address = _ADDRESS.fullmatch(path.parent.name)
@@ -110,7 +110,9 @@ def find_misplaced(study: Study, nodes: Mapping[str, Node]) -> Iterator[tuple[st
             node = nodes.get(_read_digest(path) or "")
             if node is not None:
                 belongs = f"{node.path}/{RECORD}"
-                error = f"{path}: {node.label} belongs at {belongs}; this one is left out"
+                error = (
+                    f"{path}: The record of {node.label} belongs at {belongs}, so it is excluded"
+                )
                 yield path.relative_to(results).as_posix(), error
 
 

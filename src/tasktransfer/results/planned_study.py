@@ -46,14 +46,14 @@ class PlannedStudy:
         replace_declared_datasets(self.declared)
 
     @property
-    def unknown(self) -> bool:
+    def has_unknown_inputs(self) -> bool:
         """True if a revision is unknown, so that result paths are unknown too."""
         named = (*self.revisions.data.values(), *self.revisions.brought.values())
         return UNKNOWN in named or any(
             model.weights == UNKNOWN for model in self.revisions.models.values()
         )
 
-    def choice(self, name: str) -> Choice:
+    def get_choice(self, name: str) -> Choice:
         """Return the plan's choice with this name.
 
         Raises:
@@ -64,12 +64,12 @@ class PlannedStudy:
                 return choice
         known = ", ".join(choice.name for choice in self.plan.choices) or "none"
         raise ConfigError(
-            f"{self.config_file}: The study has no choice {name!r}. Name one of {known} (more "
-            "may follow once these are made)."
+            f"{self.config_file}: The study has no choice {name!r}. Name one of {known}; more may "
+            "follow once these are made."
         )
 
-    def choice_file(self, choice: Choice) -> str:
-        """Return the file of a choice, which is made once and again only if it is deleted."""
+    def get_choice_path(self, choice: Choice) -> str:
+        """Return the path of the file that stores a choice; delete it to choose again."""
         return f"{self.config.results}/{name_choice_file(choice.name)}"
 
     @property
@@ -78,10 +78,10 @@ class PlannedStudy:
         return tuple(choice for choice in self.plan.choices if not choice.made)
 
     def as_largest(self) -> Self:
-        """Return the study with all runs that pending choices may add, if their number is known."""
+        """Return a study with all runs that pending choices may add, if their number is known."""
         return replace(self, config=self.config.as_largest()) if self.pending_choices else self
 
     def with_choices(self) -> Self:
-        """Return the study with all choices made so far."""
-        files = (self.choice_file(choice) for choice in self.pending_choices)
+        """Return a study whose plan includes the runs of all choices made so far."""
+        files = (self.get_choice_path(choice) for choice in self.pending_choices)
         return replace(self) if any(Path(file).exists() for file in files) else self

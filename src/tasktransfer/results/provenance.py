@@ -36,7 +36,7 @@ def describe_provenance(
     stand_ins: Mapping[str, str] | None = None,
     training: Cost | None = None,
 ) -> Provenance:
-    """Return the provenance of a node's numbers.
+    """Return the entry ``provenance`` of a node's record.
 
     Args:
         node: the node, which provides its recipe and the limits in force.

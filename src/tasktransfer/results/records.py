@@ -31,11 +31,11 @@ from tasktransfer.results.schema import (
     Sizes,
     TaskResult,
     TrainingResult,
-    record_type,
+    get_record_validator,
 )
 from tasktransfer.tasks.card import SPLITS
 
-REMEDY = "Run its study again with snakemake, which sets it aside and computes its node again"
+REMEDY = "Run the study again with snakemake, which sets the file aside and computes the node again"
 """Remedy for a damaged record or damaged rows (see ``damage``)."""
 
 NOUNS: dict[type[Node], str] = {
@@ -52,7 +52,7 @@ PLURALS = {"data": "derived data", "stage": "trainings", "fit": "fits", "evaluat
 # --- building -----------------------------------------------------------------------------------
 
 
-def record_of(
+def build_node_record(
     node: Node,
     *,
     synthetic: bool,
@@ -96,7 +96,10 @@ def record_of(
 
 
 def describe_node(node: Node) -> Any:
-    """Return a record's description of its node."""
+    """Return the entry ``node`` of a record: kind, digest, label, dataset and identity.
+
+    For a training, it also has model, family, tasks, seed and parents.
+    """
     identity: dict[str, Any] = {
         "kind": NOUNS[type(node)],
         "digest": node.digest,
@@ -119,7 +122,7 @@ def describe_node(node: Node) -> Any:
 # --- parts --------------------------------------------------------------------------------------
 
 
-class Chosen(NamedTuple):
+class SelectedRound(NamedTuple):
     """Selected round of a training.
 
     ``number``: number of the round. ``dev_score``: its selection score. ``dev``: selecting task →
@@ -131,7 +134,7 @@ class Chosen(NamedTuple):
     dev: Mapping[str, Mapping[str, float]]
 
 
-def get_selected_round(record: Record, select_on: Sequence[str]) -> Chosen:
+def get_selected_round(record: Record, select_on: Sequence[str]) -> SelectedRound:
     """Return the round that was selected on the dev splits of these tasks.
 
     Raises:
@@ -142,7 +145,7 @@ def get_selected_round(record: Record, select_on: Sequence[str]) -> Chosen:
         if tuple(selection["select_on"]) == tuple(select_on):
             best = course["rounds"][selection["round"] - course["rounds"][0]["round"]]
             dev = {task: best["dev"][task] for task in select_on if task in best["dev"]}
-            return Chosen(best["round"], selection["dev_score"], dev)
+            return SelectedRound(best["round"], selection["dev_score"], dev)
     raise RecordError(
         f"{record['node']['label']}: The best round was selected on "
         f"{', '.join('+'.join(tasks) for tasks in list_selections(record))}, expected "
@@ -151,17 +154,17 @@ def get_selected_round(record: Record, select_on: Sequence[str]) -> Chosen:
 
 
 def list_selections(record: Record) -> list[tuple[str, ...]]:
-    """Return the tasks of every selection in a training's record."""
+    """Return the selecting tasks of every selected round in a training's record."""
     return [tuple(selection["select_on"]) for selection in record["training"]["selections"]]
 
 
 def describe_unrecorded_selections(stage: Stage, record: Record) -> str | None:
-    """Describe the stage's selections that its record does not contain; None if there are none."""
+    """Return a sentence on the stage's selections that its record lacks, or None."""
     return describe_missing_selections(stage, list_selections(record))
 
 
 def describe_missing_selections(stage: Stage, made: Collection[tuple[str, ...]]) -> str | None:
-    """Describe the stage's selections that are not in ``made``; None if there are none.
+    """Return a sentence on the stage's selections that are not in ``made``, or None.
 
     Args:
         made: tasks of each selection that the training made.
@@ -200,7 +203,7 @@ def _list_node_files(node: Mapping[str, Any], tasks: Iterable[str]) -> list[str]
     return []
 
 
-def select_comparable(record: Record) -> dict[str, Any]:
+def select_comparable_parts(record: Record) -> dict[str, Any]:
     """Return the part of a record that is identical for equal nodes.
 
     It leaves out provenance, the seconds of each round, and the kept files, since one study may
@@ -268,19 +271,19 @@ def parse_record(path: Path, content: bytes) -> Record:
         raise RecordError(f"{path}: The record is not valid JSON ({error})") from error
     if not isinstance(value, dict):
         raise RecordError(
-            f"{path}: found {type(value).__name__}, expected a record, which is a JSON object"
+            f"{path}: The file contains a JSON {type(value).__name__}, expected an object"
         )
     schema = value.get("schema")
     if schema != SCHEMA_VERSION or isinstance(schema, bool):
         raise RecordError(
-            f"{path}: found schema {schema!r}, expected {SCHEMA_VERSION}, because another "
-            "version of tasktransfer wrote the record"
+            f"{path}: The record has schema {schema!r}, expected {SCHEMA_VERSION}, because another "
+            "version of tasktransfer wrote it"
         )
     _validate(path, value)
     return cast(Record, value)
 
 
-def record_schema() -> dict[str, Any]:
+def build_record_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of a record.
 
     Only ``read_record`` checks what the schema cannot express: that sums, digests, best rounds and
@@ -288,7 +291,7 @@ def record_schema() -> dict[str, Any]:
     """
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **record_type().json_schema(),
+        **get_record_validator().json_schema(),
         "title": "tasktransfer record",
     }
 
@@ -299,15 +302,17 @@ def record_schema() -> dict[str, Any]:
 def _validate(path: Path, value: Any) -> None:
     """Check the types, then the agreement between the parts."""
     try:
-        problem = find_wrong_type(record_type(), value) or next(find_contradictions(value), None)
+        problem = find_wrong_type(get_record_validator(), value) or next(
+            find_contradictions(value), None
+        )
     except RecursionError:  # the node's identity may have any depth
-        problem = "it is nested too deeply"
+        problem = "The record is nested too deeply"
     if problem:
         raise RecordError(f"{path}: {problem}")
 
 
 if __name__ == "__main__":
-    print(json.dumps(record_schema(), indent=2))
+    print(json.dumps(build_record_schema(), indent=2))
 
 
 # --- prepared data ------------------------------------------------------------------------------
@@ -315,7 +320,9 @@ if __name__ == "__main__":
 Says = Callable[[Path], bool | None]
 
 
-def as_prepared(record: Record, results: Path, says: Says = has_generated_dialogues) -> Record:
+def correct_synthetic_flag(
+    record: Record, results: Path, says: Says = has_generated_dialogues
+) -> Record:
     """Return a record with ``synthetic`` taken from its prepared data, if that exists.
 
     Older trainings recorded a generated world as real if it was given as a folder. ``says`` may be

@@ -65,20 +65,21 @@ def find_revisions(config: CommonConfig, *, need_inputs: bool) -> tuple[Revision
         ConfigError: the config requests a dataset from the tiny world that it does not contain.
         DataError, ModelError: inputs are missing or damaged.
     """
-    inputs = _Inputs(config, need_inputs)
+    inputs = _InputRevisions(config, need_inputs)
     revisions = Revisions(
-        data={name: inputs.data_revision(name) for name in config.dataset_names},
-        models={model.name: inputs.model_spec(model) for model in config.models},
+        data={name: inputs.find_data_revision(name) for name in config.dataset_names},
+        models={model.name: inputs.build_model_spec(model) for model in config.models},
         parameters={
-            model.name: inputs.parameters(model)
+            model.name: inputs.count_parameters(model)
             for model in config.models
             if config.needs_model_sizes
         },
         brought={
-            name: inputs.brought_revision(name, file) for name, file in config.brought_files.items()
+            name: inputs.find_brought_revision(name, file)
+            for name, file in config.brought_files.items()
         },
     )
-    inputs.remember()
+    inputs.save_new_revisions()
     return revisions, tuple(inputs.absent)
 
 
@@ -88,7 +89,7 @@ def compute_tiny_revision(config: CommonConfig) -> str:
 
 
 def get_own_tiny_version(dataset: str) -> str:
-    """Return the version of a dataset's own tiny world; empty if it uses the common one."""
+    """Return the version of a dataset's own generator; empty if it uses the common tiny world."""
     tiny = DATASETS[dataset].tiny
     return tiny.version if tiny else ""
 
@@ -114,7 +115,7 @@ def is_hub_name(checkpoint: str) -> bool:
 
 
 def find_missing_checkpoint(model: ModelConfig) -> ModelError | None:
-    """Return an error if a model's local checkpoint is missing, else None."""
+    """Return the error for a missing local checkpoint of a model, or None if it exists."""
     if not model.has_checkpoint or is_hub_name(model.checkpoint):
         return None
     path, one_file = Path(expand_path(model.checkpoint)), is_gguf(model.checkpoint)
@@ -143,7 +144,7 @@ def cache_revisions(
         parameters: model name → number of parameters as decimal digits, if known.
         brought: name of a user's own system → revision of its file.
     """
-    inputs = _Inputs(config, need_inputs=False)
+    inputs = _InputRevisions(config, need_inputs=False)
     remembered = {
         _build_data_key(config, name): data[name] for name in config.dataset_names if name in data
     } | {
@@ -158,7 +159,7 @@ def cache_revisions(
         if brought and name in brought:
             remembered[_build_brought_key(file)] = brought[name]
     inputs.seen = {key: value for key, value in remembered.items() if key not in inputs.remembered}
-    inputs.remember()
+    inputs.save_new_revisions()
 
 
 def _build_data_key(config: CommonConfig, dataset: str) -> str:
@@ -184,7 +185,7 @@ def _build_brought_key(file: str) -> str:
     return f"brought {file}"
 
 
-class _Inputs:
+class _InputRevisions:
     """Inputs as found on disk, with a cache of what earlier starts found."""
 
     def __init__(self, config: CommonConfig, need_inputs: bool) -> None:
@@ -197,7 +198,7 @@ class _Inputs:
         self.seen: dict[str, str] = {}
         self.absent: list[str] = []
 
-    def data_revision(self, dataset: str) -> str:
+    def find_data_revision(self, dataset: str) -> str:
         data = self.config.data
         if is_generated(self.config, dataset):
             version = get_own_tiny_version(dataset)
@@ -216,30 +217,32 @@ class _Inputs:
         try:
             reader.find(release)
         except DataError as error:
-            return self._absent(key, error)
+            return self._report_absent(key, error)
         self.seen[key] = reader.revision(release, self.memo)
         return self.seen[key]
 
-    def brought_revision(self, name: str, file: str) -> str:
+    def find_brought_revision(self, name: str, file: str) -> str:
         key, path = _build_brought_key(file), Path(expand_path(file))
         if not path.is_file():
             remedy = f"Run `tasktransfer items` and answer its items, or remove {name} from brought"
-            return self._absent(key, DataError(f"{file}: The file does not exist. {remedy}."))
+            return self._report_absent(
+                key, DataError(f"{file}: The file does not exist. {remedy}.")
+            )
         self.seen[key] = compute_files_digest({ANSWERS: path}, self.memo)
         return self.seen[key]
 
-    def model_spec(self, model: ModelConfig) -> ModelSpec:
+    def build_model_spec(self, model: ModelConfig) -> ModelSpec:
         beside = next((other for other in self.config.models if other.name == model.second), None)
         return ModelSpec(
             model.name,
             model.family,
-            self._weights(model),
+            self._identify_weights(model),
             model.max_length,
-            None if beside is None else self.model_spec(beside),
+            None if beside is None else self.build_model_spec(beside),
             adapter=model.adapter.spec if model.adapter else None,
         )
 
-    def parameters(self, model: ModelConfig) -> int:
+    def count_parameters(self, model: ModelConfig) -> int:
         """Return a model's number of parameters.
 
         For a local folder it is read from disk. For a hub model a cached number takes precedence,
@@ -263,7 +266,7 @@ class _Inputs:
         self.seen[key] = str(parameters)
         return parameters
 
-    def _weights(self, model: ModelConfig) -> str:
+    def _identify_weights(self, model: ModelConfig) -> str:
         if model.recipe is not None:
             return model.recipe
         if model.checkpoint == TINY:
@@ -274,11 +277,11 @@ class _Inputs:
             }
             return f"tiny:{compute_digest(recipe)}"
         if model.built is not None:
-            return f"built:{compute_digest(self._recipe(model.name, model.built))}"
+            return f"built:{compute_digest(self._build_recipe(model.name, model.built))}"
         if is_hub_name(model.checkpoint):
             return self._resolve_hub_name(model.checkpoint, get_hub_revision(model))
         if (error := find_missing_checkpoint(model)) is not None:
-            return self._absent(model.checkpoint, error)
+            return self._report_absent(model.checkpoint, error)
         one_file = is_gguf(model.checkpoint)
         path = Path(expand_path(model.checkpoint))
         prompted = model.is_only_prompted
@@ -307,7 +310,7 @@ class _Inputs:
         self.seen[key] = f"{name}@{commit}"
         return self.seen[key]
 
-    def _recipe(self, name: str, architecture: ArchitectureConfig) -> dict[str, Any]:
+    def _build_recipe(self, name: str, architecture: ArchitectureConfig) -> dict[str, Any]:
         """Return the recipe of a built model, including the texts that define its vocabulary."""
         recipe = restore_old_names(architecture.model_dump(), "models[].architecture")
         vectors = recipe.pop("vectors")
@@ -321,7 +324,8 @@ class _Inputs:
                 {"vectors": Path(expand_path(vectors))}, self.memo
             )
         texts = {
-            data: self.data_revision(data) for data in self.config.list_vocabulary_datasets(name)
+            data: self.find_data_revision(data)
+            for data in self.config.list_vocabulary_datasets(name)
         }
         return {
             "version": BUILD_VERSION,
@@ -331,7 +335,7 @@ class _Inputs:
             "few_sample": self.config.data.few_sample,
         }
 
-    def _absent(self, key: str, error: DataError | ModelError) -> str:
+    def _report_absent(self, key: str, error: DataError | ModelError) -> str:
         self.absent.append(str(error))
         if key in self.remembered:
             return self.remembered[key]
@@ -339,8 +343,8 @@ class _Inputs:
             raise error
         return UNKNOWN
 
-    def remember(self) -> None:
-        """Write new revisions to the cache, if there are any."""
+    def save_new_revisions(self) -> None:
+        """Save newly found revisions in the cache, if there are any."""
         if self.seen.items() <= self.remembered.items():
             return
         self.file.parent.mkdir(parents=True, exist_ok=True)

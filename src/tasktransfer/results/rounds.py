@@ -32,18 +32,18 @@ LAST = "last"
 
 
 def get_round_folder(stage_folder: str, at: Round, selected_on: Sequence[str] = ()) -> str:
-    """Return the folder of a round's parameters.
+    """Return the path of the folder with a round's parameters.
 
     The number of the last round is known only when the stage is done, see ``find_round_folder``.
     ``selected_on`` is as in ``Start.selected_on``.
     """
     if at != "best":
         return f"{stage_folder}/{ROUNDS}/{at}"
-    return str(get_choice_folder(Path(stage_folder, CHECKPOINT), selected_on))
+    return str(get_selected_round_folder(Path(stage_folder, CHECKPOINT), selected_on))
 
 
-def get_choice_folder(checkpoint: Path, selected_on: Sequence[str]) -> Path:
-    """Return the folder of the round that some tasks selected, see ``CHECKPOINT``."""
+def get_selected_round_folder(checkpoint: Path, selected_on: Sequence[str]) -> Path:
+    """Return the folder of the best round on the dev splits of some tasks (see ``CHECKPOINT``)."""
     if not selected_on:
         return checkpoint
     few = len(selected_on) <= MOST_NAMES
@@ -75,8 +75,8 @@ def find_round_folder(folder: str) -> str:
     )
 
 
-def check_round(folder: str, digest: str) -> str:
-    """Return the folder of a stage's kept weights after checking that the stage wrote them.
+def check_round_folder(folder: str, digest: str) -> str:
+    """Check the kept weights of a round, and return their folder.
 
     Args:
         folder: path from ``get_round_folder``. It is not checked if there is no record beside it.

@@ -99,13 +99,15 @@ def write_rows(
     Raises:
         RecordError: an index appears twice or is skipped, or a score is not within 0-100.
     """
-    return write_table(folder, _build_table(list(rows)), digest=digest, dataset=dataset, file=file)
+    return write_rows_table(
+        folder, _build_table(list(rows)), digest=digest, dataset=dataset, file=file
+    )
 
 
-def write_table(
+def write_rows_table(
     folder: Path, rows: pa.Table, *, digest: str, dataset: str, file: str = ROWS
 ) -> RowsFile:
-    """Write rows given as a table with the columns of ``COLUMNS``, as ``write_rows``."""
+    """Write a table with the columns of ``COLUMNS`` atomically; see ``write_rows``."""
     path, tasks = folder / file, rows["task"].unique().to_pylist()
     footer = {"schema": str(SCHEMA_VERSION), "node": digest, "dataset": dataset}
     table = rows.replace_schema_metadata({**footer, "target": "+".join(tasks)})
@@ -141,7 +143,7 @@ def _build_table(rows: Sequence[Row]) -> pa.Table:
 def read_rows(
     path: Path, expected: RowsFile | None = None, columns: Sequence[str] | None = None
 ) -> pa.Table:
-    """Return the rows of a node, columns as in ``COLUMNS``, footer in ``schema.metadata``.
+    """Read the rows of a node: a table with ``COLUMNS``, and the footer in ``schema.metadata``.
 
     Args:
         path: the file.
@@ -158,7 +160,7 @@ def read_rows(
     if columns is not None:
         wanted = [name for name in wanted if name in (*_NEVER_NULL, "score", *columns)]
     read = _parse_table(path, content, None if columns is None else wanted)
-    table = _as_columns(path, read, wanted)
+    table = _cast_columns(path, read, wanted)
     if expected is not None:
         if table.num_rows != expected["rows"]:
             raise RecordError(
@@ -171,8 +173,8 @@ def read_rows(
     return table
 
 
-def _as_columns(path: Path, table: pa.Table, wanted: Sequence[str]) -> pa.Table:
-    """Return the table with the types of ``COLUMNS``, after a check of its schema."""
+def _cast_columns(path: Path, table: pa.Table, wanted: Sequence[str]) -> pa.Table:
+    """Cast a table to the types of ``COLUMNS``, after a check of its schema."""
     footer = table.schema.metadata or {}
     version, names = footer.get(b"schema"), table.schema.names
     if version == str(SCHEMA_VERSION).encode() and names == list(wanted):
@@ -216,8 +218,8 @@ def check_unchanged(path: Path, expected: RowsFile) -> None:
     _check_sha256(path, _read_content(path), expected)
 
 
-def read_maker(table: pa.Table) -> str:
-    """Return the digest of the node that wrote the rows, from their footer; empty if missing."""
+def read_node_digest(table: pa.Table) -> str:
+    """Return the digest of the node that wrote the rows from their footer, or an empty text."""
     footer = table.schema.metadata or {}
     return bytes(footer.get(b"node") or b"").decode("utf-8", "replace")
 
@@ -257,7 +259,7 @@ def _read_content(path: Path) -> bytes:
 
 
 def _parse_table(path: Path, content: bytes, columns: Sequence[str] | None = None) -> pa.Table:
-    """Parse the existing columns among those given; None for all."""
+    """Parse a Parquet file, limited to ``columns`` as far as it has them."""
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
         return file.read(columns=columns and list(columns), use_threads=False)

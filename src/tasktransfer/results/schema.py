@@ -22,7 +22,7 @@ from tasktransfer.results.artefacts import Artefact, FileName
 SCHEMA_VERSION: Literal[4] = 4
 
 
-def _refuse_not_finite(identity: dict[str, Any]) -> dict[str, Any]:
+def _refuse_nonfinite_numbers(identity: dict[str, Any]) -> dict[str, Any]:
     """Refuse NaN and infinity anywhere in an identity, since its digest could not be computed."""
     raise_problems(_find_nonfinite_numbers(identity, ""))
     return identity
@@ -45,7 +45,7 @@ Positive = Annotated[int, Field(ge=1)]
 Amount = Annotated[float, Field(ge=0)]
 Identity = Annotated[
     dict[str, JsonValue],
-    AfterValidator(_refuse_not_finite),
+    AfterValidator(_refuse_nonfinite_numbers),
     Field(description="all values that affect the node's numbers"),
 ]
 NodeDigest = Annotated[Digest, Field(description="SHA-256 of the canonical JSON of `identity`")]
@@ -333,8 +333,8 @@ class Record(TypedDict):
 
 
 @cache
-def record_type() -> TypeAdapter[Record]:
-    """Build the validator when the first record is read, since many commands read none."""
+def get_record_validator() -> TypeAdapter[Record]:
+    """Return the validator of records, which is built on first use."""
     return TypeAdapter(Record)
 
 

@@ -85,7 +85,7 @@ class Event(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Unfinished:
+class UnfinishedState:
     """State of an unfinished node.
 
     ``error``: last line of a failed node's error. ``claim``: process that computes a running node.
@@ -97,8 +97,10 @@ class Unfinished:
 
 
 @contextmanager
-def claim(folder: Path, say: Callable[[str], None], **facts: Any) -> Iterator[Callable[..., None]]:
-    """Hold a node's folder for this process; wait while another process holds it.
+def claim_folder(
+    folder: Path, say: Callable[[str], None], **facts: Any
+) -> Iterator[Callable[..., None]]:
+    """Lock a node's folder for this process, after waiting for a process that holds it.
 
     Waiting is safer than failing: Snakemake deletes the outputs of a failed job, which the other
     process may just have finished.
@@ -115,7 +117,7 @@ def claim(folder: Path, say: Callable[[str], None], **facts: Any) -> Iterator[Ca
     path = folder / CLAIM
     with path.open("a+", encoding="utf-8") as stream:
         locks.wait_for_lock(stream.fileno(), lambda: say(_describe_claim(path)))
-        facts_so_far = {"started": _format_current_time(), **_process(), **facts}
+        facts_so_far = {"started": _format_current_time(), **_describe_process(), **facts}
 
         def tell(**more: Any) -> None:
             facts_so_far.update(more)
@@ -137,7 +139,7 @@ def _describe_claim(path: Path) -> str:
     )
 
 
-def _process() -> Claim:
+def _describe_process() -> Claim:
     return {"pid": os.getpid(), "host": platform.node()}
 
 
@@ -148,7 +150,8 @@ def _format_current_time() -> str:
 def record_event(folder: Path, event: str, **facts: Any) -> None:
     """Add a line to the node's history: started, interrupted, failed or finished, and when."""
     line = (
-        json.dumps({"event": event, "time": _format_current_time(), **_process(), **facts}) + "\n"
+        json.dumps({"event": event, "time": _format_current_time(), **_describe_process(), **facts})
+        + "\n"
     )
     with (folder / HISTORY).open("a", encoding="utf-8") as stream:
         stream.write(line)
@@ -178,7 +181,7 @@ def read_claim(folder: Path) -> Claim:
     return cast(Claim, value) if isinstance(value, dict) else {}
 
 
-def read_unfinished_state(folder: Path) -> Unfinished:
+def read_unfinished_state(folder: Path) -> UnfinishedState:
     """Return the state of an unfinished node whose results belong in ``folder``.
 
     It is running if its claim is held, and failed if its log ends in an error. It is waiting if
@@ -186,14 +189,14 @@ def read_unfinished_state(folder: Path) -> Unfinished:
     is interrupted.
     """
     if is_in_use(folder):
-        return Unfinished("running", claim=read_claim(folder))
-    log = log_in(folder)
+        return UnfinishedState("running", claim=read_claim(folder))
+    log = find_log(folder)
     if log is None:
-        return Unfinished("waiting")
+        return UnfinishedState("waiting")
     error = read_last_error(log)
     if error:
-        return Unfinished("failed", error)
-    return Unfinished("waiting" if os.path.lexists(folder / RECORD) else "interrupted")
+        return UnfinishedState("failed", error)
+    return UnfinishedState("waiting" if os.path.lexists(folder / RECORD) else "interrupted")
 
 
 def is_in_use(folder: Path) -> bool:
@@ -219,8 +222,8 @@ def _is_fresh(file: Path) -> bool:
 
 
 @contextmanager
-def lock_if_free(folder: Path) -> Iterator[bool]:
-    """Hold a folder like a job if no job does, without waiting. Yield whether it is held now.
+def try_to_claim(folder: Path) -> Iterator[bool]:
+    """Lock a node's folder unless a job holds it, and yield whether it is locked now.
 
     Nothing is written into the claim, which still describes the last job.
     """
@@ -229,13 +232,13 @@ def lock_if_free(folder: Path) -> Iterator[bool]:
         yield locks.try_lock(stream.fileno()) and not _is_used_elsewhere(folder)
 
 
-def log_in(folder: Path) -> Path | None:
-    """Return the log of a node's job, or None if there is none."""
+def find_log(folder: Path) -> Path | None:
+    """Return the log file of a node's job, or None if there is none."""
     return next((log for log in (folder / LOG, folder / JOB_LOG) if log.exists()), None)
 
 
 def read_last_error(log: Path) -> str | None:
-    """Return the last line of the error at the end of a log, or None."""
+    """Return the last line of the error that ends a log, or None if it ends without one."""
     try:
         with log.open("rb") as stream:
             stream.seek(max(0, log.stat().st_size - 65536))

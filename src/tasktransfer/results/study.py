@@ -65,14 +65,16 @@ class Study(PlannedStudy):
         self.use_datasets()
         if not is_generated(self.config, dataset):
             return expand_path(self.config.data.get_release(dataset))
-        return self.tiny_part(dataset) if get_own_tiny_version(dataset) else self.tiny_world
+        return (
+            self.get_tiny_part_folder(dataset) if get_own_tiny_version(dataset) else self.tiny_world
+        )
 
-    def tiny_part(self, dataset: str) -> str:
-        """Return the folder of a generated dataset outside the common tiny world."""
+    def get_tiny_part_folder(self, dataset: str) -> str:
+        """Return the folder of a generated dataset that is not part of the common tiny world."""
         digest = _compute_short_digest(self.revisions.data[dataset])
         return f"{self.config.results}/data/tiny-{dataset}-{digest}"
 
-    def tasks(self, data: Data) -> tuple[str, ...]:
+    def list_tasks(self, data: Data) -> tuple[str, ...]:
         """Return all tasks of some data that the plan trains on, selects on or tests, sorted.
 
         A pending choice must not add tasks.
@@ -117,7 +119,7 @@ class Study(PlannedStudy):
             "its datasets."
         )
 
-    def instances(self, dataset: str) -> str:
+    def get_instances_folder(self, dataset: str) -> str:
         """Return the folder of a dataset's cached instances.
 
         Raises:
@@ -135,11 +137,11 @@ class Study(PlannedStudy):
         few_sample = self.config.data.few_sample
         return name_instances_folder(self.config.results, dataset, revision, few_sample=few_sample)
 
-    def cache(self, data: Data) -> str:
-        """Return the folder of prepared instances, read or derived."""
-        return self.folder(data) if data.recipe else self.instances(data.name)
+    def get_cache_folder(self, data: Data) -> str:
+        """Return the folder of prepared instances: read from a release, or derived."""
+        return self.get_node_folder(data) if data.recipe else self.get_instances_folder(data.name)
 
-    def tiny_instances(self, dataset: str) -> str:
+    def get_tiny_instances_folder(self, dataset: str) -> str:
         """Return the folder of the tiny world's instances for pre-training tiny models.
 
         It contains all training dialogues, since public checkpoints were also pre-trained on more
@@ -152,19 +154,19 @@ class Study(PlannedStudy):
     @property
     def tiny_texts(self) -> tuple[str, ...]:
         """Folders of all instances for pre-training tiny models."""
-        return tuple(self.tiny_instances(dataset) for dataset in PARTS)
+        return tuple(self.get_tiny_instances_folder(dataset) for dataset in PARTS)
 
-    def texts_of_made(self, folder: str) -> tuple[str, ...]:
-        """Return the folders of the instances from which the model in a folder is built."""
+    def list_text_folders(self, folder: str) -> tuple[str, ...]:
+        """Return the folders of the instances whose texts define the model in a folder."""
         for model in self.config.models:
-            if model.is_created and self.tiny_model(model.name) == folder:
+            if model.is_created and self.get_created_model_folder(model.name) == folder:
                 if model.checkpoint == TINY:
                     return self.tiny_texts
                 read = self.config.list_vocabulary_datasets(model.name) if model.built else ()
-                return tuple(self.instances(name) for name in read)
+                return tuple(self.get_instances_folder(name) for name in read)
         return self.tiny_texts
 
-    def synthetic(self, dataset: str) -> bool | None:
+    def is_synthetic(self, dataset: str) -> bool | None:
         """Return whether a dataset's dialogues are generated, from the release's metadata.
 
         None if unknown because the data has not been prepared.
@@ -172,7 +174,7 @@ class Study(PlannedStudy):
         self.use_datasets()
         if is_generated(self.config, dataset):
             return True
-        return has_generated_dialogues(Path(self.instances(dataset)))
+        return has_generated_dialogues(Path(self.get_instances_folder(dataset)))
 
     @cached_property
     def fidelity(self) -> Fidelity:
@@ -180,8 +182,8 @@ class Study(PlannedStudy):
         _, switches = resolve_switches(self.config.training.fidelity)
         return switches
 
-    def encoded(self, data: Data, model: str) -> str:
-        """Return the folder of some data's instances, encoded as token ids of a model."""
+    def get_encoded_folder(self, data: Data, model: str) -> str:
+        """Return the folder with the token ids of some data for a model."""
         folder = self._encoded.get((data.digest, model))
         if folder is None:
             folder = self._encoded[data.digest, model] = self._name_encoding_folder(data, model)
@@ -193,7 +195,7 @@ class Study(PlannedStudy):
         return {}
 
     def _name_encoding_folder(self, data: Data, model: str) -> str:
-        """Return the folder of the study's tasks, encoded as token ids of a model.
+        """Return the path of the folder with the token ids of the study's tasks for a model.
 
         Its name includes a digest of the tasks and their cards. Tasks that are added later, or
         whose texts or labels change, are therefore encoded again.
@@ -201,11 +203,11 @@ class Study(PlannedStudy):
         identity = {
             **self.revisions.models[model].identity,
             "encoding": ENCODING_VERSION,
-            "tasks": self.tasks(data),
-            "cards": data.get_card_digests(self.tasks(data)),
+            "tasks": self.list_tasks(data),
+            "cards": data.get_card_digests(self.list_tasks(data)),
             **self.fidelity.encoding_switches,
         }
-        folder = Path(data.path if data.recipe else self.instances(data.name)).name
+        folder = Path(data.path if data.recipe else self.get_instances_folder(data.name)).name
         digest = compute_digest(identity)[:12]
         return f"{self.config.results}/data/encoded/{folder}/{model}-{digest}"
 
@@ -217,9 +219,11 @@ class Study(PlannedStudy):
             for data in evaluation.read:
                 for name in evaluation.model_names:
                     pairs[data.digest, name] = (data, name)
-        return {self.encoded(data, model): (data, model) for data, model in pairs.values()}
+        return {
+            self.get_encoded_folder(data, model): (data, model) for data, model in pairs.values()
+        }
 
-    def model(self, name: str) -> ModelConfig:
+    def get_model_config(self, name: str) -> ModelConfig:
         """Return the config of a model.
 
         Raises:
@@ -233,36 +237,40 @@ class Study(PlannedStudy):
             f"{self.config_file}: The study has no model {name!r}. Name one of {names}."
         )
 
-    def tiny_model(self, name: str) -> str:
+    def get_created_model_folder(self, name: str) -> str:
         """Return the folder of a model that the study creates (``ModelConfig.is_created``)."""
         digest = compute_digest(self.revisions.models[name].identity)[:12]
         return f"{self.config.results}/models/{name}-{digest}"
 
-    def base_model(self, name: str) -> str:
+    def get_checkpoint_source(self, name: str) -> str:
         """Return the source of a model's checkpoint: a folder, a hub name, or its recipe."""
-        model = self.model(name)
+        model = self.get_model_config(name)
         if model.recipe is not None:
             return model.recipe
-        return self.tiny_model(name) if model.is_created else expand_path(model.checkpoint)
+        return (
+            self.get_created_model_folder(name)
+            if model.is_created
+            else expand_path(model.checkpoint)
+        )
 
-    def beside(self, name: str) -> str | None:
+    def get_second_encoder_source(self, name: str) -> str | None:
         """Return the source of a model's second encoder, or None if it has none."""
-        second = self.model(name).second
-        return self.base_model(second) if second else None
+        second = self.get_model_config(name).second
+        return self.get_checkpoint_source(second) if second else None
 
-    def revision(self, name: str) -> str | None:
+    def get_hub_revision(self, name: str) -> str | None:
         """Return the hub revision of a model's checkpoint, as a commit if known.
 
         None for folders and recipes.
         """
-        model = self.model(name)
+        model = self.get_model_config(name)
         if model.recipe is not None or not is_hub_name(model.checkpoint):
             return None
         return self.revisions.models[name].weights.rpartition("@")[2]
 
     # --- nodes ---
 
-    def node(self, digest: str) -> Node:
+    def get_node(self, digest: str) -> Node:
         """Return the node whose path ends in this digest (12 hex digits).
 
         Raises:
@@ -276,38 +284,38 @@ class Study(PlannedStudy):
                 f"digest {digest}. Check whether the config was changed."
             ) from None
 
-    def folder(self, node: Node) -> str:
+    def get_node_folder(self, node: Node) -> str:
         """Return the folder of a node's results."""
         return f"{self.config.results}/{node.path}"
 
-    def record(self, node: Node) -> str:
+    def get_record_path(self, node: Node) -> str:
         """Return the path of a node's record."""
-        return f"{self.folder(node)}/{RECORD}"
+        return f"{self.get_node_folder(node)}/{RECORD}"
 
-    def checkpoint(self, stage: Stage) -> str:
+    def get_checkpoint_folder(self, stage: Stage) -> str:
         """Return the folder of the stage's best rounds, which exists while kept or needed."""
-        return get_round_folder(self.folder(stage), "best")
+        return get_round_folder(self.get_node_folder(stage), "best")
 
-    def start(self, start: Start) -> str:
+    def get_start_folder(self, start: Start) -> str:
         """Return the folder of the stage's round from which another node starts."""
         assert start.stage is not None
-        return get_round_folder(self.folder(start.stage), start.at, start.selected_on)
+        return get_round_folder(self.get_node_folder(start.stage), start.at, start.selected_on)
 
-    def base_revision(self, stage: Stage) -> str | None:
+    def get_base_revision(self, stage: Stage) -> str | None:
         """Return the hub revision of a stage's base model; None for folders or if it is unused."""
-        return self.revision(stage.model.name) if stage.reads_base else None
+        return self.get_hub_revision(stage.model.name) if stage.reads_base else None
 
-    def keeps(self, kind: str) -> bool:
+    def keeps_checkpoints(self, kind: str) -> bool:
         """Return whether checkpoints of this kind of stage stay on disk."""
         keep = self.config.checkpoints.keep
         return keep == ALL or kind in keep
 
     def makes_checkpoint(self, kind: str) -> bool:
         """Return whether stages of this kind write checkpoints, to keep or for other nodes."""
-        return self.keeps(kind) or kind in self._used_kinds
+        return self.keeps_checkpoints(kind) or kind in self._used_kinds
 
-    def tests(self, kind: str) -> bool:
-        """Return whether every stage of a kind is tested and writes predictions."""
+    def is_tested(self, kind: str) -> bool:
+        """Return whether all stages of a kind are tested, and therefore write predictions."""
         return all(stage.tested for stage in self._expected if stage.kind == kind)
 
     def starts_from_others(self, kind: str) -> bool:
@@ -327,8 +335,8 @@ class Study(PlannedStudy):
         """Planned stages, and examples of the stages that pending choices will add."""
         return (*self.plan.stages, *(like for choice in self.plan.choices for like in choice.like))
 
-    def users(self, node: Node) -> Sequence[Node]:
-        """Return the nodes that use this one."""
+    def list_dependents(self, node: Node) -> Sequence[Node]:
+        """Return the nodes that directly use a node."""
         return self._users.get(node.digest, ())
 
     @cached_property
@@ -339,9 +347,9 @@ class Study(PlannedStudy):
                 users.setdefault(used.digest, []).append(node)
         return users
 
-    def records(self) -> list[str]:
+    def list_record_paths(self) -> list[str]:
         """Return the record paths of all nodes of the plan, dependencies first."""
-        return [self.record(node) for node in self.plan.nodes]
+        return [self.get_record_path(node) for node in self.plan.nodes]
 
     # --- tables ---
 
@@ -350,8 +358,8 @@ class Study(PlannedStudy):
         return f"{self.config.results}/tables"
 
     @property
-    def holes(self) -> str:
-        """File that lists the runs missing from the last collected tables.
+    def missing_results_log(self) -> str:
+        """Path of the log that lists the runs missing from the last collected tables.
 
         It is written after the tables; if it is newer than they are, results are missing from them.
         """
@@ -365,7 +373,7 @@ class Study(PlannedStudy):
     def report(self) -> str:
         return f"{self.config.results}/report.html"
 
-    def arguments(self) -> str:
+    def format_arguments(self) -> str:
         """Return the command-line arguments that open this study, quoted for a shell."""
         words = ["--config", self.config_file]
         for key, value in _list_leaves(self.overrides):

@@ -21,7 +21,7 @@ from tasktransfer.results.rows import (
     check_unchanged,
     encode_answers,
     read_columns,
-    read_maker,
+    read_node_digest,
     read_rows,
     select_task_rows,
 )
@@ -36,13 +36,13 @@ _AGREE = 1e-6
 """Largest allowed difference between a recorded and a recomputed score, in points."""
 
 
-def get_fidelity(named: dict[str, Any]) -> Scoring:
-    """Return the scoring in a stage's identity; ``default`` for records without it."""
+def get_recorded_scoring(named: dict[str, Any]) -> Scoring:
+    """Return the scoring in the identity of a node; ``default`` for records without it."""
     training = named.get("training")
     return get_scoring(training.get("fidelity")) if isinstance(training, dict) else "default"
 
 
-class Checks:
+class PredictionChecks:
     """Cache of predictions that were validated against their records.
 
     A check depends on the record's results and on the content of the predictions, so its key is a
@@ -57,23 +57,25 @@ class Checks:
         self.test_sets = TestSets()
 
     @staticmethod
-    def read(path: Path) -> Checks:
-        """Read a file from ``write``; the cache is empty if the file is missing or damaged."""
+    def read(path: Path) -> PredictionChecks:
+        """Read a cache from its file; it is empty if the file is missing or damaged."""
         try:
             value = json_text.loads(path.read_bytes())
             checked = value["checked"] if value["version"] == _CHECK_VERSION else {}
-            return Checks({str(name): dict(test_sets) for name, test_sets in checked.items()})
+            return PredictionChecks(
+                {str(name): dict(test_sets) for name, test_sets in checked.items()}
+            )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return Checks()
+            return PredictionChecks()
 
     def write(self, path: Path) -> None:
-        """Write the checks of this call and drop all others."""
+        """Write the checks that were requested since the cache was read, and drop all others."""
         text = json.dumps({"version": _CHECK_VERSION, "checked": self.done}, sort_keys=True)
         with replace_file(path) as part:
             part.write_text(text, encoding="utf-8")
 
 
-def check_predictions(path: Path, record: Record, checks: Checks) -> dict[str, str]:
+def check_predictions(path: Path, record: Record, checks: PredictionChecks) -> dict[str, str]:
     """Validate a record's predictions against it.
 
     Args:
@@ -94,7 +96,7 @@ def check_predictions(path: Path, record: Record, checks: Checks) -> dict[str, s
     if expected is None:
         return {}
     file = path.with_name(expected["file"])
-    name = _name_of_check(record, expected)
+    name = _build_check_key(record, expected)
     if name in checks.earlier:
         check_unchanged(file, expected)
         test_sets = checks.earlier[name]
@@ -104,11 +106,11 @@ def check_predictions(path: Path, record: Record, checks: Checks) -> dict[str, s
     return test_sets
 
 
-def _name_of_check(record: Record, expected: RowsFile) -> str:
+def _build_check_key(record: Record, expected: RowsFile) -> str:
     node = record["node"]
     said = [node["digest"], node["dataset"], record["results"], record["sizes"]]
     return compute_digest(
-        [*said, get_fidelity(node["identity"]), expected["rows"], expected["sha256"]]
+        [*said, get_recorded_scoring(node["identity"]), expected["rows"], expected["sha256"]]
     )
 
 
@@ -117,7 +119,7 @@ def _check_all(
 ) -> dict[str, str]:
     """Check all tasks in the predictions, and return the digest of each test set."""
     table = read_rows(file, expected, columns=())
-    digest, maker = record["node"]["digest"], read_maker(table)
+    digest, maker = record["node"]["digest"], read_node_digest(table)
     if maker != digest:
         raise RecordError(
             f"{file}: The rows belong to node {maker[:12] or '?'}, but the record belongs to "
@@ -144,7 +146,7 @@ def _check_predictions(
                 f"record is {wanted}. Delete both and run snakemake again."
             )
     task = get_task(record["node"]["dataset"], name)
-    fidelity = get_fidelity(record["node"]["identity"])
+    fidelity = get_recorded_scoring(record["node"]["identity"])
     test_set = test_sets.read_test_set(rows, task)
     tally = metrics.tally_instances(
         task, encode_answers(rows["prediction"]), test_set.golds, fidelity=fidelity
@@ -169,7 +171,7 @@ def _check_result(
             )
 
 
-class Tallies:
+class TallyReader:
     """Fast reader of predictions that ``check_predictions`` has validated.
 
     It reads the gold answers of a test set once, and only the predicted answers of every run. If

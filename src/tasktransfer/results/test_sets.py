@@ -63,7 +63,7 @@ def _compute_digest(ids: pa.ChunkedArray, golds: pa.ChunkedArray, task: Task) ->
 
 
 def find_deviating_test_sets(tested: Iterable[tuple[Name, Hashable, str]]) -> dict[Name, str]:
-    """Find the runs whose test set differs from the others in their group.
+    """Return a message for each run whose test set differs from the others in its group.
 
     Args:
         tested: (name of the run, group in which it is compared, digest of its test set).

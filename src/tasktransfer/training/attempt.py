@@ -22,7 +22,7 @@ from tasktransfer.results.records import (
     read_record,
 )
 from tasktransfer.results.rounds import CHECKPOINT, list_missing_rounds, read_last_round
-from tasktransfer.results.state import CALL, RECORD, claim, read_history, record_event
+from tasktransfer.results.state import CALL, RECORD, claim_folder, read_history, record_event
 from tasktransfer.training.device import lease_device, list_devices
 from tasktransfer.training.job import Job
 
@@ -45,7 +45,7 @@ def train_if_needed(job: Job) -> None:
             attempt.
     """
     call = os.environ.get(CALL)
-    with claim(job.out, _print_message, label=job.stage.label) as tell:
+    with claim_folder(job.out, _print_message, label=job.stage.label) as tell:
         problem = find_damage(job.out, job.stage.digest, "all")
         if problem is None:
             job = replace(job, stage=add_recorded_selections(job.stage, job.out))

@@ -11,7 +11,7 @@ from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.results.artefacts import Artefact
 from tasktransfer.results.provenance import describe_provenance, read_peak_memory_mb
-from tasktransfer.results.records import record_of
+from tasktransfer.results.records import build_node_record
 from tasktransfer.results.schema import (
     Cost,
     Provenance,
@@ -70,7 +70,7 @@ def build_record(
             for best in trained.best
         ],
     }
-    return record_of(
+    return build_node_record(
         job.stage,
         training=training,
         results=results,

@@ -29,7 +29,7 @@ from tasktransfer.results.records import write_record
 from tasktransfer.results.rounds import (
     CHECKPOINT,
     ROUNDS,
-    get_choice_folder,
+    get_selected_round_folder,
     list_kept_rounds,
     list_missing_rounds,
 )
@@ -230,7 +230,7 @@ def _evaluate_best_round(
 
 def _save_best_round(model: FamilyModel, stage: Stage, best: Best, folder: Path) -> None:
     """Save the model of a best round in its subfolder of a checkpoint."""
-    path = get_choice_folder(folder, stage.list_identifying_tasks(best.selection))
+    path = get_selected_round_folder(folder, stage.list_identifying_tasks(best.selection))
     path.mkdir(exist_ok=True)
     model.save(path)
 

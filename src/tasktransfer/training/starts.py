@@ -10,7 +10,7 @@ from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model
 from tasktransfer.models.parts import replace_parts
-from tasktransfer.results.rounds import check_round
+from tasktransfer.results.rounds import check_round_folder
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.job import Job
 
@@ -59,13 +59,13 @@ def load_start(job: Job, tasks: dict[str, Task], device: torch.device, note: Not
     def load_other(start: Start) -> FamilyModel:
         if start.stage is None:
             return load(job.base, job.revision, stage, tasks)
-        folder = check_round(next(folders), start.stage.digest)
+        folder = check_round_folder(next(folders), start.stage.digest)
         return load(folder, None, start.stage, list_tasks(start.stage))
 
     if stage.starts_whole:
         (start,) = stage.starts
         assert start.stage is not None
-        folder = check_round(job.starts[0], start.stage.digest)
+        folder = check_round_folder(job.starts[0], start.stage.digest)
         return load(folder, None, stage, tasks, begins=True)
     model = load(job.base, job.revision, stage, tasks)
     folders = iter(job.starts)

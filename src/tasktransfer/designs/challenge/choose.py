@@ -35,7 +35,7 @@ from tasktransfer.designs.transfer.challenge_rules import explain_ineligible
 from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.records import (
-    as_prepared,
+    correct_synthetic_flag,
     describe_unrecorded_selections,
     get_selected_round,
     read_record,
@@ -155,10 +155,10 @@ def read_finished_run(study: Study, run: Run) -> FinishedRun | None:
     Raises:
         RecordError: its record is damaged, another stage's, or may not be submitted.
     """
-    path = study.record(run.stages[-1])
+    path = study.get_record_path(run.stages[-1])
     if not Path(path).exists():
         return None
-    record = as_prepared(read_record(Path(path)), Path(study.config.results))
+    record = correct_synthetic_flag(read_record(Path(path)), Path(study.config.results))
     if record["node"]["digest"] != run.stages[-1].digest:
         raise RecordError(
             f"{path}: The record belongs to stage {record['node']['digest'][:12]}, but expected "

@@ -21,4 +21,6 @@ def list_submission_records(study: Study, dataset: str, model: str) -> list[str]
         )
     submitted = {stage.digest for run in select_transfer_runs(study.plan) for stage in run.stages}
     stages = [stage for stage in study.plan.stages if stage.digest in submitted]
-    return [study.record(s) for s in stages if (s.dataset, s.model.name) == (dataset, model)]
+    return [
+        study.get_record_path(s) for s in stages if (s.dataset, s.model.name) == (dataset, model)
+    ]

@@ -100,8 +100,8 @@ def _refuse_impossible(study: Study, options: SubmissionOptions) -> None:
             f"{file}: {options.dataset!r} is not a dataset of this "
             f"study.{suggest_name(options.dataset, datasets)} Choose one of {', '.join(datasets)}."
         )
-    study.model(options.model)
-    if study.unknown:
+    study.get_model_config(options.model)
+    if study.has_unknown_inputs:
         raise ConfigError(
             f"{file}: The records cannot be located ({'; '.join(study.absent)}). Provide the "
             "missing inputs."

@@ -51,7 +51,7 @@ def build_study_metadata(collected: Collected) -> Metadata:
 
 def _list_evaluations(collected: Collected) -> Iterator[tuple[Run, Evaluation]]:
     for run in collected.study.plan.runs:
-        yield from ((run, node) for node in run.evaluations if collected.has(node))
+        yield from ((run, node) for node in run.evaluations if collected.has_record(node))
 
 
 def make_measured(frames: Frames) -> Iterator[Values]:
@@ -118,7 +118,7 @@ def make_costs(frames: Frames) -> Iterator[Values]:
     """Yield the rows of the frame ``costs``, one per run with trainings."""
     collected = frames.collected
     for run in collected.study.plan.runs:
-        stages = [stage for stage in run.stages if collected.has(stage)]
+        stages = [stage for stage in run.stages if collected.has_record(stage)]
         if isinstance(run.outcome, Fit) or not stages or len(stages) < len(run.stages):
             continue
         last = run.stages[-1]
@@ -138,7 +138,7 @@ def make_labels(frames: Frames) -> list[Values]:
     Raises:
         DataError: the dialogues are damaged.
     """
-    dialogues = frames.share(find_dialogues)
+    dialogues = frames.compute_once(find_dialogues)
     if dialogues is None:
         return read_earlier_rows(frames.study, "labels", LABELS)
     counts = Counter(dialogue.emotion for dialogue in dialogues)
@@ -151,7 +151,7 @@ def make_shared(frames: Frames) -> list[Values]:
     Raises:
         DataError: the dialogues are damaged.
     """
-    dialogues = frames.share(find_dialogues)
+    dialogues = frames.compute_once(find_dialogues)
     if dialogues is None:
         return read_earlier_rows(frames.study, "shared", SHARED)
     situations = find_shared_situations(dialogues)

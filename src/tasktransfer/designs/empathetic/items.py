@@ -21,7 +21,7 @@ def list_items(study: Study) -> Iterator[dict[str, Any]]:
         DataError: the dialogues are not prepared yet.
     """
     _, settings = get_config(study).replied_items
-    cache = require_prepared_instances(Path(study.instances(ED)), study.config_file)
+    cache = require_prepared_instances(Path(study.get_instances_folder(ED)), study.config_file)
     instances = read_instances(cache, REPLY.name, "test")
     for instance in select_instances(instances, settings.get("limit")):
         yield {"item": instance.id, "context": instance.context.split(TURN)}

@@ -67,7 +67,7 @@ def read_answered_contexts(study: Study, models: Collection[str] = ()) -> list[A
     replies = {
         name: _read_replies(study, name, evaluations[name]) for name in chosen if name != GOLD
     }
-    cache = require_prepared_instances(Path(study.instances(ED)), study.config_file)
+    cache = require_prepared_instances(Path(study.get_instances_folder(ED)), study.config_file)
     return [
         AnsweredContext(
             instance.id,
@@ -99,7 +99,7 @@ def _format_model_name(run: Run) -> str:
 
 def _read_replies(study: Study, model: str, node: Evaluation) -> dict[str, str]:
     """Return instance ID → reply."""
-    record = Path(study.record(node))
+    record = Path(study.get_record_path(node))
     if not record.exists():
         raise RecordError(
             f"{record}: The replies of {model} are missing. Run the study with `tasktransfer run`, "

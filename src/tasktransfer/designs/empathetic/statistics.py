@@ -55,14 +55,14 @@ FINISHED: dict[str, Callable[[Sums], Sums]] = {
 
 def make_summary(frames: Frames) -> pd.DataFrame:
     """Return the frame ``summary``: each measure with its interval."""
-    estimated = frames.share(compare_with_base)
+    estimated = frames.compute_once(compare_with_base)
     own = estimated[estimated["against"] == ""].rename(columns={"clusters": "dialogues"})
     return cast_columns(own, SUMMARY)
 
 
 def make_differences(frames: Frames) -> pd.DataFrame:
     """Return the frame ``differences``: each method minus Base."""
-    estimated = frames.share(compare_with_base)
+    estimated = frames.compute_once(compare_with_base)
     differences = estimated[estimated["against"] == BASE].rename(columns={"value": "difference"})
     differences["measure"] = differences["measure"].replace(PERPLEXITY, LOG_PERPLEXITY)
     differences["comparable"] = ~differences["method"].isin(NOT_COMPARABLE)
@@ -71,7 +71,7 @@ def make_differences(frames: Frames) -> pd.DataFrame:
 
 def make_control_differences(frames: Frames) -> pd.DataFrame:
     """Return the frame ``control_differences``: each ensemble minus each of its controls."""
-    cells = frames.share(estimate_measures)
+    cells = frames.compute_once(estimate_measures)
     against = {control: {"method": control} for control in CONTROLS_OF_ENSEMBLES}
     compared = {key: cell for key, cell in cells.items() if is_ensemble(key[1])}
     table = build_cell_table(compared, CELL, against, lambda key, name: name or None, cells)
@@ -88,7 +88,7 @@ def estimate_measures(frames: Frames) -> dict[Key, Cell]:
 
 def compare_with_base(frames: Frames) -> pd.DataFrame:
     """Return a table of the measures of every method, and of their differences from Base."""
-    cells = frames.share(estimate_measures)
+    cells = frames.compute_once(estimate_measures)
     return build_cell_table(cells, CELL, {BASE: {"method": BASE}}, _choose_family)
 
 

@@ -15,9 +15,9 @@ from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
 from tasktransfer.results import records
 from tasktransfer.results.finished import read_folder_state
 from tasktransfer.results.places import NodeFolder, iterate_node_folders
-from tasktransfer.results.records import as_prepared
+from tasktransfer.results.records import correct_synthetic_flag
 from tasktransfer.results.schema import OtherNode, Record, StageNode
-from tasktransfer.results.state import RECORD, log_in
+from tasktransfer.results.state import RECORD, find_log
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ def find_node(study: Study, word: str, instance: int = 0) -> NodeFacts:
     digest = folder.name[-SHORT:] if folder.is_dir() else word
     planned = [
         node
-        for node in ([] if study.unknown else study.plan.nodes)
+        for node in ([] if study.has_unknown_inputs else study.plan.nodes)
         if (
-            Path(study.folder(node)).resolve() == folder.resolve()
+            Path(study.get_node_folder(node)).resolve() == folder.resolve()
             if folder.is_dir()
             else node.digest.startswith(digest)
         )
@@ -71,7 +71,7 @@ def describe_node(study: Study, node: Node, instance: int = 0) -> NodeFacts:
         content=_read_content(NodeFolder(Path(study.config.results), node.path, "")),
         commands=list_commands(study, node),
         uses=tuple(_describe_planned_node(study, used) for used in node.uses),
-        users=tuple(_describe_planned_node(study, user) for user in study.users(node)),
+        users=tuple(_describe_planned_node(study, user) for user in study.list_dependents(node)),
         prompt=_render_prompt(study, node, instance),
     )
 
@@ -79,7 +79,7 @@ def describe_node(study: Study, node: Node, instance: int = 0) -> NodeFacts:
 def _describe_planned_node(study: Study, node: Node) -> NodeFacts:
     """Describe a node by the plan: its record may be damaged or belong to another node."""
     description = records.describe_node(node)
-    facts = _describe_state(Path(study.folder(node)), node.digest, description)
+    facts = _describe_state(Path(study.get_node_folder(node)), node.digest, description)
     return replace(facts, in_plan=True)
 
 
@@ -92,7 +92,7 @@ def describe_folder(node_folder: NodeFolder) -> NodeFacts:
 
 
 def _describe_state(folder: Path, digest: str, node: StageNode | OtherNode | None) -> NodeFacts:
-    log = log_in(folder)
+    log = find_log(folder)
     state, error = read_folder_state(folder)
     return NodeFacts(
         digest, node, str(folder), str(folder / RECORD), str(log) if log else None, state, error
@@ -101,7 +101,9 @@ def _describe_state(folder: Path, digest: str, node: StageNode | OtherNode | Non
 
 def _read_content(node_folder: NodeFolder) -> Record | None:
     try:
-        return as_prepared(records.read_record(node_folder.folder / RECORD), node_folder.results)
+        return correct_synthetic_flag(
+            records.read_record(node_folder.folder / RECORD), node_folder.results
+        )
     except RecordError:
         return None
 
@@ -137,7 +139,7 @@ def list_commands(study: Study, node: Node) -> tuple[str, ...]:
 
     The record is deleted first, since a node with a record counts as done regardless of its age.
     """
-    record = study.record(node)
+    record = study.get_record_path(node)
     return shlex.join(["rm", "-f", record]), format_snakemake_command(study, record)
 
 

@@ -12,7 +12,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.designs.explain.explanation import ComparedScores, Means, NodeFacts, RunFacts
 from tasktransfer.designs.explain.nodes import describe_node, trace_folder
 from tasktransfer.errors import RecordError
-from tasktransfer.results.collect import Missing, gather
+from tasktransfer.results.collect import MissingResult, gather_records
 from tasktransfer.results.places import NodeFolder, iterate_node_folders
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import DONE, RECORD, WAITING
@@ -68,7 +68,9 @@ def list_known_runs(study: Study, rows: Iterable[Mapping[str, Any]]) -> list[Kno
     known = []
     for run in planned:
         same = stored.pop(_identify(run), None)
-        known.append(KnownRun(run, not study.unknown, same.records if same else frozenset()))
+        known.append(
+            KnownRun(run, not study.has_unknown_inputs, same.records if same else frozenset())
+        )
     return [*known, *stored.values()]
 
 
@@ -96,11 +98,11 @@ def describe_runs(
         nodes: facts about nodes by digest, to which those of the runs are added.
     """
     notes: list[str] = []
-    holes: dict[int, Missing] = {}
+    holes: dict[int, MissingResult] = {}
     facts = {}
     traced = {known: _trace_nodes(study, known, instance, nodes) for known in runs}
     try:
-        collected = gather(study, [known.run for known in runs if known.in_plan])
+        collected = gather_records(study, [known.run for known in runs if known.in_plan])
     except RecordError as error:
         notes.append(f"the records cannot be compared: {error}")
     else:
@@ -139,7 +141,7 @@ def _trace_nodes(
 
 
 def _find_state(
-    known: KnownRun, nodes: Sequence[NodeFacts], hole: Missing | None
+    known: KnownRun, nodes: Sequence[NodeFacts], hole: MissingResult | None
 ) -> tuple[str, str]:
     """Return a run's state, and the reason why it has no result."""
     if hole is not None:

@@ -96,10 +96,10 @@ def make_items(frames: Frames) -> list[Values]:
     """Return the rows of the rated items, or those of the earlier frame if the data are missing."""
     study, collected = frames.study, frames.collected
     data = inputs.find_rated_items(study.plan)
-    if data is None or not collected.has(data):
+    if data is None or not collected.has_record(data):
         return []
     try:
-        items = read_instances(study.cache(data), data.settings["task"], "test")
+        items = read_instances(study.get_cache_folder(data), data.settings["task"], "test")
     except DataError:
         return read_earlier_rows(study, "items", ITEMS)
     return [_make_item_row(item) for item in items]
@@ -174,7 +174,7 @@ def _make_few_shot_row(collected: Collected, run: Run) -> Values:
 
 def _list_derived_data(collected: Collected, recipe: str) -> Iterator[Data]:
     for data in collected.study.plan.derived:
-        if data.recipe == recipe and collected.has(data):
+        if data.recipe == recipe and collected.has_record(data):
             yield data
 
 
@@ -227,7 +227,7 @@ def make_corpora(frames: Frames) -> list[Values]:
     study = frames.study
     config = get_config(study)
     try:
-        cache = Path(study.instances(config.dataset))
+        cache = Path(study.get_instances_folder(config.dataset))
         return [
             row
             for domain in config.domains
@@ -257,7 +257,7 @@ def _count_utterances(domain: str, split: str, instances: list[Instance]) -> Ite
 def make_trainings(frames: Frames) -> list[Values]:
     """Return the rows of the frame ``trainings``."""
     collected = frames.collected
-    stages = (stage for stage in frames.study.plan.stages if collected.has(stage))
+    stages = (stage for stage in frames.study.plan.stages if collected.has_record(stage))
     return [_make_training_row(collected, stage) for stage in stages]
 
 

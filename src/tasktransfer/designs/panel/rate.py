@@ -97,17 +97,18 @@ def _find_raters(study: Study, seed: int | None) -> tuple[Mapping[str, Run], Map
         )
     for domain, run in experts.items():
         (expert,) = (node for node in run.judged if isinstance(node, Stage))
-        if not Path(study.checkpoint(expert)).is_dir():
+        folder = Path(study.get_checkpoint_folder(expert))
+        if not folder.is_dir():
             raise ModelError(
-                f"{study.checkpoint(expert)}: The expert of {domain} is missing, but a panel "
-                "needs all of its experts. Run snakemake with checkpoints.keep: [expert]."
+                f"{folder}: The expert of {domain} is missing, but a panel needs all of its "
+                "experts. Run snakemake with checkpoints.keep: [expert]."
             )
     twin = others.get("twin")
-    if twin is not None and not Path(study.checkpoint(twin.stages[-1])).is_dir():
+    if twin is not None and not Path(study.get_checkpoint_folder(twin.stages[-1])).is_dir():
         if not experts:
             raise ModelError(
-                f"{study.checkpoint(twin.stages[-1])}: The checkpoint of the twin is missing. "
-                "Run snakemake with checkpoints.keep: [twin]."
+                f"{study.get_checkpoint_folder(twin.stages[-1])}: The checkpoint of the twin is "
+                "missing. Run snakemake with checkpoints.keep: [twin]."
             )
         del others["twin"]
     return experts, others
@@ -126,11 +127,11 @@ def write_pairs(study: Study, folder: Path) -> list[Path]:
     made = next(data for data in every if inputs.is_for_paper_methods(config, data))
     filtered = made.uses[0]
     assert isinstance(filtered, Data)
-    cache = Path(study.cache(filtered))
+    cache = Path(study.get_cache_folder(filtered))
     if not cache.is_dir():
         raise DataError(
             f"{cache}: The filtered dialogues do not exist yet. Create them by `snakemake "
-            f"{study.record(filtered)} --cores 1 --configfile {study.config_file}`."
+            f"{study.get_record_path(filtered)} --cores 1 --configfile {study.config_file}`."
         )
     folder.mkdir(parents=True, exist_ok=True)
     written = []

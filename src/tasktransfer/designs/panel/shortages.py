@@ -51,15 +51,15 @@ def _try_recipe(study: Study, data: Data) -> Iterator[str]:
     }[data.recipe]
     try:
         there = tuple(cache for cache in caches if cache is not None)
-        recipe(Ingredients(there, (), (), study.tasks(data), data.settings))
+        recipe(Ingredients(there, (), (), study.list_tasks(data), data.settings))
     except DataError as error:
         yield str(error)
 
 
 def _find_cache(study: Study, data: Data) -> Path | None:
     """Return the folder of prepared data, or of the unfiltered corpora; None if there is none."""
-    folders = [study.cache(data)]
+    folders = [study.get_cache_folder(data)]
     if data.recipe == inputs.LEAKS:
-        folders.append(study.instances(data.name))
+        folders.append(study.get_instances_folder(data.name))
     prepared = (Path(folder) for folder in folders if Path(folder, "manifest.json").is_file())
     return next(prepared, None)

@@ -135,7 +135,7 @@ def list_untrained(frames: Frames) -> tuple[str, ...]:
 
 def estimate_correlations(frames: Frames) -> dict[Key, Cell]:
     """Return (method, rated set) → the correlation with human ratings."""
-    rated, once = frames.share(build_rated_sets), list_untrained(frames)
+    rated, once = frames.compute_once(build_rated_sets), list_untrained(frames)
     return gather_cells(
         (
             (method, rated_set.name),
@@ -159,7 +159,7 @@ def compare_methods(frames: Frames) -> pd.DataFrame:
     exchanged = [m for m in frames.metadata.order.get("method", ()) if m.endswith(EXCHANGED)]
     against = {method: {"method": method} for method in (*COMPARED_WITH, *brought, *exchanged)}
     table = build_cell_table(
-        frames.share(estimate_correlations),
+        frames.compute_once(estimate_correlations),
         ["method", "set"],
         against,
         lambda key, against: None if against else key[0],
@@ -171,7 +171,7 @@ def compare_methods(frames: Frames) -> pd.DataFrame:
 
 
 def _name_sets(frames: Frames) -> dict[str, Rated]:
-    return {rated_set.name: rated_set for rated_set in frames.share(build_rated_sets)}
+    return {rated_set.name: rated_set for rated_set in frames.compute_once(build_rated_sets)}
 
 
 # --- correlations -------------------------------------------------------------------------------
@@ -179,8 +179,8 @@ def _name_sets(frames: Frames) -> dict[str, Rated]:
 
 def make_correlations(frames: Frames) -> Iterator[Line]:
     """Yield the rows of the frame ``correlations``, one per method and rated set."""
-    table, sets = frames.share(compare_methods), _name_sets(frames)
-    estimated = frames.share(estimate_correlations)
+    table, sets = frames.compute_once(compare_methods), _name_sets(frames)
+    estimated = frames.compute_once(estimate_correlations)
     own: Iterable[Any] = table[table["against"] == ""].itertuples()
     for row in own:
         rated_set = sets[row.set]
@@ -208,7 +208,7 @@ def make_experts(frames: Frames) -> pd.DataFrame:
     """
     estimated = gather_cells(
         ((method, domain, one.name), seed, one.compute_correlation(values))
-        for one in frames.share(build_rated_sets)
+        for one in frames.compute_once(build_rated_sets)
         for (method, domain), given in one.given.items()
         if method in DOMAIN_METHODS and method in one.methods
         for seed, values in given.items()
@@ -236,7 +236,7 @@ def make_tests(frames: Frames) -> pd.DataFrame:
     ignores contexts. The mean over seeds also has an interval over contexts and seeds. Single seeds
     have no q, unless neither method was trained.
     """
-    table, sets = frames.share(compare_methods), _name_sets(frames)
+    table, sets = frames.compute_once(compare_methods), _name_sets(frames)
     untrained = list_untrained(frames)
     compared = table[(table["against"] != "") & ~table["method"].isin(CONTROLS)]
     by = compared.groupby(["method", "against"], sort=False)
@@ -289,8 +289,8 @@ def _test_pair(one: Rated, pair: Any, untrained: Sequence[str]) -> Iterator[Line
 
 def make_averages(frames: Frames) -> pd.DataFrame:
     """Return the frame ``averages``: mean correlations over groups of rated sets."""
-    estimated = frames.share(estimate_correlations)
-    by = group_sets((one.name, one.in_domain) for one in frames.share(build_rated_sets))
+    estimated = frames.compute_once(estimate_correlations)
+    by = group_sets((one.name, one.in_domain) for one in frames.compute_once(build_rated_sets))
     means: dict[Key, Cell] = {
         (method, group): compute_mean([estimated[method, name] for name in names])
         for method in dict.fromkeys(method for method, _ in estimated)
@@ -342,7 +342,7 @@ def make_hits(frames: Frames) -> Iterator[Line]:
 def make_ceilings(frames: Frames) -> Iterator[Line]:
     """Yield the rows of the frame ``ceilings``, one per rated set."""
     items = frames["items"]
-    for one in frames.share(build_rated_sets):
+    for one in frames.compute_once(build_rated_sets):
         name, some = one.name, items[items["set"] == one.name]
         ratings = [list(of) for of in some["ratings"]]
         agreement = compute_split_half_agreement(ratings)

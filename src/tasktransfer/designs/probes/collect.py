@@ -43,14 +43,14 @@ def make_rounds(frames: Frames) -> Iterator[tuple[Any, ...]]:
     collected = frames.collected
     by_vectors = _compare_by_vectors(collected, _list_runs(collected))
     for stage in frames.study.plan.stages:
-        if collected.has(stage):
+        if collected.has_record(stage):
             similarities = by_vectors.get(stage.digest, {})
             yield from _make_round_rows(stage, collected.record(stage), similarities)
 
 
 def _list_runs(collected: Collected) -> list[Run]:
     """Return the runs whose probes are fitted."""
-    return [run for run in collected.study.plan.runs if collected.has(get_probe_fit(run))]
+    return [run for run in collected.study.plan.runs if collected.has_record(get_probe_fit(run))]
 
 
 def get_probe_fit(run: Run) -> Fit:
@@ -125,7 +125,7 @@ def _compare_by_vectors(collected: Collected, runs: Sequence[Run]) -> dict[str, 
         if stage is None or number is None or number in similarities.get(stage.digest, {}):
             continue
         for node in run.evaluations:
-            if collected.has(node):
+            if collected.has_record(node):
                 rows = collected.rows(node)
                 pairs = zip(rows["prediction"].to_pylist(), rows["gold"].to_pylist(), strict=True)
                 replies = [(reply, reference) for (reply,), (reference,) in pairs]
@@ -183,14 +183,14 @@ def _read_projection(file: Path) -> tuple[float, Any]:
 def make_labels(frames: Frames) -> list[tuple[Any, ...]]:
     """Return the rows of ``labels``; the earlier rows if the data are no longer available."""
     study, collected = frames.study, frames.collected
-    there = [data for data in study.plan.derived if collected.has(data)]
+    there = [data for data in study.plan.derived if collected.has_record(data)]
     try:
         return [
             _make_label_row(BY_TASK[task], split, [instance.target for instance in instances])
             for data in there
-            for task in study.tasks(data)
+            for task in study.list_tasks(data)
             for split in SPLITS
-            for instances in [read_instances(study.cache(data), task, split)]
+            for instances in [read_instances(study.get_cache_folder(data), task, split)]
         ]
     except DataError:
         return read_earlier_rows(study, "labels", LABELS)

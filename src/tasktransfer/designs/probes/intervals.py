@@ -61,9 +61,9 @@ Pair = tuple[Cell, Cell]
 
 def make_intervals(frames: Frames) -> pd.DataFrame:
     """Return the frame ``intervals``: each probe's F1, and its differences from references."""
-    scored = frames.share(score_fits)
+    scored = frames.compute_once(score_fits)
     return add_constant_counts(
-        build_intervals(frames.share(gather_estimates)), frames["probed"], scored.constant
+        build_intervals(frames.compute_once(gather_estimates)), frames["probed"], scored.constant
     )
 
 
@@ -95,7 +95,7 @@ def score_fits(frames: Frames) -> ScoredFits:
 
 def gather_estimates(frames: Frames) -> dict[Key, Cell]:
     """Return the cells of every classifier: names as in ``CELL``, then the classifier."""
-    return gather_classifiers(frames.share(score_fits).scores, frames["probed"])
+    return gather_classifiers(frames.compute_once(score_fits).scores, frames["probed"])
 
 
 def gather_classifiers(
@@ -195,7 +195,7 @@ def _finish_micro_f1(sums: Sums) -> Sums:
 def make_above_words(frames: Frames) -> pd.DataFrame:
     """Return the frame ``above_words``."""
     return compare_with_words(
-        frames.share(gather_estimates), name_word_counts(get_config(frames.study))
+        frames.compute_once(gather_estimates), name_word_counts(get_config(frames.study))
     )
 
 
@@ -255,7 +255,7 @@ def _choose_family(key: Key, against: str) -> object:
 
 def make_layers(frames: Frames) -> pd.DataFrame:
     """Return the frame ``layers``."""
-    return build_layers(frames.share(gather_estimates), frames["above_words"])
+    return build_layers(frames.compute_once(gather_estimates), frames["above_words"])
 
 
 def build_layers(estimates: Mapping[Key, Cell], above_words: pd.DataFrame) -> pd.DataFrame:
@@ -318,7 +318,7 @@ def make_replies(frames: Frames) -> pd.DataFrame:
 
 def _score_replies(study: Study, stage: Stage) -> Scored:
     rows = select_task_rows(
-        read_record_rows(Path(study.record(stage))), name_reply_task(stage.dataset)
+        read_record_rows(Path(study.get_record_path(stage))), name_reply_task(stage.dataset)
     )
     scores = rows["score"].to_numpy()
     tallies = np.stack([scores, np.ones_like(scores)], axis=1)

@@ -383,8 +383,8 @@ def list_first_dialogue(frames: Frames) -> pd.DataFrame:
 
 
 def _read_labelled_turns(study: Study, data: Any) -> Iterator[dict[Hashable, Any]]:
-    cache, first = study.cache(data), None
-    for task in study.tasks(data):
+    cache, first = study.get_cache_folder(data), None
+    for task in study.list_tasks(data):
         for instance in read_instances(cache, task, "test"):
             first = first or instance.dialogue_id
             if instance.dialogue_id == first:

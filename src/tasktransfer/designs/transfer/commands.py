@@ -53,13 +53,13 @@ def check_baselines(study: Study, name: str) -> None:
     """
     from tasktransfer.designs.transfer.statistics.checked_targets import check_targets
     from tasktransfer.results.choices import write_choice
-    from tasktransfer.results.collect import gather
+    from tasktransfer.results.collect import gather_records
 
     targets = list_checked_targets(get_transfer_config(study))
-    after = {node.digest for node in study.choice(name).after}
+    after = {node.digest for node in study.get_choice(name).after}
     read = [run for run in study.plan.runs if all(node.digest in after for node in run.judged)]
-    collected = gather(study, read)
-    collected.require(complete=True)
+    collected = gather_records(study, read)
+    collected.check_completeness(complete=True)
     checked = check_targets(collected, targets)
     write_choice(study.config.results, name, checked)
     for line in describe_skipped_targets(checked):
@@ -119,11 +119,11 @@ def select_sources(study: Study, name: str) -> None:
 def _compute_frames(study: Study, planned: Plan, *, complete: bool) -> Frames:
     """Return the frames of the transfer runs of a plan, from the records as they are now."""
     from tasktransfer.designs.transfer.collect.collect import build_study_metadata
-    from tasktransfer.results.collect import gather
+    from tasktransfer.results.collect import gather_records
     from tasktransfer.results.frame_files import compute_frames
 
-    collected = gather(study, select_transfer_runs(planned))
-    collected.require(complete=complete)
+    collected = gather_records(study, select_transfer_runs(planned))
+    collected.check_completeness(complete=complete)
     return compute_frames(collected, FRAMES, build_study_metadata(collected), ABOUT)
 
 

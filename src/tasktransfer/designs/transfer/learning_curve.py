@@ -32,7 +32,7 @@ from tasktransfer.jobs.learning_curve import (
     list_dialogues,
     read_limited,
 )
-from tasktransfer.results.collect import Collected, gather
+from tasktransfer.results.collect import Collected, gather_records
 from tasktransfer.results.frame_files import read_brought_frame
 from tasktransfer.results.frames import Frame
 from tasktransfer.results.store import build_frame, build_schema, write_arrow
@@ -97,7 +97,7 @@ def compute_training_curves(
             "study."
         )
         return [], [note] if wanted else []
-    collected = gather(study, wanted)
+    collected = gather_records(study, wanted)
     rows: list[CurveRow] = []
     notes = []
     for model in dict.fromkeys(run.model for run in wanted):

@@ -24,7 +24,7 @@ from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.operate.forecast.estimate import Estimates
-from tasktransfer.results.finished import is_whole
+from tasktransfer.results.finished import has_valid_record
 from tasktransfer.results.records import read_record
 from tasktransfer.results.store import build_frame, read_statistic_frame
 from tasktransfer.results.study import Study
@@ -109,7 +109,7 @@ def select_affordable_nodes(
     for name in (*CHEAPEST_FIRST, *(name for name in fits if name not in CHEAPEST_FIRST)):
         if name not in fits or name not in useful:
             continue
-        missing = [n for n in add_ancestors((fits[name],)) if not is_whole(study, n)]
+        missing = [n for n in add_ancestors((fits[name],)) if not has_valid_record(study, n)]
         missing = [node for node in missing if node.digest not in needed]
         seconds = sum(
             estimates.estimate_cost(node).seconds if isinstance(node, Stage) else SECONDS_OF_FIT
@@ -148,9 +148,9 @@ def collect_values(study: Study, question: Question) -> dict[str, dict[str, floa
 
 
 def _read_values(study: Study, question: Question, fit: Fit | None) -> dict[str, float]:
-    if fit is None or not is_whole(study, fit):
+    if fit is None or not has_valid_record(study, fit):
         return {}
-    record = read_record(Path(study.record(fit)))
+    record = read_record(Path(study.get_record_path(fit)))
     values = record.get("report", {}).get(question.target, {})
     return {source: values[source] for source in question.sources if source in values}
 
@@ -158,7 +158,7 @@ def _read_values(study: Study, question: Question, fit: Fit | None) -> dict[str,
 def _read_sizes(study: Study, question: Question) -> dict[str, int]:
     counted = {}
     for owner in {owner for owner, _ in question.homes.values()}:
-        cache = Path(study.instances(owner))
+        cache = Path(study.get_instances_folder(owner))
         if not (cache / "manifest.json").exists():
             return {}
         counted[owner] = read_manifest(cache).tasks
@@ -185,7 +185,7 @@ def read_evidence(study: Study, folder: Path | None) -> tuple[pd.DataFrame, str]
             raise RecordError(
                 f"{folder}: The table deltas.parquet is missing. Name a folder of collected tables."
             )
-        own = evidence if study.unknown else evidence[evidence["weights"] == weights]
+        own = evidence if study.has_unknown_inputs else evidence[evidence["weights"] == weights]
         if own.empty:
             theirs = ", ".join(sorted(set(evidence["weights"])))
             raise RecordError(

@@ -20,7 +20,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect.method_columns import REFERENCE
 from tasktransfer.evaluation.reference import BY_FREQUENCY, MODEL_FREE_REFERENCES
 from tasktransfer.files.progress import show_progress
-from tasktransfer.results.frames import list_names
+from tasktransfer.results.frames import list_column_names
 from tasktransfer.tasks.card import Instance, Task
 
 DRAWS = 20
@@ -66,7 +66,7 @@ def compute_reference_rows(
                 )
             )
             progress(f"{manifest.dataset} {name} {reference}: {np.mean(scores):.2f}")
-    return pd.DataFrame(rows, columns=list_names(REFERENCE))
+    return pd.DataFrame(rows, columns=list_column_names(REFERENCE))
 
 
 def _list_available_references(progress: Callable[[str], None]) -> list[str]:

@@ -29,7 +29,7 @@ from tasktransfer.selection.values import (
 def make_selectors(frames: Frames) -> pd.DataFrame:
     """Return the frame ``selectors``: each selector's value for each pair and seed."""
     runs = [run for run in frames.study.plan.runs if is_selection_run(run)]
-    collected = frames.gather(runs) if runs else None
+    collected = frames.gather_records(runs) if runs else None
     config, common = get_transfer_config(frames.study), _select_common_seeds(frames)
     return compute_study_values(config, common, collected)
 
@@ -62,7 +62,7 @@ def compute_chooser_values(runs: Iterable[Run], frames: Frames) -> pd.DataFrame:
     config = get_transfer_config(frames.study)
     chooser = config.model_copy(update={"selectors": (config.multi_source.choose_by,)})
     own = [run for run in runs if is_selection_run(run) and run.variant in chooser.selectors]
-    values = compute_study_values(chooser, frames, frames.gather(own) if own else None)
+    values = compute_study_values(chooser, frames, frames.gather_records(own) if own else None)
     absent = values[values["reason"] == NOT_THERE]
     if len(absent):
         first = absent.iloc[0]

@@ -58,7 +58,7 @@ from tasktransfer.present.declared import (
     Section,
 )
 from tasktransfer.present.numbers import is_missing
-from tasktransfer.results.finished import is_whole
+from tasktransfer.results.finished import has_valid_record
 from tasktransfer.results.study import Study
 from tasktransfer.selection.declared import declare_regret_figure, declare_regret_table
 
@@ -172,12 +172,12 @@ def counts_dialogues(study: Study, tables: Collection[str]) -> bool:
     They do if the ``tables`` exist, if the prepared dialogues exist, or if a training still has to
     prepare them. If every record is finished but there are no dialogues, they use records alone.
     """
-    caches = [study.instances(dataset) for dataset in study.config.dataset_names]
+    caches = [study.get_instances_folder(dataset) for dataset in study.config.dataset_names]
     if all(Path(cache, "manifest.json").exists() for cache in caches):
         return True
     if all(Path(study.config.results, table).exists() for table in tables):
         return True
-    return not all(is_whole(study, stage) for stage in study.plan.stages)
+    return not all(has_valid_record(study, stage) for stage in study.plan.stages)
 
 
 FOREST_FIGURE = Figure(

@@ -34,7 +34,7 @@ from tasktransfer.files import compute_sha256, replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.metrics.measures import MEASURES, Measure
 from tasktransfer.operate.coded_answers import remove_quotations
-from tasktransfer.results.collect import Collected, gather
+from tasktransfer.results.collect import Collected, gather_records
 from tasktransfer.results.revisions import is_hub_name
 from tasktransfer.results.rows import read_rows
 from tasktransfer.results.schema import Record
@@ -48,7 +48,7 @@ _MOST_LETTERS = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class RunNode:
     """A node of a run, its record, the tasks that belong to the run, and the split."""
 
     node: Node
@@ -57,10 +57,10 @@ class Judged:
     split: str
 
 
-def export(
+def export_runs(
     study: Study, out: Path, *, by: str, collection: str, with_text: bool = False
 ) -> dict[str, Any]:
-    """Write every finished run of a study.
+    """Export every finished run of a study to files in the schema of Every Eval Ever.
 
     Args:
         out: a folder; files of equal runs in it are replaced, others are kept.
@@ -76,7 +76,7 @@ def export(
     Raises:
         RecordError: no run is finished, or some records are incompatible.
     """
-    collected = gather(study)
+    collected = gather_records(study)
     if not collected.runs:
         raise RecordError(
             f"{study.config.results}: No run of {study.config_file} is finished. Run the study "
@@ -121,12 +121,12 @@ def make_slug(name: str) -> str:
     return f"{short}-results" if short.lower() == "data" else short  # the schema reserves "data"
 
 
-def _collect_judged(collected: Collected, run: Run) -> Iterator[Judged]:
+def _collect_judged(collected: Collected, run: Run) -> Iterator[RunNode]:
     for node in run.result_nodes:
         record = collected.record(node)
         tasks = [t for t in record["results"] if not isinstance(node, Stage) or t in node.tested]
         split = node.split if isinstance(node, Evaluation) else "test"
-        yield Judged(node, record, tuple(tasks), split)
+        yield RunNode(node, record, tuple(tasks), split)
 
 
 def _write(out: Path, log: _Log, lines: Sequence[Mapping[str, Any]] | None) -> None:
@@ -157,7 +157,7 @@ class _Log:
 
     study: Study
     run: Run
-    judged: tuple[Judged, ...]
+    judged: tuple[RunNode, ...]
     by: str
     collection: str
 
@@ -255,7 +255,7 @@ class _Log:
         name = self.run.model if self._is_asked else f"{self.run.model}, {self.run.method}"
         return {"name": name, "id": self.model_id, "additional_details": details}
 
-    def _collect_results(self, judged: Judged) -> Iterator[dict[str, Any]]:
+    def _collect_results(self, judged: RunNode) -> Iterator[dict[str, Any]]:
         for task in judged.tasks:
             result = judged.record["results"][task]
             measures = dict(result["measures"])
@@ -282,7 +282,7 @@ class _Log:
             named = judged.record["rows"]
             if named is None:
                 continue
-            file = Path(self.study.folder(judged.node), named["file"])
+            file = Path(self.study.get_node_folder(judged.node), named["file"])
             rows = _select_task_rows(read_rows(file, named), judged)
             if not with_text:
                 try:
@@ -292,7 +292,7 @@ class _Log:
             lines += (self._instance(judged, row) for row in rows.to_pylist())
         return lines
 
-    def _instance(self, judged: Judged, row: Mapping[str, Any]) -> dict[str, Any]:
+    def _instance(self, judged: RunNode, row: Mapping[str, Any]) -> dict[str, Any]:
         node, task = judged.record["node"], row["task"]
         where = f"{node['dataset']} {judged.record['data_revision']}, {judged.split} split"
         raw = f"not passed on: instance {row['index']} ({row['instance_id']}) of {task}, {where}"
@@ -329,11 +329,11 @@ class _Log:
         }
 
 
-def _format_result_id(judged: Judged, task: str, measure: str) -> str:
+def _format_result_id(judged: RunNode, task: str, measure: str) -> str:
     return f"{judged.node.digest[:12]}/{task}/{judged.split}/{measure}"
 
 
-def _select_task_rows(rows: pa.Table, judged: Judged) -> pa.Table:
+def _select_task_rows(rows: pa.Table, judged: RunNode) -> pa.Table:
     """Return the scored rows of a run's tasks, on the split of its measures."""
     kept = pc.and_(
         pc.is_in(rows["task"], pa.array(judged.tasks, pa.string())),
@@ -344,7 +344,7 @@ def _select_task_rows(rows: pa.Table, judged: Judged) -> pa.Table:
     return rows.filter(kept)
 
 
-def _build_source(judged: Judged, task: str) -> dict[str, Any]:
+def _build_source(judged: RunNode, task: str) -> dict[str, Any]:
     record = judged.record
     return {
         "dataset_name": record["node"]["dataset"] + " (generated)" * record["synthetic"],

@@ -32,14 +32,14 @@ SECONDS_PER_MIB = 10
 """Processor time per pack, and per MiB of its file. The shipped matrix (1.9 MiB) takes 16 s."""
 INPUTS = ("data", "models", "parameters", "brought")
 """Kinds of inputs whose revisions a pack has, as ``cache_revisions`` takes them."""
-TOLD = ("by", *INPUTS)
+SENT_KEYS = ("by", *INPUTS)
 """Keys of a footer that are sent to the parent."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 @dataclass(frozen=True, slots=True)
 class PackFacts:
-    """The SHA-256 of a pack and the entries of its footer (``TOLD``).
+    """The SHA-256 of a pack and the entries of its footer (``SENT_KEYS``).
 
     ``problem``: reason why it cannot be read; empty if it can.
     """
@@ -88,7 +88,7 @@ class PackReader:
             raise RecordError(str(answer["problem"]))
 
     def _request(self, file: Path, folder: Path | None) -> dict[str, Any]:
-        process = self._process = self._process or _start()
+        process = self._process = self._process or _start_process()
         assert process.stdin is not None and process.stdout is not None
         request = {
             "file": os.fspath(file),
@@ -116,8 +116,12 @@ class PackReader:
         process.stdout.close()
         code = process.wait()
         if code == -signal.SIGPROF:
-            return "takes too long to read; pack less into one file"
-        return f"crashed the process that reads it (exit code {code}); it is damaged or malicious"
+            return "The pack takes too long to read. Pack less into one file."
+        return (
+            "The pack is damaged or malicious, because the process that read it crashed (exit "
+            "code "
+            f"{code}). Get the file again from its author."
+        )
 
 
 @contextmanager
@@ -142,7 +146,7 @@ def unpack_records(file: Path, config: CommonConfig) -> Iterator[Path]:
 # --- the process --------------------------------------------------------------------------------
 
 
-def _start() -> subprocess.Popen[str]:
+def _start_process() -> subprocess.Popen[str]:
     # -P: the working directory may be a folder of shards that contains modules.
     # The system memory pool is covered by the memory limit.
     return subprocess.Popen(
@@ -156,8 +160,8 @@ def _start() -> subprocess.Popen[str]:
     )
 
 
-def main() -> None:
-    """Answer the parent, line by line, until it closes the pipe."""
+def serve_requests() -> None:
+    """Answer the requests of the parent process, one per line, until it closes the pipe."""
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -177,23 +181,24 @@ def _process_pack(file: str, folder: str | None, *, follow_links: bool) -> dict[
         pack = read_pack(Path(file), follow_links=follow_links)
         sha256 = pack.sha256
         if folder is None:
-            return {"sha256": sha256, "facts": {key: pack.facts[key] for key in TOLD}}
+            return {"sha256": sha256, "facts": {key: pack.facts[key] for key in SENT_KEYS}}
         write_nodes(pack, Path(folder))
         return {}
     except RecordError as error:
         return {"sha256": sha256, "problem": str(error)}
     except MemoryError:
-        what = f"takes more than {MOST_MEMORY // 2**20} MiB of memory; pack less into one file"
+        limit = MOST_MEMORY // 2**20
+        what = f"The pack takes more than {limit} MiB of memory. Pack less into one file."
         return {"sha256": sha256, "problem": f"{file}: {what}", "exhausted": True}
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _FULL:
             return {"full": str(as_storage_error(error))}
         # Libraries may raise any exception on invalid bytes.
         what = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-        return {"sha256": sha256, "problem": f"{file}: cannot be read ({what:.200})"}
+        return {"sha256": sha256, "problem": f"{file}: The pack cannot be read ({what:.200})"}
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 if __name__ == "__main__":
-    main()
+    serve_requests()

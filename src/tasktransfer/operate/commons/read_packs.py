@@ -30,9 +30,9 @@ from tasktransfer.operate.pack import (
     SMALL,
     compute_content_digest,
 )
-from tasktransfer.results.places import compute_path
+from tasktransfer.results.places import compute_record_path
 from tasktransfer.results.records import parse_record, write_record
-from tasktransfer.results.rows import COLUMNS, write_table
+from tasktransfer.results.rows import COLUMNS, write_rows_table
 from tasktransfer.results.schema import PROJECTION
 from tasktransfer.results.state import RECORD
 
@@ -49,7 +49,7 @@ MOST_INPUTS = 1000
 MOST_LETTERS = 1000
 """Largest length of a name or revision in the footer."""
 _SHA256 = re.compile("[0-9a-f]{64}")
-_LESS = "pack less into one file"
+_LESS = "Pack less into one file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def read_pack(file: Path, *, follow_links: bool = True) -> Pack:
 
 def _describe_size_limit(file: Path) -> str:
     limits = f"{MOST_UNPACKED // 2**20:,} MiB or {MOST_ROWS:,} rows"
-    return f"{file}: unpacks to more than {limits}; {_LESS}"
+    return f"{file}: The pack unpacks to more than {limits}. {_LESS}."
 
 
 def _extract_first_line(error: Exception) -> str:
@@ -263,7 +263,9 @@ def _check_table(where: str, content: bytes) -> None:
 
 def _write_node(file: Path, folder: Path, row: Mapping[str, Any]) -> None:
     record = parse_record(file / row["path"], row["record"].encode())
-    compute_path(record)  # checks that all parts exist; ``merge`` compares them with its folder
+    compute_record_path(
+        record
+    )  # checks that all parts exist; ``merge`` compares them with its folder
     folder.mkdir(parents=True)
     for beside in row["files"]:
         if beside["name"] not in SMALL:
@@ -275,7 +277,7 @@ def _write_node(file: Path, folder: Path, row: Mapping[str, Any]) -> None:
         (folder / beside["name"]).write_bytes(beside["content"])
     if record["rows"] is not None:
         node, count = record["node"], record["rows"]["rows"]
-        written = write_table(
+        written = write_rows_table(
             folder,
             pa.Table.from_pylist(row["rows"], schema=COLUMNS),
             digest=node["digest"],

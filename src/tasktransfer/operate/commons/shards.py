@@ -28,7 +28,7 @@ from tasktransfer.files.progress import show_progress
 from tasktransfer.operate.commons.checkout import read_commit
 from tasktransfer.operate.commons.isolated import INPUTS, PackFacts, PackReader
 from tasktransfer.operate.merge import OUTCOMES, merge_results
-from tasktransfer.results.finished import is_whole
+from tasktransfer.results.finished import has_valid_record
 from tasktransfer.results.records import NOUNS
 from tasktransfer.results.revisions import UNKNOWN, cache_revisions
 from tasktransfer.results.study import Study
@@ -156,7 +156,7 @@ def import_shards(
         "commit": read_commit(folder),
         "shards": seen,
         "by": _summarise_labs(study, seen),
-        "lacking": sum(not is_whole(study, node) for node in lacking),
+        "lacking": sum(not has_valid_record(study, node) for node in lacking),
     }
 
 
@@ -240,8 +240,9 @@ def find_error(seen: Mapping[str, Any]) -> RecordError | None:
         return None
     named = f"{', '.join(damaged)}: Nothing was copied from these files. " if damaged else ""
     return RecordError(
-        f"{named}{format_quantity(lost, 'record')} refused or in conflict with your numbers. "
-        "Everything else was copied, and your records are unchanged."
+        f"{named}The import has {format_quantity(lost, 'refused or conflicting record')}. "
+        "Everything "
+        "else was copied, and your records are unchanged."
     )
 
 

@@ -44,8 +44,8 @@ Speeds = Callable[[ModelSpec, str], Speed]
 """(model, precision in the config) → its speed."""
 
 
-class Besides:
-    """Estimated seconds of nodes other than trainings."""
+class OtherNodeEstimates:
+    """Estimator of the seconds of nodes other than trainings."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Besides:
         precision: str,
         released: Callable[[Fit], ModelSpec],
     ) -> None:
-        """Keep the sources of the estimates.
+        """Create the estimator from its sources.
 
         Args:
             sizes: sizes of the study's data.
@@ -107,7 +107,7 @@ class Besides:
                 yield held.tokens * speed.evaluate
 
     def _estimate_prompted(self, node: Evaluation, model: ModelSpec, limit: int | None) -> float:
-        """Return the seconds of a prompted model; 0 for endpoints, whose speed is unknown."""
+        """Return the estimated seconds of a prompted model; 0 for endpoints of unknown speed."""
         if is_answered_by_endpoint(node):
             return 0.0
         read = self._sizes.read(node.data, model.name, node.task, node.split, limit)

@@ -11,7 +11,7 @@ from pathlib import Path
 from tasktransfer.core.nodes import Stage
 from tasktransfer.operate.facts import DiskSpace
 from tasktransfer.operate.forecast.estimate import Estimates
-from tasktransfer.results.finished import OnDisk
+from tasktransfer.results.finished import NodesOnDisk
 from tasktransfer.results.rounds import CHECKPOINT
 
 RESUME_COPIES = 3
@@ -25,7 +25,7 @@ Snakemake deletes the latter when that training is done, and starts no other tra
 
 
 def estimate_disk(
-    estimates: Estimates, left: Collection[Stage], there: OnDisk, devices: int
+    estimates: Estimates, left: Collection[Stage], there: NodesOnDisk, devices: int
 ) -> DiskSpace:
     """Estimate the disk space that the remaining trainings need."""
     study, results = estimates.study, Path(estimates.study.config.results)
@@ -35,11 +35,17 @@ def estimate_disk(
         if study.makes_checkpoint(stage.kind)
         and CHECKPOINT not in there.names.get(stage.digest, frozenset())
     ]
-    passing = [estimates.estimate_cost(s).checkpoint for s in to_write if not study.keeps(s.kind)]
+    passing = [
+        estimates.estimate_cost(s).checkpoint
+        for s in to_write
+        if not study.keeps_checkpoints(s.kind)
+    ]
     largest = max((_estimate_state_bytes(estimates, stage) for stage in left), default=0)
     at_once = min(len(passing), TEMPORARY_A_DEVICE * devices) * max(passing, default=0)
     resuming = min(len(left), devices) * largest
-    kept = sum(estimates.estimate_cost(s).checkpoint for s in to_write if study.keeps(s.kind))
+    kept = sum(
+        estimates.estimate_cost(s).checkpoint for s in to_write if study.keeps_checkpoints(s.kind)
+    )
     records = sum(estimates.estimate_cost(stage).results for stage in left)
     used, free = measure_bytes(results), _find_free_bytes(results)
     needed = kept + at_once + resuming + records

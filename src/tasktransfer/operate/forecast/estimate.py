@@ -18,7 +18,7 @@ from typing import Any
 from tasktransfer.config.model_sizes import ModelSize
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.jobs.needs import get_fit_model
-from tasktransfer.operate.forecast.besides import Besides
+from tasktransfer.operate.forecast.besides import OtherNodeEstimates
 from tasktransfer.operate.forecast.model_size import compute_model_size
 from tasktransfer.operate.forecast.rates import (
     Device,
@@ -112,7 +112,7 @@ class Estimates:
         self.model = cache(self._model)
         self.speed = cache(self._speed)
         self._most_memory = cache(self._find_measured_memory)
-        self._besides = Besides(
+        self._besides = OtherNodeEstimates(
             self.sizes,
             lambda model, precision: self.speed(model.name, self.precision(model.name, precision)),
             lambda name: self.model(name).hidden,
@@ -125,7 +125,7 @@ class Estimates:
     @cached_property
     def samples(self) -> list[Sample]:
         """Measured speed of some of the study's finished trainings."""
-        return [] if self.study.unknown else read_samples(self.study)
+        return [] if self.study.has_unknown_inputs else read_samples(self.study)
 
     @cached_property
     def device(self) -> Device:
@@ -144,7 +144,7 @@ class Estimates:
         return read_cached_rates(self.device) or get_typical_rates(self.device)
 
     def precision(self, name: str, wanted: str) -> Precision:
-        """Resolve ``training.precision`` for a model."""
+        """Return the precision of a model; ``auto`` is resolved for the device."""
         if wanted != "auto":
             return "bfloat16" if wanted == "bfloat16" else "float32"
         gain = self.rates.flops["bfloat16"] / self.rates.flops["float32"]
@@ -247,7 +247,7 @@ class Estimates:
         )
 
     def _count_epoch_updates(self, stage: Stage) -> int:
-        """Return the updates of an epoch."""
+        """Return the number of updates in an epoch."""
         train = (self.sizes.measure_split(stage, task, "train").units for task in stage.train_tasks)
         return max(1, sum(math.ceil(units / stage.training.batch_size) for units in train))
 
@@ -256,7 +256,7 @@ class Estimates:
         return stage.training.count_updates(stage.sampler, tasks, self._count_epoch_updates(stage))
 
     def _count_passes(self, stage: Stage) -> float:
-        """Return the passes over the training sets."""
+        """Return the number of passes over the training sets."""
         return self._count_updates(stage) / self._count_epoch_updates(stage)
 
     def _count_rounds(self, stage: Stage) -> int:

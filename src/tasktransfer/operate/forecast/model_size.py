@@ -64,7 +64,7 @@ def _read_matrix_sizes(folder: Path) -> dict[str, int]:
 
 
 def _find_model_size(study: Study, name: str) -> ModelSize:
-    model = study.model(name)
+    model = study.get_model_config(name)
     checkpoint, made = model.checkpoint, model.built
     if model.recipe is not None:
         built = parse_weights(model.recipe)
@@ -86,8 +86,8 @@ def _find_model_size(study: Study, name: str) -> ModelSize:
 
 
 def _list_model_folders(study: Study, name: str) -> Iterator[Path]:
-    base = study.base_model(name)
+    base = study.get_checkpoint_source(name)
     if not is_hub_name(base):
         yield Path(base).expanduser()
         return
-    yield from list_cached_folders(base, study.revision(name) or "main")
+    yield from list_cached_folders(base, study.get_hub_revision(name) or "main")

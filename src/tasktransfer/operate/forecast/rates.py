@@ -75,7 +75,7 @@ class Rates:
     basis: Basis
 
     def sentence(self) -> str:
-        """Return the rates and their basis as text."""
+        """Return a sentence on the rates and their basis."""
         rates = " and ".join(f"{rate / 1e9:,.0f} GFLOP/s in {p}" for p, rate in self.flops.items())
         how = {
             "measured": "measured on this machine",

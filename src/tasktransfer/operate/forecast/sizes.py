@@ -81,7 +81,7 @@ class Sizes:
         known = DATASETS[dataset]
         assumed = [
             task
-            for task in self._study.tasks(self._study.get_released_data(dataset))
+            for task in self._study.list_tasks(self._study.get_released_data(dataset))
             if task not in known.sizes
         ]
         if not assumed:
@@ -96,7 +96,7 @@ class Sizes:
         if key in encoded.get("tokens", {}):
             return Volume(instances, encoded["units"][key], encoded["tokens"][key])
         units, tokens = _estimate_units_and_tokens(
-            dataset, task, spec.family, spec.max_length, bool(self._study.synthetic(dataset))
+            dataset, task, spec.family, spec.max_length, bool(self._study.is_synthetic(dataset))
         )
         return Volume(instances, instances * units, round(instances * units * tokens))
 
@@ -113,12 +113,14 @@ class Sizes:
         return known.count_instances(task, split, few_sample=few)
 
     def _read_encoded(self, dataset: str, model: str) -> dict[str, Any]:
-        manifest = read_manifest(self._study.encoded(self._study.get_released_data(dataset), model))
+        manifest = read_manifest(
+            self._study.get_encoded_folder(self._study.get_released_data(dataset), model)
+        )
         is_counted = all(isinstance(manifest.get(key), dict) for key in ("tokens", "units"))
         return manifest if is_counted else {}
 
     def _read_prepared(self, dataset: str) -> dict[str, Any]:
-        tasks = read_manifest(self._study.instances(dataset)).get("tasks")
+        tasks = read_manifest(self._study.get_instances_folder(dataset)).get("tasks")
         return tasks if isinstance(tasks, dict) else {}
 
 

@@ -148,14 +148,14 @@ def read_samples(study: Study) -> list[Sample]:
     samples = []
     for stage in study.plan.stages:
         group = (stage.dataset, stage.model.name, stage.measured_on)
-        if taken[group] < SAMPLES and (sample := _sample(stage, study.record(stage))):
+        if taken[group] < SAMPLES and (sample := _read_sample(stage, study.get_record_path(stage))):
             taken[group] += 1
             samples.append(sample)
     return samples
 
 
-def _sample(stage: Stage, record: str) -> Sample | None:
-    """Read a sample; None if the record is missing or incomplete. Damage is reported elsewhere."""
+def _read_sample(stage: Stage, record: str) -> Sample | None:
+    """Read a sample from a record; None if the record is missing or incomplete."""
     try:
         cost = read_cost(Path(record))
     except FileNotFoundError:

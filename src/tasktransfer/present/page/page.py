@@ -128,7 +128,7 @@ def _select_long_names(shorts: Mapping[str, str]) -> dict[str, str]:
 
 def format_explain_command(frames: Frames) -> str:
     """Return the ``explain`` command line of the study, with placeholders for table and cell."""
-    arguments = frames.study.arguments()
+    arguments = frames.study.format_arguments()
     return " ".join(part for part in ("tasktransfer explain TABLE WORDS", arguments) if part)
 
 

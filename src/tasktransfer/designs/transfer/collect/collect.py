@@ -16,14 +16,14 @@ from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.runs import BASELINE, get_run_name, is_control, is_transfer
 from tasktransfer.results.collect import NO_RECORD, Collected
 from tasktransfer.results.common_frames import build_metadata
-from tasktransfer.results.frames import Frames, list_names
+from tasktransfer.results.frames import Frames, list_column_names
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.records import get_selected_round
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.store import build_frame
 from tasktransfer.results.study import Study
-from tasktransfer.results.tallies import get_fidelity
+from tasktransfer.results.tallies import get_recorded_scoring
 
 Values = tuple[Any, ...]
 
@@ -114,7 +114,7 @@ def _list_unmatched_runs(
         )
     )
     paths = dict(zip(runs["digest"], runs["path"], strict=True))
-    keys = list_names(columns.MISSING)[:8]
+    keys = list_column_names(columns.MISSING)[:8]
     alone = deltas[deltas["baseline_score"].isna()]
     rows: list[Values] = []
     for *key, digest in alone[[*keys, "digest"]].itertuples(index=False, name=None):
@@ -143,7 +143,7 @@ def compute_deltas(runs: pd.DataFrame) -> pd.DataFrame:
     deltas["delta"] = deltas["score"] - deltas["baseline_score"]
     above_zero = deltas["baseline_score"].where(deltas["baseline_score"] > 0, np.nan)
     deltas["improvement"] = 100 * deltas["delta"] / above_zero
-    named: pd.DataFrame = deltas[list_names(columns.DELTAS)]
+    named: pd.DataFrame = deltas[list_column_names(columns.DELTAS)]
     return named
 
 
@@ -248,7 +248,7 @@ def build_run_row(collected: Collected, run: Run) -> Values:
         record["synthetic"],
         record["few_sample"],
         stage.model.weights,
-        get_fidelity(record["node"]["identity"]),
+        get_recorded_scoring(record["node"]["identity"]),
         *_summarise_predictions(stage, record),
         collected.test_sets.get(stage.digest, {}).get(target),
     )

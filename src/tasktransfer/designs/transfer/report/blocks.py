@@ -62,7 +62,9 @@ def _build_heatmap(frames: Frames) -> Block | None:
     """Return the interactive heatmap; None if the study has no transfer."""
     if not has_transfer(frames["transfer_runs"], frames["missing_runs"]):
         return None
-    explain = " ".join(part for part in ("tasktransfer explain", frames.study.arguments()) if part)
+    explain = " ".join(
+        part for part in ("tasktransfer explain", frames.study.format_arguments()) if part
+    )
     heatmap = create_environment(HERE).get_template("heatmap.html.j2")
     raced = bool((frames["cells"]["no_interval"] == NO_INTERVAL).any())
     html = heatmap.render(

@@ -34,7 +34,7 @@ MOST_SPLITS = 40
 
 def make_agreement(frames: Frames) -> pd.DataFrame:
     """Return the frame ``agreement``."""
-    return compute_agreement(frames.share(select_fresh_deltas), frames.metadata.order)
+    return compute_agreement(frames.compute_once(select_fresh_deltas), frames.metadata.order)
 
 
 def compute_agreement(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:

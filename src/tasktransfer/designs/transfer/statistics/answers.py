@@ -24,7 +24,7 @@ from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.runs import BASELINE, is_reference
 from tasktransfer.designs.transfer.statistics.references import get_reference_seed
 from tasktransfer.errors import RecordError
-from tasktransfer.results.frames import Frames, list_names
+from tasktransfer.results.frames import Frames, list_column_names
 from tasktransfer.results.rows import read_columns, select_task_rows
 from tasktransfer.results.schema import RowsFile
 from tasktransfer.results.store import build_frame
@@ -42,7 +42,7 @@ from tasktransfer.tasks.card import SINGLE_LABEL
 _VERSION = 2
 """Version of the computation. Increase it when a code change changes a row."""
 
-_CELL = list_names(columns.COLLAPSED)[:7]
+_CELL = list_column_names(columns.COLLAPSED)[:7]
 _RUN = ("seed", "predictions", "predictions_rows", "predictions_sha256")
 
 
@@ -97,10 +97,10 @@ def compute_collapsed_table(
 
 
 def _index_rows(previous: pd.DataFrame | None) -> dict[str, tuple[Any, ...]]:
-    if previous is None or list(previous.columns) != list_names(columns.COLLAPSED):
+    if previous is None or list(previous.columns) != list_column_names(columns.COLLAPSED):
         return {}
     plain = previous.astype(object).where(previous.notna(), None)
-    numbers = list_names(columns.COLLAPSED)[7:-1]
+    numbers = list_column_names(columns.COLLAPSED)[7:-1]
     rows = plain[["inputs", *numbers]].itertuples(index=False, name=None)
     return {inputs: tuple(row) for inputs, *row in rows}
 
@@ -139,7 +139,7 @@ _Key = tuple[str, str, str, str]
 
 def make_labels(frames: Frames) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of the frame ``labels``."""
-    for key, runs in frames.share(_read_answers).items():
+    for key, runs in frames.compute_once(_read_answers).items():
         labels = get_task(key[0], key[2]).labels
         for scores in compute_label_scores(runs):
             numbers = (value for name in MEASURES for value in scores.measures[name])
@@ -149,7 +149,7 @@ def make_labels(frames: Frames) -> Iterator[tuple[Any, ...]]:
 
 def make_confusions(frames: Frames) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of the frame ``confusions``, in the order of the labels."""
-    for key, runs in frames.share(_read_answers).items():
+    for key, runs in frames.compute_once(_read_answers).items():
         labels = get_task(key[0], key[2]).labels
         for (gold, predicted), count in sorted(count_confusions(runs).items()):
             name = labels[predicted] if predicted >= 0 else ""

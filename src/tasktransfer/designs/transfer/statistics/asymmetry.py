@@ -28,7 +28,7 @@ _CELL = ["dataset", "model", "algorithm", "source", "target"]
 
 def make_asymmetry(frames: Frames) -> pd.DataFrame:
     """Return the frame ``asymmetry``."""
-    deltas = frames.share(select_fresh_deltas)
+    deltas = frames.compute_once(select_fresh_deltas)
     return compute_asymmetry(frames["cells"], deltas, frames.metadata.order)
 
 

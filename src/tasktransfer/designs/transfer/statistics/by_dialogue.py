@@ -25,7 +25,7 @@ from tasktransfer.designs.transfer.statistics.tested_runs import (
     read_tally,
 )
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.tallies import Tallies
+from tasktransfer.results.tallies import TallyReader
 from tasktransfer.stats import draws
 from tasktransfer.stats.chosen import Halves, split_dialogues
 from tasktransfer.stats.draws import Floats
@@ -98,7 +98,7 @@ def _resample_target(
         return None
     task = get_task(dataset, target)
     score = partial(metrics.compute_score_from_sums, task, fidelity=fidelity)
-    tallies = Tallies(task, fidelity, instances)
+    tallies = TallyReader(task, fidelity, instances)
     firsts = split_dialogues(units.count, create_generator("halves", dataset, target))
     in_half = np.stack([firsts, ~firsts]).astype(np.float64)
     halves, pulls = {}, {}

@@ -35,9 +35,9 @@ from tasktransfer.designs.transfer.statistics.tested_runs import (
     read_tally,
 )
 from tasktransfer.files.progress import show_progress
-from tasktransfer.results.frames import Frames, list_names
+from tasktransfer.results.frames import Frames, list_column_names
 from tasktransfer.results.store import build_frame
-from tasktransfer.results.tallies import Tallies
+from tasktransfer.results.tallies import TallyReader
 from tasktransfer.stats import bootstrap, draws
 from tasktransfer.stats.bootstrap import Confidence, Estimate, Trainings
 from tasktransfer.stats.draws import Floats, Units
@@ -89,7 +89,7 @@ def make_cells(frames: Frames) -> pd.DataFrame:
     """Return the frame ``cells``; unchanged rows of the earlier frame are reused."""
     table = compute_cells(
         frames["transfer_runs"],
-        frames.share(select_fresh_deltas),
+        frames.compute_once(select_fresh_deltas),
         Path(frames.study.config.results),
         frames.earlier.get("cells"),
         parse_more_baseline_seeds(frames.metadata),
@@ -159,8 +159,8 @@ def _add_q(table: pd.DataFrame) -> pd.DataFrame:
 
 # --- runs of a cell -------------------------------------------------------------------------------
 
-_NAMES = list_names(columns.CELLS)[:7]
-_NUMBERS = list_names(columns.CELLS)[7:-3]
+_NAMES = list_column_names(columns.CELLS)[:7]
+_NUMBERS = list_column_names(columns.CELLS)[7:-3]
 
 
 def _group_runs(
@@ -260,7 +260,7 @@ def digest_inputs(
 
 def _index_rows(previous: pd.DataFrame | None) -> dict[str, Values]:
     """Return digest of the inputs → numbers of an earlier row that do not depend on other rows."""
-    if previous is None or list(previous.columns) != list_names(columns.CELLS):
+    if previous is None or list(previous.columns) != list_column_names(columns.CELLS):
         return {}
     reasons = previous["no_interval"].astype(object).where(previous["no_interval"].notna(), None)
     table = previous.assign(no_interval=reasons)[["inputs", *_NUMBERS]]
@@ -311,7 +311,7 @@ def _estimate_resampled_cells(
     assert tested_on is not None
     _, instances, fidelity = tested_on
     task = get_task(dataset, target)
-    tallies = Tallies(task, fidelity, instances)
+    tallies = TallyReader(task, fidelity, instances)
 
     score_of = functools.partial(metrics.compute_score_from_sums, task, fidelity=fidelity)
 

@@ -28,14 +28,14 @@ from tasktransfer.designs.transfer.controls import (
 )
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.cells import MARKED, compute_cells
-from tasktransfer.results.frames import Frames, list_names
+from tasktransfer.results.frames import Frames, list_column_names
 from tasktransfer.results.store import build_frame
 from tasktransfer.stats.false_discovery import compute_q_values
 
 EXPLAINS = 0.5
 """Fraction of a cell's gain that a control must significantly reach to explain it."""
 
-_CELL = list_names(columns.CELLS)[:7]
+_CELL = list_column_names(columns.CELLS)[:7]
 _PLAIN = [name for name in _CELL if name != "sources"]
 """A cell's names without ``sources``: lists cannot be join keys, and ``source`` is equivalent."""
 
@@ -87,7 +87,7 @@ def compute_control_cells(
     families = [over["dataset"], over["control"]]
     over["q"] = several.groupby(families, sort=False).transform(compute_q_values)
     over["significant"] = over["q"] <= MARKED
-    return over[list_names(columns.CONTROL_CELLS)]
+    return over[list_column_names(columns.CONTROL_CELLS)]
 
 
 def compute_controls(
@@ -122,7 +122,7 @@ def compute_controls(
     ]
     verdicts = verdict_columns.apply(_judge_rows).rename("verdict").reset_index()
     rows = rows.merge(verdicts, on=_PLAIN, how="left")
-    ordered_rows = rows[list_names(columns.CONTROLS)]
+    ordered_rows = rows[list_column_names(columns.CONTROLS)]
     return build_frame(ordered_rows.itertuples(index=False, name=None), columns.CONTROLS)
 
 

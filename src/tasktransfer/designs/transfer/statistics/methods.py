@@ -195,7 +195,7 @@ def _list_references(frames: Frames) -> Iterator[Method]:
         assert isinstance(run.outcome, Fit)
         key = (run.about["dataset"], run.model, run.about["reference"])
         fits.setdefault(key, []).append(run.outcome)
-    for ((dataset, model, task), name), cell in frames.share(score_references).items():
+    for ((dataset, model, task), name), cell in frames.compute_once(score_references).items():
         of_seeds = fits[dataset, model, name]
         sizes = collected.record(of_seeds[0])["sizes"]
         total = sum(sum(of_task.values()) for of_task in sizes.values())
@@ -233,7 +233,7 @@ def _list_baselines(frames: Frames) -> Iterator[Method]:
         if run.method == BASELINE:
             about = run.about
             runs.setdefault((about["dataset"], run.model, about["target"]), []).append(run)
-    for (dataset, model, task), baseline in frames.share(score_baselines).items():
+    for (dataset, model, task), baseline in frames.compute_once(score_baselines).items():
         of_target = runs[dataset, model, task]
         name = name_training(get_scored_stage(of_target[0]).model)
         cost = _compute_training_cost(collected, of_target)
@@ -280,7 +280,7 @@ def _list_prompted(frames: Frames) -> Iterator[Method]:
     config = get_transfer_config(frames.collected.study)
     if not config.prompted:
         return
-    for (dataset, model, shots, task), scored in frames.share(score_prompted).items():
+    for (dataset, model, shots, task), scored in frames.compute_once(score_prompted).items():
         if config.get_training_hyperparameters(dataset).fidelity.scoring != "default":
             continue
         cost = Cost(0, 0.0, 1000 * scored.seconds / max(1, scored.instances))
@@ -299,7 +299,7 @@ def _compute_training_cost(collected: Collected, runs: Sequence[Run]) -> Cost:
     spent = []
     for run in runs:
         stages = [n for n in add_ancestors((get_scored_stage(run),)) if isinstance(n, Stage)]
-        recorded = [collected.record(stage) for stage in stages if collected.has(stage)]
+        recorded = [collected.record(stage) for stage in stages if collected.has_record(stage)]
         whole = len(recorded) == len(stages)
         spent.append(sum(map(_compute_training_seconds, recorded)) if whole else float("nan"))
     parameters = last[0]["provenance"]["training"].get("parameters")

@@ -51,7 +51,7 @@ def make_overlap(frames: Frames) -> pd.DataFrame:
 
 def make_overlap_effect(frames: Frames) -> pd.DataFrame:
     """Return the frame ``overlap_effect``."""
-    deltas = frames.share(select_fresh_deltas)
+    deltas = frames.compute_once(select_fresh_deltas)
     return compute_overlap_effect(frames["overlap"], deltas, frames.metadata.order)
 
 

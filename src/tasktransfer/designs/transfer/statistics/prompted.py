@@ -61,7 +61,7 @@ class PromptedScore:
 
 def make_prompted(frames: Frames) -> pd.DataFrame:
     """Return the frame ``prompted``."""
-    return compute_prompted_table(frames.collected, frames.share(score_prompted))
+    return compute_prompted_table(frames.collected, frames.compute_once(score_prompted))
 
 
 def compute_prompted_table(

@@ -44,7 +44,9 @@ class Baseline(NamedTuple):
 
 def make_references(frames: Frames) -> pd.DataFrame:
     """Return the frame ``references``."""
-    return build_reference_table(frames.share(score_references), frames.share(score_baselines))
+    return build_reference_table(
+        frames.compute_once(score_references), frames.compute_once(score_baselines)
+    )
 
 
 def build_reference_table(

@@ -77,8 +77,8 @@ class _Draws:
 
 def make_summary(frames: Frames) -> pd.DataFrame:
     """Return the frame ``summary``."""
-    deltas = frames.share(select_fresh_deltas)
-    return compute_summary(deltas, frames.metadata.order, frames.share(make_dialogue_scores))
+    deltas = frames.compute_once(select_fresh_deltas)
+    return compute_summary(deltas, frames.metadata.order, frames.compute_once(make_dialogue_scores))
 
 
 def compute_summary(

@@ -16,7 +16,7 @@ from tasktransfer.core.fidelity import Scoring
 from tasktransfer.errors import RecordError, TaskTransferError
 from tasktransfer.results.rows import read_columns, select_task_rows
 from tasktransfer.results.schema import RowsFile
-from tasktransfer.results.tallies import Tallies
+from tasktransfer.results.tallies import TallyReader
 from tasktransfer.stats.draws import Units, build_dialogue_units, build_instance_units
 
 
@@ -72,7 +72,7 @@ def map_runs(table: pd.DataFrame) -> dict[tuple[str, str, str], Run]:
     return {(row[0], row[1], target): Run(*row) for row, target in rows}
 
 
-def read_tally(run: Run, root: Path, tallies: Tallies) -> metrics.Sums:
+def read_tally(run: Run, root: Path, tallies: TallyReader) -> metrics.Sums:
     """Return each instance's contribution to the sums of the run's score, (instances, columns).
 
     Raises:

@@ -38,7 +38,7 @@ from tasktransfer.results.store import build_frame
 
 def make_variance(frames: Frames) -> pd.DataFrame:
     """Return the frame ``variance``."""
-    return compute_variance(frames.share(select_fresh_deltas), frames.metadata.order)
+    return compute_variance(frames.compute_once(select_fresh_deltas), frames.metadata.order)
 
 
 def compute_variance(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
