@@ -100,7 +100,9 @@ def finish_study(keep: bool = True) -> Study:
     study = open_study("study.yaml")
     design = get_design(study.config)
     data = study.get_released_data("Tickets")
-    cache_dataset("Tickets", study.get_release("Tickets"), True, study.get_instances_folder("Tickets"))
+    cache_dataset(
+        "Tickets", study.get_release("Tickets"), True, study.get_instances_folder("Tickets")
+    )
     for folder, (_, name) in study.encoded_folders.items():
         spec = study.revisions.models[name]
         encode_dataset(

@@ -131,7 +131,9 @@ def folder_of_tickets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     limited = {"seeds": 2, "training": {"epochs": 1, "limit_train": 60}}
     Path("study.yaml").write_text(yaml.safe_dump({**STUDY, "datasets": datasets, **limited}))
     study = open_study("study.yaml")
-    cache_dataset("Tickets", study.get_release("Tickets"), False, study.get_instances_folder("Tickets"))
+    cache_dataset(
+        "Tickets", study.get_release("Tickets"), False, study.get_instances_folder("Tickets")
+    )
     return tmp_path
 
 

@@ -22,7 +22,9 @@ def list_items(study: Study) -> Iterator[dict[str, Any]]:
         DataError: the rated sets are not prepared yet.
     """
     config = get_config(study)
-    cache = require_prepared_instances(Path(study.get_instances_folder(config.dataset)), study.config_file)
+    cache = require_prepared_instances(
+        Path(study.get_instances_folder(config.dataset)), study.config_file
+    )
     data = find_rated_items(study.plan)
     settings = {} if data is None else data.settings
     sets = list_rated_sets(config.dataset)

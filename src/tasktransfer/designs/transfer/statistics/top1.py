@@ -48,7 +48,9 @@ from tasktransfer.stats.resampling import Floats, create_generator
 def make_top1(frames: Frames) -> pd.DataFrame:
     """Return the frame ``top1``."""
     deltas, runs = frames.compute_once(select_fresh_deltas), frames["transfer_runs"]
-    return compute_top1(deltas, runs, frames.compute_once(make_dialogue_scores), frames.metadata.order)
+    return compute_top1(
+        deltas, runs, frames.compute_once(make_dialogue_scores), frames.metadata.order
+    )
 
 
 def compute_top1(
