@@ -23,9 +23,7 @@ TRIED = ((0.5, 5), (0.5, 10), (0.25, 10), (0.1, 10), (0.1, 25), (1.0, 5))
 def main(release: str) -> None:
     """Print the accuracy of each setting."""
     opened = EMPATHETIC_DIALOGUES.reader.open(Path(release), False)
-    train, dev = (
-        list(opened.get_instances_folder(EMOTION.name, split)) for split in ("train", "dev")
-    )
+    train, dev = (list(opened.instances(EMOTION.name, split)) for split in ("train", "dev"))
     for rate, passes in TRIED:
         fitted = fast_text.fit_fasttext(EMOTION, train, None, {"lr": rate, "epoch": passes}, seed=0)
         told = select_most_probable_labels(EMOTION, fitted.predict_probabilities(dev, None))

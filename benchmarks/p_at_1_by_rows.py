@@ -51,7 +51,7 @@ def encoded(texts: list[str], folder: str) -> torch.Tensor:
 def main(release: str, model: str) -> None:
     """Print the measure for the whole test set and for three ways to subsample it."""
     opened = EMPATHETIC_DIALOGUES.reader.open(Path(release), False)
-    rows = list(opened.get_instances_folder(REPLY.name, "test"))
+    rows = list(opened.instances(REPLY.name, "test"))
     contexts = encoded([row.context for row in rows], model)
     replies = encoded([row.target[0] for row in rows], model)
     dialogues = np.array([row.dialogue_id for row in rows])
