@@ -285,3 +285,18 @@ def test_rows_without_a_label_are_skipped_if_asked(
     printed = capsys.readouterr()
     assert yaml.safe_load(printed.out)["datasets"]["Own"]["tasks"]["intent"]["missing"] == "skip"
     assert "intent: 1 items without an answer are skipped" in printed.err
+
+
+def test_turns_without_text_are_skipped_if_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "own.jsonl"
+    rows = world()
+    rows[3]["messages"][1]["content"] = " "
+    file.write_text(lines(rows))
+    assert main(["data", "check", str(file)]) == 3
+    assert "add the option --skip-empty" in capsys.readouterr().err
+    assert main(["data", "check", str(file), "--skip-empty"]) == 0
+    printed = capsys.readouterr()
+    assert yaml.safe_load(printed.out)["datasets"]["Own"]["dialogue"] == {**TURNS, "skip": "empty"}
+    assert "note: 1 turns without text are skipped (dialogue.skip: empty)\n" in printed.err

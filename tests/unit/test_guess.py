@@ -118,6 +118,33 @@ def test_a_field_that_may_name_dialogues_is_suggested(tmp_path: Path) -> None:
     assert "consecutive" not in "\n".join(check(tmp_path, "own.csv", apart).notes)
 
 
+@pytest.mark.parametrize(("name", "counter"), [("conv", "n"), ("Case No", "n"), ("fall", "turn")])
+def test_a_field_that_names_dialogues_is_their_id(name: str, counter: str, tmp_path: Path) -> None:
+    rows = [
+        {
+            name: f"f {n}",
+            counter: t if counter == "turn" else n,
+            "text": said(n, t),
+            "x": mood(n, t),
+        }
+        for n in range(12)
+        for t in range(3)
+    ]
+    assert section_in(check(tmp_path, "own.csv", as_csv(rows)))["dialogue"]["id"] == name
+
+
+def test_a_label_that_numbers_turns_by_chance_names_no_dialogues(tmp_path: Path) -> None:
+    rows = [{"turn": n % 3, "text": said(n, 0), "fall": f"f{n // 4}"} for n in range(48)]
+    assert "id" not in section_in(check(tmp_path, "own.csv", as_csv(rows)))["dialogue"]
+
+
+def test_a_label_that_occurs_often_may_be_long(tmp_path: Path) -> None:
+    labels = ("the customer wants the money back", "the customer has no access to an account")
+    rows = [{"text": said(n, 0), "label": labels[n % 2]} for n in range(24)]
+    section = section_in(check(tmp_path, "own.csv", as_csv(rows)))
+    assert section["dialogue"] == {"text": "text"} and list(section["tasks"]) == ["label"]
+
+
 def test_fields_that_look_like_ids_are_neither_dialogues_nor_labels(tmp_path: Path) -> None:
     rows = [
         {"text": said(n, 0), "view_id": "one", "is_valid": "ny"[n // 12], "annotator_id": n // 12,

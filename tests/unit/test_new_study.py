@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import subprocess
 import sys
 from dataclasses import fields
@@ -287,9 +288,11 @@ def test_a_study_is_built_from_an_edited_declaration(
     edited: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(new_study, "_forecast_hours", lambda *_: 0.1)
-    words = ["--label", "hurry", "--model", "tiny", "--hours", "1", "--out", "study"]
+    words = ["--label", "hurry", "--model", "tiny", "--hours", "1", "--out", "my 'study'"]
     assert main(["init", "--dataset", "own.yaml", *words]) == 0, capsys.readouterr().err
-    own = yaml.safe_load(Path("study/config.yaml").read_text())["datasets"]["Own"]
+    command = capsys.readouterr().out.partition("run it: ")[2].partition(" && ")[0]
+    assert shlex.split(command) == ["cd", "my 'study'"]
+    own = yaml.safe_load(Path("my 'study'/config.yaml").read_text())["datasets"]["Own"]
     assert own["files"] == {"train": "../own.jsonl"}
     assert own["shares"] == {"test": 0.25, "dev": 0.2}
     assert own["tasks"]["hurry"]["description"] == "is it urgent?"

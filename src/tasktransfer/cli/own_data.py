@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 SKIP_MISSING = (
     "skip rows and turns without a label (missing: skip) instead of reporting them as errors"
 )
+SKIP_EMPTY = "skip turns without text (skip: empty) instead of reporting them as errors"
 
 
 def add_data_commands(parts: Any) -> None:
@@ -48,6 +50,7 @@ def add_data_commands(parts: Any) -> None:
     what = "assume a maximum sequence length of N tokens (default: %(default)s)"
     add_number(command, "--max-length", what, default=512)
     add_flag(command, "--skip-missing", SKIP_MISSING)
+    add_flag(command, "--skip-empty", SKIP_EMPTY)
     add_json_option(command)
 
 
@@ -57,7 +60,8 @@ def check_data_files(args: argparse.Namespace) -> None:
 
     name = _choose_dataset_name(args.name, args.files)
     tokens = _load_token_counter(args.model) if args.model else None
-    checked = check_files(args.files, name, args.max_length, tokens, skip_missing=args.skip_missing)
+    skip = {"skip_missing": args.skip_missing, "skip_empty": args.skip_empty}
+    checked = check_files(args.files, name, args.max_length, tokens, **skip)
     if args.json:
         print(json_text.encode(_as_json(checked), indent=2))
     else:
@@ -75,6 +79,8 @@ def _refuse_problems(checked: CheckResult) -> None:
     lines = [*map(escape_line, checked.problems)]
     if any("set missing: skip" in line for line in lines):
         lines.append("To skip rows or turns without a label, add the option --skip-missing.")
+    if any("set dialogue.skip: empty" in line for line in lines):
+        lines.append("To skip all turns without text, add the option --skip-empty.")
     if lines:
         raise DataError("\n".join(lines))
 
@@ -157,6 +163,7 @@ def add_commands(commands: Any) -> None:
     what = "call the dataset by this name (default: derived from the file names)"
     add_option(command, "--name", "NAME", what)
     add_flag(command, "--skip-missing", SKIP_MISSING)
+    add_flag(command, "--skip-empty", SKIP_EMPTY)
     add_option(
         command,
         "--out",
@@ -203,7 +210,7 @@ def create_study(args: argparse.Namespace) -> None:
         f"forecast: {written.hours:.2g} h of {hours:g} h on this machine (`tasktransfer plan "
         "--calibrate` shows details)"
     )
-    here = "" if args.out == Path() else f"cd {args.out} && "
+    here = "" if args.out == Path() else f"cd {shlex.quote(str(args.out))} && "
     print(f"run it: {here}tasktransfer run; results/report.html begins with the answer")
 
 
@@ -226,6 +233,7 @@ def _read_dataset(
             "--file": args.file,
             "--name": args.name,
             "--skip-missing": args.skip_missing,
+            "--skip-empty": args.skip_empty,
         }
         for option, value in stray.items():
             if value:
@@ -238,7 +246,8 @@ def _read_dataset(
         return name, edited.section, *survey_declaration(edited)
     files = args.file or [Path(_request_answer("--file", "File with your dialogues"))]
     name = _choose_dataset_name(args.name, files)
-    checked = check_files(files, name, None, skip_missing=args.skip_missing)
+    skip = {"skip_missing": args.skip_missing, "skip_empty": args.skip_empty}
+    checked = check_files(files, name, None, **skip)
     _refuse_problems(checked)
     declared = yaml.safe_load(checked.text)["datasets"][name]
     return name, declared, checked.notes, checked.lengths

@@ -84,6 +84,7 @@ def check_files(
     tokens: TokenCounter | None = None,
     *,
     skip_missing: bool = False,
+    skip_empty: bool = False,
 ) -> CheckResult:
     """Check the files of a new dataset, and return a declaration, problems and notes.
 
@@ -97,11 +98,13 @@ def check_files(
             words times BERT's word pieces per word.
         skip_missing: whether dialogues and turns without a label are skipped. Otherwise they are a
             problem.
+        skip_empty: whether turns without text are skipped. Otherwise they are a problem, unless
+            they seem to be intended.
 
     Raises:
         DataError: a file is missing, its format is not supported, or no row of it can be read.
     """
-    return _FileCheck(paths, name, limit, tokens, skip_missing).check()
+    return _FileCheck(paths, name, limit, tokens, skip_missing, skip_empty).check()
 
 
 class _FileCheck:
@@ -112,10 +115,12 @@ class _FileCheck:
         limit: int | None,
         tokens: TokenCounter | None,
         skip_missing: bool,
+        skip_empty: bool,
     ) -> None:
         self.files = {path: check_file(path, "the command line") for path in paths}
         self.splits = _guess_splits(paths)
-        self.name, self.limit, self.skip_missing = name, limit, skip_missing
+        self.name, self.limit = name, limit
+        self.skip_missing, self.skip_empty = skip_missing, skip_empty
         self.tokens = tokens or (lambda text: round(len(text.split()) * TOKENS_PER_WORD))
         self.problems: list[str] = []
         self.notes: list[str] = []
@@ -125,7 +130,7 @@ class _FileCheck:
         self.first: dict[tuple[str, str], str] = {}
         self.lengths = DialogueLengths()
         self.in_two_splits: list[str] = []
-        self.repeated: list[str] = []
+        self.repeated: dict[str, str] = {}
         self.differing: list[str] = []
         self.answers: dict[str, tuple[str, Answers]] = {}
         self.skipped: Counter[str] = Counter()
@@ -152,7 +157,7 @@ class _FileCheck:
             for path in self.files:
                 self._read_dialogues(path, declaration)
             self.problems += shorten_problems(self.in_two_splits, "such dialogues")
-            self.notes += shorten_problems(self.repeated, "such dialogues")
+            self.notes += shorten_problems([*self.repeated.values()], "such dialogues")
             self.notes += shorten_problems(self.differing, "such dialogues")
             self.notes += [describe_skipped(*item) for item in self.skipped.items() if item[1]]
             self._check_labels(declaration)
@@ -194,7 +199,8 @@ class _FileCheck:
         tasks = guess_result.tasks
         if self.skip_missing:
             tasks = {name: {**task, "missing": "skip"} for name, task in tasks.items()}
-        return {"files": files, **shares, "dialogue": guess_result.dialogue, "tasks": tasks}
+        dialogue = guess_result.dialogue | ({"skip": "empty"} if self.skip_empty else {})
+        return {"files": files, **shares, "dialogue": dialogue, "tasks": tasks}
 
     def _add_name_scope(self, section: dict[str, Any], declaration: Declaration) -> Declaration:
         """Return the declaration, with ``dialogue.id.per`` if dialogue names restart.
@@ -294,6 +300,7 @@ class _FileCheck:
         before, earlier = self.answers.setdefault(text, (where, answers))
         for task, answer in answers.items():
             if earlier.get(task, answer) != answer:
+                self.repeated.pop(where, None)
                 self.differing.append(
                     f"{where}: The dialogue has the same text as {before}, but {task} is "
                     f"{describe_difference(answer, earlier[task])}."
@@ -316,12 +323,12 @@ class _FileCheck:
             if before[0] == split and what == "name":
                 self.in_two_splits.append(
                     f"{where}: Dialogue {dialogue.id!r} is already at {before[1]}. Give each "
-                    "dialogue its own name."
+                    "dialogue its own name, or remove dialogue.id from the declaration."
                 )
             elif before[0] == split:
-                self.repeated.append(f"{where}: The dialogue has the same text as {before[1]}.")
+                self.repeated[where] = f"{where}: The dialogue has the same text as {before[1]}."
             elif short:
-                self.repeated.append(
+                self.repeated[where] = (
                     f"{where}: The dialogue has the same text as {before[1]} of {before[0]}, but "
                     f"fewer than {MIN_WORDS} words, so it may be a coincidence."
                 )

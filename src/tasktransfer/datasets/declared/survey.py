@@ -329,9 +329,10 @@ class _Surveyor:
                 f"sampled with seed {shares.seed}"
             )
         if self.empty_turns:
+            also = f", and so are {self.empty_dialogues:,} dialogues without any other turn"
             notes.append(
-                f"{self.empty_turns:,} turns without text are skipped (dialogue.skip: empty), "
-                f"and so are {self.empty_dialogues:,} dialogues without any other turn"
+                f"{self.empty_turns:,} turns without text are skipped (dialogue.skip: empty)"
+                f"{also if self.empty_dialogues else ''}"
             )
         if same := count_duplicates(self.groups):
             notes.append(

@@ -15,6 +15,10 @@ MAX_LABELS = 60
 """Maximum number of labels in a field that is considered a label."""
 MAX_LABEL_WORDS = 4
 """Maximum mean number of words per label."""
+MAX_REPEATED_LABEL_WORDS = 12
+"""Maximum mean number of words per label, if each label occurs often."""
+MIN_REPEATS = 10
+"""Mean number of occurrences per label from which labels may be long."""
 MIN_FRACTION = 0.8
 """Minimum fraction of a field's values that must have the type that is assumed for the field."""
 MIN_TEXT_WORDS = 2.0
@@ -200,9 +204,9 @@ def are_labels(values: Sequence[Any]) -> bool:
     counts = Counter(map(format_label, filled))
     few = 2 <= len(counts) <= MAX_LABELS and 2 * len(counts) <= len(filled)
     several = sum(count > 1 for count in counts.values()) > 1
-    return (
-        few and several and compute_mean_words([str(value) for value in filled]) <= MAX_LABEL_WORDS
-    )
+    often = len(filled) >= MIN_REPEATS * len(counts)
+    most_words = MAX_REPEATED_LABEL_WORDS if often else MAX_LABEL_WORDS
+    return few and several and compute_mean_words([str(value) for value in filled]) <= most_words
 
 
 def are_lists_of_labels(values: Sequence[Any]) -> bool:

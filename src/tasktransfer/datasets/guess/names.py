@@ -13,6 +13,7 @@ from tasktransfer.datasets.guess.columns import (
     is_null,
     split_field_name,
 )
+from tasktransfer.datasets.guess.order import find_restarting_counter
 
 ID_NAMES = (
     *("id", "dialogue_id", "dialog_id", "conversation_id", "conv_id", "ticket_id", "session_id"),
@@ -25,6 +26,8 @@ DIALOGUE_WORDS = frozenset(
     )
 )
 """Words in the names of fields that name dialogues."""
+NUMBER_WORDS = frozenset({"nr", "no", "num", "number", "index", "idx", "key", "name", "ref"})
+"""Words in the names of fields that name or number things."""
 PEOPLE_WORDS = frozenset(
     (
         *("user", "speaker", "author", "from", "sender", "annotator", "worker", "rater", "agent"),
@@ -65,7 +68,31 @@ def find_dialogue_id(columns: Columns, rows: int, *, repeats: bool) -> str | Non
     known = [
         n for n in candidates if n.lower() in ID_NAMES and is_mostly_true(map(_is_name, columns[n]))
     ]
-    return next((n for n in known if not repeats or _has_repeats(columns[n])), None)
+    known = [n for n in known if not repeats or _has_repeats(columns[n])]
+    if known:
+        return known[0]
+    return _find_named_grouping(columns, rows) if repeats else None
+
+
+def _find_named_grouping(columns: Columns, rows: int) -> str | None:
+    """Return a field with equal values in consecutive rows that names dialogues, or None.
+
+    It does if its name says so, such as ``conv``, or if the turns are numbered from the start
+    wherever its value changes.
+    """
+    grouping = find_grouping(columns, rows)
+    if grouping is None:
+        return None
+    name, _ = grouping
+    if split_field_name(name) <= DIALOGUE_WORDS | NUMBER_WORDS:
+        return name
+    counter = find_restarting_counter(columns)
+    if counter is None or len(columns[counter]) < rows:
+        return None
+    numbers, names = columns[counter], columns[name]
+    restarts = (number == numbers[0] for number in numbers[1:])
+    changes = (before != after for before, after in pairwise(names))
+    return name if all(a == b for a, b in zip(restarts, changes, strict=True)) else None
 
 
 def find_grouping(columns: Columns, rows: int) -> tuple[str, int] | None:
