@@ -151,12 +151,15 @@ RIGHT = [{"set": "Market_Tiny", "item": f"Market_Tiny-{n}", "value": n} for n in
     [
         ({"item": "Market_Tiny-7"}, ":2, item: 'Market_Tiny-7' is not an item of the study (the "),
         ({"item": "Market_Tiny-0"}, ":2, item: 'Market_Tiny-0' is in line 1 too. Remove one"),
-        ({"set": "Harbour_Tiny"}, ":2, set: Found 'Harbour_Tiny', but Market_Tiny-1 is an item"),
-        ({"value": "4"}, ":2, value: Found '4', expected a finite number. Give the"),
-        ({"value": True}, ":2, value: Found True, expected a finite number"),
-        ({"value": None}, ":2, value: Found None, expected a finite number"),
-        ({"value": float("nan")}, ":2, value: Found nan, expected a finite number"),
-        ({"value": float("inf")}, ":2, value: Found inf, expected a finite number"),
+        (
+            {"set": "Harbour_Tiny"},
+            ":2, set: The set is 'Harbour_Tiny', but Market_Tiny-1 is an item",
+        ),
+        ({"value": "4"}, ":2, value: The value is '4', but it must be a finite number. Give the"),
+        ({"value": True}, ":2, value: The value is true, but it must be a finite number"),
+        ({"value": None}, ":2, value: The value is null, but it must be a finite number"),
+        ({"value": float("nan")}, ":2, value: The value is nan, but it must be a finite number"),
+        ({"value": float("inf")}, ":2, value: The value is inf, but it must be a finite number"),
     ],
 )
 def test_a_wrong_line_is_reported_with_its_item(
@@ -175,7 +178,7 @@ def test_missing_items_are_reported(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="2 of 3 items have no answer"):
         read_ratings(file, ITEMS)
     write_lines(file, [{"item": row["item"], "reply": 3} for row in RIGHT])
-    with pytest.raises(DataError, match="Found 3, expected a text"):
+    with pytest.raises(DataError, match="The value is 3, but it must be a string"):
         read_replies(file, ITEMS)
 
 

@@ -152,7 +152,7 @@ def test_all_problems_are_reported_with_lines(tmp_path: Path) -> None:
     checked = check_files([train, test], "Own", limit=5)
     found = "\n".join(checked.problems)
     for words in (
-        "train.jsonl:4, messages[0].content: Found None, expected a text",
+        "train.jsonl:4, messages[0].content: The text is missing",
         "train.jsonl:6: The text is not valid JSON",
         "train.jsonl:8: The field intent of task intent is missing, null or empty",
         "train.jsonl:21: Dialogue 'all-0' is already at",

@@ -137,7 +137,7 @@ CASES: dict[str, Case] = {
     ),
     "question is missing": Case(
         lines(row(0, **asked), row(1, a="hello")),
-        *(":2", "q: Found None, expected a text"),
+        *(":2", "q: The value is null, but it must be a string"),
         test=lines(row(90, **asked)),
         **Q,
     ),

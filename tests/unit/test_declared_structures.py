@@ -165,7 +165,9 @@ def test_turns_without_text_are_left_out_with_their_labels() -> None:
     ]
     row = {"talk": turns, "mood": ["calm", "none", "none", "glad"]}
     section = {"turns": "talk", "text": "text", "speaker": "who"}
-    with pytest.raises(DataError, match=r"talk\[1\]\.text: Found None, .*dialogue\.skip: empty"):
+    with pytest.raises(
+        DataError, match=r"talk\[1\]\.text: The text is missing\. .*dialogue\.skip: empty"
+    ):
         read([row], **section)
     section |= {"skip": "empty"}
     (dialogue,) = read([row], **section)
@@ -218,9 +220,9 @@ def test_a_text_in_parts_is_joined(content: Any, text: str) -> None:
 def test_parts_without_text_are_empty_and_numbers_are_refused() -> None:
     image = [{"content": [{"type": "image"}]}, {"content": "here"}]
     assert contexts([{"m": image}], turns="m", text="content[].text", skip="empty") == ["here"]
-    with pytest.raises(DataError, match="Found 5, expected a text"):
+    with pytest.raises(DataError, match="The value is 5, but it must be a string"):
         read([{"m": [{"content": [{"text": 5}]}]}], turns="m", text="content[].text")
-    with pytest.raises(DataError, match=r"Found \[.*Name the parts of the text"):
+    with pytest.raises(DataError, match=r"The value is \[.*Name the parts of the text"):
         read([{"m": [{"content": [{"text": "a"}]}]}], turns="m", text="content")
 
 
@@ -266,7 +268,7 @@ def test_a_row_may_have_several_dialogues() -> None:
     assert [d.id for d in read(rows, **section)] == ["train-1.1", "train-1.2"]
     deeper = read([{"episodes": rows}], **{**section, "rows": "episodes[].scenes"})
     assert [d.context for d in deeper] == ["Ann, Bob: hi", "Ann: bye"]
-    with pytest.raises(DataError, match="Found None, expected a list of rows"):
+    with pytest.raises(DataError, match="The value is null, but it must be a list of rows"):
         read([{"episode": "e2"}], **section)
 
 

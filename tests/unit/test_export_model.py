@@ -514,7 +514,7 @@ def test_fields_of_another_file_are_guessed(
         ),
         (
             '{"id": "a", "messages": [{"text": "hi"}]}\n{"id": "b"}',
-            r"new\.jsonl:2, messages: Found None",
+            r"new\.jsonl:2, messages: The value is null",
         ),
         (
             '{"id": "a", "messages": [{"text": ""}]}',

@@ -92,12 +92,12 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "data is no list": (
         "Friends",
         lambda t: t.content.update(data={}),
-        ("data: Found {}, expected a list",),
+        ("data: The value is {}, but it must be a list",),
     ),
     "a dialogue is no object": (
         "Friends",
         lambda t: t.content["data"].append(7),
-        ("data[5]", "Found 7, expected an object"),
+        ("data[5]", "The value is 7, but it must be an object"),
     ),
     "a dialogue twice": ("Friends", repeat_dialogue, ("data[5]", "dialogue_id 'a' is repeated")),
     "other labels": (
@@ -126,7 +126,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "speakers as text": (
         "Friends",
         put("dialogue", 1, "speakers", "Ross"),
-        ("dialogue 'a'", "dialogue[1].speakers", "Found 'Ross', expected a list"),
+        ("dialogue 'a'", "dialogue[1].speakers", "The value is 'Ross', but it must be a list"),
     ),
     "a speaker without name": (
         "Friends",
@@ -162,7 +162,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "an instance id that is a number": (
         "DailyDialog",
         put("dialogue", 1, "emotion_recognition", "instance_id", 5),
-        ("emotion_recognition.instance_id", "Found 5, expected a text"),
+        ("emotion_recognition.instance_id", "The value is 5, but it must be a string"),
     ),
     "topic": (
         "DailyDialog",
@@ -217,7 +217,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "no entities": (
         "Friends",
         put("dialogue_metadata", "reading_comprehension", None),
-        ("dialogue_metadata.reading_comprehension", "Found None, expected an object"),
+        ("dialogue_metadata.reading_comprehension", "The value is null, but it must be an object"),
     ),
     # Options
     "option out of range": (
@@ -242,7 +242,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "option of a wrong type": (
         "DailyDialog",
         put(ARS, 0, "samples", 0, "options", ["a", "b", 3]),
-        ("samples[0].options[2]", "Found 3, expected a text"),
+        ("samples[0].options[2]", "The value is 3, but it must be a string"),
     ),
     # Spans
     "causal span elsewhere": (
@@ -258,7 +258,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "start as text": (
         "DailyDialog",
         put(DRSE, 0, "qas", 0, "answers", 0, "answer_start", "44"),
-        ("'a_qa0'", "answer_start", "Found '44', expected an integer"),
+        ("'a_qa0'", "answer_start", "The value is '44', but it must be an integer"),
     ),
     "no answers": (
         "DailyDialog",
@@ -293,7 +293,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "is_speaker of a wrong type": (
         "Friends",
         put(*QA, "is_speaker", 0),
-        ("'a_What'", "is_speaker", "Found 0, expected true or false"),
+        ("'a_What'", "is_speaker", "The value is 0, but it must be true or false"),
     ),
     "mention elsewhere": (
         "Friends",

@@ -26,7 +26,7 @@ def test_broken_json_names_line_and_column(tmp_path: Path) -> None:
     [
         ("TLiDB_Friends.json", b'{"a": "\xff"}', "is not UTF-8"),
         ("TLiDB_Friends.json", b"[" * 200_000, "nested too deeply"),
-        ("TLiDB_Friends.json", b"[]", "Found [], expected an object"),
+        ("TLiDB_Friends.json", b"[]", "The value is [], but it must be an object"),
         (DEV, b"\xff\n", "is not valid UTF-8"),
     ],
 )
@@ -68,7 +68,7 @@ def test_unused_dialogues_are_not_judged(tmp_path: Path) -> None:
     tiny.content["data"][1]["question_answering"] = "damaged"
     tiny.write(tmp_path)
     cache_dataset("Friends", tmp_path, True, tmp_path / "few")
-    with pytest.raises(DataError, match="dialogue 'b', question_answering: Found 'damaged'"):
+    with pytest.raises(DataError, match="dialogue 'b', question_answering: The value is 'damaged'"):
         cache_dataset("Friends", tmp_path, False, tmp_path / "full")
 
 

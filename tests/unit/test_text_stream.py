@@ -188,15 +188,19 @@ def test_json_is_read_whatever_its_lines(text: str, ending: str, tmp_path: Path)
         ("a.json", '{"data": [{"a": 1}],\n"data": [{"a": 2}]}', ":2"),
         ("a.json", '[{"a": 1}, {"\\u0061": 1, "a": 2}]', "the key 'a' is already"),
         ("a.json", '[{"a": 1}]\n[{"a": 2}]', ":2: The first value is followed by another"),
-        ("a.jsonl", "[1]\n[2]", ":1: Found [1], expected an object"),
+        ("a.jsonl", "[1]\n[2]", ":1: The value is [1], but it must be an object"),
         ("a.jsonl", '{"a": 1},\n{"a": 2},', "Remove the comma after the object"),
         ("a.jsonl", "{'a': 1}\n{'a': 2}", "Write the line with json.dumps"),
         ("a.json", '[{"a": 1},', ":1"),
         ("a.json", '[{"a": 1} {"a": 2}]', "instead of ',' or ']'"),
-        ("a.json", "[[1, 2], [3, 4]]", "item 1: Found [1, 2], expected an object in braces"),
+        (
+            "a.json",
+            "[[1, 2], [3, 4]]",
+            "item 1: The value is [1, 2], but it must be an object in braces",
+        ),
         ("a.json", '{"a": ' + "9" * 5000 + "}", "thousands of digits"),
-        ("a.json", "", "Found an empty file"),
-        ("a.json", '"text"', "Found 'text', expected a list of objects"),
+        ("a.json", "", "The file is empty"),
+        ("a.json", '"text"', "The value is 'text', but it must be a list of objects"),
     ],
 )
 def test_json_that_is_broken_or_ambiguous_is_refused_with_its_line(

@@ -12,7 +12,8 @@ from tasktransfer.config.fields import MAX_COUNT, NUMBER, BatchSize, Section
 from tasktransfer.config.from_core import CoreKey, define_section
 from tasktransfer.core.fidelity import TRAINING, Setting
 from tasktransfer.core.specs import Decays, Training
-from tasktransfer.core.validation import format_value, raise_problems
+from tasktransfer.core.validation import raise_problems
+from tasktransfer.files.wrong_values import format_value
 
 TRANSFER_SWITCHES = tuple(
     f"fidelity.{switch}"

@@ -17,10 +17,11 @@ from typing import Any
 
 import yaml
 
-from tasktransfer.core.validation import MAX_PROBLEMS, Problem, extend_path, format_value
+from tasktransfer.core.validation import MAX_PROBLEMS, Problem, extend_path
 from tasktransfer.errors import ConfigError
 from tasktransfer.files.locations import format_location
 from tasktransfer.files.regular import open_regular
+from tasktransfer.files.wrong_values import format_value
 
 MAX_BYTES = 2**20
 MAX_VALUES = 50_000

@@ -18,6 +18,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.errors import escape_line
+from tasktransfer.files.wrong_values import describe_wrong_value, format_value
 
 Schema = dict[str, Any]
 KeyPath = tuple[str | int, ...]
@@ -52,19 +53,6 @@ def extend_path(path: str, key: str | int) -> str:
     if isinstance(key, int):
         return f"{path}[{key}]"
     return f"{path}.{key}" if path else key
-
-
-def format_value(value: Any) -> str:
-    """Return a value in YAML's notation for a message, truncated to a readable length."""
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    text = str(value) if isinstance(value, date) else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def describe_wrong_value(value: Any, expected: str) -> str:
-    """Return the sentence about a value that is not as expected, such as ``a number above 0``."""
-    return f"The value is {format_value(value)}, but it must be {expected}."
 
 
 def describe_unknown(

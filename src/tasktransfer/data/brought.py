@@ -16,6 +16,7 @@ from tasktransfer.core.quantities import format_quantity
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import read_json_lines
 from tasktransfer.files.fields import Location, Table, find_nearest, get_member, get_text
+from tasktransfer.files.wrong_values import describe_wrong_value
 from tasktransfer.tasks.card import Instance
 
 ITEMS_REMEDY = "List the items with `tasktransfer items`"
@@ -54,11 +55,11 @@ def get_rated_set_name(item: str) -> str:
 def _read_value(row: Table, item: str, location: Location) -> float:
     rated = get_text(row, "set", location)
     if rated != get_rated_set_name(item):
-        problem = f"found {rated!r:.60}, but {item} is an item of {get_rated_set_name(item)}"
+        problem = f"the set is {rated!r:.60}, but {item} is an item of {get_rated_set_name(item)}"
         raise location.at("set").error(problem, "correct the set or the item")
     value = get_member(row, "value", location)
     if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
-        problem = f"found {value!r:.60}, expected a finite number"
+        problem = describe_wrong_value(value, "a finite number")
         raise location.at("value").error(problem, f"give the rating of {item} as a number")
     return float(value)
 

@@ -19,7 +19,7 @@ from tasktransfer import config as configs
 from tasktransfer import datasets
 from tasktransfer.config import CommonConfig, Document
 from tasktransfer.core.plan import Plan, PlanTooLargeError, check_plan_size
-from tasktransfer.core.validation import Problem, describe_unknown, format_value
+from tasktransfer.core.validation import Problem, describe_unknown
 from tasktransfer.core.versions import VERSIONS
 from tasktransfer.designs.declared import declare_datasets
 from tasktransfer.designs.design import Design
@@ -30,6 +30,7 @@ from tasktransfer.designs.plugins import load_plugins
 from tasktransfer.designs.probes.design import PROBES
 from tasktransfer.designs.transfer.design import TRANSFER
 from tasktransfer.errors import ConfigError, DataError
+from tasktransfer.files.wrong_values import format_value
 from tasktransfer.results.revisions import Revisions, find_revisions
 from tasktransfer.results.study import Study
 

@@ -20,7 +20,7 @@ from tasktransfer import datasets
 from tasktransfer.config import Document
 from tasktransfer.config.places import expand_path
 from tasktransfer.core.digests import compute_digest
-from tasktransfer.core.validation import Problem, extend_path, format_value
+from tasktransfer.core.validation import Problem, extend_path
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.errors import (
     PLUGIN_PREFIX,
@@ -29,6 +29,7 @@ from tasktransfer.errors import (
     describe_error,
     find_plugin_line,
 )
+from tasktransfer.files.wrong_values import format_value
 from tasktransfer.selection import methods
 from tasktransfer.selection.selector import Selector
 

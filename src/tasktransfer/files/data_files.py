@@ -19,7 +19,7 @@ from typing import Any
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 from tasktransfer.files.csv_file import open_csv
-from tasktransfer.files.fields import Location, Table
+from tasktransfer.files.fields import Location, Table, as_table
 from tasktransfer.files.locations import (
     format_location,
     format_missing_columns,
@@ -28,6 +28,7 @@ from tasktransfer.files.locations import (
 from tasktransfer.files.regular import open_regular
 from tasktransfer.files.safe_zip import Limits, UnsafeZipError, check_zip, describe_flaw
 from tasktransfer.files.text_stream import MAX_LENGTH, MAX_RATIO, RATIO_FREE_BYTES, TextLines
+from tasktransfer.files.wrong_values import describe_wrong_value
 
 AGAIN = "fix it, or fetch the file again"
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # UTF-32's begins with one of them, or with NULs
@@ -169,7 +170,7 @@ def parse_json(content: bytes, file: str | Path, remedy: str = "fetch the file a
 def read_json_object(file: Path, remedy: str = AGAIN) -> tuple[Table, Location]:
     """Return the object in a JSON file, and its location. Raises DataError."""
     location = Location(str(file), remedy=remedy)
-    return _as_object(parse_json(read_content(file), file), location), location
+    return as_table(parse_json(read_content(file), file), location), location
 
 
 def read_json_objects(file: Path, remedy: str = AGAIN) -> Iterator[tuple[Table, Location]]:
@@ -181,10 +182,10 @@ def read_json_objects(file: Path, remedy: str = AGAIN) -> Iterator[tuple[Table, 
     location = Location(str(file), remedy=remedy)
     values = parse_json(read_content(file), file)
     if not isinstance(values, list) or not values:
-        raise location.error(f"found {_format_value(values)}, expected a list of objects")
+        raise location.error(describe_wrong_value(values, "a list of objects"))
     for number, value in enumerate(values):
         spot = location.locate_row(f"item {number}")
-        yield _as_object(value, spot), spot
+        yield as_table(value, spot), spot
 
 
 def read_json_lines(
@@ -205,17 +206,7 @@ def read_json_lines(
             value = json_text.loads(line)
         except ValueError as error:
             raise location.error(f"the text is not valid JSON ({error})") from None
-        yield number, _as_object(value, location), location
-
-
-def _as_object(value: Any, location: Location) -> Table:
-    if not isinstance(value, dict):
-        raise location.error(f"found {_format_value(value)}, expected an object")
-    return value
-
-
-def _format_value(value: Any) -> str:
-    return f"{value!r:.40}"
+        yield number, as_table(value, location), location
 
 
 # --- CSV ----------------------------------------------------------------------------------------

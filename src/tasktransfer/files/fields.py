@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from tasktransfer.errors import DataError, escape_line
 from tasktransfer.files.locations import format_location, format_problem
+from tasktransfer.files.wrong_values import describe_wrong_value
 
 Table = dict[str, object]
 
@@ -104,7 +105,7 @@ def get_member(table: Table, key: str, location: Location) -> object:
 def as_table(value: object, location: Location) -> Table:
     """Return an object as it is. Raises DataError if the value is none."""
     if not isinstance(value, dict):
-        raise _build_value_error(value, "an object", location)
+        raise location.error(describe_wrong_value(value, "an object"))
     return value
 
 
@@ -118,7 +119,7 @@ def get_list(table: Table, key: str, location: Location) -> list[object]:
     """Return the list of a key."""
     value = get_member(table, key, location)
     if not isinstance(value, list):
-        raise _build_value_error(value, "a list", location.at(key))
+        raise location.at(key).error(describe_wrong_value(value, "a list"))
     return value
 
 
@@ -126,7 +127,7 @@ def get_text(table: Table, key: str, location: Location) -> str:
     """Return the text of a key."""
     value = get_member(table, key, location)
     if not isinstance(value, str):
-        raise _build_value_error(value, "a text", location.at(key))
+        raise location.at(key).error(describe_wrong_value(value, "a string"))
     return value
 
 
@@ -142,7 +143,7 @@ def get_integer(table: Table, key: str, location: Location) -> int:
     """Return the integer of a key."""
     value = get_member(table, key, location)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise _build_value_error(value, "an integer", location.at(key))
+        raise location.at(key).error(describe_wrong_value(value, "an integer"))
     return value
 
 
@@ -150,7 +151,7 @@ def get_flag(table: Table, key: str, location: Location) -> bool:
     """Return the value of a key that is true or false."""
     value = get_member(table, key, location)
     if not isinstance(value, bool):
-        raise _build_value_error(value, "true or false", location.at(key))
+        raise location.at(key).error(describe_wrong_value(value, "true or false"))
     return value
 
 
@@ -159,7 +160,7 @@ def get_texts(table: Table, key: str, location: Location) -> tuple[str, ...]:
     values = get_list(table, key, location)
     for index, value in enumerate(values):
         if not isinstance(value, str):
-            raise _build_value_error(value, "a text", location.at(key).at(index))
+            raise location.at(key).at(index).error(describe_wrong_value(value, "a string"))
     return tuple(str(value) for value in values)
 
 
@@ -179,9 +180,3 @@ def iterate_objects(table: Table, key: str, location: Location) -> Iterator[tupl
     for index, value in enumerate(get_list(table, key, location)):
         spot = list_location.at(index)
         yield as_table(value, spot), spot
-
-
-def _build_value_error(value: object, wanted: str, location: Location) -> DataError:
-    shown = repr(value)
-    found = shown if len(shown) <= 60 else shown[:57] + "..."
-    return location.error(f"found {found}, expected {wanted}")

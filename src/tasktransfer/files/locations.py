@@ -14,9 +14,11 @@ def format_location(file: str | Path, line: int | None = None, column: int | Non
 def format_problem(place: str | Path, problem: str, remedy: str = "") -> str:
     """Return an error message, ``place: Problem. Remedy.``, from two sentences or their parts.
 
-    Neither ends in a full stop, and their first letters may be small.
+    Their first letters may be small, and their full stops missing.
     """
-    sentences = [f"{text[0].upper()}{text[1:]}." for text in (problem, remedy) if text]
+    sentences = [
+        f"{text[0].upper()}{text[1:].removesuffix('.')}." for text in (problem, remedy) if text
+    ]
     return f"{place}: {' '.join(sentences)}"
 
 

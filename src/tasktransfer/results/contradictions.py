@@ -68,7 +68,7 @@ def _check_ranges(record: Record) -> Iterator[str]:
         if problem := find_invalid_value(result["measures"]):
             yield f"results.{task}.measures: {problem}"
         if result["score"] is None and is_stage(record):
-            yield f"results.{task}.score: The value is null, expected a number for a training"
+            yield f"results.{task}.score: The value is null, but a training must have a number"
 
 
 def _check_node(record: Record) -> Iterator[str]:

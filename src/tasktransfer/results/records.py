@@ -19,6 +19,7 @@ from tasktransfer.core.validation import find_wrong_type
 from tasktransfer.data.prepared import has_generated_dialogues, name_instances_folder
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replace_file
+from tasktransfer.files.wrong_values import describe_wrong_value
 from tasktransfer.results.artefacts import Artefact
 from tasktransfer.results.contradictions import find_contradictions
 from tasktransfer.results.schema import (
@@ -270,9 +271,7 @@ def parse_record(path: Path, content: bytes) -> Record:
     except ValueError as error:
         raise RecordError(f"{path}: The record is not valid JSON ({error})") from error
     if not isinstance(value, dict):
-        raise RecordError(
-            f"{path}: The file contains a JSON {type(value).__name__}, expected an object"
-        )
+        raise RecordError(f"{path}: {describe_wrong_value(value, 'an object')}")
     schema = value.get("schema")
     if schema != SCHEMA_VERSION or isinstance(schema, bool):
         raise RecordError(

@@ -306,7 +306,7 @@ def _check_values(path: Path, table: pa.Table) -> None:
             if score is not None and not 0 <= score <= _HIGHEST
         )
         raise RecordError(
-            f"{path}: Instance {name} has score {wrong}, expected a number from 0 to 100"
+            f"{path}: Instance {name} has the score {wrong}, but it must be a number from 0 to 100"
         )
     for column in _NEVER_NULL:
         values = table[column]

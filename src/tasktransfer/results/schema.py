@@ -16,7 +16,8 @@ from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, with_config
 from typing_extensions import TypedDict  # pydantic reads that of typing from Python 3.12 on
 
 from tasktransfer.core.specs import Family
-from tasktransfer.core.validation import STRICT, describe_wrong_value, raise_problems
+from tasktransfer.core.validation import STRICT, raise_problems
+from tasktransfer.files.wrong_values import describe_wrong_value
 from tasktransfer.results.artefacts import Artefact, FileName
 
 SCHEMA_VERSION: Literal[4] = 4

@@ -12,13 +12,13 @@ from tasktransfer.datasets.declared import cells
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, Turn, format_row_name
 from tasktransfer.datasets.declared.row_fields import (
     LIST_MARK,
-    format_value,
     get_items,
     get_value,
 )
 from tasktransfer.datasets.declared.spellings import Spellings, ValueForms, normalise_label
 from tasktransfer.datasets.declared.task_section import TaskSection
 from tasktransfer.files.fields import Location
+from tasktransfer.files.wrong_values import describe_wrong_value, format_value
 from tasktransfer.tasks.card import Instance
 
 
@@ -183,7 +183,7 @@ class TaskReader:
                 continue
             if agreed is not None and value != agreed:
                 raise location.at(path).error(
-                    f"found {format_value(value)}, but an earlier row of dialogue "
+                    f"the value is {format_value(value)}, but an earlier row of dialogue "
                     f"{dialogue.id!r} has {format_value(agreed)}",
                     "give each dialogue one answer, or use kind: utterance_classification",
                 )
@@ -228,7 +228,7 @@ class TaskReader:
         value = self._read_value(name, dialogue, item)
         if not isinstance(value, str) or not value.strip():
             raise item.location.at(self.fields[name]).error(
-                f"found {format_value(value)}, expected a text"
+                describe_wrong_value(value, "a string that is not empty")
             )
         return value.strip()
 
@@ -273,7 +273,7 @@ class TaskReader:
         label = _format_label(value)
         if label is None:
             raise item.location.at(path).error(
-                f"found {format_value(value)}, expected a label",
+                describe_wrong_value(value, "a label"),
                 "give one text or number, or set the kind of the task to multi_label",
             )
         if path == self.section.label:
@@ -339,9 +339,7 @@ class TaskReader:
         elif isinstance(options, str):
             options = [part.strip() for part in options.split("|")]
         if not isinstance(options, list | tuple) or not all(isinstance(o, str) for o in options):
-            raise item.location.at(path).error(
-                f"found {format_value(options)}, expected a list of texts"
-            )
+            raise item.location.at(path).error(describe_wrong_value(options, "a list of strings"))
         right = self._read_label("label", dialogue, item)
         if right is None:
             return None
@@ -366,7 +364,7 @@ class TaskReader:
             is_on = False
         if not is_on:
             raise item.location.at(self.fields["label"]).error(
-                f"found {label!r:.40}, expected a number from {low:g} to {high:g}",
+                describe_wrong_value(label, f"a number from {low:g} to {high:g}"),
                 "correct the rating, or change the task's scale",
             )
 

@@ -13,7 +13,6 @@ from tasktransfer.datasets.declared import cells
 from tasktransfer.datasets.declared.row_fields import (
     LIST_MARK,
     find_lists,
-    format_value,
     get_joined_text,
     get_last_key,
     get_value,
@@ -23,6 +22,7 @@ from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.declared.turn_order import build_sort_keys
 from tasktransfer.errors import DataError
 from tasktransfer.files.fields import Location
+from tasktransfer.files.wrong_values import describe_wrong_value, format_value
 
 TRANSCRIPT_LINE = re.compile(r"([^:\n]{1,40}): +(\S.*)")
 """``speaker: text``, one line of a transcript in a cell."""
@@ -146,16 +146,14 @@ def _read_inner_rows(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow
             items = cells.list_items(lists)
             if items is None:
                 raise location.error(
-                    f"found {format_value(lists)}, expected a list of rows",
+                    describe_wrong_value(lists, "a list of rows"),
                     "write the object with the dialogues to a file of its own",
                 )
             for item in items:
                 number += 1
                 inner = row.location.locate_item(number)
                 if not isinstance(item, Mapping):
-                    raise inner.at(path).error(
-                        f"found {format_value(item)}, expected an object in braces"
-                    )
+                    raise inner.at(path).error(describe_wrong_value(item, "an object in braces"))
                 yield SourceRow(row.number, {**outer, **item}, inner)
 
 
@@ -193,7 +191,7 @@ def _read_name(row: SourceRow, section: DialogueSection) -> str:
         value = int(value) if value.is_integer() else repr(value)
     if isinstance(value, bool) or not isinstance(value, str | int) or str(value).strip() == "":
         raise row.location.at(section.id_field).error(
-            f"found {format_value(value)}, expected the name of the dialogue"
+            describe_wrong_value(value, "the name of the dialogue")
         )
     return str(value)
 
@@ -257,11 +255,11 @@ def _read_turns(
     items = cells.list_items(found)
     if items is None and isinstance(found, Mapping):
         raise location.error(
-            "found an object whose lists are missing or have different lengths, expected a list "
-            "of turns"
+            "the value must be a list of turns, but it is an object whose lists are missing or "
+            "have different lengths"
         )
     if items is None:
-        raise location.error(f"found {format_value(found)}, expected a list of turns")
+        raise location.error(describe_wrong_value(found, "a list of turns"))
     return [(values, location.at(number)) for number, values in enumerate(items)]
 
 
@@ -298,14 +296,10 @@ def _read_spoken_texts(
         if is_empty and section.skip == "empty":
             continue
         if is_empty:
-            problem = (
-                "the text is empty" if isinstance(text, str) else "found None, expected a text"
-            )
+            problem = "the text is empty" if isinstance(text, str) else "the text is missing"
             raise EmptyTurnError(at, problem)
         if not isinstance(text, str):
-            raise at.error(
-                f"found {format_value(text)}, expected a text", _suggest_text_field(text)
-            )
+            raise at.error(describe_wrong_value(text, "a string"), _suggest_text_field(text))
         named = speaker if section.speaker or len(section.texts) < 2 else get_last_key(field)
         yield named, text.strip()
 
@@ -328,9 +322,7 @@ def _read_speaker(values: Any, field: str | None, location: Location) -> str:
     if isinstance(speaker, float) and speaker.is_integer():
         speaker = int(speaker)
     if speaker is not None and not isinstance(speaker, str | int):
-        raise location.at(str(field)).error(
-            f"found {format_value(speaker)}, expected the name of a speaker"
-        )
+        raise location.at(str(field)).error(describe_wrong_value(speaker, "the name of a speaker"))
     return "" if speaker is None else str(speaker).strip()
 
 

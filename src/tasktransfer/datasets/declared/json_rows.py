@@ -19,6 +19,7 @@ from tasktransfer.errors import DataError
 from tasktransfer.files.fields import Location
 from tasktransfer.files.json_stream import JsonCursor, TooLongError, open_json
 from tasktransfer.files.text_stream import open_text
+from tasktransfer.files.wrong_values import describe_wrong_value
 
 HEAD_CHARACTERS = 2**16
 MAX_ROW_KEYS = 20
@@ -53,8 +54,12 @@ def read_json_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
             _check_end(cursor)
             return
         if cursor.peek() != "{":
-            found = f"{cursor.value()!r:.40}" if cursor.peek() else "an empty file"
-            raise cursor.error(f"found {found}, expected a list of objects", FIX_REMEDY)
+            problem = (
+                describe_wrong_value(cursor.value(), "a list of objects")
+                if cursor.peek()
+                else "the file is empty"
+            )
+            raise cursor.error(problem, FIX_REMEDY)
         if _has_several_objects(path):
             yield from _read_sequence(path, cursor)
             return

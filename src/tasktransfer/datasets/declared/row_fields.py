@@ -7,6 +7,7 @@ from typing import Any
 
 from tasktransfer.datasets.declared import cells
 from tasktransfer.files.fields import Location
+from tasktransfer.files.wrong_values import describe_wrong_value, format_value
 
 LIST_MARK = "[]"
 
@@ -41,7 +42,7 @@ def get_value(values: Any, field: str, location: Location) -> Any:
             values = values.get(key)
         else:
             raise location.at(field).error(
-                f"found {format_value(values)} before {key!r}, expected an object"
+                f"the value before {key!r} is {format_value(values)}, but it must be an object"
             )
         if not rest:
             return values
@@ -84,7 +85,7 @@ def get_items(values: Any, path: str, location: Location) -> list[tuple[Any, Loc
     for value, at in find_lists(values, path, location):
         items = cells.list_items(value)
         if items is None:
-            raise at.error(f"found {format_value(value)}, expected a list")
+            raise at.error(describe_wrong_value(value, "a list"))
         result += [(item, at.at(number)) for number, item in enumerate(items)]
     return result
 
@@ -99,7 +100,7 @@ def find_lists(values: Any, path: str, location: Location) -> Iterator[tuple[Any
         return
     items = cells.list_items(found)
     if items is None:
-        raise at.error(f"found {format_value(found)}, expected a list")
+        raise at.error(describe_wrong_value(found, "a list"))
     for number, item in enumerate(items):
         yield from find_lists(item, rest.removeprefix("."), at.at(number))
 
@@ -108,11 +109,3 @@ def get_last_key(field: str) -> str:
     """Return the last key of a path that is not a number."""
     keys = [key.removesuffix(LIST_MARK) for key in field.split(".")]
     return next((key for key in reversed(keys) if not key.isdecimal()), keys[-1])
-
-
-def format_value(value: Any) -> str:
-    """Return a shortened representation of a value for messages, even if it is deeply nested."""
-    try:
-        return f"{value!r:.40}"
-    except RecursionError:
-        return f"a {type(value).__name__} that is nested too deeply"

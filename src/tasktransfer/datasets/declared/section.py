@@ -24,8 +24,9 @@ from tasktransfer.config.fields import (
     Title,
 )
 from tasktransfer.config.places import check_home_expansion, check_path_length
-from tasktransfer.core.validation import format_value, raise_problems
+from tasktransfer.core.validation import raise_problems
 from tasktransfer.datasets.declared.task_section import FieldPath, TaskKey, TaskSection
+from tasktransfer.files.wrong_values import format_value
 
 
 def _wrap_single_text(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tasktransfer.files.fields import Location, Table
+from tasktransfer.files.wrong_values import describe_wrong_value
 
 FIX_REMEDY = "correct the row"
 ITEMS_KEY = "items"
@@ -44,4 +45,4 @@ def build_row(number: int, value: Any, location: Location) -> SourceRow:
             "write each row as an object with the names of its fields "
             "(pandas.to_json(orient='records'))"
         )
-    raise location.error(f"found {value!r:.40}, expected an object in braces", remedy)
+    raise location.error(describe_wrong_value(value, "an object in braces"), remedy)

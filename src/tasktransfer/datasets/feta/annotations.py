@@ -23,6 +23,7 @@ from tasktransfer.files.fields import (
     get_texts,
     iterate_objects,
 )
+from tasktransfer.files.wrong_values import describe_wrong_value
 from tasktransfer.tasks.card import Instance, Task
 
 Layout = Callable[[AnnotatedDialogue, Task], Iterator[Instance]]
@@ -173,7 +174,7 @@ def get_choice(
     if isinstance(number, (str, int)) and not isinstance(number, bool) and str(number) in numbers:
         return options, (str(number),)
     raise location.at("label").error(
-        f"found {number!r}, expected the number of an option, from 0 to {len(options) - 1}"
+        describe_wrong_value(number, f"the number of an option, from 0 to {len(options) - 1}")
     )
 
 

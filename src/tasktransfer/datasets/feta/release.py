@@ -30,6 +30,7 @@ from tasktransfer.files.fields import (
     get_text,
     get_texts,
 )
+from tasktransfer.files.wrong_values import describe_wrong_value
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 
 
@@ -121,7 +122,7 @@ def _check_dataset_name(metadata: Table, dataset: str, location: Location) -> No
     name = get_text(metadata, "dataset_name", location)
     if name != dataset:
         raise location.at("dataset_name").error(
-            f"found {name!r}, expected {dataset!r}",
+            describe_wrong_value(name, repr(dataset)),
             "use the file of this dataset",
         )
 
@@ -136,7 +137,7 @@ def _is_synthetic(metadata: Table, location: Location) -> bool:
     if isinstance(synthetic, bool):
         return synthetic
     raise location.at("synthetic").error(
-        f"found {synthetic!r:.60}, expected true or false",
+        describe_wrong_value(synthetic, "true or false"),
         "write true if the dialogues are generated, and remove the key if they are real",
     )
 

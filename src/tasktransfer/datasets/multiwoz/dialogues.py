@@ -16,6 +16,7 @@ from typing import Any
 from tasktransfer.datasets.multiwoz.labels import Exchange
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import parse_json, read_content, read_from_zip
+from tasktransfer.files.wrong_values import describe_wrong_value
 
 FOLDER = "multiwoz20"
 FILES = {"train": "train.json", "dev": "val.json", "test": "test.json"}
@@ -70,8 +71,8 @@ def read_dialogues(file: Path) -> Iterator[MultiwozDialogue]:
     value = parse_json(content, file)
     if not isinstance(value, dict):
         raise DataError(
-            f"{file}: Found {str(value)[:60]}, expected an object with the dialogues by their "
-            "names. Fetch the file again."
+            f"{file}: {describe_wrong_value(value, 'an object with the dialogues by their names')} "
+            "Fetch the file again."
         )
     for name, dialogue in value.items():
         yield parse_dialogue(file, name, dialogue)

@@ -24,12 +24,7 @@ from tasktransfer.config.models import check_unique_names
 from tasktransfer.config.renamed_keys import restore_old_names
 from tasktransfer.config.training import ONLY_IN_TRANSFER, TRANSFER_SWITCHES
 from tasktransfer.core.architecture import Architecture, ArchitectureKind
-from tasktransfer.core.validation import (
-    Problem,
-    describe_unknown,
-    describe_wrong_value,
-    raise_problems,
-)
+from tasktransfer.core.validation import Problem, describe_unknown, raise_problems
 from tasktransfer.designs.probes.facts import (
     CONTROL,
     EVERY,
@@ -37,6 +32,7 @@ from tasktransfer.designs.probes.facts import (
     Probe,
     name_reply_task,
 )
+from tasktransfer.files.wrong_values import describe_wrong_value
 from tasktransfer.results.study import Study
 
 BUILT = "recipe"

@@ -103,7 +103,7 @@ def _apply_probe(
         if not probe.has_sets and len(found) != 1:
             raise DataError(
                 f"{probe.task}, instance {instance.id}: The instance has {len(found)} labels "
-                f"{found}, expected one. Fix its annotation."
+                f"{found}, but it must have one. Fix its annotation."
             )
         query = {"type": instance.query["type"]}
         rows.append(replace(instance, task=probe.task, query=query, target=tuple(found)))

@@ -15,7 +15,6 @@ from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.core.validation import (
     Problem,
     describe_unknown,
-    describe_wrong_value,
     extend_path,
     list_problems,
     raise_problems,
@@ -25,6 +24,7 @@ from tasktransfer.datasets.declared.section import Declaration, is_declaration
 from tasktransfer.designs.names import AnyTaskName, AnyTaskNames, TaskNames, get_tasks
 from tasktransfer.designs.transfer.algorithms import PAPER_ALGORITHMS
 from tasktransfer.designs.transfer.runs import BASELINE
+from tasktransfer.files.wrong_values import describe_wrong_value
 
 
 class Pair(Section):

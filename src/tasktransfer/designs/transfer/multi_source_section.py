@@ -11,11 +11,12 @@ from pydantic import BeforeValidator, Field
 from tasktransfer.config import ALL
 from tasktransfer.config.fields import DISTINCT, LIST, Count, Section
 from tasktransfer.core.specs import Family
-from tasktransfer.core.validation import Problem, extend_path, format_value
+from tasktransfer.core.validation import Problem, extend_path
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.names import DatasetName, OneOf, TaskName, TaskNames, get_tasks
 from tasktransfer.designs.transfer.algorithms import BANDITS, TRANSFER_ALGORITHMS
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
+from tasktransfer.files.wrong_values import format_value
 from tasktransfer.selection.methods import SELECTORS
 
 TransferName = Annotated[str, OneOf("transfer algorithm", lambda dataset: TRANSFER_ALGORITHMS)]
