@@ -140,7 +140,7 @@ OWN: dict[str, list[tuple[str, Any, str]]] = {
         ("selection.candidates", 10**9, "a number of at most 1000"),
         ("reduction", 10**9, "a number of at most 1024"),
         ("data.few_sample", True, "no dataset of this design has a few-sample setting"),
-        ("models.0.family", "decoder", "which a panel study does not train"),
+        ("models.0.family", "decoder", "which the panel does not train"),
         ("models.0.checkpoint", "built", "this design does not build models"),
     ],
     "probes": [

@@ -55,7 +55,7 @@ def view_of(results: Frames, arguments: str = "") -> Frames:
         config=config,
         config_file="study.yaml",
         plan=SimpleNamespace(runs=runs_of(results)),
-        arguments=lambda: arguments,
+        format_arguments=lambda: arguments,
     )
     return Frames(cast(Study, study), results, results.metadata)
 

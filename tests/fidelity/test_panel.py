@@ -170,7 +170,7 @@ def found(rated: Mapping[str, list[Instance]]) -> leaks.LeakFilter:
 def test_dialogues_left_by_the_leak_filter(
     found: leaks.LeakFilter, release: Release, corpus: str
 ) -> None:
-    assert len(found.every) == 8_704
+    assert len(found.utterances) == 8_704
     splits = {split: list(release.instances(corpus, split)) for split in SPLITS}
     kept, counts = found.filter_corpus(splits)
     told = {split: (counts[split]["dialogues"], counts[split]["kept"]) for split in SPLITS}
@@ -182,7 +182,7 @@ def test_dialogues_left_by_the_leak_filter(
         for texts in leaks.collect_utterances(some).values()
         for text in texts
     }
-    assert not said & found.every
+    assert not said & found.utterances
 
 
 # --- statistics ---------------------------------------------------------------------------------

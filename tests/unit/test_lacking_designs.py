@@ -136,12 +136,12 @@ CASES: list[tuple[dict[str, Any], str, Callable[[Path], None], str]] = [
         "no instances of 'MultiWOZ_reply' in .* remove 'MultiWOZ' from corp",
     ),
     (PROBES, "multiwoz20/val.json", empty, "val.json:1:1: The file is empty. Fetch"),
-    (PROBES, "own_words/vectors.txt", gone, "vectors.txt: file not found .probes.word_vectors nam"),
+    (PROBES, "own_words/vectors.txt", gone, "vectors.txt: The file of probes.word_vectors does not"),
     (
         PROBES,
         "own_words/vectors.txt",
         empty,
-        "vectors.txt: is empty .probes.word_vectors names",
+        "vectors.txt: The file of probes.word_vectors is empty",
     ),
     (
         EMPATHETIC,

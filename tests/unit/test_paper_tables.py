@@ -155,7 +155,7 @@ def test_the_four_aggregates_worked_by_hand_in_18_rows(tmp_path: Path) -> None:
     assert ours in text
     # Six pairs of tasks are not the paper's ninety.
     assert not frame.filter(like="published_").notna().any(axis=None)
-    assert "difference" not in text
+    assert "| difference" not in text
     assert text.count("| published | ‡ | ‡ | ‡ | ‡ |") == 18
     assert "DailyDialog: 6 of the paper's 90 ordered pairs of tasks" in text
 

@@ -175,9 +175,9 @@ def test_the_first_fit_computes_all_layers_and_the_others_read_them(
     study: Any = SimpleNamespace(
         config=SimpleNamespace(results=str(tmp_path / "out")),
         plan=planned,
-        base_model=str,
-        revision=lambda name: None,
-        record=lambda node: str(tmp_path / "none"),
+        get_checkpoint_source=str,
+        get_hub_revision=lambda name: None,
+        get_record_path=lambda node: str(tmp_path / "none"),
     )
     model = ModelSpec("one", "encoder", "w", 32)
     for fit in fits:

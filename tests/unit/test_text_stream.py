@@ -244,7 +244,7 @@ def test_each_orientation_of_pandas_is_read_or_named(orient: Any, tmp_path: Path
         message = refusal(file)
         assert "orient" in message and "records" in message
         if "python -c" in message:
-            assert os.system(message.partition("convert it: ")[2]) == 0
+            assert os.system(message.split("`")[1]) == 0
             assert rows(tmp_path / "own.jsonl") == THREE
     else:
         found = [{key: row[key] for key in THREE[0]} for row in rows(file)]
@@ -272,8 +272,8 @@ def test_rows_that_cannot_be_told_are_refused_with_the_command_that_writes_them(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own's data.json").write_text(json.dumps(content))
-    command = refusal(tmp_path / "own's data.json").partition(": python -c ")[2]
-    assert os.system(f"python -c {command}") == 0
+    command = refusal(tmp_path / "own's data.json").split("`")[1]
+    assert os.system(command) == 0
     assert rows(tmp_path / file) == expected
 
 

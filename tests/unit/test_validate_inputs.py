@@ -41,7 +41,7 @@ def test_a_preset_without_its_data(preset: Path, capsys: pytest.CaptureFixture[s
         # One line for each input, and what to do about each.
         lines = error.removeprefix("error: ").splitlines()
         assert "--config-only" in lines[-1]
-        assert all(re.search(r"\b(put|give)\b", line, re.I) for line in lines[:-1]), error
+        assert all(re.search(r"\b(put|give|copy)\b", line, re.I) for line in lines[:-1]), error
 
 
 def test_a_model_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
