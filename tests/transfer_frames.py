@@ -14,14 +14,14 @@ from tasktransfer.designs.transfer.frames import ABOUT, FRAMES
 from tasktransfer.results import frame_files
 from tasktransfer.results.collect import Collected
 from tasktransfer.results.common_frames import build_common_columns
-from tasktransfer.results.frames import COMMON, Frames
+from tasktransfer.results.frames import COMMON, Frames, is_always_planned
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.store import build_frame
 from tasktransfer.results.study import Study
 
 COLUMNS = {**build_common_columns(ABOUT), **{frame.name: frame.columns for frame in FRAMES}}
 """Name of a frame → its columns."""
-ALWAYS = (*COMMON, *(frame.name for frame in FRAMES if frame.planned.__name__ == "always"))
+ALWAYS = (*COMMON, *(frame.name for frame in FRAMES if frame.planned is is_always_planned))
 """Names of the frames that every transfer study has."""
 
 
