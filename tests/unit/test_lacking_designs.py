@@ -136,7 +136,7 @@ CASES: list[tuple[dict[str, Any], str, Callable[[Path], None], str]] = [
         "no instances of 'MultiWOZ_reply' in .* remove 'MultiWOZ' from corp",
     ),
     (PROBES, "multiwoz20/val.json", empty, "val.json:1:1: The file is empty. Fetch"),
-    (PROBES, "own_words/vectors.txt", gone, "vectors.txt: The file of probes.word_vectors does not"),
+    (PROBES, "own_words/vectors.txt", gone, "vectors.txt: The file of probes.word_vec"),
     (
         PROBES,
         "own_words/vectors.txt",

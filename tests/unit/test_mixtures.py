@@ -63,4 +63,7 @@ def test_another_recipe_is_refused(study: Study) -> None:
     edited(provenance=provenance | {"recipe": RECIPE_VERSION + 1})(record)
     # The identity that the digest is of still says 1: the record contradicts itself.
     tables = gather(study)
-    assert f"provenance.recipe: The value is {RECIPE_VERSION + 1}, but" in tables["problems"]["error"][0]
+    assert (
+        f"provenance.recipe: The value is {RECIPE_VERSION + 1}, but"
+        in tables["problems"]["error"][0]
+    )

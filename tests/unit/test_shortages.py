@@ -109,7 +109,9 @@ def test_prompts_need_as_many_training_instances_as_shots() -> None:
     say_prepared(study, "DailyDialog", train=7)
     messages = list_missing_inputs(study)
     assert len(messages) == 2, "one for each task"
-    assert "emotion_recognition has 7 training instances, but prompts need 8 examples" in messages[0]
+    assert (
+        "emotion_recognition has 7 training instances, but prompts need 8 examples" in messages[0]
+    )
     say_prepared(study, "DailyDialog", train=8)
     assert not list_missing_inputs(study)
 
