@@ -145,3 +145,31 @@ def _first_word(text: str) -> str:
 def _is_property(node: Function) -> bool:
     names = {getattr(d, "id", getattr(d, "attr", "")) for d in node.decorator_list}
     return bool(names & {"property", "cached_property"})
+
+
+@cache
+def _classes() -> dict[str, list[ast.ClassDef]]:
+    """Return name → definitions, of the classes at the top level of src's modules."""
+    classes: dict[str, list[ast.ClassDef]] = {}
+    for _, tree in _trees():
+        for node in ast.iter_child_nodes(tree):
+            if isinstance(node, ast.ClassDef):
+                classes.setdefault(node.name, []).append(node)
+    return classes
+
+
+@cache
+def list_members(name: str) -> frozenset[str]:
+    """Return the attributes and methods of a class of src and of its bases; empty without one."""
+    members: set[str] = set()
+    for node in _classes().get(name, []):
+        bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
+        members.update(*map(list_members, bases))
+        for part in ast.walk(node):
+            if isinstance(part, Function):
+                members.add(part.name)
+            elif isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
+                members.add(part.target.id)
+            elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
+                members.add(part.attr)
+    return frozenset(members)

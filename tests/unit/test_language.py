@@ -6,7 +6,7 @@ import pytest
 
 import language
 
-IMPERATIVE_FLOOR, VERB_FIRST_FLOOR = 0.98, 0.80
+IMPERATIVE_FLOOR, VERB_FIRST_FLOOR = 0.98, 0.93
 """Fractions of function docstrings and function names. After an improvement, enter the new value.
 The goals are 0.90 and 0.60."""
 
