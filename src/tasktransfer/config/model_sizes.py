@@ -155,7 +155,7 @@ def find_size(checkpoint: str) -> ModelSize:
 
 
 def find_depth(checkpoint: str, family: Family, revision: str) -> int | None:
-    """Return the number of layers of a checkpoint's encoder or decoder; None if unknown.
+    """Return the number of layers of a checkpoint's encoder or decoder, or None if unknown.
 
     It is read from the config in the checkpoint's folder or in the hub's cache, or looked up by the
     checkpoint's name.

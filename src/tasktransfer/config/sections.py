@@ -167,7 +167,7 @@ class CommonConfig(Section):
 
     @classmethod
     def list_forbidden_keys(cls, document: Any) -> Mapping[str, str]:
-        """Return key path → message for keys that this study, unlike others, must not have.
+        """Map key path to message for keys that this study, unlike others, must not have.
 
         The message replaces all other messages about the key.
         """

@@ -107,7 +107,7 @@ def find_dataset_problems(dataset: Dataset, others: Iterable[Dataset] = ()) -> I
 
 
 def get_card_digests(dataset: str) -> Mapping[str, str]:
-    """Return task → digest of its card. Raises ConfigError for an unknown dataset."""
+    """Map task to digest of its card. Raises ConfigError for an unknown dataset."""
     return _resolve_dataset(dataset).card_digests
 
 

@@ -185,7 +185,7 @@ def download_archive(archive: Archive, folder: Path, mirror: str | None = None) 
 
 
 def read_checksums(folder: Path) -> Mapping[str, str]:
-    """Return file name → SHA-256 from the folder's checksum file, or {} if there is none."""
+    """Map file name to SHA-256 from the folder's checksum file, or {} if there is none."""
     path = folder / CHECKSUMS
     if not path.is_file():
         return {}

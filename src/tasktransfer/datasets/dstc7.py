@@ -11,7 +11,7 @@ from tasktransfer.files.locations import format_location, format_missing_columns
 
 
 def read_dstc7_contexts(file: Path) -> dict[str, str]:
-    """Return instance → paragraph.
+    """Return a mapping from instance to paragraph.
 
     Raises:
         DataError: the archive or the table cannot be read, or a column is missing.

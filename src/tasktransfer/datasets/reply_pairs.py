@@ -101,7 +101,7 @@ def measure_turn_lengths(
 
 
 def split_at_random(names: Iterable[str], location: str) -> Mapping[str, str]:
-    """Return dialogue → split (70, 15 and 15 %) from a fixed shuffle of the sorted names.
+    """Map dialogue to split (70, 15 and 15 %) from a fixed shuffle of the sorted names.
 
     Raises:
         DataError: there are too few dialogues to split.

@@ -57,7 +57,7 @@ class OneOf:
 
 
 def get_tasks(dataset: str) -> Mapping[str, Task]:
-    """Return name → card for the tasks of a dataset."""
+    """Return a mapping from name to card for the tasks of a dataset."""
     return DATASETS[dataset].tasks
 
 

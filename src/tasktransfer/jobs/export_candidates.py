@@ -273,7 +273,7 @@ def read_recommendation(study: Study, dataset: str, task: str) -> Mapping[str, A
 def find_recommended(
     candidates: Sequence[ExportCandidate], row: Mapping[str, Any]
 ) -> list[ExportCandidate]:
-    """Return the candidates of a recommended method, one per seed; none if it has no model.
+    """Return the candidates of a recommended method, one per seed, or none if it has no model.
 
     Args:
         candidates: finished candidates of the task.

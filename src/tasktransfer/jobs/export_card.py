@@ -228,7 +228,7 @@ def _format_licences(facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def find_licence(checkpoint: Path) -> str | None:
-    """Return the licence in the model card of a checkpoint's folder; None if it states none."""
+    """Return the licence in the model card of a checkpoint's folder, or None if it states none."""
     try:
         text = read_regular(checkpoint / FILE).decode("utf-8", "replace")
     except OSError:

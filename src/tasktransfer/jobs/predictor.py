@@ -147,7 +147,7 @@ class Predictor:
 
 
 def _format_turn(number: int, turn: Any) -> str:
-    """Return a turn as the model reads it; empty if it has no text."""
+    """Return a turn as the model reads it, or an empty string if it has no text."""
     speaker, text = "", turn
     if isinstance(turn, Mapping):
         speaker, text = turn.get("speaker") or "", turn.get("text")

@@ -35,7 +35,7 @@ PLACEHOLDER = (1, 1, 1, 1)
 
 
 def get_first_position(config: Any) -> int | None:
-    """Return the position id of a sequence's first token; None if the model cannot be packed.
+    """Return the position id of a sequence's first token, or None if the model cannot be packed.
 
     Only models whose packed results are tested against padded ones can be packed.
 

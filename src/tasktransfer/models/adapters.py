@@ -92,7 +92,7 @@ class AdapterBank(nn.Module):
 
     @property
     def task(self) -> str | None:
-        """The task whose adapters this thread uses; None outside of a ``use_task`` block."""
+        """The task whose adapters this thread uses, or None outside of a ``use_task`` block."""
         return getattr(self._this_thread, "task", None)
 
     @contextmanager

@@ -49,7 +49,7 @@ def check_length(model: Any, checkpoint: str, max_length: int) -> None:
 
 
 def count_positions(model: Any) -> int | None:
-    """Return the number of tokens that a model has positions for; None if it is unlimited.
+    """Return the number of tokens that a model has positions for, or None if it is unlimited.
 
     RoBERTa and similar models count positions from the padding token's id, so they have slightly
     fewer than ``max_position_embeddings``.

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 
 class OtherNodes(TypedDict):
-    """Counts of one kind of node other than trainings; None if finished work is unknown."""
+    """Counts of one kind of node other than trainings, or None if finished work is unknown."""
 
     kind: str
     total: int

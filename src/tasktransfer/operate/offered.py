@@ -88,7 +88,7 @@ def check_files(node_folder: NodeFolder, record: Record) -> None:
 
 
 def find_parameters_problem(folder: Path, digest: str) -> str | None:
-    """Return the problem with a stage's folder of parameters; None if valid or missing."""
+    """Return the problem with a stage's folder of parameters, or None if valid or missing."""
     if odd := _list_irregular_paths(folder):
         return f"{odd[0]}: This is not a regular file"
     if not folder.is_dir():

@@ -85,7 +85,7 @@ def summarise_study(
 
 
 def _has_synthetic_dialogues(study: Study) -> bool | None:
-    """Return whether any dialogues are generated; None if unknown before they are prepared."""
+    """Return whether any dialogues are generated, or None before they are prepared."""
     synthetic = [study.is_synthetic(dataset) for dataset in study.config.dataset_names]
     return None if None in synthetic and True not in synthetic else True in synthetic
 

@@ -121,7 +121,7 @@ def _read_start_and_end(record: Path) -> tuple[float, float] | None:
 
 
 def parse_time(time_of_day: Any) -> float | None:
-    """Convert an ISO 8601 time to seconds since 1970; None if it is invalid."""
+    """Convert an ISO 8601 time to seconds since 1970, or return None if it is invalid."""
     try:
         return datetime.fromisoformat(str(time_of_day)).timestamp()
     except ValueError:

@@ -43,7 +43,7 @@ class _Counts:
         self._manifest = cache(lambda data: read_manifest(study.get_cache_folder(data)))
 
     def get_split_size(self, data: Data, task: str, split: str) -> int | None:
-        """Return the size of a split; None if unknown.
+        """Return the size of a split, or None if unknown.
 
         If derived data are not prepared, the size comes from the data that they are derived from.
         """

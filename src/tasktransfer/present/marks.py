@@ -107,7 +107,7 @@ def format_notes(marks: Sequence[Mark], more: Sequence[str] = ()) -> list[str]:
 
 
 def describe_setting_differences(metadata: Metadata) -> str:
-    """Describe how the setting differs from the paper's; empty if it does not."""
+    """Describe how the setting differs from the paper's, or return an empty string."""
     parts = [f"subsampled data ({describe_limits(metadata.cuts)})"] if metadata.cuts else []
     replaced = [*list_substitutes(metadata)]
     return "; ".join([*parts, *([f"substitutes for {', '.join(replaced)}"] if replaced else [])])

@@ -101,7 +101,7 @@ def add_published_columns(
 
 
 def list_published_notes(frame: pd.DataFrame, metadata: Metadata, paper: str) -> list[str]:
-    """Return the notes on a table's published values; empty if it has none.
+    """Return the notes on a table's published values, or an empty list if it has none.
 
     Args:
         frame: the table, after ``add_published_columns``.

@@ -89,7 +89,7 @@ def compute_tiny_revision(config: CommonConfig) -> str:
 
 
 def get_own_tiny_version(dataset: str) -> str:
-    """Return the version of a dataset's own generator; empty if it uses the common tiny world."""
+    """Return the version of a dataset's own generator, or "" if it uses the common tiny world."""
     tiny = DATASETS[dataset].tiny
     return tiny.version if tiny else ""
 

@@ -33,7 +33,7 @@ ROOM_FOR_NAMES = 1.45
 
 
 def plot_study_regret(label: Callable[[str], str], frames: Frames) -> Figure | None:
-    """Draw the figure of a study; None if no target has two sources to rank."""
+    """Draw the figure of a study, or return None if no target has two sources to rank."""
     rows = select_leading_rows(frames)
     return plot_regret(rows, frames.metadata, label) if len(rows) else None
 

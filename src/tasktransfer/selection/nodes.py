@@ -70,7 +70,7 @@ def plan_selector_runs(study_pairs: StudyPairs, selectors: Sequence[Selector]) -
 
 
 def build_selector_fit(study_pairs: StudyPairs, selector: Selector) -> Fit | None:
-    """Return the node of a selector's values; None if it has no value for any pair."""
+    """Return the node of a selector's values, or None if it has no value for any pair."""
     sources: dict[str, list[str]] = {}
     for source, target in study_pairs.pairs:
         of_source, of_target = (

@@ -122,7 +122,7 @@ def compute_reliability(confidence: Floats, is_right: Flags) -> list[dict[str, f
 def suggest_threshold(
     confidence: Floats, is_right: Flags, accuracy: float = ACCURACY
 ) -> float | None:
-    """Return the probability below which a person should label an input; None if unknown.
+    """Return the probability below which a person should label an input, or None if unknown.
 
     It keeps the most instances among the thresholds with an accuracy of at least ``accuracy``. The
     accuracy of n kept instances with r right labels is estimated by (r + 1) / (n + 2). So a few

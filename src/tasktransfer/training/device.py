@@ -39,7 +39,7 @@ device until then."""
 
 
 def list_devices() -> list[str]:
-    """Return the devices that this process may use; empty if there is no GPU.
+    """Return the devices that this process may use, or an empty list if there is no GPU.
 
     These are the devices in CUDA_VISIBLE_DEVICES if it is set, otherwise every device's UUID from
     nvidia-smi. A batch job without an assigned device has none, even if the machine has GPUs,
@@ -94,7 +94,7 @@ def _compute_machine_digest(program: str) -> str:
 
 
 def get_batch_job() -> str | None:
-    """Return the id of the batch job that this process belongs to; None if there is none."""
+    """Return the id of the batch job that this process belongs to, or None if there is none."""
     return next((os.environ[name] for name in BATCH_JOB_VARIABLES if name in os.environ), None)
 
 
@@ -167,7 +167,7 @@ def _wait_for_slot(pool: list[str], slots: int) -> tuple[str, Path, int]:
 
 
 def _open_locked_file(path: Path) -> int | None:
-    """Return the descriptor of a lock file; None if another process holds the lock."""
+    """Return the descriptor of a lock file, or None if another process holds the lock."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     if locks.try_lock(descriptor):
         return descriptor

@@ -127,7 +127,7 @@ def _send_interrupt(connection: socket.socket) -> None:
 
 
 def _find_workflow() -> int | None:
-    """Return the process id of the workflow that started this job; None if there is none.
+    """Return the process id of the workflow that started this job, or None if there is none.
 
     The workflow must be an ancestor of this process. In a job on another machine, or in a shell
     that inherited the variable, the number has no meaning.

@@ -105,7 +105,7 @@ class Snapshots:
         return self.stage_folder / RESUME / FILE
 
     def read_state(self) -> TrainingState | None:
-        """Return the last stored state; None if there is none or it cannot be used."""
+        """Return the last stored state, or None if there is none or it cannot be used."""
         if not self.file.exists():
             return None
         try:

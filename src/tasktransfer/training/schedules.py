@@ -12,7 +12,7 @@ Scheduler = torch.optim.lr_scheduler.LRScheduler
 def create_scheduler(
     optimiser: torch.optim.Optimizer, training: Training, updates: int
 ) -> Scheduler | None:
-    """Return the scheduler of a training; None if its learning rate never changes.
+    """Return the scheduler of a training, or None if its learning rate never changes.
 
     Args:
         updates: planned updates of the whole training. A training that stops early uses the

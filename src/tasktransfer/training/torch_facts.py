@@ -20,7 +20,7 @@ def describe_machine(device: torch.device, precision: str, threads: int) -> Host
 
 
 def read_peak_gpu_memory(device: torch.device) -> float | None:
-    """Return torch's peak memory on the GPU in MiB; None without a GPU."""
+    """Return torch's peak memory on the GPU in MiB, or None without a GPU."""
     is_gpu = device.type == "cuda"
     return float(torch.cuda.max_memory_allocated(device)) / 2**20 if is_gpu else None
 

@@ -382,7 +382,7 @@ class _FileCheck:
 
 
 def _guess_splits(paths: Sequence[Path]) -> dict[Path, str]:
-    """Return file → split, from the words in the files' names.
+    """Return a mapping from file to split, from the words in the files' names.
 
     The first file is train if no name contains train.
     """

@@ -101,7 +101,7 @@ def sample_splits(
 def _sample_groups(
     sizes: Mapping[int, int], counts: Mapping[str, int], kept: Collection[int]
 ) -> dict[int, str]:
-    """Return group → split for the groups that are sampled for dev and test.
+    """Return a mapping from group to split for the groups that are sampled for dev and test.
 
     The groups are tried in the order of their numbers, those in ``kept`` last. A group that is
     larger than the rest of a split is skipped, unless the split would stay empty.

@@ -48,7 +48,7 @@ class DataFile:
     format: str
 
     def list_parts(self) -> Mapping[str, Path]:
-        """Return name → path of the files with the content, for a digest."""
+        """Return a mapping from name to path of the files with the content, for a digest."""
         if self.format != "saved":
             return {"": self.path}
         files = sorted(file for file in self.path.rglob("*") if file.is_file())

@@ -100,7 +100,7 @@ def read_file(source: Source, name: str) -> bytes:
 
 
 def read_files(source: Source) -> dict[str, bytes]:
-    """Return name → content of all official files.
+    """Return a mapping from name to content of all official files.
 
     Raises:
         DataError: a file is missing or unsafe.
@@ -110,7 +110,7 @@ def read_files(source: Source) -> dict[str, bytes]:
 
 
 def stream_files(source: Source, names: tuple[str, ...]) -> dict[str, Iterator[bytes]]:
-    """Return name → iterator over the chunks of the file's content.
+    """Return a mapping from name to iterator over the chunks of the file's content.
 
     Missing files are detected first. The size limits apply to all files of a call together.
 

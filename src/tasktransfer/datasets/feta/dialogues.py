@@ -108,7 +108,7 @@ def parse_json_object(content: bytes, file: str) -> Table:
 
 
 def parse_dialogues(release: Table, file: str) -> dict[str, AnnotatedDialogue]:
-    """Return id → dialogue of a release, in the order of the file.
+    """Return a mapping from id to dialogue of a release, in the order of the file.
 
     Raises:
         DataError: a type is wrong, a key is missing or an id is repeated.

@@ -145,7 +145,7 @@ def _is_synthetic(metadata: Table, location: Location) -> bool:
 def _select_listed_tasks(
     metadata: Table, tasks: Iterable[AnnotatedTask], location: Location
 ) -> dict[str, AnnotatedTask]:
-    """Return name → task for the given tasks that the metadata lists."""
+    """Return a mapping from name to task for the given tasks that the metadata lists."""
     listed = get_texts(metadata, "tasks", location)
     details = get_table(metadata, "task_metadata", location)
     by_name = {task.card.name: task for task in tasks}

@@ -37,7 +37,7 @@ def compute_release_revision(path: Path | str, dataset: str, memo: Path | None =
 
 
 def _hash_members(source: archive.Source, digests: Digests) -> dict[str, str]:
-    """Return name → digest of the zip's members, cached by the state of the zip."""
+    """Map name to digest of the zip's members, cached by the state of the zip."""
     state = source.path.stat()
     names = archive.list_official_files(source.dataset)
     keys = {name: f"{source.path.absolute()}::{name}" for name in names}

@@ -87,7 +87,7 @@ def check_dialogues_present(
 
 
 def map_dialogues_to_splits(ids: SplitIds) -> dict[str, str]:
-    """Return dialogue id → split in the full-data setting."""
+    """Return a mapping from dialogue id to split in the full-data setting."""
     return {dialogue: split for split in SPLITS for dialogue in ids.full[split]}
 
 

@@ -158,7 +158,7 @@ def _propose_label_tasks(
 
 
 def _note_joined_labels(key: str, values: Sequence[Any]) -> str:
-    """Return a note if values look like several labels in one text; empty if they do not.
+    """Return a note if values look like several labels in one text, or "" if they do not.
 
     They do if a part of a value, between separators, occurs in another value, too.
     """

@@ -40,7 +40,7 @@ class MultiwozDialogue:
 
 
 def find_files(folder: Path) -> dict[str, Path]:
-    """Return official split → file, for the files that exist.
+    """Return a mapping from official split to file, for the files that exist.
 
     Raises:
         DataError: the validation or test set is missing.
@@ -157,7 +157,7 @@ def _list_domains(acts: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _parse_state(where: str, metadata: Any) -> dict[str, str]:
-    """Return domain-slot → value for all filled slots, or ``domain-book slot`` for bookings."""
+    """Map domain-slot to value for all filled slots, or ``domain-book slot`` for bookings."""
     state = {}
     for domain, parts in metadata.items():
         if domain not in DOMAINS:

@@ -115,7 +115,7 @@ def _read_member(archive: Path, packed: SafeZip, name: str) -> bytes:
 
 
 def _read_splits(archive: Path, packed: SafeZip) -> dict[str, str]:
-    """Return dialogue → split for the validation and test dialogues."""
+    """Return a mapping from dialogue to split for the validation and test dialogues."""
     splits: dict[str, str] = {}
     for split, file in SPLIT_LISTS.items():
         text = decode_utf8(_read_member(archive, packed, file), f"{archive} ({file})")

@@ -63,7 +63,7 @@ class Rows:
 def read_rows(
     data: bytes, kind: ValueKind, ids: Container[str], file: str, findings: Findings
 ) -> Rows | None:
-    """Read the rows of a prediction file; None if it cannot be split into rows.
+    """Read the rows of a prediction file, or return None if it cannot be split into rows.
 
     Args:
         data: the file's bytes.

@@ -166,7 +166,7 @@ def make_shared(frames: Frames) -> list[Values]:
 
 
 def find_dialogues(frames: Frames) -> list[EmpatheticDialogue] | None:
-    """Return the study's dialogues; None if they are no longer available.
+    """Return the study's dialogues, or None if they are no longer available.
 
     Raises:
         DataError: the dialogues are damaged.

@@ -35,6 +35,6 @@ class HumanConfig(Section):
         return {key: path for key, path in named.items() if path is not None}
 
     def find_file(self, key: str) -> Path | None:
-        """Return the file of a key; None if the section does not name it."""
+        """Return the file of a key, or None if the section does not name it."""
         path = self.files.get(key)
         return None if path is None else Path(expand_path(path))

@@ -295,7 +295,7 @@ def compare_table5(frames: Frames) -> pd.DataFrame:
 
 
 def list_differences(frames: Frames) -> pd.DataFrame | None:
-    """Return each method minus Base; None if no method has a difference."""
+    """Return the differences from Base, or None if no method has a difference."""
     frame = frames["differences"].query("setting != 'classifier'")
     if frame["difference"].isna().all():
         return None

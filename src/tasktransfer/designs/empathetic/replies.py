@@ -98,7 +98,7 @@ def _format_model_name(run: Run) -> str:
 
 
 def _read_replies(study: Study, model: str, node: Evaluation) -> dict[str, str]:
-    """Return instance ID → reply."""
+    """Return a mapping from instance ID to reply."""
     record = Path(study.get_record_path(node))
     if not record.exists():
         raise RecordError(

@@ -7,7 +7,7 @@ from tasktransfer.designs.empathetic.sources.cards import DAILY
 
 
 def list_stand_ins(config: EmpatheticConfig) -> dict[str, str]:
-    """Return input of the paper → its substitute in the study, which the report lists."""
+    """Map input of the paper to its substitute in the study, which the report lists."""
     found: dict[str, str] = {}
     models = {model.name: model for model in config.models}
     if config.retrieval and not config.pretraining.retrieval:

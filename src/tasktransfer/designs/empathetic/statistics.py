@@ -81,7 +81,7 @@ def make_control_differences(frames: Frames) -> pd.DataFrame:
 
 
 def estimate_measures(frames: Frames) -> dict[Key, Cell]:
-    """Return (setting, method, measure, pool) → the measure over seeds and dialogues."""
+    """Map (setting, method, measure, pool) to the measure over seeds and dialogues."""
     once = find_cells_judged_once(frames["measured"])
     return gather_cells(_score_runs(frames["rows"], once))
 
@@ -111,7 +111,7 @@ def _score_runs(rows: pd.DataFrame, once: Collection[Key]) -> Iterator[tuple[Key
 
 
 def _choose_family(key: Key, against: str) -> str | None:
-    """Return the name of a difference's family of tests; None if it has no q.
+    """Return the name of a difference's family of tests, or None if it has no q.
 
     Controls of ensembles and the user's own repliers do not change the q of the methods.
     """

@@ -75,7 +75,7 @@ def explain(
 
 
 def find_table(analysis: Analysis, word: str) -> Table | None:
-    """Return the printed table of that name; None if there is none."""
+    """Return the printed table of that name, or None if there is none."""
     return next((t for t in analysis.tables if t.name.casefold() == word.casefold()), None)
 
 

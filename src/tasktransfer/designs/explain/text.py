@@ -51,7 +51,7 @@ def as_text(explanation: Explanation) -> str:
 
 
 def _format_section(heading: str, lines: Sequence[str]) -> list[str]:
-    """Return indented lines below a heading; empty if there are no lines."""
+    """Return indented lines below a heading, or an empty list if there are no lines."""
     return [heading, *(f"  {line}".rstrip() for line in lines), ""] if lines else []
 
 
@@ -150,7 +150,7 @@ def _format_commands(node: NodeFacts) -> list[str]:
 
 
 def _format_prompt(node: NodeFacts) -> list[str]:
-    """Return the lines of a prompted model's prompt; empty for other nodes."""
+    """Return the lines of a prompted model's prompt, or an empty list for other nodes."""
     prompt = node.prompt
     if prompt is None:
         return []

@@ -94,7 +94,7 @@ class Search(Generic[Item]):
         }
 
     def list_names(self) -> dict[str, list[str]]:
-        """Return key → its distinct names, in order."""
+        """Return a mapping from key to its distinct names, in order."""
         names: dict[str, dict[str, None]] = {}
         for item in self.items:
             for key, name in item.names.items():

@@ -68,7 +68,7 @@ def _describe_correlation(averages: pd.DataFrame, rater: str) -> str:
 
 
 def _describe_exchanged(averages: pd.DataFrame, rater: str) -> str:
-    """Return a sentence on the average correlation with exchanged contexts; empty without them."""
+    """Return a sentence on the average correlation with exchanged contexts, or "" without them."""
     method = f"{rater}{EXCHANGED}"
     found = averages[(averages["method"] == method) & (averages["over"] == "all")]
     if found.empty:
@@ -82,7 +82,7 @@ def _describe_exchanged(averages: pd.DataFrame, rater: str) -> str:
 
 
 def _describe_constant_ratings(correlations: pd.DataFrame, rater: str) -> str:
-    """Return a sentence that names methods with constant ratings; empty if there are none."""
+    """Return a sentence that names methods with constant ratings, or "" if there are none."""
     methods = {rater, *COMPARED_WITH} - {*CONTROLS}
     rows = correlations[(correlations["constant"] > 0) & correlations["method"].isin(methods)]
     if rows.empty:
@@ -137,7 +137,7 @@ def is_significant(rows: pd.DataFrame) -> pd.Series:
 
 
 def _describe_own_experts(frames: Frames) -> str:
-    """Return a sentence on experts on the rated sets of their own domains; empty without any."""
+    """Return a sentence on experts on the rated sets of their own domains, or "" without any."""
     every = frames["experts"]
     fan = next((method for method in DOMAIN_METHODS if method in set(every["method"])), "")
     some = every[(every["method"] == fan) & (every["expert"] == OWN_MINUS_OTHERS)]

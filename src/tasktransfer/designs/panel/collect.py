@@ -71,7 +71,7 @@ def build_study_metadata(collected: Collected) -> Metadata:
 
 
 def _find_rating_evaluation(run: Run) -> Evaluation | None:
-    """Return the run's evaluation on all rated sets; None if there is none."""
+    """Return the run's evaluation on all rated sets, or None if there is none."""
     found = [e for e in run.evaluations if e.data.recipe == inputs.TOGETHER]
     return found[0] if found else None
 

@@ -47,7 +47,7 @@ def is_for_paper_methods(config: PanelConfig, data: Data) -> bool:
 
 
 def find_rated_items(plan: Plan) -> Data | None:
-    """Return the items of all rated sets with their own contexts; None if no method rates them."""
+    """Return the data node with the items of all rated sets, or None if no method rates them."""
     rated = (data for data in plan.derived if data.recipe == TOGETHER)
     return next((data for data in rated if not data.settings.get("exchanged")), None)
 
@@ -98,7 +98,7 @@ class Inputs:
 
     @cached_property
     def labeller(self) -> Stage | None:
-        """The training of the labeller; None if labels come from another source."""
+        """The training of the labeller, or None if labels come from another source."""
         section = self.config.labeller
         if section is None:
             return None

@@ -101,7 +101,7 @@ class LeakFilter:
 
 
 def collect_utterances(instances: Iterable[Instance]) -> dict[str, set[str]]:
-    """Return dialogue → its normalised utterances: contexts, and responses that fit."""
+    """Map each dialogue to its normalised utterances: contexts, and responses that fit."""
     spoken: dict[str, set[str]] = {}
     for instance in instances:
         texts = spoken.setdefault(instance.dialogue_id, set())
@@ -112,7 +112,7 @@ def collect_utterances(instances: Iterable[Instance]) -> dict[str, set[str]]:
 
 
 def _read_split(cache: Path, task: str, split: str) -> list[Instance]:
-    """Return the instances of a split; empty if the release has none."""
+    """Return the instances of a split, or an empty list if the release has none."""
     counts = read_manifest(cache).tasks
     if task not in counts:
         raise DataError(

@@ -58,7 +58,7 @@ def has_domain_models(method: str) -> bool:
 
 
 def get_domain(rated: str) -> str:
-    """Return the domain of a rated set; empty if it has none."""
+    """Return the domain of a rated set, or an empty string if it has none."""
     return {**RATED, **TINY_RATED}[rated].domain
 
 
@@ -68,7 +68,7 @@ def get_paper_name(rated: str) -> str:
 
 
 def group_sets(sets: Iterable[tuple[str, bool]]) -> dict[str, list[str]]:
-    """Return average → its sets, for each domain, in-domain, out-of-domain and all sets.
+    """Map average to its sets, for each domain, in-domain, out-of-domain and all sets.
 
     Args:
         sets: name of each set, and whether it belongs to a trained domain.

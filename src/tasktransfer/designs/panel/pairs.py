@@ -184,7 +184,7 @@ def generate_candidates(
 
 
 def _get_probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> list[float] | None:
-    """Return the probability that each pair fits; None if the construction gives the labels.
+    """Return the probability that each pair fits, or None if the construction gives the labels.
 
     Raises:
         DataError: a pair is missing in the release's labels.
@@ -214,7 +214,7 @@ def _get_probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> li
 def label_pairs(
     made: Sequence[Instance], probabilities: Sequence[float] | None, sure: float
 ) -> list[Instance | None]:
-    """Label each pair by its probability; None for labels less probable than ``sure``.
+    """Label each pair by its probability; return None for labels less probable than ``sure``.
 
     Without probabilities, pairs keep the label by construction.
     """

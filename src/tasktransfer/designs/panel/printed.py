@@ -60,7 +60,7 @@ def _make_facts(metadata: Metadata) -> dict[str, str]:
 
 
 def _make_order(study: Study, metadata: Metadata) -> dict[str, Sequence[str]]:
-    """Return kind of name → names in the order of printed tables, which is that of the paper."""
+    """Map kind of name to names in the order of printed tables, which is that of the paper."""
     section, methods = get_config(study).few_shot, metadata.order.get("method", ())
     cited = paper.read_table("table6")
     starts = [
@@ -192,7 +192,7 @@ def _join_published(frame: pd.DataFrame, frames: Frames, table: int) -> pd.DataF
 
 
 def describe_other_members(table: int, average: str | None, sets: str) -> str:
-    """Return how the sets of a published average differ from ours; empty if they do not."""
+    """Return how the sets of a published average differ from ours, or "" if they do not."""
     if not average:
         return ""
     theirs, ours = list_members(table, average), {get_paper_name(name) for name in sets.split("+")}

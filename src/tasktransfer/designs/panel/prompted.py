@@ -52,7 +52,7 @@ def make_prompted(frames: Frames) -> Iterator[Values]:
 
 
 def _group_by_set(run: Run) -> dict[str, list[Evaluation]]:
-    """Return rated set → its evaluations, one per prompt template."""
+    """Return a mapping from rated set to its evaluations, one per prompt template."""
     by_set: dict[str, list[Evaluation]] = {}
     for node in run.evaluations:
         by_set.setdefault(node.task, []).append(node)

@@ -134,7 +134,7 @@ def list_untrained(frames: Frames) -> tuple[str, ...]:
 
 
 def estimate_correlations(frames: Frames) -> dict[Key, Cell]:
-    """Return (method, rated set) → the correlation with human ratings."""
+    """Return a mapping from (method, rated set) to the correlation with human ratings."""
     rated, once = frames.compute_once(build_rated_sets), list_untrained(frames)
     return gather_cells(
         (

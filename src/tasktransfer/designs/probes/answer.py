@@ -100,7 +100,7 @@ def _describe_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iter
 
 
 def _count_constant(rows: pd.DataFrame, constant: frozenset[Cell]) -> str:
-    """Return a clause on the pairs in which a probe gives a constant answer; empty if none."""
+    """Return a clause on the pairs in which a probe gives a constant answer, or "" if none."""
     pairs = [
         (str(r.corpus), str(r.model), str(r.probe), str(r.snapshot)) for r in rows.itertuples()
     ]

@@ -98,7 +98,7 @@ def list_probed_rows(
 
 
 def _get_epoch(run: Run, record: Record | None) -> int | None:
-    """Return the number of the epoch that a run probes; None if the best is not known yet."""
+    """Return the number of the epoch that a run probes, or None if the best is not known yet."""
     on = get_probe_fit(run).on
     assert on is not None and on.stage is not None
     at = on.at
@@ -108,7 +108,7 @@ def _get_epoch(run: Run, record: Record | None) -> int | None:
 
 
 def _get_best_epoch(stage: Stage | None, record: Record | None) -> int | None:
-    """Return the number of the selected round; None if there is no finished training."""
+    """Return the number of the selected round, or None if there is no finished training."""
     return get_selected_round(record, stage.select_on).number if stage and record else None
 
 

@@ -163,7 +163,7 @@ class ProbedModel(ModelConfig):
 
     @property
     def depth(self) -> int | None:
-        """Number of layers of the checkpoint's encoder or decoder; None if unknown."""
+        """Number of layers of the checkpoint's encoder or decoder, or None if unknown."""
         return find_depth(self.checkpoint, self.family, self.revision or "main")
 
     @property
@@ -175,7 +175,7 @@ class ProbedModel(ModelConfig):
 
     @property
     def recipe(self) -> str | None:
-        """Name of the recipe that builds the model; None for a checkpoint."""
+        """Name of the recipe that builds the model, or None for a checkpoint."""
         return None if self.architecture is None else self.architecture.built.weights
 
 

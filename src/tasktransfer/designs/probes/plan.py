@@ -80,7 +80,7 @@ def _list_readings(model: ProbedModel, spec: ModelSpec) -> Iterator[tuple[str, d
 
 
 def get_layer(snapshot: str) -> int | None:
-    """Return the number of a snapshot that is a layer; None for other snapshots."""
+    """Return the number of a snapshot that is a layer, or None for other snapshots."""
     name, _, number = snapshot.partition(" ")
     return int(number) if name == LAYER and number.isdigit() else None
 
@@ -103,7 +103,7 @@ def _build_label_settings(config: ProbesConfig, probes: tuple[Probe, ...]) -> di
 
 
 def plan_word_counts(config: ProbesConfig, revisions: Revisions) -> dict[str, dict[str, Any]]:
-    """Return the name of each word count → the part of a context that it counts.
+    """Map the name of each word count to the part of a context that it counts.
 
     The part is what a model reads: a number of last words, or the text that its tokenizer keeps.
     """
@@ -126,7 +126,7 @@ def _build_reading_settings(
 
 
 def name_word_counts(config: ProbesConfig) -> dict[str, str]:
-    """Return model → name of the counts of the words that it reads.
+    """Return a mapping from model to name of the counts of the words that it reads.
 
     The name is ``words`` if all models read the same part of a context. Otherwise, the name also
     contains the first model that reads the same part.
@@ -144,7 +144,7 @@ def name_word_counts(config: ProbesConfig) -> dict[str, str]:
 
 
 def get_stage(run: Run) -> Stage | None:
-    """Return the training whose snapshot a run probes; None if there is none."""
+    """Return the training whose snapshot a run probes, or None if there is none."""
     assert isinstance(run.outcome, Fit)
     return run.outcome.on.stage if run.outcome.on else None
 

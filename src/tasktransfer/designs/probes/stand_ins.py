@@ -21,7 +21,7 @@ dialogues."""
 
 
 def list_stand_ins(config: ProbesConfig) -> dict[str, str]:
-    """Return input of the paper → its substitute in this study.
+    """Return a mapping from input of the paper to its substitute in this study.
 
     Synthetic dialogues have no entry, because they are marked as synthetic.
     """
@@ -36,7 +36,7 @@ def list_stand_ins(config: ProbesConfig) -> dict[str, str]:
 def list_recorded_stand_ins(
     config: ProbesConfig, recorded: Iterable[Mapping[str, str]], synthetic: frozenset[str]
 ) -> dict[str, str]:
-    """Return input of the paper → its substitute, by the study's records.
+    """Return a mapping from input of the paper to its substitute, by the study's records.
 
     The dialogues need not be available.
 

@@ -49,7 +49,7 @@ class CheckedTarget(TypedDict):
 
 
 def read_checked_targets(results: str | Path) -> list[CheckedTarget] | None:
-    """Return the checked targets of a results folder; None if the check is still pending.
+    """Return the checked targets of a results folder, or None if the check is still pending.
 
     Raises:
         RecordError: the file is damaged.
@@ -116,7 +116,7 @@ def select_run_names(
 
 
 def list_checked_targets(config: TransferConfig) -> dict[str, list[str]]:
-    """Return dataset → targets of its pairs, in the order of the config."""
+    """Return a mapping from dataset to targets of its pairs, in the order of the config."""
     return {
         dataset.name: list(dict.fromkeys(target for _, target in dataset.pairs))
         for dataset in config.datasets

@@ -65,7 +65,7 @@ def find_broken_rules(
     few_sample: bool,
     limit_test: int | None,
 ) -> list[Broken]:
-    """Return every rule that one run breaks; empty if it may be submitted."""
+    """Return every rule that one run breaks, or an empty list if it may be submitted."""
     rules = []
     if not few_sample:
         rules.append(Broken(FEW_SAMPLE, "The value of data.few_sample is false"))
@@ -107,7 +107,7 @@ def refuse_forbidden(config: TransferConfig, wanted: RunName) -> None:
 def explain_ineligible(
     dataset: str, sources: Sequence[str], target: str, record: Mapping[str, Any]
 ) -> list[str]:
-    """Return sentences that say why a run's record may not be submitted; empty if it may.
+    """Return sentences that say why a run's record may not be submitted, or none if it may.
 
     The training data are read from the identity of the run's stage, which the digest secures, and
     the rules of its study from ``provenance.rules``. A record of a free study is excluded even if
@@ -155,7 +155,7 @@ def _report_self_source(target: str) -> Broken:
 
 
 def list_forbidden_keys(study: Any) -> dict[str, str]:
-    """Return key path → message, for every key of a config that the challenge's rules forbid.
+    """Map key path to message, for every key of a config that the challenge's rules forbid.
 
     Empty for a study without ``rules: challenge``. ``study`` is the mapping from the file, which
     may have other errors.

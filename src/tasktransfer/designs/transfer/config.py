@@ -360,7 +360,7 @@ class TransferConfig(CommonConfig):
 
     @classmethod
     def list_forbidden_keys(cls, document: Any) -> Mapping[str, str]:
-        """Return key path → message, for every key that the challenge's rules forbid."""
+        """Map key path to message, for every key that the challenge's rules forbid."""
         return list_forbidden_keys(document)
 
     @classmethod

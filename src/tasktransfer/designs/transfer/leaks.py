@@ -99,7 +99,7 @@ def refuse_leaks(study: Study) -> None:
 
 
 def read_shared_dialogues(study: Study) -> dict[Pair, SharedDialogues]:
-    """Return pair → shared dialogues, for the pairs across datasets that have been counted."""
+    """Map pair to shared dialogues, for the pairs across datasets that have been counted."""
     cached = json_text.read_object(_locate_cache(study))
     shared: dict[Pair, SharedDialogues] = {}
     for pair in list_cross_dataset_pairs(get_transfer_config(study)):
@@ -175,7 +175,7 @@ def count_shared_dialogues(train: Iterable[Instance], test: Iterable[Instance]) 
 
 
 def _group_long_utterances(instances: Iterable[Instance]) -> dict[str, Mapping[str, int]]:
-    """Return dialogue → its long utterances, normalised, each with its number of words."""
+    """Map dialogue to its long utterances, normalised, each with its number of words."""
     found: dict[str, Mapping[str, int]] = {}
     for instance in instances:
         long = (text for text in _iterate_utterances(instance) if len(text.split()) >= LONG)

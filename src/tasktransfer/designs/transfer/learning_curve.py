@@ -122,7 +122,7 @@ def _is_wanted(run: Run, dataset: str, task: str) -> bool:
 
 
 def _group_by_seed(runs: Iterator[Run]) -> dict[int, dict[float, Run]]:
-    """Return seed → fraction → run, for seeds with samples."""
+    """Map each seed with samples to a mapping from fraction to run."""
     groups: dict[int, dict[float, Run]] = defaultdict(dict)
     for run in runs:
         groups[run.seed][SAMPLES.get(run.method, 1.0)] = run

@@ -163,7 +163,7 @@ def _match_pattern(
 
 
 def build_short_names(datasets: Sequence[DatasetConfig]) -> Mapping[str, str]:
-    """Return task → its short name in tables and figures.
+    """Return a mapping from task to its short name in tables and figures.
 
     The dataset's name is added for tasks that several datasets have, and for sources from other
     datasets.

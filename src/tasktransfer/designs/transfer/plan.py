@@ -225,7 +225,7 @@ class _PlanInputs(NamedTuple):
     def build_stages(
         self, builder: PlanBuilder, steps: Sequence[Step], dataset: str, model: str, seed: int
     ) -> dict[Step, Stage]:
-        """Return step → stage, for a method's steps with the data, a model and a seed."""
+        """Map step to stage, for a method's steps with the data, a model and a seed."""
         training, rounds = (
             self.get_training_hyperparameters(dataset, model),
             self.trainings[model].rounds,

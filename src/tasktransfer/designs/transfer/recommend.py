@@ -122,7 +122,7 @@ def select_affordable_nodes(
 
 
 def collect_values(study: Study, question: Question) -> dict[str, dict[str, float]]:
-    """Return selector → source → value, for selectors that have values.
+    """Map each selector that has values to a mapping from source to value.
 
     Selectors that read transfers to other targets are left to ``selection.recommend``, and
     ``probe`` has no values before its own training runs.

@@ -32,7 +32,7 @@ class MultiSource:
 
 
 def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
-    """Read the selection of ``auto``; None if it has not been made yet.
+    """Read the selection of ``auto``, or return None if it has not been made yet.
 
     Raises:
         RecordError: the file is damaged, or does not match the config.

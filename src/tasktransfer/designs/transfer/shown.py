@@ -215,7 +215,7 @@ CURVE_FIGURE = Figure(
 
 
 def _list_shorts(study: Study) -> dict[str, str]:
-    """Return task → short name, for all tasks of the study's datasets."""
+    """Return a mapping from task to short name, for all tasks of the study's datasets."""
     return dict(pairs.build_short_names(get_transfer_config(study).datasets))
 
 

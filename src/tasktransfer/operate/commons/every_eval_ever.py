@@ -188,7 +188,7 @@ class _Log:
 
     @property
     def _hub_name(self) -> str:
-        """Hub name of the run's base model; empty if it is not on the hub."""
+        """Hub name of the run's base model, or an empty string if it is not on the hub."""
         names = {model.name: model.checkpoint for model in self.study.config.models}
         checkpoint = names.get(self.run.model, "")
         return checkpoint if checkpoint and is_hub_name(checkpoint) else ""
@@ -381,7 +381,7 @@ def _format_bound(value: float) -> float | str:
 
 
 def _format_settings(node: Node) -> dict[str, str]:
-    """Return a node's settings as name → text."""
+    """Return the names of a node's settings with their texts."""
     identity = node.identity
     settings = identity.get("training") or identity.get("settings") or {}
     return {"digest": node.digest, **{key: json.dumps(value) for key, value in settings.items()}}

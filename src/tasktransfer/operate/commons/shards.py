@@ -212,7 +212,7 @@ def _list_other_inputs(study: Study, facts: Mapping[str, Any]) -> list[str]:
 
 
 def _summarise_labs(study: Study, seen: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return lab → its nodes of this study by kind, and their models and seeds.
+    """Return a mapping from lab to its nodes of this study by kind, and their models and seeds.
 
     If several labs computed the same node, the first one counts.
     """

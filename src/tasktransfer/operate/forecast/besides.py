@@ -168,7 +168,7 @@ def is_answered_by_endpoint(node: Node) -> bool:
 
 
 def _find_row_limit(node: Evaluation) -> int | None:
-    """Return the largest number of instances that an evaluation reads; None for all."""
+    """Return the largest number of instances that an evaluation reads, or None for all."""
     settings = node.settings
     if isinstance(settings.get("blocks"), int) and isinstance(settings.get("block"), int):
         return int(settings["blocks"]) * int(settings["block"])

@@ -52,7 +52,7 @@ def is_adapted(adapter: LowRank, layer: str) -> bool:
 
 
 def _read_matrix_sizes(folder: Path) -> dict[str, int]:
-    """Return layer → its number of inputs plus outputs."""
+    """Return a mapping from layer to its number of inputs plus outputs."""
     shapes: dict[str, list[int]] = {}
     for file in folder.glob("*.safetensors"):
         shapes |= read_tensor_shapes(file) or {}

@@ -125,7 +125,7 @@ class Sizes:
 
 
 def read_manifest(folder: str) -> dict[str, Any]:
-    """Read the manifest of a cache; empty if it is missing or unreadable."""
+    """Read the manifest of a cache, or return an empty dictionary if it cannot be read."""
     return json_text.read_object(Path(folder, "manifest.json"))
 
 

@@ -155,7 +155,7 @@ def read_samples(study: Study) -> list[Sample]:
 
 
 def _read_sample(stage: Stage, record: str) -> Sample | None:
-    """Read a sample from a record; None if the record is missing or incomplete."""
+    """Read a sample from a record, or return None if the record is missing or incomplete."""
     try:
         cost = read_cost(Path(record))
     except FileNotFoundError:

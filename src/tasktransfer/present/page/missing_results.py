@@ -34,7 +34,7 @@ NOT_NAMES = ("path", "state", "reason", "node", "stage", "error", "remedy", "see
 
 
 def format_warnings(missing: pd.DataFrame, problems: pd.DataFrame, nodes: str = "") -> list[str]:
-    """Return the warnings at the top of a page, one per line; empty if nothing is missing.
+    """Return the warnings at the top of a page, one per line, or none if nothing is missing.
 
     Args:
         missing: planned runs without a result.

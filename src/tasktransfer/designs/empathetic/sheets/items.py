@@ -65,7 +65,7 @@ class Item:
 
 
 def list_questions(kind: Kind) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the questions of a sheet (name → text) and their answers (name → label)."""
+    """Return the questions of a sheet and their answers, each as a mapping from name to text."""
     return (SCALES, POINTS) if kind == "ratings" else (CHOICE, OPTIONS)
 
 

@@ -109,7 +109,7 @@ def _read_place(row: Table, key: SheetKey, location: Location) -> tuple[str, str
 
 
 def _read_answer(row: Table, key: SheetKey, location: Location) -> dict[str, str]:
-    """Return question → answer."""
+    """Return a mapping from question to answer."""
     questions, allowed = list_questions(key["kind"])
     answer = {name: str(get_member(row, name, location)) for name in questions}
     for name, value in answer.items():

@@ -76,7 +76,7 @@ def find_release(folder: Path) -> str:
 
 
 def find_files(path: Path) -> dict[str, Path]:
-    """Return name → path, for every file of a release.
+    """Return a mapping from name to path, for every file of a release.
 
     Raises:
         DataError: a file is missing.
@@ -280,7 +280,7 @@ def _split_words(text: str) -> list[str]:
 
 
 def find_shared_situations(dialogues: list[EmpatheticDialogue]) -> dict[str, tuple[str, ...]]:
-    """Return situation in lower case → its sorted splits, for those that occur in several."""
+    """Map situation in lower case to its sorted splits, for those that occur in several."""
     splits: dict[str, set[str]] = {}
     for dialogue in dialogues:
         splits.setdefault(_fold_case(dialogue.situation), set()).add(dialogue.split)

@@ -50,13 +50,13 @@ def read_table(number: int) -> pd.DataFrame:
 
 
 def get_difficulty() -> dict[str, str]:
-    """Return probe → easy, medium or hard, by the groups behind Table 6's numbers."""
+    """Map each probe to easy, medium or hard, by the groups behind Table 6's numbers."""
     named = dict.fromkeys(EASY, "easy") | dict.fromkeys(MEDIUM, "medium")
     return {task: named.get(task, "hard") for task in read_table(5)["task"].unique()}
 
 
 def compute_difficulty() -> dict[str, str]:
-    """Return probe → easy, medium or hard, by the thresholds that Table 6 prints.
+    """Map each probe to easy, medium or hard, by the thresholds that Table 6 prints.
 
     They apply to the mean Untrained F1 of the recurrent models (Table 5): above 50 is easy, 25 to
     50 is medium, and below 25 is hard.

@@ -172,7 +172,7 @@ def build_study_metadata(collected: Collected) -> Metadata:
 
 
 def _order_names(runs: Iterable[Run]) -> dict[str, list[str]]:
-    """Return kind → names, in order of first appearance in the plan; targets before sources."""
+    """Map kind to names, in order of first appearance in the plan; targets before sources."""
     listed = [run for run in runs if is_transfer(run) or is_control(run)]
     sources = [source for run in listed for source in run.about["sources"]]
     names = {
@@ -199,7 +199,7 @@ def build_source_key(dataset: str, model: str, algorithm: str, sources: Iterable
 
 
 def split_sources(source: str | None) -> list[str]:
-    """Return the tasks that ``source`` joins by ``+``; empty for a baseline."""
+    """Return the tasks that ``source`` joins by ``+``, or an empty list for a baseline."""
     return source.split("+") if source else []
 
 
@@ -255,7 +255,7 @@ def build_run_row(collected: Collected, run: Run) -> Values:
 
 
 def _summarise_predictions(stage: Stage, record: Record) -> Values:
-    """Return path, number of rows and SHA-256 of the predictions file; None each if none exists."""
+    """Return path, number of rows and SHA-256 of the predictions file, or three times None."""
     file = record["rows"]
     if file is None:
         return None, None, None

@@ -32,7 +32,7 @@ def select_task(dataset: str, task: str, frames: Frames) -> Frames:
 
 
 def plot_confusions(dataset: str, task: str, frames: Frames) -> Figure | None:
-    """Draw one panel per method and model; None without predictions."""
+    """Draw one panel per method and model, or return None without predictions."""
     rows = select_task(dataset, task, frames)["confusions"]
     rows = rows[rows["method"] != MOST_FREQUENT]
     if rows.empty:

@@ -32,7 +32,7 @@ UNTESTED = "Hollow: one run each, so no effect is tested."
 
 
 def plot_effect_forest(frames: Frames) -> Figure | None:
-    """Plot the effects; None if no pair of tasks has a delta."""
+    """Plot the effects, or return None if no pair of tasks has a delta."""
     cells = frames["cells"]
     singles = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
     if singles.empty:

@@ -28,7 +28,7 @@ COLUMNS = 3
 
 
 def plot_mixing(frames: Frames) -> Figure | None:
-    """Draw one panel per model, algorithm and target; None if no run mixed sources.
+    """Draw one panel per model, algorithm and target, or return None if no run mixed sources.
 
     A panel has one line per source, the mean weight over seeds, with the range over seeds. A dotted
     line marks equal weights.

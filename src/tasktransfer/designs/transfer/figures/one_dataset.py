@@ -62,7 +62,7 @@ def count_seeds(cells: pd.DataFrame) -> int:
 
 
 def get_training_sizes(frames: Frames, dataset: str) -> dict[str, int]:
-    """Return task → number of training instances, with the task names of the dataset's runs.
+    """Map task to number of training instances, with the task names of the dataset's runs.
 
     Tasks whose size the records do not contain are left out.
     """

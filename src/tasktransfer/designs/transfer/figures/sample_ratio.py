@@ -46,7 +46,7 @@ def compute_ratios(frames: Frames, dataset: str) -> pd.DataFrame:
 
 
 def plot_sample_ratio(frames: Frames, dataset: str) -> Figure | None:
-    """Draw one panel per model; None if no single-source cell has both tasks' sizes.
+    """Draw one panel per model, or return None if no single-source cell has both tasks' sizes.
 
     A point is the mean over seeds of one algorithm, source and target. Lines are least-squares fits
     of delta on the logarithm of the ratio per target type, with their 95 % interval over tasks. A

@@ -56,7 +56,7 @@ _FADED = 0.25
 
 
 def plot_transfer_graph(frames: Frames, dataset: str) -> Figure | None:
-    """Draw one panel per model; None if there is no single-source cell.
+    """Draw one panel per model, or return None if there is no single-source cell.
 
     An arrow's width and colour show the mean delta over the available algorithms. Negative transfer
     is dashed as well as red. Arrows are faded if no algorithm's delta is significant. Only the

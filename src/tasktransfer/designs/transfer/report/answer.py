@@ -130,7 +130,7 @@ def _describe_significant_cells(
 
 
 def _describe_collapsed_share(count: int, what: str) -> str:
-    """Return a clause on how many cells have runs that predict one label only; empty for 0."""
+    """Return a clause on how many cells have runs that predict one label only, or "" for 0."""
     if not count:
         return ""
     return f"; {count} of these {what} have runs or baselines that predict one label only"

@@ -37,7 +37,7 @@ LABELS = {
 
 
 def build_blocks(frames: Frames) -> Mapping[str, Sequence[Block]]:
-    """Return section → blocks: the heatmap, the targets, and sentences on regret and agreement."""
+    """Map section to blocks: the heatmap, the targets, and sentences on regret and agreement."""
     regret = describe_groups(frames["regret"]) if "regret" in frames else []
     lines = [*_join_equal_sentences(regret)]
     lines += describe_agreement(frames["agreement"])
@@ -59,7 +59,7 @@ def _join_equal_sentences(sentences: Sequence[str]) -> Iterator[str]:
 
 
 def _build_heatmap(frames: Frames) -> Block | None:
-    """Return the interactive heatmap; None if the study has no transfer."""
+    """Return the interactive heatmap, or None if the study has no transfer."""
     if not has_transfer(frames["transfer_runs"], frames["missing_runs"]):
         return None
     explain = " ".join(

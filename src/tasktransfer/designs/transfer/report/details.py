@@ -42,7 +42,7 @@ def _round_number(value: float) -> float | None:
 
 
 def describe_tasks(dataset: str, tasks: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return task → its ``description`` and ``facts`` (a list of [name, value]).
+    """Map task to its ``description`` and ``facts`` (a list of [name, value]).
 
     Tasks without a card, for example those of a plugin that is not loaded, are left out.
     """

@@ -37,7 +37,7 @@ ONE_RUN = (
 def describe_first_sources(
     cells: pd.DataFrame, runs: pd.DataFrame, collapsed: pd.DataFrame | None = None
 ) -> list[str]:
-    """Return one or two sentences per target and model; none for a study of many targets.
+    """Return one or two sentences per target and model, or none for a study of many targets.
 
     Args:
         cells: columns of ``columns.CELLS``; only cells with one source are used.

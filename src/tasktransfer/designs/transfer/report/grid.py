@@ -198,7 +198,7 @@ def _build_key(row: Mapping[str, Any]) -> Key:
 
 
 def _group_gaps(missing: pd.DataFrame) -> dict[Key, list[str]]:
-    """Return cell → one line per planned run that is missing."""
+    """Return a mapping from cell to one line per planned run that is missing."""
     gaps: dict[Key, list[str]] = {}
     for row in to_records(missing):
         gaps.setdefault(_build_key(row), []).append(f"seed {row['seed']}: {row['reason']}")
@@ -208,7 +208,7 @@ def _group_gaps(missing: pd.DataFrame) -> dict[Key, list[str]]:
 def _index_pairs(
     deltas: pd.DataFrame, places: Mapping[RunName, int]
 ) -> dict[Key, list[list[int | None]]]:
-    """Return cell → [run, its baseline] as indices in ``runs``, by seed."""
+    """Map each cell to [run, its baseline] by seed, as indices in ``runs``."""
     pairs: dict[Key, list[list[int | None]]] = {}
     for row in to_records(deltas.sort_values("seed", kind="stable")):
         run, baseline = ((row[key], row["target"]) for key in ("digest", "baseline_digest"))
@@ -349,5 +349,5 @@ def _build_missing_cell(
 
 
 def _round_number(value: Any) -> float | None:
-    """Return a number for JSON with ten digits; None for NaN, which JSON does not have."""
+    """Round a number to ten significant digits for JSON, or return None for NaN."""
     return None if pd.isna(value) else float(f"{float(value):.10g}")

@@ -95,7 +95,7 @@ def _format_delta(row: Row) -> str:
 
 
 def _compare_cost(row: Row, chosen: Row) -> str:
-    """Return a clause on the ratio of training times; empty if it is unknown or about 1."""
+    """Return a clause on the ratio of training times, or "" if it is unknown or about 1."""
     spent, least = float(row["seconds"]), float(chosen["seconds"])
     if not (math.isfinite(spent) and least > 0) or spent < LEAST_RATIO * least:
         return ""

@@ -72,7 +72,7 @@ class TargetBlock:
 
 
 def build_targets(frames: Frames) -> Markup | None:
-    """Return the section's HTML; None if no pair of tasks has a delta."""
+    """Return the section's HTML, or None if no pair of tasks has a delta."""
     blocks = [*list_targets(frames)]
     if not blocks:
         return None

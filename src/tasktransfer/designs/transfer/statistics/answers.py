@@ -157,7 +157,7 @@ def make_confusions(frames: Frames) -> Iterator[tuple[Any, ...]]:
 
 
 def _read_answers(frames: Frames) -> dict[_Key, list[LabelAnswers]]:
-    """Return (dataset, model, target, method) → answers, one entry per seed in ascending order."""
+    """Map (dataset, model, target, method) to answers, one entry per seed in ascending order."""
     collected = frames.collected
     answers_by_seed: dict[_Key, dict[int, LabelAnswers]] = {}
     for run in collected.runs:
@@ -216,7 +216,7 @@ def _count_errors(gold: str, methods: Mapping[_Method, Mapping[int, str]]) -> fl
 
 
 def _read_predictions(frames: Frames) -> dict[_Task, _Predictions]:
-    """Return (dataset, target) → predictions of baselines and references for the user's own tasks.
+    """Map (dataset, target) to predictions of baselines and references for the user's own tasks.
 
     The reference that predicts the most frequent label is left out.
     """

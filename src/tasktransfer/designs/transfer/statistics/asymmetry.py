@@ -81,7 +81,7 @@ _BySeed = Mapping[int, float]
 
 
 def _group_by_seed(deltas: pd.DataFrame) -> dict[tuple[str, ...], dict[int, float]]:
-    """Return (dataset, model, algorithm, source, target) → seed → delta."""
+    """Map (dataset, model, algorithm, source, target) to a mapping from seed to delta."""
     series: dict[tuple[str, ...], dict[int, float]] = {}
     columns = select_single_source(deltas)[[*_CELL, "seed", "delta"]]
     for *key, seed, delta in columns.itertuples(index=False, name=None):

@@ -63,7 +63,7 @@ def make_dialogue_scores(frames: Frames) -> dict[tuple[str, str], DialogueScores
 def compute_dialogue_scores(
     runs: pd.DataFrame, root: Path
 ) -> dict[tuple[str, str], DialogueScores]:
-    """Return (dataset, target) → scores by dialogue of all runs with predictions.
+    """Map (dataset, target) to scores by dialogue of all runs with predictions.
 
     Targets whose runs have several test sets, or fewer than four test dialogues, are left out.
 

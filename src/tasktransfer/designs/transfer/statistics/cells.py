@@ -210,7 +210,7 @@ class _ResamplingUnits:
             self.predictions[key].append(run.predictions)
 
     def find_units(self, cell: _Cell) -> Units | None:
-        """Return a cell's units; None if a run has no predictions or the test sets differ."""
+        """Return a cell's units, or None if a run has no predictions or the test sets differ."""
         if cell.tested_on is None:
             return None
         key = self._build_key(cell)
@@ -259,7 +259,7 @@ def digest_inputs(
 
 
 def _index_rows(previous: pd.DataFrame | None) -> dict[str, Values]:
-    """Return digest of the inputs → numbers of an earlier row that do not depend on other rows."""
+    """Map digest of the inputs to numbers of an earlier row that do not depend on other rows."""
     if previous is None or list(previous.columns) != list_column_names(columns.CELLS):
         return {}
     reasons = previous["no_interval"].astype(object).where(previous["no_interval"].notna(), None)
@@ -274,7 +274,7 @@ def _index_rows(previous: pd.DataFrame | None) -> dict[str, Values]:
 def _compute_rows(
     cells: Iterable[_Cell], root: Path, resampling: _ResamplingUnits
 ) -> dict[Values, Values]:
-    """Return names of a cell → the numbers of its row that do not depend on other rows."""
+    """Map names of a cell to the numbers of its row that do not depend on other rows."""
     estimated = list(_estimate_cells(cells, root, resampling))
     sure = bootstrap.compute_confidences([estimate for _, estimate in estimated])
     return {
@@ -364,7 +364,7 @@ def _build_row(cell: _Cell, units: Units | None, estimate: Estimate, sure: Confi
 def _explain_missing_interval(
     units: Units | None, estimate: Estimate, sure: Confidence
 ) -> str | None:
-    """Return why there is no interval; None if there is one."""
+    """Return why there is no interval, or None if there is one."""
     if not np.isnan(sure.low):
         return None
     if units is not None and units.count < 2:

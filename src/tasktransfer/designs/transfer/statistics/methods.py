@@ -51,7 +51,7 @@ Target = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Cost of a method, mean over seeds; None if the records do not have it."""
+    """Cost of a method, mean over seeds, or None if the records do not have it."""
 
     train_size: int
     seconds: float
@@ -168,7 +168,7 @@ def compare_pairs(cells: Sequence[Cell]) -> dict[tuple[int, int], Comparison]:
 def choose_recommended(
     methods: Sequence[Method], best: int, pairs: Mapping[tuple[int, int], Comparison]
 ) -> int | None:
-    """Return the index of the recommended method; None if the best one could not be tested.
+    """Return the index of the recommended method, or None if the best one could not be tested.
 
     Of several models with the same method, the one with the higher score is recommended.
     """
@@ -207,7 +207,7 @@ def _list_references(frames: Frames) -> Iterator[Method]:
 
 
 def _compute_fit_seconds(collected: Collected) -> dict[str, float]:
-    """Return digest → wall time of each reference's job.
+    """Return a mapping from digest to wall time of each reference's job.
 
     References with the same frozen embeddings share a cache, so only the first one computes them.
     All of them get the time of the slowest.
@@ -320,7 +320,7 @@ def _compute_training_seconds(record: Record) -> float:
 
 
 def _compute_milliseconds(record: Record) -> float | None:
-    """Return the wall time of the test phase per instance; None if it was not recorded."""
+    """Return the wall time of the test phase per instance, or None if it was not recorded."""
     seconds = record["provenance"]["seconds"].get("test")
     instances = sum(result["instances"] for result in record["results"].values())
     return None if seconds is None or not instances else 1000 * seconds / instances

@@ -173,7 +173,7 @@ def compute_overlap_effect(
 
 
 def _build_share_matrices(overlap: pd.DataFrame, tasks: list[str]) -> dict[str, Floats]:
-    """Return basis → shared fractions as a matrix, sources × targets."""
+    """Map each basis to the shared fractions as a matrix, sources × targets."""
     return {
         str(basis): build_matrix(rows, tasks, "share")
         for basis, rows in overlap.groupby("basis", sort=False)

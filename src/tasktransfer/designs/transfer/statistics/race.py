@@ -36,7 +36,7 @@ def make_race(frames: Frames) -> pd.DataFrame:
 
 
 def read_study_race(study: Study) -> Race | None:
-    """Return the race of a study so far; None if its pairs do not race."""
+    """Return the race of a study so far, or None if its pairs do not race."""
     config = get_transfer_config(study)
     return read_race(config.racing, config.seeds, config.results)
 
@@ -120,7 +120,7 @@ def drop_intervals(cells: pd.DataFrame, race: Race) -> pd.DataFrame:
 
 
 def find_last_round(race: Race, cell: Cell) -> int | None:
-    """Return the round after which a pair left the race; None if it has not left."""
+    """Return the round after which a pair left the race, or None if it has not left."""
     rounds = enumerate(race.kept, start=1)
     return next((number for number, kept in rounds if cell not in kept), None)
 

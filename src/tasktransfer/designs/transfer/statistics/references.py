@@ -159,7 +159,7 @@ def score_task_rows(collected: Collected, run: Run, rows: object, task: str) -> 
 
 
 def score_baselines(frames: Frames) -> Mapping[Target, Baseline]:
-    """Return dataset, model and target → baselines with predictions."""
+    """Return a mapping from dataset, model and target to baselines with predictions."""
     collected = frames.collected
     scored: list[tuple[Target, int, Scored]] = []
     collapsed: dict[Target, dict[int, bool]] = defaultdict(dict)

@@ -227,7 +227,7 @@ def _compute_pairing(group: pd.DataFrame) -> float:
 def _rank_algorithms(
     packed: Mapping[str, _Deltas], draws: Mapping[str, _Draws]
 ) -> dict[str, tuple[float, Floats, int]]:
-    """Return algorithm → mean rank, mean ranks of the resamples, and number of ranked cells."""
+    """Map algorithm to mean rank, mean ranks of the resamples, and number of ranked cells."""
     listed = [
         {(int(s), int(t)): i for i, (s, t) in enumerate(method.pairs)} for method in packed.values()
     ]

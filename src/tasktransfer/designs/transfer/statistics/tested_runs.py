@@ -59,7 +59,7 @@ class Run:
 
 
 def map_runs(table: pd.DataFrame) -> dict[tuple[str, str, str], Run]:
-    """Return (model, digest of the stage, target) → run.
+    """Return a mapping from (model, digest of the stage, target) to run.
 
     Two models of a study may have the same weights and therefore the same stages. A stage may be
     tested on several targets.

@@ -158,7 +158,7 @@ def add_published_values(
 
 
 def _get_published_name(comparable: Correspondence, key: str, row: Mapping[str, Any]) -> Any:
-    """Return the paper's name for a row's value of a key; None if it cannot be compared."""
+    """Return the paper's name for a row's value of a key, or None if it cannot be compared."""
     if key == "dataset":
         return row[key] if row[key] in comparable.datasets else None
     return comparable.models.get(str(row[key])) if key == "model" else row[key]

@@ -79,7 +79,7 @@ def write_data_tables(folders: Sequence[Path], out: Path) -> list[Path]:
 
 
 def _read_synthetic_flags(folders: Sequence[Path]) -> dict[str, bool]:
-    """Return dataset → whether the release's metadata marks its dialogues as generated."""
+    """Map dataset to whether the release's metadata marks its dialogues as generated."""
     manifests = map(read_manifest, folders)
     return {manifest.dataset: manifest.synthetic for manifest in manifests}
 

@@ -21,12 +21,12 @@ def get_algorithm_label(algorithm: str) -> str:
 
 
 def get_short_names(metadata: Metadata) -> dict[str, str]:
-    """Return task → short name, from the study or otherwise from the task's card."""
+    """Map task to short name, from the study or otherwise from the task's card."""
     return {task.name: task.short for task in ALL_TASKS} | dict(metadata.shorts)
 
 
 def fit_short_names(tasks: Iterable[str], shorts: Mapping[str, str]) -> dict[str, str]:
-    """Return task → a name that fits on an axis.
+    """Return a mapping from task to a name that fits on an axis.
 
     It is the short name in ``shorts``, or otherwise the initials of its words. Tasks that would
     share such a name keep their whole names.
@@ -38,7 +38,7 @@ def fit_short_names(tasks: Iterable[str], shorts: Mapping[str, str]) -> dict[str
 
 
 def explain_short_names(names: Mapping[str, str]) -> list[str]:
-    """Return a note that explains the abbreviations of a figure, in a list; empty without any.
+    """Return a note that explains the abbreviations of a figure, in a list, or none without any.
 
     Args:
         names: names in the figure, by task.

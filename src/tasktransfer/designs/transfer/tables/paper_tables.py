@@ -67,7 +67,7 @@ _TABLES = {
 
 
 def compute_table(name: str, frames: Frames) -> pd.DataFrame | None:
-    """Compute the rows of a table; None if it has none."""
+    """Compute the rows of a table, or return None if it has none."""
     return _TABLES[name].compute(frames)
 
 

@@ -135,7 +135,7 @@ def _build_prompted_rows(prompted: pd.DataFrame | None) -> pd.DataFrame | None:
 
 
 def _describe_pair_difference(row: Mapping[str, Any]) -> str:
-    """Return how the averaged pairs differ from the paper's; empty if they do not."""
+    """Return how the averaged pairs differ from the paper's, or an empty string if they do not."""
     tasks = int((published.read_table1()["dataset"] == row["dataset"]).sum())
     pairs = tasks * (tasks - 1)
     if row["n_pairs"] == pairs:

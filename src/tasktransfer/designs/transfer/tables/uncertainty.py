@@ -95,7 +95,7 @@ def list_references(frames: Frames) -> pd.DataFrame | None:
 
 
 def list_methods(frames: Frames) -> pd.DataFrame | None:
-    """Return the methods of each target with marks; None if the study compares no methods."""
+    """Return the methods of each target with marks, or None if the study compares no methods."""
     frame = frames.get("methods")
     if frame is None or frame.empty:
         return None
@@ -104,7 +104,7 @@ def list_methods(frames: Frames) -> pd.DataFrame | None:
 
 
 def list_labels(frames: Frames) -> pd.DataFrame | None:
-    """Return the scores of each label; None if no task has one label per input."""
+    """Return the scores of each label, or None if no task has one label per input."""
     return frames["labels"].head(MOST_LABELS) if "labels" in frames else None
 
 
@@ -134,12 +134,12 @@ def describe_errors(frames: Frames, frame: pd.DataFrame) -> Sequence[str]:
 
 
 def list_curve(frames: Frames) -> pd.DataFrame | None:
-    """Return the learning curves that were computed; None if no task has one label per input."""
+    """Return the learning curves that were computed, or None if no task has one label per input."""
     return frames.get("learning_curve")
 
 
 def list_control_means(frames: Frames) -> pd.DataFrame | None:
-    """Return the mean differences from controls; None if the study has no controls."""
+    """Return the mean differences from controls, or None if the study has no controls."""
     return frames.get("control_summary")
 
 
