@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.datasets.dataset import Dataset
-from tasktransfer.designs.probes.facts import CONTROL, CORPORA, EVERY, Probe, name_reply_task
+from tasktransfer.designs.probes.facts import CONTROL, CORPORA, EVERY, Probe, format_reply_task_name
 from tasktransfer.designs.probes.labels import label_instances
 from tasktransfer.encoding.word_tokenizer import truncate_to_last_words
 from tasktransfer.fits.probes import ProbeInputs, fit_probes
@@ -50,7 +50,7 @@ def main() -> None:
 def rows_of(corpus: Dataset, release: Path) -> dict[str, list[Instance]]:
     """Return the turns of training and test split, with the labels of every probe."""
     opened = corpus.reader.open(release, False)
-    reply = name_reply_task(corpus.name)
+    reply = format_reply_task_name(corpus.name)
     return {split: list(opened.get_instances_folder(reply, split)) for split in ("train", "test")}
 
 

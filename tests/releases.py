@@ -10,7 +10,7 @@ from typing import Any
 
 from tasktransfer.datasets import DATASETS, PACKAGE_DATASETS, dailydialog, friends
 from tasktransfer.datasets.feta import release
-from tasktransfer.datasets.feta.archive import FEW_SAMPLE_ID_FILES, ID_FILES, name_json_file
+from tasktransfer.datasets.feta.archive import FEW_SAMPLE_ID_FILES, ID_FILES, get_json_file_name
 from tasktransfer.datasets.feta.release import ParsedRelease
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.tasks.card import Instance
@@ -54,7 +54,7 @@ class TinyRelease:
     def files(self) -> dict[str, bytes]:
         """Return the bytes of the official files."""
         lists = {name: "\n".join(ids).encode() + b"\n" for name, ids in self.ids.items()}
-        return {name_json_file(self.dataset): json.dumps(self.content).encode(), **lists}
+        return {get_json_file_name(self.dataset): json.dumps(self.content).encode(), **lists}
 
     def write(self, parent: Path) -> Path:
         """Write the folder ``TLiDB_<dataset>`` under ``parent`` and return it."""

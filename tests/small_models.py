@@ -16,7 +16,7 @@ from tasktransfer.core.nodes import Data, Stage
 from tasktransfer.core.specs import FAMILIES, Family, LowRank, ModelSpec, Reads, Selection, Training
 from tasktransfer.data.cache import (
     cache_dataset,
-    name_instance_file,
+    get_instance_file_name,
     read_instances,
     write_instances,
 )
@@ -44,8 +44,8 @@ def first_instances(full: Path, folder: Path, tasks: Sequence[str], count: int) 
     for task in tasks:
         for split in ("train", "dev", "test"):
             rows = read_instances(full, task, split)[:count]
-            write_instances(folder / name_instance_file(task, split), rows)
-            manifest["sha256"].pop(name_instance_file(task, split))
+            write_instances(folder / get_instance_file_name(task, split), rows)
+            manifest["sha256"].pop(get_instance_file_name(task, split))
             manifest["tasks"][task][split]["samples"] = len(rows)
     (folder / "manifest.json").write_text(json.dumps(manifest))
     return folder

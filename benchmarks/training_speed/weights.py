@@ -156,7 +156,9 @@ def teach_to_end(family: Family, folder: Path, encoded: Path, tasks: Sequence[st
     model.module.train()
     splits = [_ends_of_prompts(read_split(encoded, task, "train")) for task in tasks]
     for split, examples in _lessons(splits):
-        (model.compute_loss(split, examples) / model.compute_divisor(split, examples)).backward()  # type: ignore[no-untyped-call]
+        (
+            model.compute_loss(split, examples) / model.compute_loss_divisor(split, examples)
+        ).backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(model.module.parameters(), 1.0)
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)

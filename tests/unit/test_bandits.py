@@ -17,7 +17,7 @@ from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError
-from tasktransfer.training.ahead import split_micro_batches
+from tasktransfer.training.ahead import split_into_micro_batches
 from tasktransfer.training.gradients import set_gradients, set_pair_gradients
 from tasktransfer.training.loop import Trained, train
 from tasktransfer.training.memory import TokenBudget
@@ -94,10 +94,10 @@ def test_the_reward_is_the_cosine_of_two_gradients_and_the_update_their_sum(load
     moving, splits = list(model.module.parameters()), {TARGET: split}
     alone = []
     for batch in pair:
-        parts = split_micro_batches(model, splits, (batch,), 256)
+        parts = split_into_micro_batches(model, splits, (batch,), 256)
         set_gradients(model, moving, splits, (batch,), parts, SETUP)
         alone.append(torch.cat([p.grad.flatten() for p in moving if p.grad is not None]))
-    made = split_micro_batches(model, splits, pair, 256)
+    made = split_into_micro_batches(model, splits, pair, 256)
     _, cosine = set_pair_gradients(model, moving, splits, pair, made, SETUP)
     wanted = torch.nn.functional.cosine_similarity(*alone, dim=0)
     assert float(cosine) == pytest.approx(float(wanted), abs=1e-4)

@@ -19,7 +19,9 @@ from tasktransfer.designs.transfer.baseline_check import (
 )
 from tasktransfer.designs.transfer.plan import build_plan
 from tasktransfer.designs.transfer.runs import BASELINE, is_check, is_transfer
-from tasktransfer.designs.transfer.statistics.checked_targets import check_targets
+from tasktransfer.designs.transfer.statistics.checked_targets import (
+    compare_baselines_with_references,
+)
 from tasktransfer.designs.transfer.study_plan import plan_study
 from tasktransfer.errors import RecordError
 from tasktransfer.results.choices import write_choice
@@ -67,7 +69,7 @@ def choose(planned: Plan, dev: dict[str, list[float]], references: dict[str, flo
         return {"training": {"selections": [selection], "rounds": [{"round": 1, "dev": {}}]}}
 
     collected: Any = SimpleNamespace(runs=planned.runs, record=get_record)
-    return check_targets(collected, {"DailyDialog": TARGETS})
+    return compare_baselines_with_references(collected, {"DailyDialog": TARGETS})
 
 
 def make_row(target: str) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def test_an_ensemble_starts_from_a_model_without_and_trains_its_projection_alone
     assert names
     assert all(name.startswith("projection") for name in names)
     assert set(joined.get_parts()) >= {"beside", "projection", "head.feeling"}
-    joined.start_training()
+    joined.enter_training_mode()
     assert not joined.module["beside"].training
 
 

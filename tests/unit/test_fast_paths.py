@@ -39,7 +39,7 @@ def gradient(model: FamilyModel, split: EncodedSplit, micro_batches: list[list[i
     Parts without gradient are zeros.
     """
     model.module.train()
-    divisor = model.compute_divisor(
+    divisor = model.compute_loss_divisor(
         split, [u for micro_batch in micro_batches for u in micro_batch]
     )
     for micro_batch in micro_batches:

@@ -189,7 +189,7 @@ def test_dropout_of_the_backbone_is_active_or_not(
     model, split = load(family, "DailyDialog", "dialogue_nli", fidelity=fidelity, dropout=0.5)
     if isinstance(model, Encoder):
         model.dropout.p = 0.0
-    model.start_training()
+    model.enter_training_mode()
     losses = {float(model.compute_loss(split, [0, 1]).detach()) for _ in range(3)}
     assert (len(losses) > 1) == active
 
@@ -198,7 +198,7 @@ def test_the_dropout_before_a_head_stays_on(load: Loader) -> None:
     fidelity = replace(DEFAULT, backbone_dropout=False)
     model, _ = load("encoder", "DailyDialog", "dialogue_nli", fidelity=fidelity, dropout=0.5)
     assert isinstance(model, Encoder)
-    model.start_training()
+    model.enter_training_mode()
     assert model.dropout.training
     assert not any(module.training for module in model.backbone.modules())
 

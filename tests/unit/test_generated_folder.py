@@ -16,7 +16,7 @@ from shown_results import printed, write_all_tables
 from small_models import make_model
 from tasktransfer.cli import main
 from tasktransfer.data.cache import cache_dataset, read_instances
-from tasktransfer.data.prepared import name_instances_folder
+from tasktransfer.data.prepared import get_instances_folder_name
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import generate_releases
 from tasktransfer.designs import open_study
@@ -252,6 +252,6 @@ def test_a_record_is_corrected_by_its_own_data_only(tmp_path: Path) -> None:
     run = ("Friends", "bert", "baseline", (), "question_answering", 0)
     for revision, few_sample, corrected in (("r2", True, 0), ("r1", False, 0), ("r1", True, 1)):
         root = tmp_path / f"{revision}-{few_sample}"
-        folder = Path(name_instances_folder(root, "Friends", revision, few_sample=few_sample))
+        folder = Path(get_instances_folder_name(root, "Friends", revision, few_sample=few_sample))
         cache_dataset("Friends", tmp_path / "world", few_sample, folder)
         assert correct_synthetic_flag(make_record(run, 50.0), root)["synthetic"] == bool(corrected)

@@ -9,7 +9,7 @@ from small_models import Loader
 from tasktransfer.core.specs import FAMILIES, Family, LowRank
 from tasktransfer.datasets import get_task
 from tasktransfer.models.heads import create_head
-from tasktransfer.training.ahead import split_micro_batches
+from tasktransfer.training.ahead import split_into_micro_batches
 from tasktransfer.training.gradients import set_gradients
 from tasktransfer.training.half_weights import HalfWeights
 from tasktransfer.training.memory import TokenBudget
@@ -38,7 +38,7 @@ def test_the_gradient_is_autocasts(
         torch.device("cpu"), TokenBudget(8, "training"), TokenBudget(8, "test"), "bfloat16"
     )
     update = (Batch(TASK, tuple(range(len(split)))),)
-    made = split_micro_batches(model, {TASK: split}, update, tokens)
+    made = split_into_micro_batches(model, {TASK: split}, update, tokens)
     parameters = list(model.module.parameters())
     parameters[5].requires_grad_(False)
     moving = [parameter for parameter in parameters if parameter.requires_grad]

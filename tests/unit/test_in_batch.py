@@ -81,7 +81,7 @@ def model(dropout: float = 0.0) -> DualEncoder:
         *duplicate_encoder(bert), {"reply": REPLY, "feeling": FEELING}, seed=0, pads=(0,),
         cosine_scale=None, fidelity=DEFAULT, device=torch.device("cpu"),
     )  # fmt: skip
-    dual.start_training()
+    dual.enter_training_mode()
     return dual
 
 

@@ -18,7 +18,7 @@ from tasktransfer.encoding.encoded import EncodedSplit, Ragged
 from tasktransfer.errors import ConfigError, TrainingError
 from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.training.ahead import split_micro_batches
+from tasktransfer.training.ahead import split_into_micro_batches
 from tasktransfer.training.gradients import set_gradients
 from tasktransfer.training.loop import Trained, train
 from tasktransfer.training.memory import TokenBudget
@@ -110,13 +110,13 @@ class Poisoned:
     def __init__(self, model: FamilyModel, at: int = 3) -> None:
         self._model, self._at = model, at
         self.module = model.module
-        self.compute_divisor = model.compute_divisor
+        self.compute_loss_divisor = model.compute_loss_divisor
         self.side_by_side, self.paths = model.side_by_side, model.paths
         self.split_for_training = model.split_for_training
         self.split_for_prediction = model.split_for_prediction
         self.predict = model.predict
         self.save, self.get_parts = model.save, model.get_parts
-        self.start_training = model.start_training
+        self.enter_training_mode = model.enter_training_mode
         self._calls = 0
 
     def compute_loss(self, split: EncodedSplit, examples: list[int]) -> Tensor:
@@ -250,7 +250,7 @@ def test_an_update_of_several_tasks_is_one_step_on_the_mean_of_their_losses(load
     model.module.zero_grad()
     batches = tuple(Batch(name, tuple(range(len(s))), 0.5) for name, s in splits.items())
     moving = list(model.module.parameters())
-    made = split_micro_batches(model, splits, batches, 64)
+    made = split_into_micro_batches(model, splits, batches, 64)
     losses = set_gradients(model, moving, splits, batches, made, SETUP)
     assert torch.allclose(torch.stack(losses), torch.stack(list(means.values())), rtol=1e-5)
     gradients = {n: p.grad for n, p in model.module.named_parameters() if p.grad is not None}

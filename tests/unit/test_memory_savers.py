@@ -71,7 +71,7 @@ def test_a_layers_inside_is_not_kept(plain: bool, small: Path) -> None:
         loading = Loading(spec, training, encoded, 0, device, plain=plain)
         tasks = {TASK: get_task("DailyDialog", TASK)}
         model = load_model(loading, str(small / "encoder"), None, tasks)
-        model.start_training()
+        model.enter_training_mode()
         from tasktransfer.encoding.encoded import read_split  # noqa: PLC0415
 
         split, held = read_split(encoded, TASK, "train"), 0

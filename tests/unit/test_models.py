@@ -35,7 +35,7 @@ def an_encoder(encoded: Path) -> Loading:
 def gradient(model: FamilyModel, split: EncodedSplit, groups: list[list[int]]) -> torch.Tensor:
     """Compute the gradient of the batch's mean loss, group by group, as one vector."""
     model.module.zero_grad(set_to_none=True)
-    divisor = model.compute_divisor(split, [u for g in groups for u in g])
+    divisor = model.compute_loss_divisor(split, [u for g in groups for u in g])
     for group in groups:
         (model.compute_loss(split, group) / divisor).backward()
     return torch.cat(

@@ -22,9 +22,9 @@ from tasktransfer.cli.new_study import (
     SIZES,
     Size,
     StudyRequest,
+    choose_model_names,
     find_target,
     list_references,
-    name_models,
 )
 from tasktransfer.core.references import CONTRASTIVE, REFERENCES
 from tasktransfer.datasets.declared.check import check_files
@@ -146,9 +146,9 @@ def test_hours_that_are_no_time_are_refused(
 
 def test_each_model_has_a_name_of_its_own() -> None:
     models = ["tiny", "./a/bert base", "./b/Bert-Base", "org/e5"]
-    assert name_models(models) == ["tiny", "bert-base", "Bert-Base-3", "e5"]
+    assert choose_model_names(models) == ["tiny", "bert-base", "Bert-Base-3", "e5"]
     with pytest.raises(ConfigError, match="--model tiny: The model is named twice"):
-        name_models(["tiny", "e5", "tiny"])
+        choose_model_names(["tiny", "e5", "tiny"])
 
 
 def test_several_encoders_are_compared_in_one_study(

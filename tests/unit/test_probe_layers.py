@@ -25,7 +25,7 @@ from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ConfigError, ModelError
 from tasktransfer.evaluation import features
 from tasktransfer.jobs import layer_job
-from tasktransfer.jobs.layer_job import list_needed_folders, name_layer_folder, read_layer
+from tasktransfer.jobs.layer_job import get_layer_folder_name, list_needed_folders, read_layer
 from tasktransfer.models.load import load_body
 from tasktransfer.models.representation import (
     compute_layer_representations,
@@ -127,7 +127,7 @@ def test_each_layer_is_a_node_and_the_last_layer_alone_is_as_before(tmp_path: Pa
     assert {run.method for run in every.runs} == {"words", "layer 0", "layer 1", "layer 2"}
     layers = [fit for fit in every.fits if "layer" in fit.settings]
     assert sorted(fit.settings["layer"] for fit in layers) == [0, 1, 2]
-    assert len({name_layer_folder(fit) for fit in layers}) == 1
+    assert len({get_layer_folder_name(fit) for fit in layers}) == 1
     some = plan_file(write_config(tmp_path, layers=[2, 0]))
     assert {fit.digest for fit in some.fits} < {fit.digest for fit in every.fits}
     (alone,) = [f for f in plan_file(write_config(tmp_path)).fits if f.learner == "probes"]
@@ -185,7 +185,7 @@ def test_the_first_fit_computes_all_layers_and_the_others_read_them(
         assert states.shape == (len(TEXTS), 4)
         assert (states == fit.settings["layer"]).all()
     assert calls == [("mean", [0, 2])]
-    folder = tmp_path / "out" / name_layer_folder(fits[0])
+    folder = tmp_path / "out" / get_layer_folder_name(fits[0])
     (folder / "2.npy").unlink()
     read_layer(study, next(f for f in fits if f.settings["layer"] == 2), model, TEXTS)
     assert calls[1:] == [("mean", [2])]

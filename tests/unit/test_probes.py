@@ -16,7 +16,7 @@ from tasktransfer.config import generate_schema
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.designs import DESIGNS, load_config, open_study
 from tasktransfer.designs.probes.figures import read_judgements, resample_ties
-from tasktransfer.designs.probes.plan import name_word_counts, plan_study
+from tasktransfer.designs.probes.plan import map_word_count_names, plan_study
 from tasktransfer.designs.probes.word_vectors import read_vectors, score_agreement
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.fits.mlp_probes import fit_mlp
@@ -340,7 +340,7 @@ def test_counts_of_words_are_of_what_the_encoders_read() -> None:
     words = [fit for fit in of_preset("probes.yaml").fits if fit.learner == "probes_of_words"]
     assert [fit.settings["reads"] for fit in words] == [{"max_length": 100}] * 2
     config = load_config(PRESETS / "probes.yaml", {"models": with_lengths(50, 100, 50, 50, 50)})
-    named = name_word_counts(config)  # type: ignore[arg-type]
+    named = map_word_count_names(config)  # type: ignore[arg-type]
     assert named["LSTM"] == named["HRED"] == "words as LSTM"
     assert named["LSTM-attention"] == "words as LSTM-attention"
 

@@ -258,12 +258,12 @@ class Small:
 
     def __init__(self, model: FamilyModel, tokens: int) -> None:
         self._model, self._tokens = model, tokens
-        self.module, self.compute_divisor, self.save = (
+        self.module, self.compute_loss_divisor, self.save = (
             model.module,
-            model.compute_divisor,
+            model.compute_loss_divisor,
             model.save,
         )
-        self.get_parts, self.start_training = model.get_parts, model.start_training
+        self.get_parts, self.enter_training_mode = model.get_parts, model.enter_training_mode
         self.side_by_side, self.paths = model.side_by_side, model.paths
         self.split_for_training = model.split_for_training
         self.split_for_prediction = model.split_for_prediction

@@ -27,8 +27,8 @@ from tasktransfer.datasets.tiny_world import (
     MINIMUM_DIALOGUES,
     PARTS,
     UNRELATED,
+    format_revision,
     generate_releases,
-    name_revision,
 )
 from tasktransfer.errors import ConfigError, DataError
 
@@ -101,21 +101,21 @@ def test_seed_and_size_change_bytes_and_revision(world: Path, tmp_path: Path) ->
     assert (
         len(
             {
-                name_revision(0, DEFAULT_DIALOGUES),
-                name_revision(1, DEFAULT_DIALOGUES),
-                name_revision(0, 150),
+                format_revision(0, DEFAULT_DIALOGUES),
+                format_revision(1, DEFAULT_DIALOGUES),
+                format_revision(0, 150),
             }
         )
         == 3
     )
-    assert json.loads((world / "tiny_world.json").read_text())["revision"] == name_revision(
+    assert json.loads((world / "tiny_world.json").read_text())["revision"] == format_revision(
         0, DEFAULT_DIALOGUES
     )
 
 
 def test_import_loads_no_heavy_package() -> None:
     code = (
-        "import sys; import tasktransfer.datasets.tiny_world as t; t.name_revision(0, 240); "
+        "import sys; import tasktransfer.datasets.tiny_world as t; t.format_revision(0, 240); "
         "print([m for m in ('torch', 'pyarrow', 'numpy', 'transformers') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
@@ -128,7 +128,7 @@ def test_import_loads_no_heavy_package() -> None:
 )
 def test_impossible_parameters_are_refused(tmp_path: Path, seed: Any, dialogues: Any) -> None:
     with pytest.raises(ConfigError, match="tiny world"):
-        name_revision(seed, dialogues)
+        format_revision(seed, dialogues)
     with pytest.raises(ConfigError, match="tiny world"):
         generate_releases(tmp_path / "world", seed=seed, dialogues=dialogues)
     assert not list(tmp_path.iterdir())

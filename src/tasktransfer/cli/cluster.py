@@ -81,9 +81,11 @@ def write_pilot_jobs(args: argparse.Namespace) -> None:
     asked = {field.name: getattr(args, field.name) for field in fields(pilot.Resources)}
     texts = pilot.build_scripts(study, pilot.Resources(**asked), folder, shards)
     paths = pilot.write_scripts(texts, folder)
-    left = {pilot.name_shard(shard): f" ({count} to make)" for shard, count in shards.items()}
+    left = {
+        pilot.format_shard_name(shard): f" ({count} to make)" for shard, count in shards.items()
+    }
     jobs = pilot.submit_scripts(paths) if args.submit else {}
-    to_make = {pilot.name_shard(shard): count for shard, count in shards.items()}
+    to_make = {pilot.format_shard_name(shard): count for shard, count in shards.items()}
     scripts = [
         {"script": str(path), "left": to_make.get(path.stem), "job": jobs.get(path.stem)}
         for path in paths

@@ -151,7 +151,7 @@ def write_study(
     assert written is not None
     raise ConfigError(
         f"--hours: The time budget of {request.hours:g} h is too short, because training "
-        f"{' and '.join(name_models(request.models))} on {target} alone ({written.size}) is "
+        f"{' and '.join(choose_model_names(request.models))} on {target} alone ({written.size}) is "
         f"forecast to take {written.hours:.2g} h, and may take "
         f"{FORECAST_MAY_MISS * written.hours:.2g} h. Allow more hours, or choose "
         f"{'a smaller model' if len(request.models) == 1 else 'fewer or smaller models'}."
@@ -241,7 +241,7 @@ def _build_config(
         **(_describe_pairs(request.name, target, sources) if sources else {}),
         "models": [
             _describe_model(name, model, request, size)
-            for name, model in zip(name_models(request.models), request.models, strict=True)
+            for name, model in zip(choose_model_names(request.models), request.models, strict=True)
         ],
         "references": [*references],
         "algorithms": ["baseline", "pretrain_finetune"] if sources else ["baseline"],
@@ -267,7 +267,7 @@ def _can_be_tuned(model: str, family: str | None) -> bool:
     return is_encoder and model != "tiny" and hidden >= LEAST_HIDDEN
 
 
-def name_models(models: Sequence[str]) -> list[str]:
+def choose_model_names(models: Sequence[str]) -> list[str]:
     """Return distinct names of the models for the config: the last parts of their paths.
 
     Raises:

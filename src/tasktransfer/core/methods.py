@@ -24,7 +24,7 @@ many times larger, which makes each prediction expensive.
 """
 
 
-def name_training(model: ModelSpec) -> str:
+def format_training_name(model: ModelSpec) -> str:
     """Return the method of a model's trainings: fine-tuning of all weights or of an adapter."""
     is_adapted = model.adapter is not None or model.adapter_reduction is not None
     return ADAPTER if is_adapted else FINE_TUNING

@@ -53,7 +53,7 @@ class Choice:
     like: tuple[Stage, ...] = ()
 
 
-def name_choice_file(name: str) -> str:
+def get_choice_file_name(name: str) -> str:
     """Return the path of a choice's file, relative to the results folder.
 
     Tables are never JSON files: the workflow takes every such name for a choice.
@@ -152,7 +152,7 @@ class PlanBuilder:
         name_stage: Callable[[Step, tuple[Start, ...]], tuple[str, str]],
         get_recipe: Callable[[str, tuple[str, ...], Family], int] | None = None,
     ) -> None:
-        self._name_stage = name_stage
+        self._get_kind_and_label = name_stage
         self._get_recipe = get_recipe or (lambda dataset, tasks, family: RECIPE_VERSION)
         self._stages: dict[str, list[Stage]] = defaultdict(list)
         """Digest → the stage's variants that steps request, with different selections."""
@@ -202,7 +202,7 @@ class PlanBuilder:
                 else Start(stages[begin.step], begin.at, begin.parts, begin.into, begin.merged)
                 for begin in step.resolve_starts(before)
             )
-            kind, label = self._name_stage(step, starts)
+            kind, label = self._get_kind_and_label(step, starts)
             read, trained = step.data or data, step.model or model
             involved = (*step.train_tasks, *step.selection.tasks, *(step.test_on or ()))
             stage = Stage(

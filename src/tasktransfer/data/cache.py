@@ -104,7 +104,7 @@ def write_release(folder: Path, dataset: Dataset, release: Release, few_sample: 
     for task in show_progress(release.tasks, f"reading {dataset.name}"):
         counts[task] = {}
         for split in SPLITS:
-            file = folder / name_instance_file(task, split)
+            file = folder / get_instance_file_name(task, split)
             checker = _InstanceChecker(dataset, task, split)
             instances = checker.iterate_checked_instances(release)
             if release.query is None:
@@ -113,7 +113,9 @@ def write_release(folder: Path, dataset: Dataset, release: Release, few_sample: 
                 write_instances(file, instances, release.query[task])
             counts[task][split] = checker.counts
     _write_stream(folder / DIALOGUES, DIALOGUE_SCHEMA, (turn._asdict() for turn in release.turns))
-    files = [name_instance_file(task, split) for task in counts for split in SPLITS] + [DIALOGUES]
+    files = [get_instance_file_name(task, split) for task in counts for split in SPLITS] + [
+        DIALOGUES
+    ]
     manifest = Manifest(
         reader_version=dataset.reader.version,
         dataset=dataset.name,
@@ -159,7 +161,7 @@ class _InstanceChecker:
             yield instance
 
 
-def name_instance_file(task: str, split: str) -> str:
+def get_instance_file_name(task: str, split: str) -> str:
     """Return the name of the Arrow file with the instances of ``task`` on ``split``."""
     return f"{task}-{split}.arrow"
 
@@ -238,7 +240,7 @@ def read_instances(folder: Path | str, task: str, split: str) -> list[Instance]:
             f"{folder}: The {split} split of this release of {manifest.dataset} has no "
             f"instances of {task}. Remove the task from the study."
         )
-    file = Path(folder) / name_instance_file(task, split)
+    file = Path(folder) / get_instance_file_name(task, split)
     rows = read_checked_table(folder, manifest, file.name).to_pylist()
     if len(rows) != expected:
         raise DataError(

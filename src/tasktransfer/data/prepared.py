@@ -14,7 +14,7 @@ from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 
 
-def name_instances_folder(
+def get_instances_folder_name(
     results: str | Path, dataset: str, revision: str, *, few_sample: bool
 ) -> str:
     """Return the folder of a dataset's cached instances.

@@ -10,7 +10,7 @@ from pathlib import Path
 from tasktransfer.data.cache import (
     DIALOGUES,
     Manifest,
-    name_instance_file,
+    get_instance_file_name,
     read_checked_table,
     read_manifest,
 )
@@ -97,7 +97,7 @@ def _make_overlap_rows(folder: Path) -> list[StatsRow]:
     manifest = read_manifest(folder)
     dialogues = {
         task: set(
-            read_checked_table(folder, manifest, name_instance_file(task, "train"))[
+            read_checked_table(folder, manifest, get_instance_file_name(task, "train"))[
                 "dialogue_id"
             ].to_pylist()
         )

@@ -17,7 +17,7 @@ from tasktransfer.datasets.feta.tiny_world.revision import (
     GENERATOR_VERSION,
     MINIMUM_DIALOGUES,
     check_parameters,
-    name_revision,
+    format_revision,
 )
 from tasktransfer.datasets.feta.tiny_world.writer import write_json
 from tasktransfer.files import Maker, replace_folder
@@ -26,9 +26,9 @@ __all__ = [
     "DEFAULT_DIALOGUES",
     "GENERATOR_VERSION",
     "MINIMUM_DIALOGUES",
+    "format_revision",
     "generate_release",
     "generate_releases",
-    "name_revision",
 ]
 
 MAKER = Maker("tiny world", "tiny_world.json", "revision")
@@ -57,7 +57,7 @@ def generate_release(dataset: Dataset, folder: Path, *, seed: int, dialogues: in
     with replace_folder(folder, MAKER) as fresh:
         dataset.tiny.write(fresh, seed, dialogues)
         identity = {
-            "revision": name_revision(seed, dialogues),
+            "revision": format_revision(seed, dialogues),
             "seed": seed,
             "dialogues": dialogues,
         }
@@ -83,7 +83,7 @@ def generate_releases(folder: Path, *, seed: int = 0, dialogues: int = DEFAULT_D
         for part in PARTS.values():
             part.write(fresh, seed, dialogues)
         identity = {
-            "revision": name_revision(seed, dialogues),
+            "revision": format_revision(seed, dialogues),
             "seed": seed,
             "dialogues": dialogues,
         }

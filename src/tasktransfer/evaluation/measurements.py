@@ -169,7 +169,7 @@ def compute_losses(measuring: MeasuredModel, task: Task) -> Arrays:
         for example in range(len(split)):
             row = int(split.instance[example])
             total[row] += float(model.compute_loss(split, [example]))
-            weight[row] += model.compute_divisor(split, [example])
+            weight[row] += model.compute_loss_divisor(split, [example])
     return {"losses": total / np.maximum(weight, 1)}
 
 
@@ -197,7 +197,7 @@ def compute_mean_gradient(measuring: MeasuredModel, task: Task) -> Arrays:
     }
     total = [torch.zeros_like(parameter, dtype=torch.float32) for parameter in shared.values()]
     model.module.eval()
-    weight = model.compute_divisor(split, range(len(split)))
+    weight = model.compute_loss_divisor(split, range(len(split)))
     for examples in model.split_for_training(split, range(len(split)), GRADIENT_TOKENS):
         loss = model.compute_loss(split, examples) / weight
         batch_gradients = torch.autograd.grad(loss, list(shared.values()), allow_unused=True)

@@ -147,7 +147,7 @@ def _iterate_candidates(study: Study) -> Iterator[ExportCandidate]:
             continue
         (name,) = stage.select_on
         if get_task(stage.dataset, name).kind in SINGLE_LABEL:
-            method = _name_method(run)
+            method = _format_method_name(run)
             yield ExportCandidate(study, method, stage.model.name, stage.dataset, name, stage)
 
 
@@ -173,7 +173,7 @@ def _get_single_stage(outcome: Outcome) -> Stage | None:
     return stage
 
 
-def _name_method(run: Run) -> str:
+def _format_method_name(run: Run) -> str:
     sources = run.about.get("sources") or ()
     return f"{run.method}:{'+'.join(sources)}" if sources else run.method
 

@@ -121,7 +121,7 @@ def fit_reference(candidate: ExportCandidate, folder: Path, splits: Sequence[str
         ModelError: the model cannot be loaded.
     """
     from tasktransfer.evaluation import portable  # noqa: PLC0415  # imports torch
-    from tasktransfer.models.export import name_labels  # noqa: PLC0415
+    from tasktransfer.models.export import build_label_config  # noqa: PLC0415
     from tasktransfer.models.exported import (  # noqa: PLC0415
         Embedder,
         write_embedder,
@@ -149,7 +149,7 @@ def fit_reference(candidate: ExportCandidate, folder: Path, splits: Sequence[str
     known = {instance.target[0] for instance in train}
     labels = tuple(label for label in card.labels if label in known)
     if fit.learner == CONTRASTIVE:
-        tune_encoder(study, fit, card, train, fit.seed).save(folder, name_labels(labels))
+        tune_encoder(study, fit, card, train, fit.seed).save(folder, build_label_config(labels))
     else:
         write_embedder(base, revision, labels, folder)
     write_tokenizer(base, revision, longest, "left", folder)

@@ -25,7 +25,7 @@ LAYER = "layer"
 """Setting of a fit that reads one layer: its number."""
 
 
-def name_layer_folder(node: Fit) -> str:
+def get_layer_folder_name(node: Fit) -> str:
     """Return the folder that the fits of all layers share, relative to the results folder."""
     settings = node.settings
     read = {name: settings.get(name) for name in ("model", "representation", "limit_train")}
@@ -38,7 +38,7 @@ def list_needed_folders(study: Study) -> Iterator[str]:
     """Yield the folders that unfinished fits of a study read, with the results folder."""
     for fit in study.plan.fits:
         if LAYER in fit.settings and not is_finished(study, fit):
-            yield f"{study.config.results}/{name_layer_folder(fit)}"
+            yield f"{study.config.results}/{get_layer_folder_name(fit)}"
 
 
 def read_layer(
@@ -52,7 +52,7 @@ def read_layer(
     Raises:
         ModelError: the checkpoint cannot be loaded, or has no such layer.
     """
-    relative = name_layer_folder(node)
+    relative = get_layer_folder_name(node)
     folder = Path(study.config.results, relative)
     file = folder / f"{node.settings[LAYER]}.npy"
     with lock_path(folder, print):
@@ -60,7 +60,7 @@ def read_layer(
             planned = {
                 fit.settings[LAYER]
                 for fit in study.plan.fits
-                if LAYER in fit.settings and name_layer_folder(fit) == relative
+                if LAYER in fit.settings and get_layer_folder_name(fit) == relative
             }
             missing = [n for n in sorted(planned) if not (folder / f"{n}.npy").is_file()]
             _write_layers(folder, missing, _compute_layers(study, node, model, texts, missing))

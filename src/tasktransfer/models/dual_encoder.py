@@ -84,12 +84,12 @@ class DualEncoder:
         heads: Any = self.module["heads"]
         return parts | {f"head.{task}": dict(h.named_parameters()) for task, h in heads.items()}
 
-    def start_training(self) -> None:
+    def enter_training_mode(self) -> None:
         self.module.train(self.fidelity.backbone_dropout)
         if self.has_beside:
             self.module["beside"].eval()
 
-    def compute_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
+    def compute_loss_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         return float(len(examples))
 
     def prepare_inputs(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:

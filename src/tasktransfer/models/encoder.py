@@ -141,11 +141,11 @@ class Encoder:
         adapters = self.adapters.get_parts() if self.adapters is not None else {}
         return {"encoder": dict(self.backbone.named_parameters()), **heads, **adapters}
 
-    def start_training(self) -> None:
+    def enter_training_mode(self) -> None:
         self.module.train()
         self.backbone.train(self.fidelity.backbone_dropout)
 
-    def compute_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
+    def compute_loss_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         return float(len(examples))
 
     def prepare_inputs(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:

@@ -106,11 +106,11 @@ def write_encoder(
 def _describe_labels(config: Any, labels: Sequence[str]) -> Any:
     """Return a copy of a config, to which the names of the labels are added."""
     described = deepcopy(config)
-    described.update(name_labels(labels))
+    described.update(build_label_config(labels))
     return described
 
 
-def name_labels(labels: Sequence[str]) -> dict[str, Any]:
+def build_label_config(labels: Sequence[str]) -> dict[str, Any]:
     """Return the keys of a config that name the labels of a classifier."""
     return {
         "id2label": dict(enumerate(labels)),

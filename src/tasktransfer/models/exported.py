@@ -18,7 +18,7 @@ from tasktransfer.models.check_parameters import check_finite
 from tasktransfer.models.checkpoint import load_pretrained
 from tasktransfer.models.export import (
     DENSE_WEIGHTS,
-    name_labels,
+    build_label_config,
     pool_states,
     write_dense,
     write_sentence_modules,
@@ -139,7 +139,7 @@ def write_embedder(
 ) -> None:
     """Write a released encoder as config.json and safetensors, with the names of the labels."""
     model = load_pretrained("encoder", checkpoint, revision, pooler="unused")
-    model.config.update(name_labels(labels))
+    model.config.update(build_label_config(labels))
     model.save_pretrained(folder)
 
 

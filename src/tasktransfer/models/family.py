@@ -62,7 +62,7 @@ class FamilyModel(Protocol):
         """
         ...
 
-    def start_training(self) -> None:
+    def enter_training_mode(self) -> None:
         """Put the module into training mode, including all active dropouts."""
         ...
 
@@ -79,14 +79,14 @@ class FamilyModel(Protocol):
         """Return the loss summed over ``examples``, a float32 scalar.
 
         It is not averaged: losses of a batch's micro-batches are added, and the sum is divided by
-        the divisor from ``compute_divisor`` for the whole batch.
+        the divisor from ``compute_loss_divisor`` for the whole batch.
 
         Args:
             inputs: result of ``prepare_inputs``; None to prepare them here.
         """
         ...
 
-    def compute_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
+    def compute_loss_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         """Return the divisor of a batch's summed loss.
 
         It is the number of examples for encoders, and of counted answer tokens for text-to-text

@@ -100,10 +100,10 @@ class NextUtterance:
             "body": dict(self.module.named_parameters()),
         }
 
-    def start_training(self) -> None:
+    def enter_training_mode(self) -> None:
         self.module.train()
 
-    def compute_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
+    def compute_loss_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         return float(sum(len(split.labels[example]) for example in examples))
 
     def split_for_training(

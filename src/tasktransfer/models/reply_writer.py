@@ -72,14 +72,14 @@ class ReplyWriter:
             **{f"head.{task}": dict(head.named_parameters()) for task, head in heads.items()},
         }
 
-    def start_training(self) -> None:
-        self.model.start_training()
+    def enter_training_mode(self) -> None:
+        self.model.enter_training_mode()
         if self.has_beside:
             self.module["beside"].eval()
 
-    def compute_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
+    def compute_loss_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         by_head = self.tasks[split.task].by_head
-        return float(len(examples)) if by_head else self.model.compute_divisor(split, examples)
+        return float(len(examples)) if by_head else self.model.compute_loss_divisor(split, examples)
 
     def prepare_inputs(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
         if not self.tasks[split.task].by_head:

@@ -74,10 +74,10 @@ class Decoder:
     def get_parts(self) -> dict[str, dict[str, nn.Parameter]]:
         return {"body": dict(self.module.named_parameters())}
 
-    def start_training(self) -> None:
+    def enter_training_mode(self) -> None:
         self.module.train(self.fidelity.backbone_dropout)
 
-    def compute_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
+    def compute_loss_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         counted = sum(len(split.labels[u]) for u in examples)
         if self.whole_sequence:
             # Every token except the first is predicted.
@@ -246,10 +246,10 @@ class EncoderDecoder:
         decoder = {name: p for name, p in body.items() if id(p) not in read}
         return {"encoder": encoder, "decoder": decoder, "body": body}
 
-    def start_training(self) -> None:
+    def enter_training_mode(self) -> None:
         self.module.train(self.fidelity.backbone_dropout)
 
-    def compute_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
+    def compute_loss_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
         return float(sum(len(split.labels[u]) for u in examples))
 
     def prepare_inputs(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:

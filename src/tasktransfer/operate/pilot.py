@@ -83,7 +83,7 @@ def find_shard(node: Node) -> Shard | None:
     return shards.pop() if len(shards) == 1 else None
 
 
-def name_shard(shard: Shard) -> str:
+def format_shard_name(shard: Shard) -> str:
     """Return the name of a shard in scripts, logs and the queue: model and seed."""
     return f"{shard[0]}-seed{shard[1]}"
 
@@ -107,7 +107,7 @@ def build_scripts(
         )
     targets, listings = {PREPARE: "data"}, {}
     for model, seed in chosen:
-        name = name_shard((model, seed))
+        name = format_shard_name((model, seed))
         # The job itself lists its thousands of paths. The array allows spaces in names.
         shard = f"{study.format_arguments()} --model {shlex.quote(model)} --seed {seed}"
         listing = [f"listed=$(tasktransfer records {shard})", 'mapfile -t targets <<< "$listed"']

@@ -117,7 +117,7 @@ class ProgressWatcher:
                 if each.state.state == "failed"
             ],
             "interrupted": [
-                _name_node(study, each) for each in begun if each.state.state == "interrupted"
+                _get_node_names(study, each) for each in begun if each.state.state == "interrupted"
             ],
         }
 
@@ -255,7 +255,7 @@ def _iterate_inputs(study: Study) -> Iterator[tuple[str, Path, Path, Path]]:
 def _summarise_running_node(study: Study, begun: StartedNode) -> RunningNode:
     claim = begun.state.claim or {}
     return {
-        **_name_node(study, begun),
+        **_get_node_names(study, begun),
         "host": claim.get("host"),
         "pid": claim.get("pid"),
         "device": claim.get("device"),
@@ -267,7 +267,7 @@ def _summarise_running_node(study: Study, begun: StartedNode) -> RunningNode:
 def _summarise_failed_node(study: Study, begun: StartedNode) -> FailedNode:
     last = begun.events[-1] if begun.events else {}
     return {
-        **_name_node(study, begun),
+        **_get_node_names(study, begun),
         "error": begun.state.error,
         "cause": last.get("cause"),
         "time": last.get("time"),
@@ -275,7 +275,7 @@ def _summarise_failed_node(study: Study, begun: StartedNode) -> FailedNode:
     }
 
 
-def _name_node(study: Study, begun: StartedNode) -> NodeName:
+def _get_node_names(study: Study, begun: StartedNode) -> NodeName:
     """Return the names of a node; ``model`` and ``seed`` are None if it has none."""
     node = begun.node
     return {

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.plan import name_choice_file
+from tasktransfer.core.plan import get_choice_file_name
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replace_file
 
@@ -17,7 +17,7 @@ def read_choice(results: str | Path, name: str) -> Any | None:
     Raises:
         RecordError: the file is damaged.
     """
-    path = Path(results, name_choice_file(name))
+    path = Path(results, get_choice_file_name(name))
     if not path.exists():
         return None
     try:
@@ -31,7 +31,7 @@ def read_choice(results: str | Path, name: str) -> Any | None:
 
 def write_choice(results: str | Path, name: str, chosen: Any) -> None:
     """Write a choice atomically."""
-    path = Path(results, name_choice_file(name))
+    path = Path(results, get_choice_file_name(name))
     path.parent.mkdir(parents=True, exist_ok=True)
     with replace_file(path) as part:
         part.write_text(json.dumps(chosen, indent=2) + "\n", encoding="utf-8")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tasktransfer.config import CommonConfig
-from tasktransfer.core.plan import Choice, Plan, name_choice_file
+from tasktransfer.core.plan import Choice, Plan, get_choice_file_name
 from tasktransfer.datasets import replace_declared_datasets
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.errors import ConfigError
@@ -70,7 +70,7 @@ class PlannedStudy:
 
     def get_choice_path(self, choice: Choice) -> str:
         """Return the path of the file that stores a choice; delete it to choose again."""
-        return f"{self.config.results}/{name_choice_file(choice.name)}"
+        return f"{self.config.results}/{get_choice_file_name(choice.name)}"
 
     @property
     def pending_choices(self) -> tuple[Choice, ...]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast, overload
 
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.core.validation import find_wrong_type
-from tasktransfer.data.prepared import has_generated_dialogues, name_instances_folder
+from tasktransfer.data.prepared import get_instances_folder_name, has_generated_dialogues
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.files.wrong_values import describe_wrong_value
@@ -328,7 +328,7 @@ def correct_synthetic_flag(
     a cached ``has_generated_dialogues``.
     """
     dataset, revision = record["node"]["dataset"], record["data_revision"]
-    folder = name_instances_folder(results, dataset, revision, few_sample=record["few_sample"])
+    folder = get_instances_folder_name(results, dataset, revision, few_sample=record["few_sample"])
     synthetic = says(Path(folder))
     if synthetic is None or synthetic == record["synthetic"]:
         return record

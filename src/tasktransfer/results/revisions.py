@@ -22,7 +22,7 @@ from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.file_digests import compute_files_digest
-from tasktransfer.datasets.tiny_world import PARTS, name_revision
+from tasktransfer.datasets.tiny_world import PARTS, format_revision
 from tasktransfer.errors import ConfigError, DataError, ModelError
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.models.checkpoint_digest import compute_file_digest, compute_folder_digest
@@ -85,7 +85,7 @@ def find_revisions(config: CommonConfig, *, need_inputs: bool) -> tuple[Revision
 
 def compute_tiny_revision(config: CommonConfig) -> str:
     """Return the revision of a config's tiny world, even if the study does not read it."""
-    return name_revision(config.data.tiny_world.seed, config.data.tiny_world.dialogues)
+    return format_revision(config.data.tiny_world.seed, config.data.tiny_world.dialogues)
 
 
 def get_own_tiny_version(dataset: str) -> str:

@@ -20,7 +20,7 @@ from tasktransfer.config.places import expand_path
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.nodes import Data, Node, Stage, Start
-from tasktransfer.data.prepared import has_generated_dialogues, name_instances_folder
+from tasktransfer.data.prepared import get_instances_folder_name, has_generated_dialogues
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.encoding import ENCODING_VERSION
@@ -135,7 +135,9 @@ class Study(PlannedStudy):
         if DATASETS[dataset].has_own_files:  # so that tasks declared later are read too
             revision = compute_digest([revision, DATASETS[dataset].card_digests])
         few_sample = self.config.data.few_sample
-        return name_instances_folder(self.config.results, dataset, revision, few_sample=few_sample)
+        return get_instances_folder_name(
+            self.config.results, dataset, revision, few_sample=few_sample
+        )
 
     def get_cache_folder(self, data: Data) -> str:
         """Return the folder of prepared instances: read from a release, or derived."""
@@ -147,7 +149,7 @@ class Study(PlannedStudy):
         It contains all training dialogues, since public checkpoints were also pre-trained on more
         than a study's few samples.
         """
-        return name_instances_folder(
+        return get_instances_folder_name(
             self.config.results, dataset, compute_tiny_revision(self.config), few_sample=False
         )
 
@@ -186,7 +188,7 @@ class Study(PlannedStudy):
         """Return the folder with the token ids of some data for a model."""
         folder = self._encoded.get((data.digest, model))
         if folder is None:
-            folder = self._encoded[data.digest, model] = self._name_encoding_folder(data, model)
+            folder = self._encoded[data.digest, model] = self._format_encoding_folder(data, model)
         return folder
 
     @cached_property
@@ -194,7 +196,7 @@ class Study(PlannedStudy):
         """Cache of ``encoded``, because thousands of trainings share few folders."""
         return {}
 
-    def _name_encoding_folder(self, data: Data, model: str) -> str:
+    def _format_encoding_folder(self, data: Data, model: str) -> str:
         """Return the path of the folder with the token ids of the study's tasks for a model.
 
         Its name includes a digest of the tasks and their cards. Tasks that are added later, or

@@ -17,7 +17,7 @@ from tasktransfer.present.kit.style import (
     INK,
     LABEL_POINTS,
     add_title,
-    strip_axes,
+    despine,
 )
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
@@ -68,16 +68,16 @@ def plot_regret(
 
 
 def _draw(axes: Axes, group: pd.DataFrame) -> None:
-    strip_axes(axes)
+    despine(axes)
     axes.set_xscale("log")
     floor = float(group["floor"].iloc[0])
     if np.isfinite(floor):
         axes.axhspan(0, floor, color="#e4dcc8", zorder=0)
-        _name_line(axes, floor / 2, "noise floor")
+        _label_line(axes, floor / 2, "noise floor")
     chance = group[group["selector"] == RANDOM]
     if len(chance):
         axes.axhline(float(chance["value"].iloc[0]), color=INK, lw=0.8, ls="--", zorder=1)
-        _name_line(axes, float(chance["value"].iloc[0]), "random")
+        _label_line(axes, float(chance["value"].iloc[0]), "random")
     others: list[Any] = group[group["selector"] != RANDOM].to_dict("records")
     x = 0.0
     for row in sorted(others, key=lambda other: other["seconds"]):
@@ -92,7 +92,7 @@ def _draw(axes: Axes, group: pd.DataFrame) -> None:
     axes.set_ylim(bottom=0, top=float(group["high"].max()) * ROOM_FOR_NAMES)
 
 
-def _name_line(axes: Axes, height: float, name: str) -> None:
+def _label_line(axes: Axes, height: float, name: str) -> None:
     """Write the name of a line to the right of the panel, away from the intervals."""
     axes.text(1.005, height, name, va="center", fontsize=7, color=INK,
               transform=axes.get_yaxis_transform())  # fmt: skip

@@ -66,16 +66,16 @@ def _forecast_gain(cells: Mapping[float, Cell], score: float) -> CurvePoint:
 
     Its interval covers a gain that stays the same, and one that falls as between earlier points.
     """
-    earlier, _, _ = _combine_confidence(cells, {0.5: 1, 0.25: -1})
-    last, *stays = _combine_confidence(cells, {1.0: 1, 0.5: -1})
-    _, *falls = _combine_confidence(cells, {1.0: 2, 0.5: -3, 0.25: 1})
+    earlier, _, _ = _compute_weighted_sum(cells, {0.5: 1, 0.25: -1})
+    last, *stays = _compute_weighted_sum(cells, {1.0: 1, 0.5: -1})
+    _, *falls = _compute_weighted_sum(cells, {1.0: 2, 0.5: -3, 0.25: 1})
     gain = last * last / earlier if 0 <= last <= earlier and earlier > 0 else last
     ends = (min(stays[0], falls[0]), max(stays[1], falls[1]))
     after, low, high = (float(np.clip(score + each, 0, 100)) for each in (gain, *ends))
     return CurvePoint(NEXT, 0, after, low, high, after - score, low - score, high - score)
 
 
-def _combine_confidence(
+def _compute_weighted_sum(
     cells: Mapping[float, Cell], weights: Mapping[float, int]
 ) -> tuple[float, float, float]:
     """Return a weighted sum of mean scores, with the ends of its 95 % interval.

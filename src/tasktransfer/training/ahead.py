@@ -31,7 +31,7 @@ MicroBatches = list[list[MicroBatch]]
 """Micro-batches of an update, per batch of the update."""
 
 
-def split_micro_batches(
+def split_into_micro_batches(
     model: FamilyModel, splits: Mapping[str, EncodedSplit], update: Update, tokens: int
 ) -> MicroBatches:
     """Split the batches of an update into micro-batches of about ``tokens`` tokens."""
@@ -82,7 +82,9 @@ class UpdatePreparer:
             tokens: approximate number of tokens per micro-batch.
         """
         if self._thread is None:
-            return split_micro_batches(self._model, self._splits, self._updates[number], tokens)
+            return split_into_micro_batches(
+                self._model, self._splits, self._updates[number], tokens
+            )
         ready = self._waiting.pop((number, tokens), None)
         self._waiting.clear()  # prepared for more tokens than fit into memory
         made = self._prepare_update(number, tokens) if ready is None else ready.result()
@@ -93,7 +95,7 @@ class UpdatePreparer:
 
     def _prepare_update(self, number: int, tokens: int) -> MicroBatches:
         update = self._updates[number]
-        made = split_micro_batches(self._model, self._splits, update, tokens)
+        made = split_into_micro_batches(self._model, self._splits, update, tokens)
         return [
             [
                 MicroBatch(

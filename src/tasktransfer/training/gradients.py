@@ -66,7 +66,7 @@ def set_gradients(
     Returns:
         Each batch's mean loss, unweighted, still on the device: there is no synchronisation here.
     """
-    divisors = [model.compute_divisor(splits[batch.task], batch.examples) for batch in update]
+    divisors = [model.compute_loss_divisor(splits[batch.task], batch.examples) for batch in update]
 
     def compute_shard(shard: Sequence[_Work]) -> tuple[list[Tensor], Gradients]:
         losses = [torch.zeros((), device=setup.device) for _ in update]

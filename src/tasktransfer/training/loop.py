@@ -247,7 +247,7 @@ def _train_round(
         The mean loss per task, and the updates as trained: complete, or the batches that ``bandit``
         selected.
     """
-    model.start_training()
+    model.enter_training_mode()
     losses: list[tuple[int, str, Tensor]] = []
     done: list[Update] = []
     together = setup.device.type == "cuda" and setup.precision == "bfloat16"

@@ -128,7 +128,7 @@ def compute_dev_loss(
     """Return the mean loss over a split, without dropout.
 
     The mean is over examples for encoders, and over counted tokens for text-to-text models
-    (``FamilyModel.compute_divisor``).
+    (``FamilyModel.compute_loss_divisor``).
 
     Args:
         batch_size: batch size of in-batch losses; None if the split is one batch.
@@ -150,4 +150,4 @@ def compute_dev_loss(
         return total
 
     total = setup.eval_budget.run_within_memory(sum_losses, undo=lambda: None)
-    return total / model.compute_divisor(split, examples)
+    return total / model.compute_loss_divisor(split, examples)

@@ -20,7 +20,7 @@ from tasktransfer.datasets.declared.survey import (
     VERSION,
     Survey,
     get_survey,
-    name_survey_file,
+    get_survey_path,
     read_cached_survey,
     select_dialogues,
 )
@@ -47,7 +47,7 @@ def build_dataset(name: str, declaration: Declaration, memory: Path | None) -> D
     Raises:
         DataError: the files are missing or damaged. The message names file, line or row, and value.
     """
-    memo = memory and name_survey_file(memory, name, declaration)
+    memo = memory and get_survey_path(memory, name, declaration)
     digests = memory and memory / "digests.json"
     key = f"datasets.{name}"
     try:

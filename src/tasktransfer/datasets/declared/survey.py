@@ -100,7 +100,7 @@ def get_survey(
     return survey
 
 
-def name_survey_file(folder: Path, name: str, declaration: Declaration) -> Path:
+def get_survey_path(folder: Path, name: str, declaration: Declaration) -> Path:
     """Return the path of a declaration's cached survey in a folder."""
     digest = compute_digest({"version": SURVEY_VERSION, **declaration.model_dump()})[:12]
     return folder / f"{name}-{digest}.json"

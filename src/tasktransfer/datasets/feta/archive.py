@@ -52,14 +52,14 @@ class Source:
         return f"{self.path}/{name}" if self.kind == "folder" else f"{self.path} ({name})"
 
 
-def name_json_file(dataset: str) -> str:
+def get_json_file_name(dataset: str) -> str:
     """Return the official name of the file with the dialogues of ``dataset``."""
     return f"TLiDB_{dataset}.json"
 
 
 def list_official_files(dataset: str) -> tuple[str, ...]:
     """Return the names of the six files of a release, in a fixed order."""
-    return (name_json_file(dataset), *ID_FILES.values(), *FEW_SAMPLE_ID_FILES.values())
+    return (get_json_file_name(dataset), *ID_FILES.values(), *FEW_SAMPLE_ID_FILES.values())
 
 
 def find_source(path: Path | str, dataset: str) -> Source:
@@ -77,7 +77,9 @@ def find_source(path: Path | str, dataset: str) -> Source:
         return Source(dataset, folder, "folder")
     if packed.is_file():
         return Source(dataset, packed, "zip")
-    if (path / name_json_file(dataset)).is_file() or (path.name == folder.name and path.is_dir()):
+    if (path / get_json_file_name(dataset)).is_file() or (
+        path.name == folder.name and path.is_dir()
+    ):
         return Source(dataset, path, "folder")
     if path.is_file():
         if path.suffix.lower() == ".zip" or zipfile.is_zipfile(path):
@@ -89,7 +91,7 @@ def find_source(path: Path | str, dataset: str) -> Source:
     state = "The path does not exist" if not path.exists() else f"There is no release of {dataset}"
     raise DataError(
         f"{path}: {state} (looked for {folder}/, {packed} and "
-        f"{path / name_json_file(dataset)}). Put the release there, or set data.release to its "
+        f"{path / get_json_file_name(dataset)}). Put the release there, or set data.release to its "
         "folder."
     )
 

@@ -15,7 +15,7 @@ from tasktransfer.datasets.dataset import (
     describe_missing_splits,
 )
 from tasktransfer.datasets.feta.annotations import AnnotatedTask
-from tasktransfer.datasets.feta.archive import find_source, name_json_file
+from tasktransfer.datasets.feta.archive import find_source, get_json_file_name
 from tasktransfer.datasets.feta.release import ParsedRelease, parse_release, read_instances
 from tasktransfer.datasets.feta.revision import compute_release_revision
 from tasktransfer.datasets.feta.splits import get_id_file_name, map_dialogues_to_splits
@@ -63,12 +63,12 @@ class _FetaFormat:
     shared: float
 
     def find(self, folder: Path) -> str:
-        return find_source(folder, self.dataset).location(name_json_file(self.dataset))
+        return find_source(folder, self.dataset).location(get_json_file_name(self.dataset))
 
     def open(self, folder: Path, few_sample: bool) -> Release:
         parsed = parse_release(folder, self.dataset, self.tasks)
         full = map_dialogues_to_splits(parsed.ids)
-        location = parsed.source.location(name_json_file(self.dataset))
+        location = parsed.source.location(get_json_file_name(self.dataset))
         notes = check_disjoint_splits(
             (
                 SplitDialogue(

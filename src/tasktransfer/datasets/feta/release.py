@@ -75,7 +75,7 @@ def parse_release(path: Path | str, dataset: str, tasks: Iterable[AnnotatedTask]
         {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     )
     ids = splits.parse_split_ids(source, files)
-    name = archive.name_json_file(dataset)
+    name = archive.get_json_file_name(dataset)
     table = parse_json_object(files[name], source.location(name))
     metadata = get_table(table, "metadata", Location(source.location(name)))
     location = Location(source.location(name), path="metadata")

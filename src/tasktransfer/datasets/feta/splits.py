@@ -9,7 +9,7 @@ from tasktransfer.datasets.feta.archive import (
     FEW_SAMPLE_ID_FILES,
     ID_FILES,
     Source,
-    name_json_file,
+    get_json_file_name,
 )
 from tasktransfer.errors import DataError
 from tasktransfer.files.locations import format_location
@@ -72,7 +72,7 @@ def check_dialogues_present(
         return
     where, data = (
         source.location(get_id_file_name(split, few_sample)),
-        name_json_file(source.dataset),
+        get_json_file_name(source.dataset),
     )
     if few_sample or split == "test":
         raise DataError(

@@ -243,7 +243,7 @@ def format_label(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value).strip()
 
 
-def name_types(values: Iterable[Any]) -> list[str]:
+def list_type_names(values: Iterable[Any]) -> list[str]:
     """Return the sorted names of the values' types: numbers, texts, yes and no."""
     names = [
         "yes and no" if isinstance(v, bool) else "texts" if isinstance(v, str) else "numbers"

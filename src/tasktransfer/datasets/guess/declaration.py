@@ -35,7 +35,7 @@ from tasktransfer.datasets.guess.columns import (
     format_label,
     is_mostly_true,
     is_null,
-    name_types,
+    list_type_names,
 )
 from tasktransfer.datasets.guess.dialogues import Rows, Section
 from tasktransfer.datasets.guess.fit import DialogueFit, fit_dialogue
@@ -142,11 +142,11 @@ def guess_declaration(rows: Sequence[SourceRow], location: str) -> Guess:
         notes += [note for note in (task.note, note) if note]
         if section is None:
             continue
-        name = _name_task(task.name, tasks)
+        name = _format_task_name(task.name, tasks)
         tasks[name] = section
         values = [v for value in task.values for v in _as_list(value)]
         counts[name] = Counter(format_label(value) for value in values if not is_null(value))
-        if "numbers" in (types := name_types(values)):
+        if "numbers" in (types := list_type_names(values)):
             numbers[name] = " and ".join(types)
     unused, texts = _find_unused_fields(fit.model, tasks, columns, turn_columns)
     located_notes = tuple(f"{location}: {note}" for note in notes)
@@ -185,7 +185,7 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _name_task(key: str, names: Container[str]) -> str:
+def _format_task_name(key: str, names: Container[str]) -> str:
     name = re.sub(r"[^A-Za-z0-9_]", "_", key)[:60].strip("_") or "task"
     while name in names:
         name += "_2"

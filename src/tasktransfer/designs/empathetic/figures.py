@@ -192,7 +192,7 @@ def plot_ratios(values: pd.DataFrame, title: str) -> Figure:
         write_cell_text(
             axes, (column, row), _format_ratio(cells[row, column]), 6.5, choose_text_colour(shade)
         )
-    _name_sides(axes, [str(name) for name in values.columns], [str(name) for name in values.index])
+    _label_sides(axes, [str(name) for name in values.columns], [str(name) for name in values.index])
     bar = figure.colorbar(ScalarMappable(scale, colours), ax=axes, shrink=0.6)
     bar.set_label("times row was preferred / times column was preferred", fontsize=LABEL_POINTS)
     ends = [1 / RANGE, 0.1, 1 / 3, 1, 3, 10, RANGE]
@@ -206,7 +206,7 @@ def _format_ratio(value: float) -> str:
     return "∞" if np.isinf(value) else f"{value:.3g}"
 
 
-def _name_sides(axes: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:
+def _label_sides(axes: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:
     middles = np.arange(len(rows)) + 0.5
     axes.set_xlim(0, len(columns))
     axes.set_ylim(len(rows), 0)

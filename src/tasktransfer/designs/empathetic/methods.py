@@ -90,7 +90,7 @@ def is_supervised(method: str) -> bool:
     return method == "multitask" or get_group(method) == "external classifier"
 
 
-def name_training(step: Step, starts: tuple[Start, ...]) -> tuple[str, str]:
+def get_kind_and_label(step: Step, starts: tuple[Start, ...]) -> tuple[str, str]:
     """Return kind and label of a training.
 
     They depend on the step only, so that identical trainings have the same name.

@@ -21,8 +21,8 @@ from tasktransfer.designs.empathetic.methods import (
     LONGER,
     TOPIC_TASKS,
     UNTRAINED,
+    get_kind_and_label,
     is_ensemble,
-    name_training,
     parse_prepend,
 )
 from tasktransfer.designs.empathetic.sources.cards import (
@@ -59,7 +59,7 @@ POOL_TASKS = {ED: NEXT.name, DAILY: DAILY_NEXT.name, PAIRS: PAIR.name}
 
 def plan_study(config: EmpatheticConfig, revisions: Revisions) -> Plan:
     """Plan every method of both settings for every seed; identical trainings run once."""
-    builder = PlanBuilder(name_training, get_recipe_version)
+    builder = PlanBuilder(get_kind_and_label, get_recipe_version)
     for seed in config.seeds:
         study = _Seed(config, revisions, builder, seed)
         for setting in config.settings:

@@ -48,7 +48,7 @@ def _has_retrieval(study: Study) -> bool:
     return get_config(study).retrieval is not None
 
 
-def _has_trainings(study: Study) -> bool:
+def _has_training_stages(study: Study) -> bool:
     return bool(study.plan.stages)
 
 
@@ -265,7 +265,7 @@ TABLES = (
         notes=printed.describe_table4,
         nothing="trains nothing",
         section="cost",
-        planned=_has_trainings,
+        planned=_has_training_stages,
     ),
     Table(
         "table7",

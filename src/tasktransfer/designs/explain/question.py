@@ -18,8 +18,8 @@ from tasktransfer.designs.explain.runs import (
     KnownRun,
     compute_means,
     describe_runs,
+    get_run_names,
     list_known_runs,
-    name_run,
 )
 from tasktransfer.designs.explain.words import Named, Search, refuse_words
 from tasktransfer.errors import ConfigError, RecordError
@@ -147,7 +147,7 @@ def explain_table(question: StudyQuestion, analysis: Analysis, table: Table) -> 
     if isinstance(printed, AbsentOutput):
         raise ConfigError(f"{file}: {printed.why}")
     names = zip(to_records(printed.frame), _list_printed_names(table, printed), strict=True)
-    named = [Named(row, _name_row(table.keys, row), printed_as) for row, printed_as in names]
+    named = [Named(row, _get_row_names(table.keys, row), printed_as) for row, printed_as in names]
     search = Search(named, frames.metadata.shorts)
     found = [named.item for named in search.find(question.words)]
     if not found:
@@ -184,7 +184,7 @@ def _remove_marks(text: str) -> str:
     return text[1:-1] if text.startswith("(") and text.endswith(")") else text
 
 
-def _name_row(keys: Sequence[str], row: Row) -> dict[str, str]:
+def _get_row_names(keys: Sequence[str], row: Row) -> dict[str, str]:
     return {k: name for k in keys if not is_missing(row[k]) and (name := str(row[k]))}
 
 
@@ -199,13 +199,13 @@ def _select_source_runs(table: Table, row: Row, known: Sequence[KnownRun]) -> li
 
 def _has_names(keys: Sequence[str], row: Row, run: Run) -> bool:
     """Return whether a run has the names of a row, for the keys that both have."""
-    names = name_run(run)
+    names = get_run_names(run)
     shared = [key for key in keys if key in names and not is_missing(row[key])]
     return bool(shared) and all(names[key] == str(row[key]) for key in shared)
 
 
 def _describe_row(keys: Sequence[str], row: Row, meanings: Mapping[str, str]) -> RowFacts:
-    values = {key: _to_value(value) for key, value in row.items()}
+    values = {key: _to_plain_value(value) for key, value in row.items()}
     other = {key: value for key, value in values.items() if key not in keys}
     published = {k: v for k, v in other.items() if k.startswith((PUBLISHED, DIFFERS))}
     return RowFacts(
@@ -216,7 +216,7 @@ def _describe_row(keys: Sequence[str], row: Row, meanings: Mapping[str, str]) ->
     )
 
 
-def _to_value(value: Any) -> Value:
+def _to_plain_value(value: Any) -> Value:
     if hasattr(value, "tolist"):
         value = value.tolist()
     return None if is_missing(value) else value
@@ -272,7 +272,7 @@ def _search_cells(
     by_key = {tuple(row[key] for key in cells.keys): row for row in rows}
     for name in filter(None, (cells.name(each.run) for each in known)):
         by_key.setdefault(tuple(name[key] for key in cells.keys), name)
-    named = [Named(row, _name_row(cells.keys, row)) for row in by_key.values()]
+    named = [Named(row, _get_row_names(cells.keys, row)) for row in by_key.values()]
     return Search(named, cells.shorts(study))
 
 
@@ -295,7 +295,7 @@ def _explain_runs(question: StudyQuestion, searches: Sequence[Search[Any]]) -> E
         question: the question.
         searches: searches that did not find the words; the error lists their names, too.
     """
-    names = [(each, name_run(each.run)) for each in question.known_runs]
+    names = [(each, get_run_names(each.run)) for each in question.known_runs]
     named = [
         Named(each, {key: name for key, name in by_key.items() if name and key != "seed"})
         for each, by_key in names

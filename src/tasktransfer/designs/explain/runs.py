@@ -41,7 +41,7 @@ class KnownRun:
         return self.in_plan and bool(self.records) and self.records != planned
 
 
-def name_run(run: Run) -> dict[str, str]:
+def get_run_names(run: Run) -> dict[str, str]:
     """Return a run's names: method, model, seed and the values of ``about``, joined by +."""
     about = {
         key: "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
@@ -75,7 +75,7 @@ def list_known_runs(study: Study, rows: Iterable[Mapping[str, Any]]) -> list[Kno
 
 
 def _identify(run: Run) -> frozenset[tuple[str, str]]:
-    return frozenset((key, name) for key, name in name_run(run).items() if name)
+    return frozenset((key, name) for key, name in get_run_names(run).items() if name)
 
 
 def _to_name(value: object, like: object) -> object:
@@ -115,7 +115,7 @@ def describe_runs(
         score = _find_score(known, own) if state == DONE else None
         digests = tuple(node.digest for node in own)
         facts[known] = RunFacts(
-            name_run(known.run), state, reason, score, known.is_reference, digests
+            get_run_names(known.run), state, reason, score, known.is_reference, digests
         )
     return facts, notes
 

@@ -72,7 +72,7 @@ class Inputs:
 
     def get_task_name(self, name: str) -> str:
         """Return the name of a shared task in the study's dataset."""
-        return cards.name_shared_task(name, self.name)
+        return cards.format_shared_task_name(name, self.name)
 
     def derive_data(self, recipe: str, settings: Mapping[str, Any], *uses: Any) -> Data:
         if recipe in RECIPE_VERSIONS:

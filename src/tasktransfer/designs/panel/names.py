@@ -67,7 +67,7 @@ def get_paper_name(rated: str) -> str:
     return RATED[rated].published if rated in RATED else rated
 
 
-def group_sets(sets: Iterable[tuple[str, bool]]) -> dict[str, list[str]]:
+def group_sets_by_average(sets: Iterable[tuple[str, bool]]) -> dict[str, list[str]]:
     """Map average to its sets, for each domain, in-domain, out-of-domain and all sets.
 
     Args:

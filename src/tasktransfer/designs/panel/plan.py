@@ -106,7 +106,7 @@ def plan_study(config: PanelConfig, revisions: Revisions) -> Plan:
     Cosines, the user's own raters, prompted models, few-shot transfer and response selection have
     only one seed.
     """
-    builder = PlanBuilder(_name_stage, get_recipe_version)
+    builder = PlanBuilder(_get_kind_and_label, get_recipe_version)
     inputs = Inputs(config, revisions, builder)
     inputs.add_labeller()
     for seed in config.seeds:
@@ -124,7 +124,7 @@ def plan_study(config: PanelConfig, revisions: Revisions) -> Plan:
     return builder.build_plan()
 
 
-def _name_stage(step: Step, starts: tuple[Start, ...]) -> tuple[str, str]:
+def _get_kind_and_label(step: Step, starts: tuple[Start, ...]) -> tuple[str, str]:
     """Return kind and label of a training.
 
     They depend on the step only, so that identical trainings have the same name.

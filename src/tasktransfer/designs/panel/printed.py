@@ -21,7 +21,7 @@ from tasktransfer.designs.panel.names import (
     format_start,
     get_domain,
     get_paper_name,
-    group_sets,
+    group_sets_by_average,
     has_domain_models,
 )
 from tasktransfer.designs.panel.published import AVERAGES, list_members
@@ -127,7 +127,9 @@ def _make_correlation_rows(frames: Frames) -> pd.DataFrame:
     for name in sets:
         some = own[own["set"] == name].drop(columns=["domain", "p", "pearson", "kendall"])
         rows += [{**row, "group": "", "members": name} for row in list_records(some)]
-    for group, several in group_sets([(name, bool(inside[name])) for name in sets]).items():
+    for group, several in group_sets_by_average(
+        [(name, bool(inside[name])) for name in sets]
+    ).items():
         named = {
             "set": f"average of {len(several)}: {group}",
             "group": group,

@@ -17,7 +17,7 @@ from tasktransfer.designs.panel.names import (
     SELECTION_DIRECT,
     format_start,
     get_paper_name,
-    group_sets,
+    group_sets_by_average,
 )
 from tasktransfer.designs.panel.printed import OF, PrintedRow, describe_other_members, list_records
 from tasktransfer.designs.panel.published import AVERAGES
@@ -98,7 +98,7 @@ def _average_few_shot(few: pd.DataFrame, own: pd.DataFrame, frames: Frames) -> I
     """Yield averages over sets, for methods that all of the sets have."""
     inside = dict(zip(own["set"], own["in_domain"], strict=True))
     shown = [(name, bool(inside[name])) for name in dict.fromkeys(few["set"]) if name in inside]
-    for group, sets in group_sets(shown).items():
+    for group, sets in group_sets_by_average(shown).items():
         by = few[few["set"].isin(sets)].groupby(["method", "by", "percent"], sort=False)
         mean = by[["draws", "all_items", "held_out"]].mean()[by.size() == len(sets)].reset_index()
         named = {"group": group, "members": "+".join(sets)}

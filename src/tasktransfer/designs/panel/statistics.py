@@ -28,7 +28,7 @@ from tasktransfer.designs.panel.names import (
     OTHERS,
     OWN_MINUS_OTHERS,
     get_domain,
-    group_sets,
+    group_sets_by_average,
     has_domain_models,
 )
 from tasktransfer.metrics.measures import Values, compute_kendall, compute_pearson, compute_spearman
@@ -170,7 +170,7 @@ def compare_methods(frames: Frames) -> pd.DataFrame:
     return table[~(reverse | control | other)]
 
 
-def _name_sets(frames: Frames) -> dict[str, Rated]:
+def _map_set_names(frames: Frames) -> dict[str, Rated]:
     return {rated_set.name: rated_set for rated_set in frames.compute_once(build_rated_sets)}
 
 
@@ -179,7 +179,7 @@ def _name_sets(frames: Frames) -> dict[str, Rated]:
 
 def make_correlations(frames: Frames) -> Iterator[Line]:
     """Yield the rows of the frame ``correlations``, one per method and rated set."""
-    table, sets = frames.compute_once(compare_methods), _name_sets(frames)
+    table, sets = frames.compute_once(compare_methods), _map_set_names(frames)
     estimated = frames.compute_once(estimate_correlations)
     own: Iterable[Any] = table[table["against"] == ""].itertuples()
     for row in own:
@@ -236,7 +236,7 @@ def make_tests(frames: Frames) -> pd.DataFrame:
     ignores contexts. The mean over seeds also has an interval over contexts and seeds. Single seeds
     have no q, unless neither method was trained.
     """
-    table, sets = frames.compute_once(compare_methods), _name_sets(frames)
+    table, sets = frames.compute_once(compare_methods), _map_set_names(frames)
     untrained = list_untrained(frames)
     compared = table[(table["against"] != "") & ~table["method"].isin(CONTROLS)]
     by = compared.groupby(["method", "against"], sort=False)
@@ -290,7 +290,9 @@ def _test_pair(one: Rated, pair: Any, untrained: Sequence[str]) -> Iterator[Line
 def make_averages(frames: Frames) -> pd.DataFrame:
     """Return the frame ``averages``: mean correlations over groups of rated sets."""
     estimated = frames.compute_once(estimate_correlations)
-    by = group_sets((one.name, one.in_domain) for one in frames.compute_once(build_rated_sets))
+    by = group_sets_by_average(
+        (one.name, one.in_domain) for one in frames.compute_once(build_rated_sets)
+    )
     means: dict[Key, Cell] = {
         (method, group): compute_mean([estimated[method, name] for name in names])
         for method in dict.fromkeys(method for method, _ in estimated)
@@ -308,7 +310,7 @@ def make_averages(frames: Frames) -> pd.DataFrame:
 
 def make_few(frames: Frames) -> Iterator[Line]:
     """Yield the rows of the frame ``few``, one per method, rated set, sampling and percentage."""
-    few_shot, sets = frames["few_shot"], _name_sets(frames)
+    few_shot, sets = frames["few_shot"], _map_set_names(frames)
     for name in few_shot["set"].unique():
         for control in (c for c in CONTROLS if name in sets and c in sets[name].methods):
             value = _correlate_first_seed(sets[name], control)

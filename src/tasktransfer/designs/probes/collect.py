@@ -16,7 +16,7 @@ from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_instances
 from tasktransfer.designs.probes.config import ProbesConfig, get_config
-from tasktransfer.designs.probes.facts import BY_TASK, Probe, name_reply_task
+from tasktransfer.designs.probes.facts import BY_TASK, Probe, format_reply_task_name
 from tasktransfer.designs.probes.frames import LABELS
 from tasktransfer.designs.probes.plan import BEST, WORDS, get_stage
 from tasktransfer.designs.probes.stand_ins import list_recorded_stand_ins
@@ -138,7 +138,7 @@ def _compare_by_vectors(collected: Collected, runs: Sequence[Run]) -> dict[str, 
 def _make_round_rows(
     stage: Stage, record: Record, by_vectors: dict[int, float]
 ) -> Iterator[tuple[Any, ...]]:
-    task = name_reply_task(stage.dataset)
+    task = format_reply_task_name(stage.dataset)
     chosen = get_selected_round(record, stage.select_on).number
     for entry in record["training"]["rounds"]:
         dev, best = entry["dev"][task], entry["round"] == chosen

@@ -30,7 +30,7 @@ from tasktransfer.designs.probes.facts import (
     EVERY,
     NAMES,
     Probe,
-    name_reply_task,
+    format_reply_task_name,
 )
 from tasktransfer.files.wrong_values import describe_wrong_value
 from tasktransfer.results.study import Study
@@ -339,4 +339,4 @@ def get_config(study: Study) -> ProbesConfig:
     return study.config
 
 
-__all__ = ["ProbesConfig", "get_config", "name_reply_task"]
+__all__ = ["ProbesConfig", "format_reply_task_name", "get_config"]

@@ -87,6 +87,6 @@ BY_TASK = {probe.task: probe for probe in EVERY}
 NAMES = tuple(dict.fromkeys(probe.name for probe in EVERY))
 
 
-def name_reply_task(corpus: str) -> str:
+def format_reply_task_name(corpus: str) -> str:
     """Return the task of predicting a corpus's next utterance."""
     return f"{corpus}_reply"

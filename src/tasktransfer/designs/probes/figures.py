@@ -34,8 +34,8 @@ from tasktransfer.present.kit.style import (
     add_heading,
     add_legend_below,
     add_title,
+    despine,
     get_series_look,
-    strip_axes,
 )
 from tasktransfer.present.sentences import format_with_interval
 from tasktransfer.results.frames import Frames
@@ -229,7 +229,7 @@ def plot_ties(frames: Frames) -> Figure:
     step = max(0.5, 100 / drawn)
     bins = np.arange(shares.min() - step / 2, shares.max() + step, step)
     axes.hist(shares, bins=bins.tolist(), color=get_series_look(0).colour)
-    strip_axes(axes, zero=None)
+    despine(axes, zero=None)
     axes.axvline(100 * judgements.mean(), color=INK, linewidth=0.9, linestyle="--")
     axes.set(xlabel=f"ties among {drawn} judgements, percent", ylabel="samples")
     set_panel_title(axes, f"{named}: {len(judgements):,}, {judgements.mean():.0%} ties (dashed)")

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 
 from tasktransfer.core.nodes import Stage
 from tasktransfer.designs.probes.config import get_config
-from tasktransfer.designs.probes.facts import CONTROL, name_reply_task
+from tasktransfer.designs.probes.facts import CONTROL, format_reply_task_name
 from tasktransfer.designs.probes.frames import ABOVE_WORDS, INTERVALS, LAYERS, REPLIES
-from tasktransfer.designs.probes.plan import WORDS, get_layer, name_word_counts
+from tasktransfer.designs.probes.plan import WORDS, get_layer, map_word_count_names
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.answers import encode_answers
 from tasktransfer.metrics.labels import Sums, compute_proportion
@@ -111,7 +111,7 @@ def gather_classifiers(
         (
             (*names, classifier),
             NO_SEED if pd.isna(epoch) else seed,
-            scored[record][_name_task_rows(names, classifier)],
+            scored[record][_format_task_rows_label(names, classifier)],
         )
         for *names, epoch, seed, record in scores[[*CELL, "epoch", "seed", "record"]].itertuples(
             index=False
@@ -135,7 +135,7 @@ def build_intervals(estimates: Mapping[Key, Cell]) -> pd.DataFrame:
     return cast_columns(table.assign(constant=0), INTERVALS)
 
 
-def _name_task_rows(names: Sequence[str], classifier: str) -> str:
+def _format_task_rows_label(names: Sequence[str], classifier: str) -> str:
     """Return the task name in the rows of a probe's classifier."""
     task = f"{names[0]}_{names[-1]}"
     return f"{task}+{classifier}" if classifier else task
@@ -153,7 +153,7 @@ def add_constant_counts(
     """
     own = scores.assign(
         constant=[
-            (record, _name_task_rows(names, OWN)) in constant
+            (record, _format_task_rows_label(names, OWN)) in constant
             for *names, record in scores[[*CELL, "record"]].itertuples(index=False)
         ]
     )
@@ -195,7 +195,7 @@ def _finish_micro_f1(sums: Sums) -> Sums:
 def make_above_words(frames: Frames) -> pd.DataFrame:
     """Return the frame ``above_words``."""
     return compare_with_words(
-        frames.compute_once(gather_estimates), name_word_counts(get_config(frames.study))
+        frames.compute_once(gather_estimates), map_word_count_names(get_config(frames.study))
     )
 
 
@@ -318,7 +318,7 @@ def make_replies(frames: Frames) -> pd.DataFrame:
 
 def _score_replies(study: Study, stage: Stage) -> Scored:
     rows = select_task_rows(
-        read_record_rows(Path(study.get_record_path(stage))), name_reply_task(stage.dataset)
+        read_record_rows(Path(study.get_record_path(stage))), format_reply_task_name(stage.dataset)
     )
     scores = rows["score"].to_numpy()
     tallies = np.stack([scores, np.ones_like(scores)], axis=1)

@@ -16,7 +16,7 @@ from tasktransfer.designs.probes.facts import (
     LEAST_COUNTS,
     WORD_PROBE,
     Probe,
-    name_reply_task,
+    format_reply_task_name,
 )
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance
@@ -39,7 +39,7 @@ def derive_dialogue_labels(ingredients: Ingredients) -> dict[Split, list[Instanc
     derived: dict[Split, list[Instance]] = {}
     word_in = ingredients.settings.get("word_in", "context")
     for task in ingredients.tasks:
-        reply = name_reply_task(BY_TASK[task].corpus)
+        reply = format_reply_task_name(BY_TASK[task].corpus)
         read = {split: read_instances(cache, reply, split) for split in SPLITS}
         for split, rows in label_instances(BY_TASK[task], read, word_in).items():
             derived[task, split] = rows

@@ -17,7 +17,7 @@ from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.core.steps import Step
 from tasktransfer.datasets import build_data_node, get_recipe_version
 from tasktransfer.designs.probes.config import ProbedModel, ProbesConfig
-from tasktransfer.designs.probes.facts import RECIPE, WORD_PROBE, Probe, name_reply_task
+from tasktransfer.designs.probes.facts import RECIPE, WORD_PROBE, Probe, format_reply_task_name
 from tasktransfer.results.revisions import Revisions
 
 KIND = "next_utterance"
@@ -33,7 +33,7 @@ MLP_VERSION = 2
 
 def make_training_step(corpus: str, measure: str, rounds: tuple[int, ...]) -> list[Step]:
     """Return the step of one training, which keeps every probed epoch and the untrained model."""
-    reply = name_reply_task(corpus)
+    reply = format_reply_task_name(corpus)
     return [Step((reply,), Selection((reply,), measure, keep="every", rounds=rounds))]
 
 
@@ -108,7 +108,7 @@ def plan_word_counts(config: ProbesConfig, revisions: Revisions) -> dict[str, di
     The part is what a model reads: a number of last words, or the text that its tokenizer keeps.
     """
     first_models: dict[str, str] = {}
-    for model, name in name_word_counts(config).items():
+    for model, name in map_word_count_names(config).items():
         first_models.setdefault(name, model)
     return {
         name: _build_reading_settings(config, revisions, model)
@@ -125,7 +125,7 @@ def _build_reading_settings(
     return {"model": revisions.models[model].identity}
 
 
-def name_word_counts(config: ProbesConfig) -> dict[str, str]:
+def map_word_count_names(config: ProbesConfig) -> dict[str, str]:
     """Return a mapping from model to name of the counts of the words that it reads.
 
     The name is ``words`` if all models read the same part of a context. Otherwise, the name also

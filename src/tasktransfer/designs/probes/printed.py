@@ -14,7 +14,7 @@ from tasktransfer.designs.probes import published
 from tasktransfer.designs.probes.config import get_config
 from tasktransfer.designs.probes.facts import BY_TASK, CONTROL, EVERY
 from tasktransfer.designs.probes.intervals import ALL
-from tasktransfer.designs.probes.plan import UNTRAINED, WORDS, get_layer, name_word_counts
+from tasktransfer.designs.probes.plan import UNTRAINED, WORDS, get_layer, map_word_count_names
 from tasktransfer.errors import DataError
 from tasktransfer.present.published import PublishedValues, add_published_columns
 from tasktransfer.present.sentences import is_significantly_negative, is_significantly_positive
@@ -109,12 +109,12 @@ def average_by_difficulty(chosen: pd.DataFrame, metadata: Metadata) -> pd.DataFr
             "model": lambda row: _get_names(row["model"]).table6,
             "group": lambda row: row["group"],
         },
-        differs=_describe_other_probes,
+        differs=_describe_probe_difference,
     )
     return add_published_columns(frame, theirs, metadata, value="f1")
 
 
-def _describe_other_probes(row: Mapping[str, Any]) -> str:
+def _describe_probe_difference(row: Mapping[str, Any]) -> str:
     if row["probes"] == row["probes_of_paper"]:
         return ""
     return f"{row['group']}: {row['probes']} of the paper's {row['probes_of_paper']} probes"
@@ -229,7 +229,7 @@ def list_differences(frames: Frames) -> pd.DataFrame:
     above_words = frames["above_words"].query("probe != 'all'").assign(compared_with=WORDS)
     intervals = frames["intervals"]
     every = pd.concat([intervals, above_words[[c for c in above_words if c in intervals]]])
-    readings = name_word_counts(get_config(frames.study))
+    readings = map_word_count_names(get_config(frames.study))
     return compute_differences(every, frames["probed"], readings)
 
 

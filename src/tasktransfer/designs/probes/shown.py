@@ -55,7 +55,7 @@ def _has_probes_of_table(number: int) -> Callable[[Study], bool]:
     )
 
 
-def _has_trainings(study: Study) -> bool:
+def _has_training_stages(study: Study) -> bool:
     return bool(study.plan.stages)
 
 
@@ -120,7 +120,7 @@ TABLES = (
         keys=("model", "corpus"),
         paper=f"Table 3 of {PAPER}",
         nothing="trains no model",
-        planned=_has_trainings,
+        planned=_has_training_stages,
     ),
     _declare_score_table(4, "PersonaChat"),
     _declare_score_table(5, "MultiWOZ"),
@@ -172,7 +172,7 @@ TABLES = (
         ),
         keys=("corpus", "probe", "over"),
         nothing="trains no model",
-        planned=_has_trainings,
+        planned=_has_training_stages,
         certain=False,
     ),
     Table(
@@ -350,7 +350,7 @@ FIGURES = (
         effects.plot_training_effects,
         ("intervals",),
         nothing="compares no trained encoder with its untrained version",
-        planned=_has_trainings,
+        planned=_has_training_stages,
         certain=False,
     ),
     Figure(
@@ -367,7 +367,7 @@ FIGURES = (
         figures.plot_f1_by_epoch,
         ("probed",),
         nothing="has no probed epochs",
-        planned=_has_trainings,
+        planned=_has_training_stages,
     ),
     Figure(
         "bleu_against_f1",
@@ -375,7 +375,7 @@ FIGURES = (
         figures.plot_bleu_against_f1,
         ("probed", "rounds", "claims"),
         nothing="trains no model",
-        planned=_has_trainings,
+        planned=_has_training_stages,
     ),
     Figure(
         "representations",

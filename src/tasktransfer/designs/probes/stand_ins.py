@@ -48,9 +48,9 @@ def list_recorded_stand_ins(
     names = {name for stand_ins in recorded for name in stand_ins}
     real = [corpus for corpus in config.corpora if corpus not in synthetic]
     named = {
-        _name_training_set(corpus): "the other sets' dialogues, split anew"
+        _format_training_set(corpus): "the other sets' dialogues, split anew"
         for corpus in real
-        if _name_training_set(corpus) in names or _has_no_training_set(config, corpus)
+        if _format_training_set(corpus) in names or _has_no_training_set(config, corpus)
     }
     if real:
         named["the authors' labels"] = "labels by our definitions"
@@ -62,7 +62,7 @@ def list_recorded_stand_ins(
     return named
 
 
-def _name_training_set(corpus: str) -> str:
+def _format_training_set(corpus: str) -> str:
     return f"the training set of {corpus}"
 
 

@@ -51,7 +51,9 @@ def check_baselines(study: Study, name: str) -> None:
     Raises:
         RecordError: a baseline or a reference is missing.
     """
-    from tasktransfer.designs.transfer.statistics.checked_targets import check_targets
+    from tasktransfer.designs.transfer.statistics.checked_targets import (
+        compare_baselines_with_references,
+    )
     from tasktransfer.results.choices import write_choice
     from tasktransfer.results.collect import gather_records
 
@@ -60,7 +62,7 @@ def check_baselines(study: Study, name: str) -> None:
     read = [run for run in study.plan.runs if all(node.digest in after for node in run.judged)]
     collected = gather_records(study, read)
     collected.check_completeness(complete=True)
-    checked = check_targets(collected, targets)
+    checked = compare_baselines_with_references(collected, targets)
     write_choice(study.config.results, name, checked)
     for line in describe_skipped_targets(checked):
         print(line)

@@ -31,7 +31,7 @@ else:
     uncertainty = LazyPackage("tasktransfer.designs.transfer.tables").uncertainty
 
 
-def _name_method(name: str) -> str:
+def _format_method_name(name: str) -> str:
     return METHODS.get(name, name)
 
 
@@ -73,7 +73,7 @@ def declare_labels(*, folded: bool) -> Table:
                 make_text_column("dataset", "Dataset"),
                 make_text_column("target", "Task"),
                 make_text_column("model", "Model"),
-                make_text_column("method", "Method", _name_method),
+                make_text_column("method", "Method", _format_method_name),
                 make_text_column("label", "Label"),
                 make_number_column("support", "Instances", ",d"),
                 make_number_column("predicted", "Predicted", ",.1f"),
@@ -138,7 +138,7 @@ CURVE_TABLE = Table(
             make_text_column("dataset", "Dataset"),
             make_text_column("target", "Task"),
             make_text_column("model", "Model"),
-            make_text_column("method", "Method", _name_method),
+            make_text_column("method", "Method", _format_method_name),
             make_text_column("fraction", "Fraction", _format_fraction),
             make_number_column("dialogues", "Dialogues", ",d"),
             make_number_column("n_seeds", "Samples", "d"),

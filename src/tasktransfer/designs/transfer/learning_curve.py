@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from tasktransfer.core.methods import name_training
+from tasktransfer.core.methods import format_training_name
 from tasktransfer.core.references import TFIDF
 from tasktransfer.core.runs import Run
 from tasktransfer.core.samples import FRACTIONS
@@ -143,6 +143,6 @@ def _build_curve(
             sizes[fraction].append(collected.record(stage)["sizes"][task]["train"])
     study, limit = collected.study, stage.training.limit_train
     train = read_limited(study, stage.data, task, "train", limit)
-    names = (dataset, stage.model.name, task, name_training(stage.model))
+    names = (dataset, stage.model.name, task, format_training_name(stage.model))
     for point in build_points(scored, len(list_dialogues(task, train)), sizes):
         yield (*names, *point)

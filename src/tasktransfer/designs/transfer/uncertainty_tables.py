@@ -79,7 +79,7 @@ def _lacks_references(study: Study) -> bool:
     return not has_references(study)
 
 
-def _name_control(name: str) -> str:
+def _format_control_name(name: str) -> str:
     return name.replace("_", " ")
 
 
@@ -316,7 +316,7 @@ TABLES = (
         uncertainty.list_control_means,
         (
             *_GROUP,
-            make_text_column("control", "Control", _name_control),
+            make_text_column("control", "Control", _format_control_name),
             make_number_column("n_pairs", "Pairs", "d"),
             make_number_column("n_seeds", "Seeds", "d"),
             make_number_column("mean", "Δ", "+.2f"),

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasktransfer.present.kit.paper import count_columns
-from tasktransfer.present.kit.style import INK, LABEL_POINTS, Look, fit_panels, strip_axes
+from tasktransfer.present.kit.style import INK, LABEL_POINTS, Look, despine, fit_panels
 
 MOST_COLUMNS = 4
 ROOM = 4.0
@@ -51,7 +51,7 @@ def create_panels(
     for spare in flat[count:]:
         spare.remove()
     for index, panel in enumerate(flat[:count]):
-        strip_axes(panel, zero=None)
+        despine(panel, zero=None)
         if index + columns >= count:  # the lowest of its column
             panel.tick_params(labelbottom=True)
     return figure, flat[:count]

@@ -170,7 +170,7 @@ def set_log_x_axis(axes: Any, values: Sequence[float]) -> None:
     axes.set_xticks([], minor=True)
 
 
-def strip_axes(axes: Any, zero: float | None = 0.7) -> None:
+def despine(axes: Any, zero: float | None = 0.7) -> None:
     """Remove the upper and right frame of axes; ``zero`` is the width of the line at y = 0."""
     if zero is not None:
         axes.axhline(0, color=INK, linewidth=zero, zorder=1)

@@ -18,7 +18,7 @@ MINIMUM_DIALOGUES = 120
 """Minimum number of dialogues per dataset. Fewer give too few scenes of each kind for scores."""
 
 
-def name_revision(seed: int, dialogues: int) -> str:
+def format_revision(seed: int, dialogues: int) -> str:
     """Return the revision of the data that ``generate`` writes for these parameters.
 
     Raises:

@@ -154,7 +154,7 @@ def make_wordings(rated: RatedSet) -> tuple[Wording, ...]:
     )
 
 
-def name_shared_task(name: str, dataset: str) -> str:
+def format_shared_task_name(name: str, dataset: str) -> str:
     """Return a dataset's name for a task of both datasets; task names must be unique."""
     return f"tiny_{name}" if dataset == TINY else name
 
@@ -165,28 +165,28 @@ def list_cards(dataset: str) -> tuple[Task, ...]:
     return (
         *(make_pair_task(name, dataset, f"Whether a response fits, {name}.") for name in domains),
         make_pair_task(
-            name_shared_task(LABELLER, dataset),
+            format_shared_task_name(LABELLER, dataset),
             dataset,
             "Whether a response fits, in DailyDialog++'s judgement.",
         ),
         make_pair_task(
-            name_shared_task(GIVEN, dataset),
+            format_shared_task_name(GIVEN, dataset),
             dataset,
             "Probabilities that responses fit, of a model that is not here.",
             "closeness",
         ),
         make_pair_task(
-            name_shared_task(EVERYTHING, dataset),
+            format_shared_task_name(EVERYTHING, dataset),
             dataset,
             "Whether a response fits, all domains together.",
         ),
         make_pair_task(
-            name_shared_task(SELECTION, dataset),
+            format_shared_task_name(SELECTION, dataset),
             dataset,
             "Whether a response is the true one among candidates.",
         ),
         make_pair_task(
-            name_shared_task(RATINGS, dataset),
+            format_shared_task_name(RATINGS, dataset),
             dataset,
             "Ratings of all sets, as shares of their scales.",
             "closeness",

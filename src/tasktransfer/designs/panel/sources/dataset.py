@@ -32,8 +32,8 @@ from tasktransfer.designs.panel.sources.cards import (
     TINY_DOMAINS,
     TINY_RATED,
     RatedSet,
+    format_shared_task_name,
     list_cards,
-    name_shared_task,
 )
 from tasktransfer.designs.panel.sources.corpora import (
     CORPORA,
@@ -102,7 +102,10 @@ class _DatasetReader:
         labels: tuple[str, ...],
     ) -> None:
         self.name, self.corpora, self.rated, self.labels = name, corpora, rated, labels
-        self.labeller, self.given = name_shared_task(LABELLER, name), name_shared_task(GIVEN, name)
+        self.labeller, self.given = (
+            format_shared_task_name(LABELLER, name),
+            format_shared_task_name(GIVEN, name),
+        )
         self.rated_files = dict(files)
         wanted = [f for corpus in corpora.values() for f in (*corpus.files, *corpus.more)]
         wanted += [*files.values(), *labels, SYNTHETIC]

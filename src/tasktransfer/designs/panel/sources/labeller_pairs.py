@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 
 from tasktransfer.datasets.dailydialog_pp import RELEVANT, read_contexts
-from tasktransfer.designs.panel.sources.cards import LABELLER, TINY, name_shared_task
+from tasktransfer.designs.panel.sources.cards import LABELLER, TINY, format_shared_task_name
 from tasktransfer.designs.panel.sources.corpora import Files
 from tasktransfer.designs.panel.sources.pair_instances import (
     FITS,
@@ -73,7 +73,7 @@ def _shuffle_words(text: str, chance: random.Random) -> str:
 
 def read_own_labels(files: Files, notes: list[str]) -> Iterator[tuple[str, Instance]]:
     """Yield the pairs of a user's file for each split, with their labels."""
-    task = name_shared_task(LABELLER, TINY)
+    task = format_shared_task_name(LABELLER, TINY)
     for split, name in zip(SPLITS, OWN_LABELS, strict=True):
         for line, row, location in read_json_lines(files[name]):
             context, response = read_pair(row, location)

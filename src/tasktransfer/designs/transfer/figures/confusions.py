@@ -39,7 +39,7 @@ def plot_confusions(dataset: str, task: str, frames: Frames) -> Figure | None:
         return None
     labels = choose_labels(rows)
     panels = [*rows.groupby(["method", "model"], sort=False)][:MOST_PANELS]
-    columns = list(dict.fromkeys([*labels, *rows["predicted"].map(partial(_name_label, labels))]))
+    columns = list(dict.fromkeys([*labels, *rows["predicted"].map(partial(_format_label, labels))]))
     side = max(1.6, 0.3 * len(columns))
     width = side + 1.2
     figure, axes = create_panels(len(panels), width, side, columns=3, shared="none")
@@ -77,13 +77,13 @@ def choose_labels(rows: pd.DataFrame) -> list[str]:
     return [label for label in labels if label in most]
 
 
-def _name_label(labels: list[str], label: str) -> str:
+def _format_label(labels: list[str], label: str) -> str:
     """Return the name of a label's row or column."""
     return label if label in labels else OTHERS if label else NO_LABEL
 
 
 def _draw_panel(axes: Axes, rows: pd.DataFrame, labels: list[str], columns: list[str]) -> None:
-    name = partial(_name_label, labels)
+    name = partial(_format_label, labels)
     counts = rows.assign(gold=rows["gold"].map(name), predicted=rows["predicted"].map(name))
     table = counts.groupby(["gold", "predicted"])["count"].sum().unstack(fill_value=0)
     golds = [name for name in (*labels, OTHERS) if name in table.index]

@@ -17,7 +17,7 @@ from tasktransfer.present.kit.style import (
     LABEL_POINTS,
     add_legend_below,
     add_title,
-    strip_axes,
+    despine,
 )
 from tasktransfer.results.frames import Frames
 
@@ -91,7 +91,7 @@ def _draw_panel(axes: Axes, histogram: pd.DataFrame, label: str, noun: str) -> N
     )
     axes.set_xlabel(label, fontsize=LABEL_POINTS + 0.5)
     axes.set_ylabel(f"% of {noun}", fontsize=LABEL_POINTS + 0.5)
-    strip_axes(axes, zero=None)
+    despine(axes, zero=None)
     axes.locator_params(axis="x", nbins=6, integer=True)
 
 

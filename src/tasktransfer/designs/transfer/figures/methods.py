@@ -92,7 +92,7 @@ def _draw_panel(
         lines[place].append(Estimate("", *ends, LOOK, hollow=not row["recommended"]))
         if row["method"] == TRANSFER:
             axes.annotate(
-                f"from {_name_sources(row, shorts)}", (1, place), xytext=(-1, 5),
+                f"from {_format_source_names(row, shorts)}", (1, place), xytext=(-1, 5),
                 xycoords=axes.get_yaxis_transform(), textcoords="offset points",
                 ha="right", va="center", fontsize=NOTE, color=INK,
             )  # fmt: skip
@@ -112,7 +112,7 @@ def _format_method_name(row: Row, has_models: bool) -> str:
     return ", ".join(words)
 
 
-def _name_sources(row: Row, shorts: Mapping[str, str]) -> str:
+def _format_source_names(row: Row, shorts: Mapping[str, str]) -> str:
     """Return the short names of a transfer's sources."""
     sources = str(row["variant"]).rpartition(":")[2].split("+")
     tasks = [source.rpartition("/")[2] for source in sources]

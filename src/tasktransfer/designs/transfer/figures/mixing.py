@@ -18,9 +18,9 @@ from tasktransfer.present.kit.style import (
     INK,
     add_legend_below,
     add_title,
+    despine,
     fold_name,
     get_series_look,
-    strip_axes,
 )
 from tasktransfer.results.frames import Frames
 
@@ -62,7 +62,7 @@ def plot_mixing(frames: Frames) -> Figure | None:
 
 
 def _draw_panel(axes: Axes, panel: pd.DataFrame, sources: list[str]) -> None:
-    strip_axes(axes, zero=None)
+    despine(axes, zero=None)
     of_panel = panel.groupby(["source", "round"])["weight"].agg(["mean", "min", "max"])
     here = [source for source in sources if source in of_panel.index]
     for source in here:

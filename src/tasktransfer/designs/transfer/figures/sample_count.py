@@ -21,12 +21,12 @@ from tasktransfer.present.kit.style import (
     Look,
     add_legend_below,
     add_title,
+    despine,
     draw_best_fit,
     fold_name,
     format_best_fit_note,
     get_series_look,
     set_log_x_axis,
-    strip_axes,
 )
 from tasktransfer.results.frames import Frames
 from tasktransfer.stats.best_fit import compute_mean_interval
@@ -72,7 +72,7 @@ def plot_sample_count(frames: Frames, dataset: str) -> Figure | None:
 
 def _draw_panel(axes: Axes, cells: pd.DataFrame, look: Look) -> bool:
     """Draw points and line of one panel; return whether there is a line."""
-    strip_axes(axes)
+    despine(axes)
     if cells.empty:
         return False
     line = draw_best_fit(axes, cells, "count", look)

@@ -19,11 +19,11 @@ from tasktransfer.present.kit.style import (
     LABEL_POINTS,
     add_legend_below,
     add_title,
+    despine,
     draw_best_fit,
     fold_name,
     format_best_fit_note,
     set_log_x_axis,
-    strip_axes,
 )
 from tasktransfer.results.frames import Frames
 
@@ -75,7 +75,7 @@ def plot_sample_ratio(frames: Frames, dataset: str) -> Figure | None:
 
 def _draw_panel(axes: Axes, cells: pd.DataFrame, types: list[str]) -> bool:
     """Draw points and lines of one model; return whether there is a line."""
-    strip_axes(axes)
+    despine(axes)
     lines = False
     for name in types:
         look = LOOKS[name]

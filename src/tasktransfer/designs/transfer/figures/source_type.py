@@ -21,9 +21,9 @@ from tasktransfer.present.kit.style import (
     Look,
     add_legend_below,
     add_title,
+    despine,
     fold_name,
     get_series_look,
-    strip_axes,
 )
 from tasktransfer.results.frames import Frames
 from tasktransfer.stats.best_fit import compute_mean_interval
@@ -73,7 +73,7 @@ def plot_source_type(frames: Frames, dataset: str) -> Figure | None:
 
 
 def _draw_panel(axes: Axes, cells: pd.DataFrame, types: list[str], looks: dict[str, Look]) -> None:
-    strip_axes(axes)
+    despine(axes)
     for index in range(len(types) - 1):
         axes.axvline(index + 0.5, color="#d0d0d0", linewidth=0.6, zorder=0)
     slot = _GROUP / len(looks)

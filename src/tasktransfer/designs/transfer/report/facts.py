@@ -58,11 +58,11 @@ def _describe_all_seeds(runs: pd.DataFrame) -> str:
 
 def _describe_data(metadata: Metadata, names: Iterable[str]) -> str:
     mark = format_synthetic_mark(metadata.real).rstrip(". ") if metadata.synthetic else ""
-    data = mark.replace("SYNTHETIC", "synthetic") or _name_sources({*names})
+    data = mark.replace("SYNTHETIC", "synthetic") or _format_source_names({*names})
     return f"{data}, subsampled: {describe_limits(metadata.cuts)}" if metadata.cuts else data
 
 
-def _name_sources(names: set[str]) -> str:
+def _format_source_names(names: set[str]) -> str:
     released = names & {dataset.name for dataset in PACKAGE_DATASETS}
     parts = [
         *(["a release of the benchmark"] if released else []),

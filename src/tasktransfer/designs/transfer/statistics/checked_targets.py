@@ -11,7 +11,7 @@ from tasktransfer.results.collect import Collected
 from tasktransfer.results.records import get_selected_round
 
 
-def check_targets(
+def compare_baselines_with_references(
     collected: Collected, targets: Mapping[str, Sequence[str]]
 ) -> list[CheckedTarget]:
     """Compare the baselines of targets with the references on the dev split.

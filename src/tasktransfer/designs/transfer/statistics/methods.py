@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.core.ancestors import add_ancestors
-from tasktransfer.core.methods import METHODS, PROMPTED, TRANSFER, name_training
+from tasktransfer.core.methods import METHODS, PROMPTED, TRANSFER, format_training_name
 from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.references import FROZEN, NEAREST, STRENGTH
 from tasktransfer.core.runs import Run
@@ -235,7 +235,7 @@ def _list_baselines(frames: Frames) -> Iterator[Method]:
             runs.setdefault((about["dataset"], run.model, about["target"]), []).append(run)
     for (dataset, model, task), baseline in frames.compute_once(score_baselines).items():
         of_target = runs[dataset, model, task]
-        name = name_training(get_scored_stage(of_target[0]).model)
+        name = format_training_name(get_scored_stage(of_target[0]).model)
         cost = _compute_training_cost(collected, of_target)
         yield Method((dataset, task), name, model, None, baseline.cell, cost)
 
