@@ -115,6 +115,26 @@ def test_the_sentence_says_what_more_labels_are_likely_to_give() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("ends", "gains", "words"),
+    [
+        ((90.0, 100.0), (-5.0, 5.0), "ends at the forecast, because a score cannot be above 100."),
+        ((0.0, 9.0), (-95.0, -86.0), "begins at the forecast, because a score cannot be below 0."),
+        ((99.0, 99.99), (4.0, 4.99), ""),
+    ],
+)
+def test_the_sentence_explains_an_interval_at_the_end_of_the_scale(
+    ends: tuple[float, float], gains: tuple[float, float], words: str
+) -> None:
+    names, score = ("Tickets", "bert", "intent", "frozen_logistic"), 0 if ends[0] == 0 else ends[1]
+    rows = [
+        (*names, 1.0, 42, 42, 1, 95.0, 90.0, 99.0, 2.1, 0.4, 3.8),
+        (*names, 2.0, 84, 84, 0, score, *ends, score - 95, *gains),
+    ]
+    (sentence,) = describe_curve(rows)
+    assert sentence.endswith(f"]. The interval {words}" if words else "+5.0].")
+
+
 @pytest.fixture
 def folder_of_tickets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Write a study of 120 dialogues with prepared instances, and change to its folder."""

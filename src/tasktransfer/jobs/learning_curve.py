@@ -199,7 +199,7 @@ def _embed_once(embed: Embed) -> Embed:
 def describe_curve(rows: Sequence[CurveRow]) -> list[str]:
     """Return what a method gains from more dialogues, one sentence per method."""
     sentences = []
-    for *names, fraction, dialogues, _, _, _, _, _, gain, low, high in rows:
+    for *names, fraction, dialogues, _, _, score, lowest, highest, gain, low, high in rows:
         if fraction == FRACTIONS[-1]:
             last = (
                 f"{names[3]} ({names[1]}): 75 → 100 % of the {dialogues:,} "
@@ -208,9 +208,21 @@ def describe_curve(rows: Sequence[CurveRow]) -> list[str]:
         elif fraction == NEXT:
             sentences.append(
                 f"{last}. Labelling about as many again is likely to give "
-                f"{_format_gain(gain, low, high)}."
+                f"{_format_gain(gain, low, high)}.{_explain_scale_end(score, lowest, highest)}"
             )
     return sentences
+
+
+def _explain_scale_end(score: float, low: float, high: float) -> str:
+    """Return a sentence about an interval that ends at the forecast itself, or an empty text.
+
+    A forecast and its interval are scores, which are at most 100 and at least 0.
+    """
+    if high >= 100 and f"{score:.1f}" == f"{high:.1f}":
+        return " The interval ends at the forecast, because a score cannot be above 100."
+    if low <= 0 and f"{score:.1f}" == f"{low:.1f}":
+        return " The interval begins at the forecast, because a score cannot be below 0."
+    return ""
 
 
 def _format_gain(gain: float, low: float, high: float) -> str:
