@@ -85,6 +85,8 @@ def test_yaml_itself(tmp_path: Path, text: str, part: str) -> None:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"The path is a folder\. .* example .*/config\.yaml\.$"):
+        load_config(tmp_path)
     with pytest.raises(ConfigError, match=r"no\.yaml: The file does not exist"):
         load_config(tmp_path / "no.yaml")
 

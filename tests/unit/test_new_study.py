@@ -133,7 +133,7 @@ def test_every_size_has_seeds_to_test_and_none_shortens_the_training() -> None:
     assert not {"epochs", "updates"} & {field.name for field in fields(Size)}
 
 
-@pytest.mark.parametrize("hours", ["0", "-1", "soon"])
+@pytest.mark.parametrize("hours", ["0", "-1", "soon", "nan", "inf"])
 def test_hours_that_are_no_time_are_refused(
     hours: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -267,6 +267,18 @@ def test_more_hours_give_sources_before_larger_samples(
     config = write_for(500.0, tmp_path, monkeypatch)
     assert "pretrain_finetune" in config["algorithms"]
     assert len(config["datasets"]) == 3
+
+
+@pytest.mark.parametrize(("is_new", "left"), [(True, None), (False, [])])
+def test_a_refused_study_leaves_no_folder(
+    is_new: bool, left: list[Path] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "study"
+    if not is_new:
+        folder.mkdir()
+    with pytest.raises(AssertionError):
+        write_for(0.001, tmp_path, monkeypatch)
+    assert (list(folder.iterdir()) if folder.exists() else None) == left
 
 
 @pytest.fixture

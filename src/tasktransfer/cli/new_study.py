@@ -18,13 +18,11 @@ from tasktransfer.datasets import PACKAGE_DATASETS
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.datasets.declared.lengths import DialogueLengths
 from tasktransfer.datasets.declared.spellings import normalise_label
-from tasktransfer.errors import ConfigError, DataError
-from tasktransfer.files import json_text, replace_file
+from tasktransfer.errors import ConfigError
+from tasktransfer.files import create_folder, json_text, replace_file
 from tasktransfer.files.progress import show_progress
 
 CONFIG = "config.yaml"
-RELEASES = ("releases", "data", "../shared/feta", "../shared/feta/full")
-"""Folders that are searched for FETA's release."""
 FORECAST_MAY_MISS = 1.5
 """Factor by which a forecast without records may be too low. A study has to fit even then."""
 LEAST_HIDDEN = 128
@@ -130,8 +128,24 @@ def write_study(
                 "another folder (--out)."
             )
     target = find_target(request.label, declared)
+    with create_folder(request.folder):
+        written = _find_fitting_study(request, declared, target, lengths)
+        _write_files(request.folder, written, request)
+    return written
+
+
+def _find_fitting_study(
+    request: StudyRequest,
+    declared: Mapping[str, Any],
+    target: str,
+    lengths: DialogueLengths | None,
+) -> WrittenStudy:
+    """Return the largest study that fits the time budget.
+
+    Raises:
+        ConfigError: not even the smallest study fits.
+    """
     written = None
-    request.folder.mkdir(parents=True, exist_ok=True)
     kind = declared["tasks"][target]["kind"]
     references = list_references(request)
     smaller = list(product(_propose_sources(kind), SIZES, [references]))
@@ -146,7 +160,6 @@ def write_study(
             notes.append(LEFT_OUT.format(request.hours))
         written = WrittenStudy(config, size, hours, _count_sources(config), tuple(notes))
         if hours * FORECAST_MAY_MISS <= request.hours:
-            _write_files(request.folder, written, request)
             return written
     assert written is not None
     raise ConfigError(
@@ -369,22 +382,6 @@ def _describe_purpose(written: WrittenStudy, request: StudyRequest) -> str:
         return f"Finds the best source task for {request.name}"
     trained = "a model" if len(request.models) == 1 else f"{len(request.models)} models"
     return f"Compares {trained} trained on {request.name} with simple references"
-
-
-def find_release() -> Path | None:
-    """Return the first folder of ``RELEASES`` with both FETA datasets, or None."""
-    for folder in RELEASES:
-        if all(_has_release(Path(folder), dataset) for dataset in PACKAGE_DATASETS):
-            return Path(folder)
-    return None
-
-
-def _has_release(folder: Path, dataset: Dataset) -> bool:
-    try:
-        dataset.reader.find(folder)
-    except DataError:
-        return False
-    return True
 
 
 def _make_relative(folder: Path, path: Path) -> str:

@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 SKIP_MISSING = (
     "skip rows and turns without a label (missing: skip) instead of reporting them as errors"
 )
+RELEASES = ("releases", "data", "../shared/feta", "../shared/feta/full")
+"""Folders that are searched for FETA's release."""
 SKIP_EMPTY = "skip turns without text (skip: empty) instead of reporting them as errors"
 
 
@@ -176,7 +179,7 @@ def add_commands(commands: Any) -> None:
 
 def create_study(args: argparse.Namespace) -> None:
     """Create a study that finds the best source task for a label of your own dialogues."""
-    from tasktransfer.cli.new_study import StudyRequest, find_release, write_study
+    from tasktransfer.cli.new_study import StudyRequest, write_study
 
     name, declared, notes, lengths = _read_dataset(args)
     labels = ", ".join(declared["tasks"])
@@ -185,7 +188,7 @@ def create_study(args: argparse.Namespace) -> None:
     hours = _parse_hours(
         args.hours or _request_answer("--hours", "Time budget in hours on this machine")
     )
-    release = args.release or find_release()
+    release = args.release or _find_release()
     request = StudyRequest(
         *(label, tuple(models), hours, args.out, name),
         *(args.family, release, args.cores),
@@ -253,6 +256,18 @@ def _read_dataset(
     return name, declared, checked.notes, checked.lengths
 
 
+def _find_release() -> Path | None:
+    """Return the first folder of ``RELEASES`` with both FETA datasets, or None."""
+    from tasktransfer.datasets import PACKAGE_DATASETS
+
+    for folder in map(Path, RELEASES):
+        with suppress(DataError):
+            for dataset in PACKAGE_DATASETS:
+                dataset.reader.find(folder)
+            return folder
+    return None
+
+
 def _request_answer(name: str, question: str) -> str:
     """Ask for the value of an option at the terminal, and return the answer.
 
@@ -277,7 +292,7 @@ def _parse_hours(text: str) -> float:
         hours = float(text)
     except ValueError:
         hours = 0.0
-    if hours <= 0:
+    if not 0 < hours < float("inf"):
         raise ConfigError(
             f"--hours {text}: The value is not a number above 0. Pass a number of hours."
         )

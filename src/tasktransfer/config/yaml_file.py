@@ -127,6 +127,11 @@ def _read_text(path: Path) -> str:
         raise _UnreadableError(
             "The file does not exist. Write the path of a study's YAML file."
         ) from error
+    except IsADirectoryError as error:
+        raise _UnreadableError(
+            "The path is a folder. Write the path of the YAML file in it, for example "
+            f"{path / 'config.yaml'}."
+        ) from error
     except (OSError, ValueError) as error:
         raise _UnreadableError(f"The file cannot be read ({error}).") from error
     if len(content) > MAX_BYTES:

@@ -67,6 +67,19 @@ def replace_folder(folder: Path, maker: Maker) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
+@contextmanager
+def create_folder(folder: Path) -> Iterator[None]:
+    """Create a folder for the block. If the block raises, a folder that is new is removed."""
+    is_new = not os.path.lexists(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        if is_new:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
 def remove_partial_folders(folder: Path) -> None:
     """Remove temporary folders of killed processes, if no other process writes ``folder`` now."""
     for part in folder.parent.glob(f".{folder.name}.*.part"):

@@ -132,8 +132,10 @@ def check_file(path: Path, key: str) -> DataFile:
     try:
         open_regular(path).close()
     except FileNotFoundError:
+        start = "" if path.is_absolute() else f" Relative paths begin at {Path.cwd()}."
         raise DataError(
-            f"{path}: The file is missing, but {key} names it. Add the file, or change {key}."
+            f"{path}: The file is missing, but {key} names it. Add the file, or change "
+            f"{key}.{start}"
         ) from None
     except OSError as error:
         raise DataError(
