@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -9,11 +10,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from matplotlib.figure import Figure
 
 from study_records import write_records
 from tasktransfer.cli import main
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.figures.confusions import MOST_LABELS, OTHERS, choose_labels
+from tasktransfer.designs.transfer.figures.confusions import (
+    MOST_LABELS,
+    MOST_LETTERS,
+    OTHERS,
+    choose_labels,
+    format_label,
+)
 from tasktransfer.stats.answers import (
     LabelAnswers,
     LabelScores,
@@ -120,6 +128,16 @@ def test_the_figure_has_the_labels_that_are_confused_most() -> None:
     assert len(chosen) == MOST_LABELS
     assert names[0] not in chosen and names[18] in chosen and OTHERS not in chosen
     assert choose_labels(frame.head(3)) == names[:3]
+
+
+def test_a_label_on_an_axis_is_short_and_no_formula() -> None:
+    assert format_label("billing") == "billing"
+    long = format_label("a" * 50 + "z" * 50)
+    assert len(long) == MOST_LETTERS and long.startswith("aaa") and "a…z" in long
+    assert format_label("from $5 to $10") == r"from \$5 to \$10"
+    figure = Figure()
+    figure.text(0, 0, format_label(r"from $\5 to $10"))
+    figure.savefig(io.BytesIO())  # as a formula, the text would have a wrong command
 
 
 # --- from records to the page ---------------------------------------------------------------------

@@ -72,6 +72,19 @@ def test_the_tutorial_runs_from_the_file_to_predictions(folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not MINILM.exists(), reason="no models/all-MiniLM-L6-v2: make minilm")
+def test_init_with_a_pretrained_encoder_prints_what_the_page_shows(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "models").symlink_to(MINILM.parent)
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(rates, "measure_machine_rates", lambda device: RATES)
+    (init,) = (line for line in PRETRAINED if " init " in line)
+    assert main(shlex.split(init)[1:]) == 0
+    assert capsys.readouterr().out.splitlines()[:2] == BY_MINILM[:2]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not MINILM.exists(), reason="no models/all-MiniLM-L6-v2: make minilm")
 def test_the_tutorial_runs_with_a_pretrained_encoder(folder: Path) -> None:
     (folder / "models").symlink_to(MINILM.parent)
     text = run(folder, [line for line in PRETRAINED if not line.startswith("make")])

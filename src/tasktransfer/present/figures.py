@@ -291,5 +291,8 @@ def _prepare_for_latex(figure: Canvas) -> None:
 
 
 def _escape_lines(text: str) -> str:
-    """Escape each line; formulas (``$``) are LaTeX code already."""
-    return text if "$" in text else "\n".join(map(escape_latex, text.split("\n")))
+    """Escape each line; formulas are LaTeX code already, and other dollar signs have a backslash."""
+    plain = text.replace("\\$", "")
+    if "$" in plain:
+        return text
+    return "\n".join(map(escape_latex, text.replace("\\$", "$").split("\n")))

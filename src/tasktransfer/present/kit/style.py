@@ -235,6 +235,11 @@ def wrap_lines(lines: list[str], figure: Figure, points: float) -> str:
     return "\n".join(part for wrapped_line in parts for part in wrapped_line)
 
 
+def escape_formula(text: str) -> str:
+    """Return a text that matplotlib does not read as a formula, although it has dollar signs."""
+    return text.replace("$", "\\$")
+
+
 def fold_name(name: str, inches: float, points: float) -> str:
     """Break a name that is too long at spaces, or after - / _ if it has no spaces."""
     letters = max(8, int(inches * 72 / (_LETTER * points)))

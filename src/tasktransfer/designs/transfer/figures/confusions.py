@@ -14,12 +14,14 @@ from tasktransfer.core.references import MOST_FREQUENT, REFERENCES
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL
 from tasktransfer.present.kit import matrix
 from tasktransfer.present.kit.panels import create_panels, fit_figure_to_panels, set_panel_title
-from tasktransfer.present.kit.style import add_title, choose_text_colour, fold_name
+from tasktransfer.present.kit.style import add_title, choose_text_colour, escape_formula, fold_name
 from tasktransfer.results.frames import Frames
 
 MOST_LABELS = 15
 """Maximum number of labels with a row of their own."""
 MOST_PANELS = 6
+MOST_LETTERS = 36
+"""Maximum number of letters of a label on an axis."""
 OTHERS, NO_LABEL = "other labels", "no label"
 _COLOURS = "Blues"
 
@@ -82,6 +84,13 @@ def _format_label(labels: list[str], label: str) -> str:
     return label if label in labels else OTHERS if label else NO_LABEL
 
 
+def format_label(label: str) -> str:
+    """Return a label for an axis: without the middle if it is long, and not read as a formula."""
+    half = MOST_LETTERS // 2
+    short = label if len(label) <= MOST_LETTERS else f"{label[:half]}…{label[1 - half :]}"
+    return escape_formula(short)
+
+
 def _draw_panel(axes: Axes, rows: pd.DataFrame, labels: list[str], columns: list[str]) -> None:
     name = partial(_format_label, labels)
     counts = rows.assign(gold=rows["gold"].map(name), predicted=rows["predicted"].map(name))
@@ -100,7 +109,8 @@ def _draw_panel(axes: Axes, rows: pd.DataFrame, labels: list[str], columns: list
     axes.set_xlim(0, len(columns))
     axes.set_ylim(len(golds), 0)
     seeds = int(rows["n_seeds"].max())
-    supports = [f"{name} ({total // seeds})" for name, total in totals.items()]
+    supports = [f"{format_label(str(n))} ({total // seeds})" for n, total in totals.items()]
     axes.set_yticks(np.arange(len(golds)) + 0.5, supports, fontsize=7)
-    axes.set_xticks(np.arange(len(columns)) + 0.5, columns, fontsize=7, rotation=45, ha="right")
+    shown = [*map(format_label, columns)]
+    axes.set_xticks(np.arange(len(columns)) + 0.5, shown, fontsize=7, rotation=45, ha="right")
     axes.tick_params(length=0)
