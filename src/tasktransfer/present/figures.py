@@ -291,7 +291,7 @@ def _prepare_for_latex(figure: Canvas) -> None:
 
 
 def _escape_lines(text: str) -> str:
-    """Escape each line; formulas are LaTeX code already, and other dollar signs have a backslash."""
+    """Escape each line; formulas are LaTeX code already, other dollar signs have a backslash."""
     plain = text.replace("\\$", "")
     if "$" in plain:
         return text
