@@ -61,7 +61,7 @@ def test_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         "docs/running.md": f"{trainings} training stages",
     }.items():
         assert count in (ROOT / page).read_text(), page
-    assert f"{trainings} distinct trainings" in (ROOT / "docs/transfer.md").read_text()
+    assert f"{trainings} distinct training stages" in (ROOT / "docs/transfer.md").read_text()
 
 
 def test_ctrl_c_ends_any_command_in_a_word(
