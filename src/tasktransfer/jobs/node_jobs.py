@@ -28,7 +28,14 @@ from tasktransfer.fits import (
     rank_labels,
     select_most_probable_labels,
 )
-from tasktransfer.jobs import asked_job, brought_job, inputs, probe_job, reference_job, selector_job
+from tasktransfer.jobs import (
+    brought_job,
+    inputs,
+    probe_job,
+    prompt_job,
+    reference_job,
+    selector_job,
+)
 from tasktransfer.jobs.recorded_job import DesignParts, JobOutput, run_recorded_job
 from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.results.rows import Row
@@ -189,7 +196,7 @@ def _evaluate_prompted_model(
     study: Study, node: Evaluation, threads: int, output: JobOutput
 ) -> None:
     """Evaluate a prompted model."""
-    prompts = asked_job.prompt_instances(study, node, threads)
+    prompts = prompt_job.prompt_instances(study, node, threads)
     golds, answers = [instance.target for instance in prompts.instances], prompts.given.predictions
     measures = compute_measures(prompts.task, node.measures, answers, golds, [])
     output.add_result(node.task, measures, len(golds), node.split)

@@ -32,7 +32,7 @@ _SCORES = ("submission_score", "score_delta", "baseline_score", "transfer_score"
 _ENTRY_COLUMNS = [
     *("dataset", "rank", "entry"),
     *(f"{score}{end}" for score in _SCORES for end in ("", "_low", "_high")),
-    *("q_above", "told_from_above", "warnings", "synthetic"),
+    *("q_above", "differs_from_above", "warnings", "synthetic"),
 ]
 """Columns of ``leaderboard.csv``, without those of the tasks, which differ between datasets."""
 
@@ -191,7 +191,7 @@ def _build_entry_row(entry: Entry) -> dict[str, Any]:
     for name in _SCORES:
         low, high = entry.compute_interval(name)
         row |= {name: values[name], f"{name}_low": low, f"{name}_high": high}
-    row |= {"q_above": entry.q_above, "told_from_above": int(entry.differs_from_above)}
+    row |= {"q_above": entry.q_above, "differs_from_above": int(entry.differs_from_above)}
     row |= {"warnings": entry.warnings, "synthetic": int(entry.synthetic)}
     return row | {f"delta_{task}": delta for task, delta in entry.task_deltas.items()}
 

@@ -10,7 +10,7 @@ from tasktransfer.files import json_text
 from tasktransfer.results.schema import OtherNode, Record, StageNode
 
 if TYPE_CHECKING:
-    from tasktransfer.jobs.asked_job import RenderedPrompts
+    from tasktransfer.jobs.prompt_job import RenderedPrompts
 
 Value = float | int | str | bool | list[object] | None
 """A value in a row of a table."""

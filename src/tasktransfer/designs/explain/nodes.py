@@ -21,7 +21,7 @@ from tasktransfer.results.state import RECORD, find_log
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
-    from tasktransfer.jobs.asked_job import RenderedPrompts
+    from tasktransfer.jobs.prompt_job import RenderedPrompts
 
 
 def find_node(study: Study, word: str, instance: int = 0) -> NodeFacts:
@@ -147,7 +147,7 @@ def _render_prompt(study: Study, node: Node, instance: int) -> RenderedPrompts |
     """Return the prompts of an instance, or the reason why data or tokenizer are missing."""
     if not isinstance(node, Evaluation) or node.asked is None:
         return None
-    from tasktransfer.jobs.asked_job import render_prompts  # noqa: PLC0415  # imports transformers
+    from tasktransfer.jobs.prompt_job import render_prompts  # noqa: PLC0415  # imports transformers
 
     try:
         return render_prompts(study, node, instance)
