@@ -186,9 +186,9 @@ PLUGIN = '''
 import numpy as np
 from tasktransfer.selection.selector import Selector
 
-def longest(asked):
+def longest(request):
     """Sources with long inputs first."""
-    return {s: float(np.mean([len(text) for text in asked.texts(s)])) for s in asked.sources}
+    return {s: float(np.mean([len(text) for text in request.texts(s)])) for s in request.sources}
 
 SELECTORS = [Selector("longest", reads=("texts",), values=longest)]
 '''

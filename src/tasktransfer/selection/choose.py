@@ -96,8 +96,8 @@ def select_dev_deltas(deltas: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     dev = runs.drop_duplicates(["digest", "target"]).set_index(["digest", "target"])["dev_score"]
 
     def dev_scores(digests: pd.Series[str]) -> npt.NDArray[Any]:
-        asked = pd.MultiIndex.from_arrays([digests, deltas["target"]])
-        return dev.reindex(asked).to_numpy()
+        keys = pd.MultiIndex.from_arrays([digests, deltas["target"]])
+        return dev.reindex(keys).to_numpy()
 
     score, baseline = dev_scores(deltas["digest"]), dev_scores(deltas["baseline_digest"])
     return deltas.assign(score=score, baseline_score=baseline, delta=score - baseline)

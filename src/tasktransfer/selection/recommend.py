@@ -254,9 +254,9 @@ def _compute_transfer_values(question: Question, rows: pd.DataFrame) -> dict[str
         return {}
     tasks = (*question.sources, question.target)
     kinds = {task: str(get_task(question.dataset, task).kind) for task in tasks}
-    asked = SelectorInput(question.target, question.sources, kinds, transfers=gains)
+    inputs = SelectorInput(question.target, question.sources, kinds, transfers=gains)
     return {
-        name: {s: v for s, v in selector.values(asked).items() if v is not None}
+        name: {s: v for s, v in selector.values(inputs).items() if v is not None}
         for name, selector in SELECTORS.items()
         if "transfers" in selector.reads and selector.values is not None
     }

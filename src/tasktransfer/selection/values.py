@@ -209,8 +209,8 @@ def _compute_table_value(
         transfers[source] = rows["delta"].to_numpy(float)
         seconds = float(sum(group.seconds[digest] for digest in rows["digest"]))
     assert selector.values is not None
-    asked = SelectorInput(target, (source,), kinds, counts, transfers=transfers)
-    value = selector.values(asked)[source]
+    inputs = SelectorInput(target, (source,), kinds, counts, transfers=transfers)
+    value = selector.values(inputs)[source]
     return (np.nan if value is None else value), (seconds, 0.0), NO_NUMBER
 
 
