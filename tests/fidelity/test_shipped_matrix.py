@@ -467,7 +467,7 @@ def test_the_page_on_heatmaps_is_of_these_cells(results: Frames) -> None:
     cells = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
     clear = int(((cells["low"] > 0) | (cells["high"] < 0)).sum())
     words = " ".join(text.split())
-    assert f"{clear} of {len(cells)} cells keep their colour, and none is significant" in words
+    assert f"{clear} of {len(cells)} cells are not faded, and no cell is significant" in words
     assert not cells["significant"].any()
     (row,) = cells[
         (cells["source"] == "dialogue_act_classification")
