@@ -149,7 +149,7 @@ def test_what_the_page_says_of_its_cells(results: Frames) -> None:
 def test_what_the_page_says_of_variance_and_algorithms(results: Frames) -> None:
     shares = results["variance"].groupby("component")["share"].agg(["min", "max"]) * 100
     low, high = shares["min"].round(), shares["max"].round()
-    assert f"targets are {low['target']:.0f} to {high['target']:.0f} % of the variance" in WORDS
+    assert f"targets explain {low['target']:.0f} to {high['target']:.0f} % of the variance" in WORDS
     assert f"at most {high['source']:.0f} % of the variance" in WORDS
     assert f"seeds {low['seed']:.0f} to {high['seed']:.0f} %" in WORDS
     pairs = f"{low['source x target']:.0f} to {high['source x target']:.0f} %"
