@@ -150,7 +150,7 @@ OWN: dict[str, list[tuple[str, Any, str]]] = {
         ("training.epochs", 10**9, "a number of at most 10000"),
         ("probes.snapshots", [], "1 or more items"),
         ("probes.snapshots", [10**6], "training.epochs is 4"),
-        ("probes.C", 0, "must be a number above 0"),
+        ("probes.C", 0, "must be a number greater than 0"),
         ("probes.max_iter", 10**9, "a number of at most 100000"),
         ("corpora.0", "MultiWoz", "Did you mean 'MultiWOZ'?"),
         ("data.few_sample", True, "no dataset of this design has a few-sample setting"),

@@ -161,8 +161,8 @@ def load_results(path: str | Path) -> Results:
     runs = folder / "runs.parquet"
     if not runs.is_file():
         raise RecordError(
-            f"{path}: The folder contains no tables of a study. Pass its results folder, or "
-            "write the tables with `tasktransfer collect` and `tasktransfer statistics`."
+            f"{path}: The folder contains no tables of a study. Pass the study's results folder, "
+            "or write the tables with `tasktransfer collect` and `tasktransfer statistics`."
         )
     try:
         footer = (pq.read_schema(runs).metadata or {}).get(b"tasktransfer", b"{}")

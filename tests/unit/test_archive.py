@@ -90,7 +90,7 @@ def test_links_that_lead_out_are_refused_and_inner_ones_read(
     inner.unlink()
     (folder / "dev.txt").rename(tmp_path / "dev.txt")
     inner.symlink_to(tmp_path / "dev.txt")
-    refused(folder, "TTiDB_dev_ids.txt", "outside of its folder")
+    refused(folder, "TTiDB_dev_ids.txt", "outside the folder")
 
 
 def test_a_release_folder_may_itself_be_a_link(tiny: TinyRelease, tmp_path: Path) -> None:

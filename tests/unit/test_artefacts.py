@@ -80,7 +80,7 @@ Harm = Callable[[Path, dict[str, Path]], Any]
 HARMS: dict[str, tuple[Harm, str]] = {
     "another's": (
         swapped,
-        "model.safetensors: The SHA-256 of the file is not the one in the record",
+        "model.safetensors: The SHA-256 of the file does not match",
     ),
     "one NaN": (lambda file, _: one_nan(file), "model.safetensors: The SHA-256"),
     "cut off": (

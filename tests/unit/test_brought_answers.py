@@ -214,4 +214,4 @@ def test_items_that_are_not_prepared_or_not_there(
     )
     transfer = Path(__file__).resolve().parents[2] / "workflow" / "presets" / "demo.yaml"
     assert main(["items", "--config", str(transfer), "--out", out]) != 0
-    assert "Studies of the design transfer have no items" in capsys.readouterr().err
+    assert "study with the design transfer has no items" in capsys.readouterr().err

@@ -362,7 +362,7 @@ def test_a_free_study_cannot_be_submitted(tmp_path: Path) -> None:
     [
         (Options("friends", "tiny-bert"), "Did you mean 'Friends'"),
         (Options("DailyDialog", "tiny-bert"), "'DailyDialog' is not a dataset of this study"),
-        (Options("Friends", "bert"), "has no model 'bert'. Name one of tiny-bert"),
+        (Options("Friends", "bert"), "has no model 'bert'. Choose one of tiny-bert"),
     ],
 )
 def test_names_that_the_study_does_not_have(study: Study, wish: Options, told: str) -> None:

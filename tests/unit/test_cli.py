@@ -145,9 +145,9 @@ def test_train_tells_the_trainer_everything(monkeypatch: pytest.MonkeyPatch) -> 
     ("command", "kind", "message"),
     [
         ("train", None, "the digest 0123456789ab"),
-        ("fit", "stage", "needs one of kind fit"),
-        ("evaluate", "stage", "needs one of kind evaluation"),
-        ("derive", "stage", "needs one of kind data"),
+        ("fit", "stage", "needs a node of kind fit"),
+        ("evaluate", "stage", "needs a node of kind evaluation"),
+        ("derive", "stage", "needs a node of kind data"),
     ],
 )
 def test_a_node_of_another_kind_is_refused(

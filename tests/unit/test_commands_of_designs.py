@@ -140,7 +140,7 @@ def test_a_command_of_one_design_says_so(design: str, capsys: pytest.CaptureFixt
                 code, _, err = ends(capsys, [*command.split(), *study])
                 assert code == 2, err
                 assert f"design is {design}, and only " in err
-                assert f"Name a config with design: {owner}" in err
+                assert f"Pass a config with design: {owner}" in err
 
 
 def test_only_models_that_are_made_here_are_made(capsys: pytest.CaptureFixture[str]) -> None:

@@ -177,8 +177,8 @@ REFUSED: list[tuple[str, dict[str, Any], list[str]]] = [
         changed(*MODEL, "revision", to=1.0),
         ["models[0].revision", "1.0"],
     ),
-    ("max_length", changed(*MODEL, "max_length", to=0), ["models[0].max_length", "16 or more"]),
-    ("epochs 0", changed("training", "epochs", to=0), ["training.epochs", "1 or more"]),
+    ("max_length", changed(*MODEL, "max_length", to=0), ["models[0].max_length", "at least 16"]),
+    ("epochs 0", changed("training", "epochs", to=0), ["training.epochs", "at least 1"]),
     ("epochs true", changed("training", "epochs", to=True), ["training.epochs: The value is true"]),
     ("epochs 2.5", changed("training", "epochs", to=2.5), ["training.epochs: The value is 2.5"]),
     (

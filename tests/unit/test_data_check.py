@@ -87,7 +87,7 @@ ODD: dict[str, tuple[str, Callable[[int], Any], dict[str, str], dict[str, str]]]
         {"turns": "chat", "text": "text", "speaker": "speaker", "id": "id"},
         {"label": "label"},
     ),
-    "dialogues by their names": (
+    "names to dialogues": (
         "own.json",
         lambda n: (f"d{n}", {"turns": said(n), "label": 1.5 * (n % 2)}),
         {"turns": "turns", "text": "text", "speaker": "who", "id": "id"},

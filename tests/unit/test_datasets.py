@@ -198,7 +198,7 @@ def test_a_dataset_without_a_part_in_the_tiny_world_is_not_looked_for_there(
     monkeypatch.setattr(revisions, "PARTS", {"Friends": tiny_world.PARTS["Friends"]})
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
-        ConfigError, match=r"data\.release: The tiny world has no DailyDialog, only"
+        ConfigError, match=r"data\.release: The tiny world does not contain DailyDialog, only"
     ):
         open_study(PAPER, {"data": {"release": "tiny_world"}})
 

@@ -122,7 +122,10 @@ CASES: dict[str, Case] = {
         with_third(intent="zz"), "train.jsonl:3", "not in the list of labels", labels=["x", "y"]
     ),
     "dialogue in two splits": Case(
-        lines(*good(), row(90)), "'d90' is in test and in train", "test.jsonl:1", "Keep it in"
+        lines(*good(), row(90)),
+        "'d90' is in test and in train",
+        "test.jsonl:1",
+        "Keep the dialogue in",
     ),
     "text in two splits": Case(
         lines(*good(), row(50, messages=[{"role": "a", "content": "so many words " * 6}])),

@@ -323,10 +323,10 @@ def test_other_contents_of_empathetic_dialogues_are_refused(
     ("file", "content", "problem"),
     [
         ("data.json", "[]", "(data.json):1: The JSON is broken"),
-        ("data.json", "{}", "has no dialogues for the split train"),
+        ("data.json", "{}", "contains no dialogues for the split train"),
         ("dialogue_acts.json", "[]", "does not contain a JSON object"),
-        ("testListFile.json", None, "is in the lists of both"),
-        ("valListFile.json", "", "has no dialogues for the split dev"),
+        ("testListFile.json", None, "is in the list of dev"),
+        ("valListFile.json", "", "contains no dialogues for the split dev"),
     ],
 )
 def test_other_contents_of_multiwoz_are_refused(
@@ -349,7 +349,7 @@ def test_a_missing_file_of_multiwoz_is_named(
 ) -> None:
     files = multiwoz_files(tiny_woz)
     del files[f"MULTIWOZ2 2/{file}"]
-    assert f"contains 0 files with the name {file} instead of one" in refuse(
+    assert f"contains 0 files with the name {file}, but it must contain one" in refuse(
         fetch, WOZ, pack_zip(files), tmp_path
     )
 

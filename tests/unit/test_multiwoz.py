@@ -93,7 +93,7 @@ def test_what_is_wrong_is_named(damage: Any, message: str, tmp_path: Path) -> No
 
 def test_a_corpus_too_small_to_split_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match=r"The 4 dialogues of the release are too few .*Use 10 or more"
+        DataError, match=r"The 4 dialogues of the release are too few .*Use at least 10"
     ):
         read(tmp_path, GOOD, count=4)
 
@@ -153,10 +153,10 @@ CHAT = "1 your persona: i like cats .\n2 hello there\thi you\n3 good ?\tyes .\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (CHAT.replace("3 good", "5 good"), r":3: The number of the line is 5 instead of 3"),
+        (CHAT.replace("3 good", "5 good"), r":3: The line has the number 5"),
         (
             CHAT.replace("\thi you", ""),
-            ":2: The line has 'hello there' instead of an utterance, a tab and an answer",
+            ":2: The line contains 'hello there'",
         ),
         ("x y\n", ":1: The line 'x y' has no number"),
         (CHAT, "The 1 dialogues of the release are too few"),

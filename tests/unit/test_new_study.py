@@ -84,7 +84,7 @@ def test_what_is_given_is_not_asked_and_a_wrong_answer_is_refused(tmp_path: Path
     given = ("--file", "own.jsonl", "--label", "intent", "--model", "tiny")
     code, said = at_a_terminal(tmp_path, {"Time budget in hours on this machine": "soon"}, *given)
     assert code == 2
-    assert "--hours soon: The value is not a number above 0" in said
+    assert "--hours soon: The value must be a positive number" in said
     assert not any(question in said for question in QUESTIONS[:3])
     assert not (tmp_path / "config.yaml").exists()
 
@@ -95,7 +95,7 @@ def test_what_is_given_is_not_asked_and_a_wrong_answer_is_refused(tmp_path: Path
         ("a: b", "--name 'a: b': The name becomes part of file names"),
         ("\x1b[1m", "--name '\\x1b[1m': The name becomes part of file names"),
         ("-x", "--name '-x': The name becomes part of file names"),
-        ("Friends", "--name Friends: The package has a dataset"),
+        ("Friends", "--name Friends: The package already contains a dataset"),
     ],
 )
 def test_a_name_that_no_dataset_can_have_is_refused(
@@ -123,9 +123,7 @@ def test_without_a_terminal_nothing_is_asked(
     file = tmp_path / "own.jsonl"
     file.write_text(lines([dialogue("a", number) for number in range(12)]))
     assert main(["init", "--file", str(file)]) == 2
-    assert (
-        "--label: The option is missing, and there is no terminal to ask" in capsys.readouterr().err
-    )
+    assert "--label: The option is missing, and there is no terminal" in capsys.readouterr().err
 
 
 def test_every_size_has_seeds_to_test_and_none_shortens_the_training() -> None:
@@ -141,13 +139,13 @@ def test_hours_that_are_no_time_are_refused(
     file.write_text(lines([dialogue("a", number) for number in range(12)]))
     given = ["--file", str(file), "--label", "intent", "--model", "tiny", f"--hours={hours}"]
     assert main(["init", *given]) == 2
-    assert f"--hours {hours}: The value is not a number above 0" in capsys.readouterr().err
+    assert f"--hours {hours}: The value must be a positive number" in capsys.readouterr().err
 
 
 def test_each_model_has_a_name_of_its_own() -> None:
     models = ["tiny", "./a/bert base", "./b/Bert-Base", "org/e5"]
     assert choose_model_names(models) == ["tiny", "bert-base", "Bert-Base-3", "e5"]
-    with pytest.raises(ConfigError, match="--model tiny: The model is named twice"):
+    with pytest.raises(ConfigError, match="--model tiny: The model is given twice"):
         choose_model_names(["tiny", "e5", "tiny"])
 
 
@@ -315,7 +313,7 @@ def test_a_study_is_built_from_an_edited_declaration(
     ("change", "words", "message"),
     [
         ({}, ["--file", "own.jsonl"], "--file: The option cannot be combined with --dataset"),
-        ({"study": "x"}, [], "must have one dataset under the key datasets, and no other key"),
+        ({"study": "x"}, [], "must contain one dataset under the key datasets, and no other key"),
         ({"datasets": {"Friends": {}}}, [], "own.yaml"),
         ({"datasets": {"Own": {"files": "gone.jsonl"}}}, [], "datasets.Own.tasks"),
     ],

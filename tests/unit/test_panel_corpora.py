@@ -35,5 +35,5 @@ def test_splits_that_were_drawn_again_are_refused(tmp_path: Path) -> None:
     files[DAILY_SPLIT].write_text("dialogue_id,split\nd-1,test\n")
     assert [one.split for one in read_daily_dialog(files)] == ["dev"]
     files[DAILY_SPLIT].write_text("dialogue_id,split\n")
-    with pytest.raises(DataError, match="The dialogue d-1 has no split"):
+    with pytest.raises(DataError, match="the split of dialogue d-1"):
         list(read_daily_dialog(files))

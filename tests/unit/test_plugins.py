@@ -86,7 +86,7 @@ def test_a_study_of_a_plugins_design_is_checked_by_its_config() -> None:
     Path("study.yaml").write_text(yaml.safe_dump(study | {"rounds": 2}))
     config = load_config("study.yaml")
     assert (config.model_dump()["rounds"], config.plugins) == (2, ("toy",))
-    assert "rounds: The value is 0, but it must be a number of 1 or more" in refusal(
+    assert "rounds: The value is 0, but it must be a number of at least 1" in refusal(
         study | {"rounds": 0}
     )
     assert "datasets: The key 'datasets' is unknown" in refusal(study | {"datasets": {}})
@@ -99,7 +99,7 @@ def test_a_study_of_a_plugins_design_is_checked_by_its_config() -> None:
             {"design": "transfr"},
             ":3: design: The design 'transfr' is unknown. Did you mean 'transfer'?",
         ),
-        ({"design": 3}, ":3: design: The value is 3, but it must be text. Put it in quotes"),
+        ({"design": 3}, ":3: design: The value is 3, but it must be text. Put the value in quotes"),
         (
             {"plugins": ["absent.py"]},
             "plugins[0]: 'absent.py': This is not a Python file or package",

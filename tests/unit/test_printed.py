@@ -126,7 +126,9 @@ def test_a_table_of_one_s_own_is_written_and_read_back(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match=r"scores\.parquet: The columns are .*\. Collect again\."):
         read_frame(path, columns[:1], remedy="Collect again")
     pq.write_table(pa.table({"x": [1]}), path)
-    with pytest.raises(RecordError, match=r"scores\.parquet: This is not a table of tasktransfer"):
+    with pytest.raises(
+        RecordError, match=r"scores\.parquet: The file is not a table of tasktransfer"
+    ):
         read_frame(path, columns)
     with pytest.raises(RecordError, match=r"none\.parquet: The table cannot be read.*\. Run `"):
         read_frame(tmp_path / "none.parquet", columns)

@@ -80,7 +80,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
         metadata("dataset_name", "Friends"),
         ("TLiDB_DailyDialog.json", "metadata.dataset_name", "'Friends', expected 'DailyDialog'"),
     ),
-    "no known task": ("Friends", metadata("tasks", ["x"]), ("metadata.tasks", "has none of")),
+    "no known task": ("Friends", metadata("tasks", ["x"]), ("metadata.tasks", "contains none of")),
     "a mark that is a text": (
         "Friends",
         metadata("synthetic", "yes"),

@@ -92,5 +92,5 @@ def test_a_release_may_annotate_some_tasks_only(tmp_path: Path) -> None:
     tiny.write(tmp_path)
     release = load_release(tmp_path, "Friends")
     assert list(release.tasks) == ["question_answering"]
-    with pytest.raises(DataError, match="has no annotations of 'relation_extraction'"):
+    with pytest.raises(DataError, match="does not contain annotations of 'relation_extraction'"):
         read_instances(release, "relation_extraction", "train", few_sample=True)

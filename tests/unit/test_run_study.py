@@ -152,4 +152,4 @@ def test_options_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_one_study_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["run", "a.yaml", "--config", "b.yaml"]) == 2
-    assert "names the study a.yaml" in capsys.readouterr().err
+    assert "specifies the study a.yaml" in capsys.readouterr().err

@@ -205,7 +205,8 @@ def test_a_round_that_was_not_kept_is_named_with_those_that_were(tmp_path: Path)
         (tmp_path / "rounds" / str(number)).mkdir(parents=True)
     assert find_round_folder(get_round_folder(str(tmp_path), 9)).endswith("rounds/9")
     with pytest.raises(
-        ModelError, match=r"rounds/11: This round was not kept \(kept rounds: 0, 9, 10\)"
+        ModelError,
+        match=r"rounds/11: The checkpoint of this round was not kept \(kept rounds: 0, 9, 10\)",
     ):
         find_round_folder(get_round_folder(str(tmp_path), 11))
     with pytest.raises(ModelError, match=r"no round was kept.*keep: every"):

@@ -82,8 +82,8 @@ def test_eight_is_not_what_010_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "part"),
     [
-        ("yes", "The value is true, but it must be text. Put it in quotes"),
-        ("2024-01-01", "The value is 2024-01-01, but it must be text. Put it in quotes"),
+        ("yes", "The value is true, but it must be text. Put the value in quotes"),
+        ("2024-01-01", "The value is 2024-01-01, but it must be text. Put the value in quotes"),
         ("010", "which YAML reads as 8"),
         ('"a\\0b"', "unprintable character"),
         ('"\\ud800"', "c"),  # PyYAML's parser in C refuses it as no character
@@ -115,9 +115,9 @@ def test_what_is_allowed_stays_so(tmp_path: Path) -> None:
         (["training=3", "training.epochs=2"], "--set training.epochs=2: Another --set sets"),
         (["training.epochs=2", "training=3"], "--set training=3: Another --set sets"),
         (["seeds=1", "seeds=2"], "--set seeds=2: Another --set sets"),
-        ([".seeds=1"], "not of the form key=value"),
-        (["training..epochs=1"], "not of the form key=value"),
-        ([f"{'a.' * 5000}b=1"], "not of the form key=value"),
+        ([".seeds=1"], "not have the form key=value"),
+        (["training..epochs=1"], "not have the form key=value"),
+        ([f"{'a.' * 5000}b=1"], "not have the form key=value"),
         ([f"seeds={'[' * 5000}"], "more than 50 nested levels"),
         (["seeds={a: 1, a: 2}"], "The key is on the lines"),
         ([f"seeds={'9' * 5000}"], "a number of 5,000 digits"),

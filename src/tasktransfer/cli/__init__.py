@@ -184,8 +184,11 @@ def make_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     parser = GroupedParser(
         prog=PROGRAM,
-        description="Studies of dialogue models: what they know, and how it transfers between "
-        "tasks. Start with `demo`, or with `init` for your own dialogues; `run` runs a study.",
+        description=(
+            "Run studies of dialogue models: transfer between tasks, selection of source tasks, "
+            "probing and response rating. Start with `demo`, or with `init` for your own "
+            "dialogues; `run` runs a study."
+        ),
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(

@@ -23,8 +23,8 @@ def write_items(args: argparse.Namespace) -> None:
     study, design = open_design(args, need_inputs=False)
     if design.items is None:
         raise ConfigError(
-            f"{args.config}: Studies of the design {design.name} have no items for systems of your "
-            "own. Pass a config of the design panel or empathetic."
+            f"{args.config}: A study with the design {design.name} has no items that a system of "
+            "your own can answer. Pass a config with the design panel or empathetic."
         )
     out: Path = args.out
     lines = [f"{json_text.encode(item, ensure_ascii=False)}\n" for item in design.items(study)]

@@ -39,14 +39,14 @@ def add_commands(commands: Any) -> None:
         "--model",
         metavar="NAME",
         required=True,
-        help="submit the predictions of this model of the study",
+        help="submit the predictions of this model in the study",
     )
     command.add_argument(
         "--policy",
         metavar="POLICY",
         default="best-dev",
         help=(
-            "choose the transfer run of each task by this policy: best-dev (default), "
+            "select the transfer run for each task with this policy: best-dev (default), "
             "fixed:ALGORITHM, selector:NAME (a selector of the study), or named (with --runs); no "
             "policy uses test scores"
         ),
@@ -56,22 +56,24 @@ def add_commands(commands: Any) -> None:
         metavar="FILE",
         type=Path,
         help=(
-            "read the runs of the policy named from this YAML or JSON file; each entry is task: "
+            "read the runs for --policy named from this YAML or JSON file; each entry is task: "
             "{algorithm: .., sources: [..], seed: ..}"
         ),
     )
     command.add_argument(
         "--ensemble",
         choices=ENSEMBLES,
-        help="combine the answers of all seeds instead of using those of the best seed",
+        help=(
+            "combine the answers of all seeds instead of using only the answers of the best seed"
+        ),
     )
     command.add_argument(
         "--strings",
         choices=STRINGS,
         default="csv",
         help=(
-            "write texts in CSV files in this format: csv quotes fields that need it (default), "
-            "tlidb writes like the paper's toolkit"
+            "write texts in CSV files in this format: csv (default) quotes only the fields that "
+            "need quotes; tlidb writes texts as the paper's toolkit does"
         ),
     )
     command.add_argument(
@@ -98,8 +100,9 @@ def add_commands(commands: Any) -> None:
         "--shared-ids",
         action="store_true",
         help=(
-            "score only the instances that the submission shares with this release, if it was made "
-            "with another version of it; these scores cannot be compared with others"
+            "score only the instances that are both in the submission and in this release, for a "
+            "submission that was created with another version of the release; the scores cannot "
+            "be compared with scores on all instances"
         ),
     )
     command = add_command(commands, "leaderboard", rank_submissions, config=False)
@@ -137,8 +140,7 @@ def _add_scoring_options(command: argparse.ArgumentParser) -> None:
         "--dataset",
         metavar="NAME",
         help=(
-            "score the submission as one for DailyDialog or Friends (default: inferred from its "
-            "task "
+            "score it as a DailyDialog or a Friends submission (default: inferred from its task "
             "folders)"
         ),
     )

@@ -47,7 +47,7 @@ def write_demo(folder: Path) -> None:
     if folder.exists() and any(folder.iterdir()):
         raise ConfigError(
             f"{folder}: The folder is not empty, and files are not overwritten. Choose a new "
-            "folder (--folder), or resume the study in it with `snakemake --cores all`."
+            "folder (--folder), or resume the study in this folder with `snakemake --cores all`."
         )
     copies = {
         "config.yaml": "presets/demo.yaml",
@@ -85,6 +85,6 @@ def run_demo(folder: Path, cores: int | None, *, dry_run: bool) -> None:
     )
     if done.returncode:
         raise TaskTransferError(
-            f"{folder}: Snakemake ended with exit code {done.returncode}; its output above has the "
-            "reason. Run `snakemake --cores all` in this folder to resume."
+            f"{folder}: Snakemake ended with exit code {done.returncode}, and the output above "
+            "shows the reason. Run `snakemake --cores all` in this folder to resume."
         )

@@ -46,8 +46,8 @@ def download_data(args: argparse.Namespace) -> None:
             print(f"  {licence}")
     if not (args.accept_licences or _confirm_licences()):
         raise ConfigError(
-            "data fetch: The data is downloaded only after its licences have been accepted. "
-            "Add --accept-licences if you accept them."
+            "data fetch: The data is downloaded only after its licences have been accepted. Add "
+            "--accept-licences if you accept the licences."
         )
     if conversion is None:
         _fetch_archives(archives, args)

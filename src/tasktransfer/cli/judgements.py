@@ -32,7 +32,7 @@ def summarise_judgements(args: argparse.Namespace) -> None:
 
     if args.ratings is None and args.choices is None:
         raise ConfigError(
-            "--ratings, --choices: Neither option is given. Add at least one of them."
+            "--ratings, --choices: Neither option is given. Add at least one of the two options."
         )
     files = write_summary(args.ratings, args.choices, args.out)
     for file in files:

@@ -45,9 +45,8 @@ def copy_preset(args: argparse.Namespace) -> None:
     name = args.preset.removesuffix(".yaml")
     if name not in names:
         raise ConfigError(
-            f"{args.preset}: There is no preset of this name.{suggest_name(name, names)} Choose "
-            "one of "
-            f"{', '.join(names)}."
+            f"{args.preset}: There is no preset with this name.{suggest_name(name, names)} Choose "
+            f"one of {', '.join(names)}."
         )
     file = args.file / f"{name}.yaml" if args.file.is_dir() else args.file
     if file.exists():

@@ -183,10 +183,9 @@ def find_target(label: str, declared: Mapping[str, Any]) -> str:
             return str(task)
     listed = ", ".join(declared["tasks"])
     raise ConfigError(
-        f"--label {label}: No field of this name looks like a label. The files have "
+        f"--label {label}: No field with this name looks like a label. The files have "
         f"{listed or 'no label field'}. Choose one of these fields, or add a task to the "
-        "declaration "
-        "that `tasktransfer data check` prints."
+        "declaration that `tasktransfer data check` prints."
     )
 
 
@@ -289,7 +288,9 @@ def choose_model_names(models: Sequence[str]) -> list[str]:
     names: list[str] = []
     for number, model in enumerate(models):
         if model in models[:number]:
-            raise ConfigError(f"--model {model}: The model is named twice. Remove one of the two.")
+            raise ConfigError(
+                f"--model {model}: The model is given twice. Remove one of the two options."
+            )
         stem = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(model).name).strip("._-") or "model"
         earlier = [name.casefold() for name in names]
         names.append(stem if stem.casefold() not in earlier else f"{stem}-{number + 1}")

@@ -184,7 +184,7 @@ def open_study_with_design(
     found = load_config(args.config, parse_overrides(args)).design
     if found != design:
         raise ConfigError(
-            f"{args.config}: The design is {found}, and {why}. Name a config with design: {design}."
+            f"{args.config}: The design is {found}, and {why}. Pass a config with design: {design}."
         )
     return open_study(args, need_inputs=need_inputs)
 
@@ -213,7 +213,8 @@ def find_node(study: Study, digest: str, kind: type[Any]) -> Any:
     node = study.get_node(digest)
     if not isinstance(node, kind):
         raise ConfigError(
-            f"{digest}: This node is of kind {type(node).__name__.lower()} ({node.label}), but the "
-            f"command needs one of kind {kind.__name__.lower()}. Pass the digest of another node."
+            f"{digest}: This node has the kind {type(node).__name__.lower()} ({node.label}), but "
+            f"the command needs a node of kind {kind.__name__.lower()}. Pass the digest of another "
+            "node."
         )
     return node

@@ -111,12 +111,13 @@ def _choose_dataset_name(requested: str | None, files: Sequence[Path]) -> str:
         return f"Own{name}" if name in taken else name
     if not NAME.fullmatch(requested):
         raise ConfigError(
-            f"--name {requested!r}: The name becomes part of file names, but has unsuitable "
-            "characters. Use letters, digits, '_' and '-'."
+            f"--name {requested!r}: The name becomes part of file names, but contains unsuitable "
+            "characters. Use only letters, digits, '_' and '-'."
         )
     if requested in taken:
         raise ConfigError(
-            f"--name {requested}: The package has a dataset with this name. Choose another name."
+            f"--name {requested}: The package already contains a dataset with this name. Choose "
+            "another name."
         )
     return requested
 
@@ -276,13 +277,13 @@ def _request_answer(name: str, question: str) -> str:
     """
     if not sys.stdin.isatty():
         raise ConfigError(
-            f"{name}: The option is missing, and there is no terminal to ask for it. Add the "
-            "option."
+            f"{name}: The option is missing, and there is no terminal in which to ask for the "
+            "value. Add the option."
         )
     answer = input(f"{question}: ").strip()
     if not answer:
         raise ConfigError(
-            f"{name}: The answer to {question!r} is empty. Answer it, or add the option."
+            f"{name}: The answer to {question!r} is empty. Answer the question, or add the option."
         )
     return answer
 
@@ -294,6 +295,6 @@ def _parse_hours(text: str) -> float:
         hours = 0.0
     if not 0 < hours < float("inf"):
         raise ConfigError(
-            f"--hours {text}: The value is not a number above 0. Pass a number of hours."
+            f"--hours {text}: The value must be a positive number. Pass a number of hours."
         )
     return hours

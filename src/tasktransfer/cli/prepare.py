@@ -122,7 +122,7 @@ def prepare_dataset(args: argparse.Namespace) -> None:
     )
     if dataset not in offered:
         raise ConfigError(
-            f"--dataset {dataset}: There is no dataset of this name in "
+            f"--dataset {dataset}: There is no dataset with this name in "
             f"{whose}.{suggest_name(dataset, offered)} Choose one of {', '.join(offered)}."
         )
     reader = DATASETS[dataset].reader
@@ -211,9 +211,9 @@ def make_checkpoint(args: argparse.Namespace) -> None:
     model = study.get_model_config(args.model)
     if not model.is_created:
         raise ConfigError(
-            f"{args.config}: The checkpoint of model {model.name} is {model.checkpoint!r}, "
-            f"but this command creates only {TINY!r} and {BUILT!r} checkpoints and those of "
-            "GGUF files. Choose another model."
+            f"{args.config}: Model {model.name} uses the checkpoint {model.checkpoint!r}, but this "
+            f"command creates only {TINY!r} and {BUILT!r} checkpoints, and checkpoints from GGUF "
+            "files. Choose another model."
         )
     named = study.get_created_model_folder(model.name)
     instances = [Path(folder) for folder in study.list_text_folders(named)]

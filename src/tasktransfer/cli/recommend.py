@@ -101,7 +101,7 @@ def _run_jobs(study: Study, nodes: Sequence[Node], values: Any, cores: int | Non
     )
     if done.returncode:
         raise TaskTransferError(
-            f"{study.config_file}: Snakemake ended with exit code {done.returncode}; its output "
-            "above has the reason. Run `recommend` again to resume, or add --dry-run to use the "
-            "available results."
+            f"{study.config_file}: Snakemake ended with exit code {done.returncode}, and the "
+            "output above shows the reason. Run `recommend` again to resume, or add --dry-run to "
+            "use the available results."
         )

@@ -88,8 +88,8 @@ def run_from_command_line(args: argparse.Namespace) -> None:
 
     if args.study and args.config and args.study != args.config:
         raise ConfigError(
-            f"--config {args.config}: The command also names the study {args.study}. Name only "
-            "one study."
+            f"--config {args.config}: The command also specifies the study {args.study}. Specify "
+            "only one study."
         )
     config = args.study or args.config or "config.yaml"
     options, plain = args.snakemake_options, bool(PLAIN & set(args.snakemake_options))
@@ -145,8 +145,8 @@ def build_snakemake_arguments(request: Request) -> list[str]:
     if not profile.is_dir():
         raise ConfigError(
             f"--profile {request.profile}: The folder does not exist. Choose one of "
-            f"{', '.join(PROFILES)}, or name the folder of a Snakemake profile, which "
-            "contains a config.yaml."
+            f"{', '.join(PROFILES)}, or specify the folder of a Snakemake profile, which contains "
+            "a config.yaml."
         )
     # A Snakefile in the current folder may add rules to those of the package.
     words = [] if Path("Snakefile").is_file() else ["--snakefile", str(WORKFLOW / "Snakefile")]

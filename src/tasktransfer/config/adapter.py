@@ -22,7 +22,7 @@ class _Adapter(Section):
     kind: Literal["lora"] = Field(
         default="lora",
         description=(
-            "kind of adapter; lora: low-rank adapter (Hu et al. 2021), from the package peft"
+            "kind of adapter: lora is a low-rank adapter (Hu et al. 2021) from the package peft"
         ),
     )
 

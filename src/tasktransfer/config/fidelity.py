@@ -18,7 +18,7 @@ class _FidelityBase(Section):
 
     setting: Setting = Field(
         default="default",
-        description="named setting that provides the values of all switches not listed here",
+        description="predefined setting that provides the values of all switches not listed here",
     )
 
 

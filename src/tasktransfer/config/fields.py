@@ -54,7 +54,9 @@ class Text:
 
     def check(self, value: str) -> str:
         if _UNPRINTABLE.search(value):
-            raise ValueError(f"{format_value(value)} contains an unprintable character. Remove it.")
+            raise ValueError(
+                f"{format_value(value)} contains an unprintable character. Remove the character."
+            )
         if not re.fullmatch(self.pattern, value):
             raise ValueError(f"{format_value(value)} cannot be used. {self.remedy}.")
         return value
@@ -123,7 +125,7 @@ def _check_host(url: str) -> str:
     except ValueError:  # from the port, or from an address in brackets
         pass
     raise ValueError(
-        f"{format_value(url)} has no host, or its port is not valid. Correct the address."
+        f"{format_value(url)} contains no host, or the port is not valid. Correct the address."
     )
 
 

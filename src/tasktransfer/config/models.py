@@ -56,7 +56,10 @@ class ArchitectureConfig(Section):
     )
     vectors: UserPath | None = Field(
         default=None,
-        description="text file of word vectors that initialise the embeddings; null for none",
+        description=(
+            "text file of word vectors that initialise the embeddings; null to initialise the "
+            "embeddings at random"
+        ),
     )
 
     @field_validator("heads")
@@ -65,8 +68,8 @@ class ArchitectureConfig(Section):
         hidden = info.data.get("hidden", heads)
         if hidden % heads:
             raise ValueError(
-                f"The value is {heads}, which does not divide hidden ({hidden}). Change one of "
-                "the two."
+                f"The value is {heads}, which does not divide hidden ({hidden}). Change one of the "
+                "two values."
             )
         return heads
 
@@ -86,7 +89,7 @@ class ModelConfig(Section):
         )
     )
     revision: Revision | None = Field(
-        default=None, description="branch, tag or commit of a model on the hub; null for main"
+        default=None, description="branch, tag or commit of a model on the hub; null to use main"
     )
     max_length: int = Field(
         default=512, ge=16, le=1_000_000, description="maximum sequence length in tokens"
@@ -118,8 +121,8 @@ class ModelConfig(Section):
     def _refuse_built_checkpoint(cls, checkpoint: str) -> str:
         if checkpoint == BUILT and not cls.may_be_built:
             raise ValueError(
-                f"The checkpoint is {BUILT!r}, but this design does not build models. Name a "
-                "checkpoint."
+                f"The checkpoint is {BUILT!r}, but this design does not build models. Set "
+                "checkpoint to an existing model."
             )
         return checkpoint
 
@@ -133,7 +136,8 @@ class ModelConfig(Section):
         if adapter is not None and info.data.get("checkpoint") == BUILT:
             raise ValueError(
                 "An adapter needs pretrained weights, but the weights of a built model are "
-                "initialised at random. Remove the adapter, or name a checkpoint."
+                "initialised at random. Remove the adapter, or set checkpoint to a pretrained "
+                "model."
             )
         return adapter
 
@@ -209,17 +213,18 @@ class EndpointConfig(Section):
         default=None,
         description=(
             "address of an OpenAI-compatible API that serves the model, such as "
-            "http://localhost:8000/v1; null for a model of `models`, which runs on this machine"
+            "http://localhost:8000/v1; null to run a model of `models` on this machine"
         ),
     )
     served: Title | None = Field(
-        default=None, description="name of the model at the endpoint; null for the value of `model`"
+        default=None,
+        description=("name of the model at the endpoint; null to use the value of `model`"),
     )
     key_variable: KeyVariable | None = Field(
         default="OPENAI_API_KEY",
         description=(
-            "environment variable with the API key; the key is stored nowhere else. The "
-            "variable's name ends in _API_KEY and must be listed in TASKTRANSFER_KEY_VARIABLES "
+            "environment variable that contains the API key; the key is stored nowhere else. The "
+            "variable's name must end in _API_KEY and be listed in TASKTRANSFER_KEY_VARIABLES "
             "(except OPENAI_API_KEY for this machine and api.openai.com); null to send no key"
         ),
     )

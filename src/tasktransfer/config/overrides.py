@@ -23,7 +23,7 @@ def from_options(options: Iterable[str]) -> dict[str, Any]:
         names = key.split(".")
         if not equals or not all(names) or len(names) > yaml_file.MAX_DEPTH:
             raise ConfigError(
-                f"--set {_shorten(option)}: The option is not of the form key=value. Write for "
+                f"--set {_shorten(option)}: The option does not have the form key=value. Write for "
                 "example training.epochs=2."
             )
         section = result
@@ -32,7 +32,7 @@ def from_options(options: Iterable[str]) -> dict[str, Any]:
                 path = _shorten(".".join(names[: depth + 1]))
                 raise ConfigError(
                     f"--set {_shorten(option)}: Another --set sets {path} or a section that "
-                    "contains it. Keep one of the two."
+                    "contains it. Keep one of the two options."
                 )
             if depth + 1 < len(names):
                 section = section.setdefault(name, {})

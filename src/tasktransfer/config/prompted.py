@@ -36,28 +36,31 @@ class PromptedModelConfig(EndpointConfig):
     """A released model that is prompted. It is one of ``models``, or is behind an endpoint."""
 
     model: ModelName = Field(
-        description="name in tables: a name in models, or a new name for the endpoint's model"
+        description=(
+            "name of the model in tables: a name listed in models, or a new name for a model "
+            "behind an endpoint"
+        )
     )
     chat: _Chat = Field(
         default="auto",
         description=(
-            "whether prompts are formatted as chat turns; auto: yes if the model has a chat "
-            "template"
+            "yes to format prompts as chat turns, no to use plain text, auto to use chat turns if "
+            "the model has a chat template"
         ),
     )
     max_length: Count | None = Field(
         default=None,
         description=(
-            "maximum number of tokens of a prompt and its answer together; null: the model's "
+            "maximum total number of tokens in a prompt and its answer; null to use the model's "
             f"max_length, or {DEFAULT_LENGTH} for an endpoint"
         ),
     )
     thinking_tokens: Annotated[int, Field(ge=0, le=MAX_COUNT)] | None = Field(
         default=None,
         description=(
-            "maximum number of tokens that a model behind an endpoint may spend on reasoning "
-            "before it answers, beyond max_length; null: 2048 if it reasons in a probe request, "
-            "otherwise none"
+            "maximum number of tokens for reasoning before the answer of a model behind an "
+            "endpoint, in addition to max_length; null to use 2048 if the model reasons in a "
+            "probe request, and otherwise 0"
         ),
     )
 

@@ -52,7 +52,9 @@ class DataConfig(Section):
     )
     few_sample: bool = Field(
         default=True,
-        description="use the benchmark's few-sample setting, which has 10 % of train and dev",
+        description=(
+            "true to use the benchmark's few-sample setting, which has 10 % of train and dev"
+        ),
     )
     tiny_world: TinyWorldConfig = Field(
         default=TinyWorldConfig(),
@@ -117,7 +119,7 @@ class CheckpointConfig(Section):
 class CommonConfig(Section):
     """Config keys of every study. Each design adds its own keys."""
 
-    study: Title = Field(description="name of the study, which titles and records show")
+    study: Title = Field(description="name of the study in titles and records")
     results: Annotated[Folder, AfterValidator(check_results_folder)] = Field(
         default="results", description="folder for all results"
     )
@@ -144,7 +146,7 @@ class CommonConfig(Section):
     )
     tracking: Tracking | None = Field(
         default=None,
-        description=("service that shows training runs while they run; null for none"),
+        description=("service that shows training runs while they run; null to use no service"),
     )
 
     @field_validator("*")

@@ -125,7 +125,7 @@ def _read_text(path: Path) -> str:
             content = stream.read(MAX_BYTES + 1)
     except FileNotFoundError as error:
         raise _UnreadableError(
-            "The file does not exist. Write the path of a study's YAML file."
+            "The file does not exist. Pass the path of a study's YAML file."
         ) from error
     except IsADirectoryError as error:
         raise _UnreadableError(
@@ -162,7 +162,9 @@ def _parse_document(text: str, source: str) -> Document:
         raise _UnreadableError(f"This is not valid YAML ({error}). Correct it.") from error
     except ValueError as error:
         # PyYAML raises a bare ValueError for impossible dates (2022-99-99).
-        raise _UnreadableError(f"A value cannot be read ({error}). Put it in quotes.") from error
+        raise _UnreadableError(
+            f"A value cannot be read ({error}). Put the value in quotes."
+        ) from error
     finally:
         if loader is not None:
             loader.dispose()
@@ -207,7 +209,7 @@ def _check_extent(events: Iterator[Any]) -> None:
         elif isinstance(event, yaml.AliasEvent):
             if any(outer.anchor == event.anchor for outer in around):
                 raise _UnreadableError(
-                    f"The alias *{event.anchor} contains itself. Remove it.", line
+                    f"The alias *{event.anchor} contains itself. Remove the alias.", line
                 )
             part = anchored.get(event.anchor, _Extent(None))
             total += part.values
@@ -287,7 +289,10 @@ class _Builder:
         """
         line = node.start_mark.line + 1
         if not isinstance(node, yaml.ScalarNode):
-            raise _UnreadableError("The key is a list or mapping. Write a text as the key.", line)
+            raise _UnreadableError(
+                "The key is a list or a mapping, but it must be text. Write the key as text.",
+                line,
+            )
         if len(node.value) > MAX_KEY:
             text = (
                 f"The key {format_value(node.value)} is longer than any key of a study. Remove it."

@@ -68,10 +68,10 @@ class Bandit:
         sources = tuple(task for task in stage.train_tasks if task not in stage.select_on)
         if len(stage.select_on) != 1 or len(sources) != len(stage.train_tasks) - 1 or not sources:
             raise ConfigError(
-                f"{stage.label}: The sampler {rule} mixes sources into one target, whose dev "
-                "split selects the round, but the stage trains on "
-                f"{', '.join(stage.train_tasks)} and is selected on "
-                f"{', '.join(stage.select_on)}. Train it on the sources and this target."
+                f"{stage.label}: The sampler {rule} needs source tasks and one target task, and "
+                "must select the model on the target, but the stage trains on "
+                f"{', '.join(stage.train_tasks)} and selects on {', '.join(stage.select_on)}. "
+                "Train on at least one source and on the target, and select on the target."
             )
         steps = stage.training.fidelity.exp3_steps
         zeros = [0.0] * len(sources)

@@ -129,8 +129,8 @@ def check_plan_size(count: int) -> None:
     """
     if count > MAX_NODES:
         raise PlanTooLargeError(
-            f"The study has {count:,} runs or more, but the maximum of a plan is "
-            f"{MAX_NODES:,}"  # the caller adds which keys to lower
+            # The caller adds which keys to lower.
+            f"The study has {count:,} runs or more, but a plan may contain at most {MAX_NODES:,}"
         )
 
 

@@ -205,9 +205,9 @@ _OF_ANOTHER_TYPE = {
 }
 _WORDS = _OF_ANOTHER_TYPE | {
     "finite_number": "a finite number",
-    "greater_than": "a number above {gt:.12g}",
-    "greater_than_equal": "a number of {ge:.12g} or more",
-    "less_than": "a number below {lt:.12g}",
+    "greater_than": "a number greater than {gt:.12g}",
+    "greater_than_equal": "a number of at least {ge:.12g}",
+    "less_than": "a number less than {lt:.12g}",
     "less_than_equal": "a number of at most {le:.12g}",
     "too_short": "a list of {min_length} or more items",
     "too_long": "a list of at most {max_length:,} items",
@@ -242,7 +242,7 @@ def _format_advice(several: list[ErrorDetails], value: Any) -> str:
             f" Write [{value}]." if "tuple_type" in kinds else ""
         )
     if kinds == {"string_type"} and isinstance(value, (int, float, date)):
-        return " Put it in quotes."
+        return " Put the value in quotes."
     return ""
 
 

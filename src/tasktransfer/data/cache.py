@@ -208,7 +208,7 @@ def read_manifest(folder: Path | str) -> Manifest:
             return _parse_manifest(content)
     except FileNotFoundError:
         raise DataError(
-            f"{file}: The file does not exist, because the data is not prepared there. "
+            f"{file}: The file does not exist, because the data is not prepared in this folder. "
             f"{_describe_remedy(folder)}."
         ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -216,7 +216,7 @@ def read_manifest(folder: Path | str) -> Manifest:
             f"{file}: The file is damaged ({error!r}). {_describe_remedy(folder)}."
         ) from error
     raise DataError(
-        f"{file}: The reader_version is {version!r}, but this version of tasktransfer reads "
+        f"{file}: The reader_version is {version!r}, but this version of tasktransfer requires "
         f"{expected}. {_describe_remedy(folder)}."
     )
 
@@ -231,13 +231,14 @@ def read_instances(folder: Path | str, task: str, split: str) -> list[Instance]:
     manifest = read_manifest(folder)
     if task not in manifest.tasks or split not in manifest.tasks[task]:
         raise DataError(
-            f"{folder}: The cache has no instances of task {task!r} in split {split!r}. Choose one "
-            f"of the splits {', '.join(SPLITS)} and one of the tasks {', '.join(manifest.tasks)}."
+            f"{folder}: The cache contains no instances of task {task!r} in split {split!r}. "
+            f"Choose one of the splits {', '.join(SPLITS)} and one of the tasks "
+            f"{', '.join(manifest.tasks)}."
         )
     expected = manifest.tasks[task][split].samples
     if expected == 0:
         raise DataError(
-            f"{folder}: The {split} split of this release of {manifest.dataset} has no "
+            f"{folder}: The {split} split of this release of {manifest.dataset} contains no "
             f"instances of {task}. Remove the task from the study."
         )
     file = Path(folder) / get_instance_file_name(task, split)
@@ -266,7 +267,7 @@ def read_checked_table(folder: Path | str, manifest: Manifest, name: str) -> pa.
     table, recorded = read_table(file), manifest.sha256.get(name)
     if recorded is not None and compute_sha256(file) != recorded:
         raise DataError(
-            f"{file}: The SHA-256 of the file is not the one in {MANIFEST}. "
+            f"{file}: The SHA-256 of the file does not match {MANIFEST}. "
             f"{_describe_remedy(folder)}."
         )
     return table

@@ -48,7 +48,7 @@ def add_dataset(dataset: Dataset) -> None:
         problems.append("tiny: Generated releases are fixed by the package. Leave it None.")
     if problems:
         listed = "".join(f"\n  {problem}" for problem in problems)
-        raise ConfigError(f"The dataset {dataset.name!r} has errors. Fix them:{listed}")
+        raise ConfigError(f"The dataset {dataset.name!r} has errors. Fix these errors:{listed}")
     DATASETS[dataset.name] = dataset
 
 

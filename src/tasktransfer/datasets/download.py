@@ -275,7 +275,7 @@ def _check_archive(part: Path, archive: Archive, address: str) -> None:
         what = str(error).replace(str(part), archive.name)
         raise DataError(
             f"{address}: The response is not the expected archive ({what:.300}). Check the "
-            "address, and try again."
+            "address, and run the command again."
         ) from None
 
 
@@ -296,7 +296,9 @@ def _report_network_errors(address: str, name: str, folder: Path) -> Iterator[No
     except ConnectionError as error:
         what = f"The archive cannot be downloaded ({error!s:.200})"
     except ValueError as error:
-        raise DataError(f"{address}: The address is not valid ({error}). Correct it.") from None
+        raise DataError(
+            f"{address}: The address is not valid ({error}). Correct the address."
+        ) from None
     else:
         return
     raise DataError(f"{address}: {what}. {remedy}.")

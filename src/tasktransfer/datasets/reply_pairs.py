@@ -110,7 +110,7 @@ def split_at_random(names: Iterable[str], location: str) -> Mapping[str, str]:
     if len(ordered) < MIN_DIALOGUES:
         raise DataError(
             f"{location}: The {len(ordered)} dialogues of the release are too few to split into "
-            f"{', '.join(SPLITS)}. Use {MIN_DIALOGUES} or more."
+            f"{', '.join(SPLITS)}. Use at least {MIN_DIALOGUES} dialogues."
         )
     random.Random(SPLIT_SEED).shuffle(ordered)
     ends = [round(len(ordered) * sum(SPLIT_FRACTIONS[: n + 1])) for n in range(len(SPLITS))]

@@ -70,7 +70,7 @@ def find_artefact_problem(folder: Path, artefacts: Artefacts, *, every: bool = F
                     f"{bytes_then:,}"
                 )
             if (every or seen.st_mtime_ns > written) and compute_sha256(file) != recorded["sha256"]:
-                return f"{file}: The SHA-256 of the file is not the one in the record of its node"
+                return f"{file}: The SHA-256 of the file does not match the record of its node"
         except (FileNotFoundError, NotADirectoryError):
             if Path(name).parent in kept:
                 return f"{file}: The file is missing, but the record of its node names it"

@@ -121,7 +121,7 @@ def _find_rows_problem(file: Path, named: Mapping[str, Any]) -> str | None:
     except _NO_FILE:
         return f"{file}: The file is missing, but the record beside it names it"
     if hashlib.sha256(content).hexdigest() != named["sha256"]:
-        return f"{file}: The SHA-256 of the file is not the one in the record beside it"
+        return f"{file}: The SHA-256 of the file does not match the record in the same folder"
     return None
 
 

@@ -147,7 +147,7 @@ def read_exported_model(folder: Path) -> ExportedModel:
         value = json_text.read(file)
     except OSError as error:
         raise ModelError(
-            f"{file}: The file cannot be read ({error.strerror}). Name a folder that "
+            f"{file}: The file cannot be read ({error.strerror}). Specify a folder that "
             "`tasktransfer export-model` wrote."
         ) from None
     except ValueError as error:
@@ -155,7 +155,7 @@ def read_exported_model(folder: Path) -> ExportedModel:
     version = value.get("exported") if isinstance(value, dict) else None
     if version != VERSION or isinstance(version, bool):
         raise ModelError(
-            f"{file}: The version of the export is {version!r}, expected {VERSION}. Use the "
+            f"{file}: The version of the export is {version!r}, but it must be {VERSION}. Use the "
             "version of tasktransfer that wrote it, or export the model again."
         )
     try:
@@ -168,9 +168,8 @@ def read_exported_model(folder: Path) -> ExportedModel:
         ) from None
     if len(set(read.labels)) < max(2, len(read.labels)) or not read.temperature > 0:
         raise ModelError(
-            f"{file}: The file does not have two or more distinct labels and a temperature above "
-            "0. "
-            f"{_REMEDY}."
+            f"{file}: The file must contain two or more distinct labels and a positive "
+            f"temperature. {_REMEDY}."
         )
     return read
 

@@ -50,8 +50,7 @@ class Comparison:
             for name, left, right in iterate_differences(first, value, what):
                 raise RecordError(
                     f"The records cannot be compared, because {' of '.join([name, *of])} is "
-                    f"{left!r} in {where} and {right!r} in {path}. "
-                    f"{_REMEDIES.get(what, _REMEDY)}."
+                    f"{left!r} in {where}, but {right!r} in {path}. {_REMEDIES.get(what, _REMEDY)}."
                 )
 
 

@@ -149,8 +149,8 @@ def get_selected_round(record: Record, select_on: Sequence[str]) -> SelectedRoun
             return SelectedRound(best["round"], selection["dev_score"], dev)
     raise RecordError(
         f"{record['node']['label']}: The best round was selected on "
-        f"{', '.join('+'.join(tasks) for tasks in list_selections(record))}, expected "
-        f"{'+'.join(select_on)}."
+        f"{', '.join('+'.join(tasks) for tasks in list_selections(record))}, but it must be "
+        f"selected on {'+'.join(select_on)}."
     )
 
 
@@ -275,8 +275,8 @@ def parse_record(path: Path, content: bytes) -> Record:
     schema = value.get("schema")
     if schema != SCHEMA_VERSION or isinstance(schema, bool):
         raise RecordError(
-            f"{path}: The record has schema {schema!r}, expected {SCHEMA_VERSION}, because another "
-            "version of tasktransfer wrote it"
+            f"{path}: The record has schema {schema!r} instead of {SCHEMA_VERSION}, because "
+            "another version of tasktransfer wrote it"
         )
     _validate(path, value)
     return cast(Record, value)

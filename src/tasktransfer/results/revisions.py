@@ -204,8 +204,8 @@ class _InputRevisions:
             version = get_own_tiny_version(dataset)
             if not version and dataset not in PARTS:
                 raise ConfigError(
-                    f"data.release: The tiny world has no {dataset}, only {', '.join(PARTS)}. "
-                    f"Name the folder of a {dataset} release."
+                    f"data.release: The tiny world does not contain {dataset}, only "
+                    f"{', '.join(PARTS)}. Set data.release to the folder of a {dataset} release."
                 )
             world = compute_tiny_revision(self.config)
             return compute_digest([world, version]) if version else world
@@ -317,8 +317,8 @@ class _InputRevisions:
         if vectors is not None:
             if not Path(expand_path(vectors)).is_file():
                 raise ModelError(
-                    f"architecture.vectors: The file {vectors} does not exist. Name a text "
-                    "file of word vectors."
+                    f"architecture.vectors: The file {vectors} does not exist. Specify a text file "
+                    "of word vectors."
                 )
             recipe["vectors"] = compute_files_digest(
                 {"vectors": Path(expand_path(vectors))}, self.memo

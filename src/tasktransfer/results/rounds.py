@@ -70,8 +70,8 @@ def find_round_folder(folder: str) -> str:
     numbers = list_kept_rounds(path.parent.parent)
     kept = f"kept rounds: {', '.join(map(str, numbers))}" if numbers else "no round was kept"
     raise ModelError(
-        f"{path}: This round was not kept ({kept}). Start from a kept round, or let the stage "
-        "keep all rounds (selection.keep: every)."
+        f"{path}: The checkpoint of this round was not kept ({kept}). Start from a kept round, or "
+        "let the stage keep all rounds (selection.keep: every)."
     )
 
 

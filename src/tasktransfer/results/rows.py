@@ -183,8 +183,8 @@ def _cast_columns(path: Path, table: pa.Table, wanted: Sequence[str]) -> pa.Tabl
         except (ValueError, pa.ArrowException):
             pass
     raise RecordError(
-        f"{path}: The table does not have the columns of schema {SCHEMA_VERSION}, but schema "
-        f"{version!r} with the columns {', '.join(names)}"
+        f"{path}: The columns of the table must match schema {SCHEMA_VERSION}, but the table has "
+        f"schema {version!r} with the columns {', '.join(names)}"
     )
 
 
@@ -250,7 +250,7 @@ def _read_content(path: Path) -> bytes:
         return read_regular(path)
     except FileNotFoundError as error:
         raise RecordError(
-            f"{path}: The file does not exist, but its record names it. {REMEDY}."
+            f"{path}: The file does not exist, but its record lists it. {REMEDY}."
         ) from error
     except OSError as error:
         raise RecordError(
@@ -269,9 +269,7 @@ def _parse_table(path: Path, content: bytes, columns: Sequence[str] | None = Non
 
 def _check_sha256(path: Path, content: bytes, expected: RowsFile) -> None:
     if hashlib.sha256(content).hexdigest() != expected["sha256"]:
-        raise RecordError(
-            f"{path}: The SHA-256 of the file is not the one in its record. {REMEDY}."
-        )
+        raise RecordError(f"{path}: The SHA-256 of the file does not match its record. {REMEDY}.")
 
 
 def _check_order(path: Path, table: pa.Table) -> None:
@@ -306,7 +304,7 @@ def _check_values(path: Path, table: pa.Table) -> None:
             if score is not None and not 0 <= score <= _HIGHEST
         )
         raise RecordError(
-            f"{path}: Instance {name} has the score {wrong}, but it must be a number from 0 to 100"
+            f"{path}: Instance {name} has score {wrong}, but a score must be a number from 0 to 100"
         )
     for column in _NEVER_NULL:
         values = table[column]

@@ -47,7 +47,7 @@ Amount = Annotated[float, Field(ge=0)]
 Identity = Annotated[
     dict[str, JsonValue],
     AfterValidator(_refuse_nonfinite_numbers),
-    Field(description="all values that affect the node's numbers"),
+    Field(description="all values that affect the node's results"),
 ]
 NodeDigest = Annotated[Digest, Field(description="SHA-256 of the canonical JSON of `identity`")]
 
@@ -68,14 +68,15 @@ class StageNode(TypedDict):
     model: Name
     family: Family
     train_tasks: Annotated[
-        list[Name], Field(description="names of the tasks that are trained on, sorted")
+        list[Name], Field(description="names of the tasks on which the stage is trained, sorted")
     ]
     seed: int
     parents: Annotated[
         list[Digest],
         Field(
             description=(
-                "digests of the stages whose weights it starts from; empty for the base model"
+                "digests of the stages from whose weights this stage starts; empty if it starts "
+                "from the base model"
             )
         ),
     ]
@@ -178,7 +179,7 @@ class Parameters(TypedDict):
 
     all: Annotated[Positive, Field(description="number of all parameters, including task heads")]
     learnable: Annotated[
-        Positive, Field(description="number of parameters without fixed ones (positions)")
+        Positive, Field(description="number of parameters without fixed parameters (positions)")
     ]
     trained: Annotated[Positive, Field(description="number of parameters that the stage trains")]
 
@@ -199,7 +200,8 @@ class Cost(TypedDict):
             Field(
                 description=(
                     "optimized code paths that were used: packed, attention, dropout, trees, "
-                    "first_tokens, workers; float32_heads: logits are not rounded to bfloat16"
+                    "first_tokens or workers; float32_heads means that logits are not rounded to "
+                    "bfloat16"
                 )
             ),
         ]
@@ -209,8 +211,9 @@ class Cost(TypedDict):
             Amount | None,
             Field(
                 description=(
-                    "part of the device's energy that this training used, in the process that "
-                    "finished it; null if the device does not report it; absent in old records"
+                    "this training's part of the device's energy, measured in the process that "
+                    "finished the training; null if the device does not report energy; "
+                    "absent in old records"
                 )
             ),
         ]
@@ -235,13 +238,15 @@ class Provenance(TypedDict):
         Field(description="git commit of the code; null if the code was not in a git checkout"),
     ]
     dirty: Annotated[
-        bool | None, Field(description="whether the code had uncommitted changes; null if unknown")
+        bool | None,
+        Field(description=("true if the code had uncommitted changes; null if unknown")),
     ]
     config_digest: str
     study: str
     made_by: NotRequired[
         Annotated[
-            Name, Field(description="lab or person who is named as the author in a shared pack")
+            Name,
+            Field(description=("name of the lab or person that a shared pack lists as the author")),
         ]
     ]
     rules: NotRequired[
@@ -260,12 +265,19 @@ class Provenance(TypedDict):
         Annotated[
             dict[str, int],
             Field(
-                description="limits that were in force, by config key; absent if there were none"
+                description=(
+                    "limits that were in force, by config key; absent if no limit was in force"
+                )
             ),
         ]
     ]
     host: NotRequired[
-        Annotated[Host, Field(description="present only if known; absent in old records and fits")]
+        Annotated[
+            Host,
+            Field(
+                description=("present only if known; absent in old records and in records of fits")
+            ),
+        ]
     ]
     started: Annotated[
         str,
@@ -291,7 +303,7 @@ class Record(TypedDict):
     schema: Literal[4]
     node: Annotated[StageNode | OtherNode, Field(discriminator="kind")]
     synthetic: Annotated[
-        bool, Field(description="whether the dialogues are generated instead of real")
+        bool, Field(description="true if the dialogues are generated; false if they are real")
     ]
     data_revision: Name
     few_sample: bool
@@ -301,16 +313,17 @@ class Record(TypedDict):
     training: NotRequired[Annotated[TrainingResult, Field(description="present only for a stage")]]
     results: Annotated[
         dict[str, TaskResult],
-        Field(description="result of each evaluated task; empty if none is evaluated"),
+        Field(description="result of each evaluated task; empty if no task is evaluated"),
     ]
     report: NotRequired[
         Annotated[
             dict[str, dict[str, float]],
             Field(
                 description=(
-                    "for derived data: counts of its recipe, by name; for a prompted model: "
-                    "numbers of prompts, of answers that match no choice, of tokens and of "
-                    "requests; for a source selector: its value for each target and source"
+                    "counts and values reported by the job. Derived data: counts from its recipe, "
+                    "by name. Prompted model: numbers of prompts, of answers that match no "
+                    "choice, of tokens and of requests. Source selector: its value for each "
+                    "target and source"
                 )
             ),
         ]
@@ -324,8 +337,8 @@ class Record(TypedDict):
             dict[FileName, Artefact],
             Field(
                 description=(
-                    "files that other nodes read, with size and SHA-256; absent if there are "
-                    "none, and in old records"
+                    "files that other nodes read, with size and SHA-256; absent if no node reads "
+                    "a file, and in old records"
                 )
             ),
         ]

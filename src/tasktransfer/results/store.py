@@ -125,7 +125,7 @@ def read_frame(path: Path, columns: Columns, remedy: str = REMEDY) -> tuple[pd.D
     table = _read_arrow(path, remedy)
     footer = (table.schema.metadata or {}).get(_FOOTER_KEY)
     if footer is None:
-        raise RecordError(f"{path}: This is not a table of tasktransfer. {remedy}.")
+        raise RecordError(f"{path}: The file is not a table of tasktransfer. {remedy}.")
     names = [name for name, _, _ in columns]
     if table.schema.names != names:
         raise RecordError(

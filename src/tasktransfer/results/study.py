@@ -115,7 +115,7 @@ class Study(PlannedStudy):
         if named:  # the plan contains only derived data: return their source
             return replace(named[0], settings={}, recipe="", uses=())
         raise ConfigError(
-            f"{self.config_file}: The study does not read the dataset {dataset!r}. Name one of "
+            f"{self.config_file}: The study does not read the dataset {dataset!r}. Choose one of "
             "its datasets."
         )
 
@@ -128,7 +128,8 @@ class Study(PlannedStudy):
         if dataset not in self.revisions.data:
             datasets = ", ".join(self.revisions.data)
             raise ConfigError(
-                f"{self.config_file}: The study has no dataset {dataset!r}. Name one of {datasets}."
+                f"{self.config_file}: The study has no dataset {dataset!r}. Choose one of "
+                f"{datasets}."
             )
         self.use_datasets()
         revision = self.revisions.data[dataset]
@@ -236,7 +237,7 @@ class Study(PlannedStudy):
                 return model
         names = ", ".join(model.name for model in self.config.models)
         raise ConfigError(
-            f"{self.config_file}: The study has no model {name!r}. Name one of {names}."
+            f"{self.config_file}: The study has no model {name!r}. Choose one of {names}."
         )
 
     def get_created_model_folder(self, name: str) -> str:
@@ -282,8 +283,8 @@ class Study(PlannedStudy):
             return self.plan.by_digest[digest]
         except KeyError:
             raise ConfigError(
-                f"{self.config_file}: The study has no training, fit or evaluation with the "
-                f"digest {digest}. Check whether the config was changed."
+                f"{self.config_file}: The study has no training, fit or evaluation with the digest "
+                f"{digest}. Check whether the config has changed."
             ) from None
 
     def get_node_folder(self, node: Node) -> str:

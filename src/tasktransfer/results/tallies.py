@@ -123,7 +123,7 @@ def _check_all(
     if maker != digest:
         raise RecordError(
             f"{file}: The rows belong to node {maker[:12] or '?'}, but the record belongs to "
-            f"{digest[:12]}. Delete both and run snakemake again."
+            f"{digest[:12]}. Delete both files and run snakemake again."
         )
     return {
         task: _check_predictions(file, table, record, task, test_sets) for task in record["results"]
@@ -143,7 +143,7 @@ def _check_predictions(
         if rows.num_rows != wanted:
             raise RecordError(
                 f"{file}: The file has {rows.num_rows} instances of {name}, but {key} in its "
-                f"record is {wanted}. Delete both and run snakemake again."
+                f"record is {wanted}. Delete both files and run snakemake again."
             )
     task = get_task(record["node"]["dataset"], name)
     fidelity = get_recorded_scoring(record["node"]["identity"])
@@ -165,8 +165,8 @@ def _check_result(
         recorded = recorded_measures.get(key)
         if recorded is None or not abs(recorded - value) <= _AGREE:
             raise RecordError(
-                f"{file}: The predictions for {name} have {key} {float(value):.6f}, but the "
-                f"record says {recorded}, so one of the two was changed. Delete both and run "
+                f"{file}: The predictions for {name} have {key} {float(value):.6f}, but the record "
+                f"says {recorded}, so one of the two files was changed. Delete both files and run "
                 "snakemake again."
             )
 

@@ -51,7 +51,7 @@ def read_min_seconds() -> float:
         seconds = -1.0
     if not seconds >= 0:
         raise ConfigError(
-            f"{MIN_SECONDS_VARIABLE}={text}: The value is not a number of seconds of 0 or more. "
+            f"{MIN_SECONDS_VARIABLE}={text}: The value must be a non-negative number of seconds. "
             "Correct it, or unset the variable."
         )
     return seconds

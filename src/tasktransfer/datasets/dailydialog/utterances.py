@@ -47,7 +47,10 @@ def read_dialogues(release: Path, split_file: Path) -> Iterator[RawDialogue]:
     get_split = _read_splits(split_file)
     for name, utterances in _read_utterances(release):
         if name not in get_split:
-            raise DataError(f"{split_file}: The dialogue {name} has no split. Add a line for it.")
+            raise DataError(
+                f"{split_file}: No line gives the split of dialogue {name}. Add a line for this "
+                "dialogue."
+            )
         yield RawDialogue(name, get_split[name], utterances)
 
 

@@ -38,8 +38,8 @@ def read_declaration(path: Path) -> Edited:
     datasets = value.get("datasets") if isinstance(value, dict) else None
     if not isinstance(datasets, dict) or len(datasets) != 1 or len(value) != 1:
         raise ConfigError(
-            f"{path}: The file must have one dataset under the key datasets, and no other key. "
-            f"Write the output of `tasktransfer data check FILE` to {path}, and edit it there."
+            f"{path}: The file must contain one dataset under the key datasets, and no other key. "
+            f"Write the output of `tasktransfer data check FILE` to {path}, and edit that file."
         )
     ((name, section),) = datasets.items()
     key = f"datasets.{name}"

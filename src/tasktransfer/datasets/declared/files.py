@@ -110,8 +110,8 @@ def find_files(files: FilesSection, key: str) -> FilesBySplit:
         for file in found[split]:
             if (other := keys.setdefault(file.path.resolve(), own)) != own:
                 raise DataError(
-                    f"{file.path}: Both {other} and {own} name this file. Use separate files "
-                    "for each split."
+                    f"{file.path}: The file is listed under both {other} and {own}. Use separate "
+                    "files for each split."
                 )
     return found
 
@@ -126,21 +126,21 @@ def check_file(path: Path, key: str) -> DataFile:
         if _is_saved_dataset(path):
             return DataFile(path, "saved")
         raise DataError(
-            f"{path}: The path is a folder, but {key} needs files. Name the files in it, or a "
-            "folder that Dataset.save_to_disk wrote."
+            f"{path}: The path is a folder, but {key} needs files. List the files in the folder, "
+            "or specify a folder that Dataset.save_to_disk wrote."
         )
     try:
         open_regular(path).close()
     except FileNotFoundError:
         start = "" if path.is_absolute() else f" Relative paths begin at {Path.cwd()}."
         raise DataError(
-            f"{path}: The file is missing, but {key} names it. Add the file, or change "
-            f"{key}.{start}"
+            f"{path}: The file is missing, but {key} lists the file. Add the file, or "
+            f"change {key}.{start}"
         ) from None
     except OSError as error:
         raise DataError(
-            f"{path}: The file cannot be read ({error.strerror}), but {key} names it. Make it "
-            f"readable, or change {key}."
+            f"{path}: The file cannot be read ({error.strerror}), but {key} lists the file. Make "
+            f"the file readable, or change {key}."
         ) from None
     endings = path.suffixes[:-1] if path.suffix.lower() == ".gz" else path.suffixes
     ending = endings[-1].lower() if endings else ""
@@ -168,8 +168,8 @@ def _find_split_files(folder: Path, key: str) -> FilesBySplit:
         found.setdefault(split, []).extend(check_file(file, key) for file in files)
     if "train" not in found:
         raise DataError(
-            f"{folder}: No file name in the folder, which {key} names, begins with train. Name the "
-            "files train, dev and test, or list the files by split."
+            f"{folder}: The folder is specified by {key}, but contains no file whose name begins "
+            "with train. Rename the files to train, dev and test, or list the files by split."
         )
     return {split: tuple(found[split]) for split in SPLITS if split in found}
 

@@ -178,7 +178,7 @@ def _read_field(dialogue: DeclaredDialogue, turn: Turn | None, path: str) -> str
     value = get_value(values, path.rpartition(LIST_MARK)[2].lstrip("."), location)
     if not isinstance(value, str) or not value.strip():
         raise location.at(path).error(
-            "the value is missing or not a text, but the model reads it", "add a text"
+            "the value is missing or not a text, but the model reads this field", "add a text"
         )
     return value.strip()
 

@@ -75,7 +75,8 @@ def _number_rows(path: Path, items: Iterator[Any]) -> Iterator[SourceRow]:
 def _check_end(cursor: JsonCursor) -> None:
     if cursor.peek():
         raise cursor.error(
-            "the first value is followed by another, but a JSON file contains one value",
+            "the first value is followed by another value, but a JSON file must contain exactly "
+            "one value",
             "write one list, or one object per line (.jsonl)",
         )
 
@@ -199,8 +200,8 @@ def _find_row_list(path: Path) -> str | None:
         return (members.tables or members.lists)[0]
     count = len(members.tables or members.lists)
     raise DataError(
-        f"{path}: The file contains an object with {count} lists of rows instead of a list of "
-        f"objects, or an object with a single list. {_suggest_split_command(members)}"
+        f"{path}: The file contains an object with {count} lists of rows, but it must contain a "
+        f"list of objects, or an object with a single list. {_suggest_split_command(members)}"
     )
 
 

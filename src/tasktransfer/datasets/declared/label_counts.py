@@ -138,7 +138,7 @@ def check_labels(
             kind = "not in the list of labels" if listed else "not a label in train"
             raise DataError(
                 f"{where}: The label {label!r:.60} of {location} is {kind}. The most similar label "
-                f"is {find_nearest(label, allowed)}. Correct it, or list all labels under "
+                f"is {find_nearest(label, allowed)}. Correct the label, or list all labels under "
                 f"datasets.{dataset}.tasks.{task}.labels."
             )
     alike: dict[str, str] = {}
@@ -147,8 +147,8 @@ def check_labels(
         plain = normalise_label(label)
         if not plain:
             raise DataError(
-                f"{where}: The label {label!r:.60} of {location} has no visible character. "
-                f"Correct it, or list it under datasets.{dataset}.tasks.{task}.missing_values."
+                f"{where}: The label {label!r:.60} of {location} has no visible character. Correct "
+                f"the label, or list it under datasets.{dataset}.tasks.{task}.missing_values."
             )
         other = alike.setdefault(" ".join(plain.split()).casefold(), label)
         if other != label:

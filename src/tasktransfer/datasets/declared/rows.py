@@ -54,7 +54,7 @@ def read_rows(
         yield row
     if is_empty and not problems:
         raise DataError(
-            f"{file.path}: The file has no rows. Use a file with dialogues, or remove it."
+            f"{file.path}: The file has no rows. Use a file with dialogues, or remove this file."
         )
 
 

@@ -94,7 +94,8 @@ class DialogueSection(Section):
         ),
     )
     speaker: FieldPath | None = Field(
-        default=None, description="field with the speaker of a turn; null if there is none"
+        default=None,
+        description=("field with the speaker of a turn; null if the speakers are unknown"),
     )
     id: FieldPath | DialogueName | None = Field(
         default=None,
@@ -113,7 +114,7 @@ class DialogueSection(Section):
     skip: Literal["empty"] | None = Field(
         default=None,
         description=(
-            "empty: skip turns without text, and dialogues in which no turn has text; null: "
+            "empty to skip turns without text, and dialogues in which no turn has text; null to "
             "report them as errors"
         ),
     )
@@ -122,8 +123,8 @@ class DialogueSection(Section):
     def _check_text(self) -> Self:
         if self.turns is None and self.text is None:
             raise ValueError(
-                "The section has neither turns nor text. Name the field with the text of the "
-                "dialogue."
+                "The section has neither turns nor text. Set text to the field with the text of "
+                "the dialogue."
             )
         problems = []
         for key in ("speaker", "order"):
@@ -187,7 +188,9 @@ class FewSampleSection(Section):
     @model_validator(mode="after")
     def _check_size(self) -> Self:
         if (self.instances is None) == (self.share is None):
-            raise ValueError("The size is given by instances or by share. Set exactly one of them.")
+            raise ValueError(
+                "The size is given by instances or by share. Set exactly one of the two keys."
+            )
         return self
 
 
@@ -246,7 +249,8 @@ class Declaration(Section):
         default=None, description="dataset on the Hugging Face hub that is read instead of files"
     )
     revision: Revision | None = Field(
-        default=None, description="branch, tag or commit of the dataset on the hub; null for main"
+        default=None,
+        description=("branch, tag or commit of the dataset on the hub; null to use main"),
     )
     config: Title | None = Field(
         default=None, description="configuration of the dataset on the hub"
@@ -265,7 +269,8 @@ class Declaration(Section):
     few_sample: FewSampleSection | None = Field(
         default=None,
         description=(
-            "subset of train and dev that is used if data.few_sample is true; null for all"
+            "subset of train and dev that is used if data.few_sample is true; null to use all "
+            "dialogues"
         ),
     )
 

@@ -246,8 +246,8 @@ class _Surveyor:
             if len(counts.labels.first[split]) > MAX_LABELS:
                 raise DataError(
                     f"{self.source.location}: {self.name}/{counts.reader.name} has more than "
-                    f"{MAX_LABELS:,} labels. If the answers are free text, set kind: "
-                    "free_text. Otherwise name another field in label."
+                    f"{MAX_LABELS:,} labels. If the answers are free text, set kind: free_text. "
+                    "Otherwise set label to another field."
                 )
             counts.per_dialogue.setdefault(split, array("l")).append(number)
 
@@ -305,9 +305,9 @@ class _Surveyor:
         if len(counts.options) > 1:
             (first, one), (second, other), *_ = counts.options.items()
             raise DataError(
-                f"{place}: The questions of {self.name}/{task} have different numbers of "
-                f"options: {one} has {first}, {other} has {second}. Give every question the "
-                "same number."
+                f"{place}: The questions of {self.name}/{task} have different numbers of options: "
+                f"{one} has {first}, but {other} has {second}. Give every question the same number "
+                "of options."
             )
         if section.kind not in KINDS_WITHOUT_LABELS:
             counts.labels.merge(section.labels or ())

@@ -46,8 +46,8 @@ def read_parquet_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
         size = path.stat().st_size
         if file.metadata.num_rows > size:
             raise DataError(
-                f"{path}: The file claims to have {file.metadata.num_rows:,} rows, which are too "
-                "many for its size. Write it again as Parquet."
+                f"{path}: The file claims to contain {file.metadata.num_rows:,} rows, which are "
+                "too many for the size of the file. Write the file again as Parquet."
             )
         reader = _BatchReader(str(path), file.schema_arrow, notes, size)
         yield from reader.convert_rows(file.iter_batches(BATCH_ROWS, use_threads=False))
@@ -159,7 +159,10 @@ class _BatchReader:
         self, name: str, schema: pa.Schema, notes: list[str], size: int | None = None
     ) -> None:
         if repeated := [key for key, count in Counter(schema.names).items() if count > 1]:
-            raise DataError(f"{name}: Two columns have the name {repeated[0]!r:.80}. Rename one.")
+            raise DataError(
+                f"{name}: Two columns have the name {repeated[0]!r:.80}. Rename one of the two "
+                "columns."
+            )
         self.name = name
         self.most = None if size is None else max(RATIO_FREE_BYTES, MAX_RATIO * size)
         self.features = _select_named_labels(_read_features(schema))
@@ -307,8 +310,8 @@ def _import_datasets() -> Any:
         import datasets  # noqa: PLC0415
     except ImportError:
         raise DataError(
-            "datasets: The package is not installed, but datasets on the hub need it. "
-            "Install tasktransfer[train], or use files."
+            "datasets: The package is not installed, but datasets on the hub can only be read "
+            "with it. Install tasktransfer[train], or use files."
         ) from None
     finally:
         del os.environ["USE_TORCH"]

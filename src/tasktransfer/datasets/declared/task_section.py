@@ -63,7 +63,8 @@ class TaskSection(Section):
         ),
     )
     labels: Annotated[tuple[str, ...], LIST, Field(min_length=2), DISTINCT] | None = Field(
-        default=None, description="list of all labels; null to use those of the training split"
+        default=None,
+        description=("list of all labels; null to use the labels of the training split"),
     )
     metrics: Annotated[tuple[str, ...], LIST, Field(min_length=1), DISTINCT] | None = Field(
         default=None, description="metrics of the task; the score is their mean"
@@ -86,8 +87,8 @@ class TaskSection(Section):
     fields: dict[TaskKey, FieldPath] = Field(
         default={},
         description=(
-            "fields whose texts `query` or `prompt` can insert, each under a name that is "
-            "written as {name} there"
+            "fields whose texts `query` or `prompt` can insert, each under a name that `query` "
+            "and `prompt` write as {name}"
         ),
     )
     query: str | None = Field(
@@ -106,25 +107,27 @@ class TaskSection(Section):
     missing: Literal["refuse", "skip"] | None = Field(
         default=None,
         description=(
-            "refuse: report items without an answer as errors; skip: leave them out; null: skip "
-            "turns, because often only some are annotated, and refuse all others"
+            "refuse to report items without an answer as errors; skip to leave such items out; "
+            "null to skip turns without an answer (often only some turns are annotated), and to "
+            "report all other items as errors"
         ),
     )
     missing_values: Annotated[tuple[str, ...], LIST, Field(min_length=1), DISTINCT] | None = Field(
         default=None,
         description=(
-            "texts that mean a missing answer, such as 'nan'; null, NaN and blanks always do"
+            "texts that mean a missing answer, such as 'nan'; null, NaN and blank texts always "
+            "mean a missing answer"
         ),
     )
     keeps: Literal["start", "end", "both"] | None = Field(
         default=None,
         description=(
-            "part of a dialogue that is kept if it is too long for a model: its start, its end, "
-            "or both without the middle; null for its end"
+            "part of a dialogue that is kept if the dialogue is too long for a model: its start, "
+            "its end, or both without the middle; null to keep the end"
         ),
     )
     short: TaskKey | None = Field(
-        default=None, description="short name of the task in figures; null for the task's key"
+        default=None, description="short name of the task in figures; null to use the task's key"
     )
     description: Title | None = Field(
         default=None, description="description of the task in one sentence"

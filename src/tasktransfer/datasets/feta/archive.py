@@ -158,11 +158,11 @@ def _find_folder_file(source: Source, name: str) -> Path:
         ) from error
     if not real.is_relative_to(source.path.resolve()):
         raise DataError(
-            f"{file}: The file is a link to {real}, outside of its folder. Copy the file into the "
-            "folder, or set data.release to the folder that contains it."
+            f"{file}: The file is a link to {real}, which is outside the folder of the file. Copy "
+            "the file into the folder, or set data.release to the folder that contains it."
         )
     if not real.is_file():
-        raise DataError(f"{file}: The path is not a regular file. Replace it by the file.")
+        raise DataError(f"{file}: The path is not a regular file. Replace it with a regular file.")
     return file
 
 

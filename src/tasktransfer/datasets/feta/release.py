@@ -108,8 +108,8 @@ def read_instances(
     )
     if task not in release.tasks:
         raise DataError(
-            f"{release.source.path}: The release of {release.dataset} has no annotations of "
-            f"{task!r}. Choose one of {', '.join(release.tasks)}."
+            f"{release.source.path}: The release of {release.dataset} does not contain annotations "
+            f"of {task!r}. Choose one of {', '.join(release.tasks)}."
         )
     card, layout, _ = release.tasks[task]
     ids = set(release.ids.get_ids(split, few_sample))
@@ -151,7 +151,9 @@ def _select_listed_tasks(
     by_name = {task.card.name: task for task in tasks}
     annotated = {name: task for name, task in by_name.items() if name in listed}
     if not annotated:
-        raise location.at("tasks").error(f"the list has none of the tasks {', '.join(by_name)}")
+        raise location.at("tasks").error(
+            f"the list contains none of the tasks {', '.join(by_name)}"
+        )
     for name, task in annotated.items():
         task_place = location.at("task_metadata").at(name)
         _check_labels(as_table(details.get(name, {}), task_place), task.card, task_place)
@@ -175,6 +177,6 @@ def _check_labels(details: Table, card: Task, location: Location) -> None:
         absent, added = (", ".join(map(repr, some)) or "no label" for some in (missing, extra))
         how = f"lacks {absent} and adds {added}"
     raise location.at("labels").error(
-        f"the labels of {card.name} differ from those of the card: the release {how}",
+        f"the labels of {card.name} differ from the labels of the card: the release {how}",
         "use the official release, or change the card",
     )

@@ -57,7 +57,7 @@ def parse_split_ids(source: Source, files: Mapping[str, bytes]) -> SplitIds:
             raise DataError(
                 f"{source.location(FEW_SAMPLE_ID_FILES[split])}: Dialogue {outsiders[0]!r} "
                 f"({len(outsiders)} in all) is not in {ID_FILES[split]}, but the few-sample "
-                f"{split} split must be a subset of the full one. Use the official files."
+                f"{split} split must be a subset of the full split. Use the official files."
             )
     return SplitIds(full=full, few_sample=few)
 

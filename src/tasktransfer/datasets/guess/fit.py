@@ -82,9 +82,9 @@ def fit_dialogue(rows: Sequence[SourceRow], location: str) -> DialogueFit:
         )
         raise DataError(
             f"{location}: No field looks like the text of a dialogue (found "
-            f"{fields[:500] or 'no field'}).{rename} Write the "
-            "declaration into a YAML file yourself, with dialogue: {turns: LIST, text: FIELD} or "
-            "dialogue: {text: FIELD}, and give it to `tasktransfer init --dataset`."
+            f"{fields[:500] or 'no field'}).{rename} Write the declaration into a YAML file "
+            "yourself, with dialogue: {turns: LIST, text: FIELD} or dialogue: {text: FIELD}, "
+            "and pass the file to `tasktransfer init --dataset`."
         )
     if not best.dialogues:
         raise best.error or DataError(

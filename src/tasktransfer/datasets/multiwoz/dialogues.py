@@ -71,7 +71,7 @@ def read_dialogues(file: Path) -> Iterator[MultiwozDialogue]:
     value = parse_json(content, file)
     if not isinstance(value, dict):
         raise DataError(
-            f"{file}: {describe_wrong_value(value, 'an object with the dialogues by their names')} "
+            f"{file}: {describe_wrong_value(value, 'an object that maps names to dialogues')} "
             "Fetch the file again."
         )
     for name, dialogue in value.items():
@@ -98,9 +98,9 @@ def parse_dialogue(file: Path, name: str, dialogue: Any) -> MultiwozDialogue:
             )
         if not isinstance(turn["metadata"], dict):
             raise DataError(
-                f"{where}: The metadata is {str(turn['metadata'])[:60]!r} instead of domains with "
-                "their slots, or an empty object in a user turn. Use the original release of "
-                "MultiWOZ 2.0."
+                f"{where}: The metadata is {str(turn['metadata'])[:60]!r}, but it must be an "
+                "object that maps domains to slots (empty in user turns). Use the original "
+                "release of MultiWOZ 2.0."
             )
         turns.append(" ".join(turn["text"].split()))
         if _is_system_turn(turn) != bool(number % 2):
@@ -118,8 +118,8 @@ def parse_dialogue(file: Path, name: str, dialogue: Any) -> MultiwozDialogue:
         user = acts
     if not exchanges:
         raise DataError(
-            f"{file}, dialogue {name}: The dialogue has one turn without an answer. Remove the "
-            "dialogue."
+            f"{file}, dialogue {name}: The dialogue consists of one user turn without a system "
+            "reply. Remove the dialogue."
         )
     return MultiwozDialogue(name, tuple(turns[: 2 * len(exchanges)]), tuple(exchanges))
 
@@ -144,8 +144,8 @@ def _parse_acts(where: str, acts: Any) -> dict[str, list[list[str]]]:
         )
         if not right or not slots:
             raise DataError(
-                f"{where}: The slots of act {act!r} are {str(slots)[:60]!r} instead of a list of "
-                "[slot, value]. Write [none, none] for an act without slots."
+                f"{where}: The slots of act {act!r} are {str(slots)[:60]!r}, but they must be a "
+                "list of [slot, value] pairs. Write [none, none] for an act without slots."
             )
     return acts
 
@@ -169,8 +169,9 @@ def _parse_state(where: str, metadata: Any) -> dict[str, str]:
             slots = parts.get(part, {}) if isinstance(parts, dict) else None
             if not isinstance(slots, dict):
                 raise DataError(
-                    f"{where}: The domain {domain} has {str(parts)[:60]!r}, expected semi and "
-                    "book with slots and values. Use the original release of MultiWOZ 2.0."
+                    f"{where}: The domain {domain} contains {str(parts)[:60]!r}, but it must "
+                    "contain semi and book with slots and values. Use the original release of "
+                    "MultiWOZ 2.0."
                 )
             for slot, value in slots.items():
                 if slot != "booked" and value not in EMPTY_VALUES:

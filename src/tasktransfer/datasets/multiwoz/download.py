@@ -77,8 +77,8 @@ def write_splits(archive: Path, folder: Path) -> tuple[str, ...]:
         for split, out in outs.items():
             if not sizes[split]:
                 raise DataError(
-                    f"{archive}: The archive has no dialogues for the split {split}. Fetch it "
-                    "again."
+                    f"{archive}: The archive contains no dialogues for the split {split}. Fetch "
+                    "the archive again."
                 )
             out.write("\n}\n")
     return (*_list_unreadable_notes(archive, refused, sizes), *_list_missing_notes(splits))
@@ -89,7 +89,7 @@ def _open_archive(archive: Path) -> SafeZip:
         packed = check_zip(archive, _LIMITS)
     except OSError as error:
         raise DataError(
-            f"{archive}: The archive cannot be read ({error}). Fetch it again."
+            f"{archive}: The archive cannot be read ({error}). Fetch the archive again."
         ) from None
     if packed.flaws:
         raise DataError(describe_flaw(archive, packed.flaws[0]))
@@ -101,8 +101,8 @@ def _iterate_chunks(archive: Path, packed: SafeZip, name: str) -> Iterator[bytes
     members = [member for member in packed.members if Path(member).name == name]
     if len(members) != 1:
         raise DataError(
-            f"{archive}: The archive contains {len(members)} files with the name {name} instead of "
-            "one. Fetch the archive again."
+            f"{archive}: The archive contains {len(members)} files with the name {name}, but it "
+            "must contain one. Fetch the archive again."
         )
     try:
         yield from packed.chunks(members[0])
@@ -123,8 +123,8 @@ def _read_splits(archive: Path, packed: SafeZip) -> dict[str, str]:
             name = line.strip().removesuffix(".json")
             if name and splits.setdefault(name, split) != split:
                 raise DataError(
-                    f"{archive}: Dialogue {name} is in the lists of both dev and test. Fetch the "
-                    "archive again."
+                    f"{archive}: Dialogue {name} is in the list of dev and in the list of test. "
+                    "Fetch the archive again."
                 )
     return splits
 

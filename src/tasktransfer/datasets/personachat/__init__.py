@@ -88,11 +88,14 @@ def read_dialogues(file: Path) -> list[PersonaDialogue]:
         if count == "1":
             dialogues.append(([], []))
         if not dialogues or not count.isdecimal():
-            raise DataError(f"{where}: The line {line[:60]!r} has no number. Fetch the file again.")
+            raise DataError(
+                f"{where}: The line {line[:60]!r} does not begin with its number. Fetch the file "
+                "again."
+            )
         persona, turns = dialogues[-1]
         if int(count) != 1 + len(persona) + len(turns) // 2:
             raise DataError(
-                f"{where}: The number of the line is {count} instead of "
+                f"{where}: The line has the number {count}, but the expected number is "
                 f"{1 + len(persona) + len(turns) // 2}. Fetch the file again."
             )
         if text.startswith(PERSONA_PREFIX):
@@ -101,18 +104,18 @@ def read_dialogues(file: Path) -> list[PersonaDialogue]:
         both = text.split("\t")[:2]
         if len(both) != 2 or not all(both):
             raise DataError(
-                f"{where}: The line has {text[:60]!r} instead of an utterance, a tab and an "
-                "answer. Fetch the file again."
+                f"{where}: The line contains {text[:60]!r}, but it must contain an utterance, a "
+                "tab and an answer. Fetch the file again."
             )
         turns += both
     if not dialogues:
-        raise DataError(f"{file}: The file contains no dialogues. Fetch it again.")
+        raise DataError(f"{file}: The file contains no dialogues. Fetch the file again.")
     named = {}
     for location, (persona, turns) in enumerate(dialogues, start=1):
         if not turns:
             raise DataError(
-                f"{file}, dialogue {location}: The dialogue has no turn after the persona. "
-                "Remove it."
+                f"{file}, dialogue {location}: The dialogue has no turn after the persona. Remove "
+                "the dialogue."
             )
         content = "\n".join([*persona, *turns])
         name = f"convai2-{hashlib.sha256(content.encode()).hexdigest()[:12]}"

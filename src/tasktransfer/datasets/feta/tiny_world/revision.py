@@ -34,11 +34,17 @@ def format_revision(seed: int, dialogues: int) -> str:
 def check_parameters(seed: int, dialogues: int) -> None:
     """Raise ConfigError if a parameter is not valid."""
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ConfigError(f"tiny world: The seed is {seed!r}. Use an integer of 0 or more.")
+        raise ConfigError(
+            f"tiny world: The seed must be a non-negative integer, but is {seed!r}. Choose another "
+            "seed."
+        )
     if isinstance(dialogues, bool) or not isinstance(dialogues, int):
-        raise ConfigError(f"tiny world: The number of dialogues is {dialogues!r}. Use an integer.")
+        raise ConfigError(
+            f"tiny world: The number of dialogues must be an integer, but is {dialogues!r}. Choose "
+            "another number."
+        )
     if dialogues < MINIMUM_DIALOGUES:
         raise ConfigError(
-            f"tiny world: The {dialogues} dialogues are too few to evaluate every task. Use "
-            f"{MINIMUM_DIALOGUES} or more."
+            f"tiny world: The {dialogues} dialogues are too few to evaluate every task. Use at "
+            f"least {MINIMUM_DIALOGUES} dialogues."
         )
